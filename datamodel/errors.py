@@ -1,0 +1,23 @@
+"""What can be wrong with what we are given.
+
+FlowprismError
+ ├── SchemaError          a table lacks a declared column or holds an undeclared one
+ ├── InputError           an input cannot be used at all; the message names the file and the cause
+ └── InventoryError       the inventory contradicts itself or its schema
+"""
+
+
+class FlowprismError(Exception):
+    """The root: everything a user can cause and mend."""
+
+
+class SchemaError(FlowprismError):
+    """A table lacks a declared column or holds an undeclared one."""
+
+
+class InputError(FlowprismError):
+    """An input cannot be used at all; the message names the file and the cause."""
+
+
+class InventoryError(FlowprismError):
+    """The inventory contradicts itself or its schema."""
