@@ -1,0 +1,72 @@
+"""Findings: what one scan concluded is wrong; events: what happened and is no fault."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from datamodel.document import Document
+
+FindingKind = Literal["straggler", "slow_link", "slow_uplink", "hang", "imbalance", "regression", "contention", "feed"]
+Severity = Literal["info", "warning", "critical"]
+EventKind = Literal["start", "end", "restart", "checkpoint", "evaluation", "membership_change", "pause"]
+SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
+
+
+class Subject(Document):
+    """What a finding is about. A link's ids are [a, b] as in the inventory; an endpoint's own link is [switch, address]."""
+
+    type: SubjectType
+    ids: tuple[str, ...]
+    a_port: int | None = None
+    b_port: int | None = None
+    group: str | None = Field(None, description="dp, pp ...: the kind of group, where type is group")
+
+
+class Suspect(Document):
+    """One of several that the evidence leaves."""
+
+    type: SubjectType
+    ids: tuple[str, ...]
+    probability: float = Field(ge=0, le=1)
+
+
+class Evidence(Document):
+    """One measured number against its baseline."""
+
+    metric: str
+    value: float
+    baseline: float
+    unit: str
+    where: str = Field(description="which endpoints, pairs or links were measured")
+    window_ns: tuple[int, int]
+
+
+class Finding(Document):
+    """What is wrong, where, since when, how sure, and what it costs."""
+
+    id: str
+    job: str | None
+    kind: FindingKind
+    cause: str | None = None
+    severity: Severity
+    start_ns: int
+    end_ns: int | None = Field(description="null: still on at the end of the window")
+    confidence: float = Field(ge=0, le=1)
+    slowdown_ratio: float = Field(description="iteration time now / what it would be without the cause")
+    subject: Subject
+    suspects: tuple[Suspect, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    summary: str
+    action: str
+
+
+class Event(Document):
+    """Something that happened to a job and is no fault."""
+
+    job: str
+    kind: EventKind
+    start_ns: int
+    end_ns: int | None
+    detail: str

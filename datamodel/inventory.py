@@ -1,0 +1,151 @@
+"""The inventory, `flowprism.inventory/v1`: which endpoint sits in which host behind which switch port. Optional."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from datamodel.document import Document
+
+
+def _canonical(address: str) -> str:
+    return str(ip_address(address))
+
+
+Address = Annotated[str, AfterValidator(_canonical)]
+
+
+class Attachment(Document):
+    """A switch port that an endpoint is plugged into; `port` is the switch's ifIndex."""
+
+    switch: str
+    port: int | None = None
+
+
+class Endpoint(Document):
+    """A NIC that serves one or several GPUs, known by its address or addresses."""
+
+    address: Address | None = None
+    addresses: tuple[Address, ...] = ()
+    gpu: int | tuple[int, ...] | None = None
+    rail: int | None = None
+    switch: str | None = None
+    port: int | None = None
+    links: tuple[Attachment, ...] = ()
+    speed_gbps: float | None = Field(None, gt=0)
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Endpoint:
+        if not self.all_addresses:
+            raise ValueError("an endpoint needs `address` or `addresses`")
+        return self
+
+    @property
+    def all_addresses(self) -> tuple[str, ...]:
+        """Every address of this NIC, the first being its name."""
+        own = (self.address,) if self.address is not None else ()
+        return own + tuple(a for a in self.addresses if a != self.address)
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """Every switch port this NIC is plugged into."""
+        own = (Attachment(switch=self.switch, port=self.port),) if self.switch is not None else ()
+        return own + self.links
+
+
+class Host(Document):
+    """A machine and its NICs."""
+
+    name: str
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+class Switch(Document):
+    """A switch, and the address its exporter uses."""
+
+    name: str
+    role: str | None = None
+    agent: Address | None = None
+
+
+class Link(Document):
+    """A cable between two switches; ports are ifIndexes."""
+
+    a: str
+    b: str
+    a_port: int | None = None
+    b_port: int | None = None
+    speed_gbps: float | None = Field(None, gt=0)
+
+
+class Tenant(Document):
+    """A label for hosts."""
+
+    name: str
+    hosts: tuple[str, ...]
+
+
+class JobLabel(Document):
+    """A label for a job, e.g. from Slurm or Kubernetes."""
+
+    name: str
+    hosts: tuple[str, ...]
+    tenant: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+class Inventory(Document):
+    """What is known of the fabric beforehand.
+
+    Raises:
+        pydantic.ValidationError: a name or address stands twice, or a reference points nowhere.
+    """
+
+    schema_: Literal["flowprism.inventory/v1"] = Field("flowprism.inventory/v1", alias="schema")
+    hosts: tuple[Host, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    links: tuple[Link, ...] = ()
+    services: tuple[IPv4Network | IPv6Network, ...] = ()
+    tenants: tuple[Tenant, ...] = ()
+    jobs: tuple[JobLabel, ...] = ()
+
+    @model_validator(mode="after")
+    def _says_everything_once(self) -> Inventory:
+        addresses = [a for h in self.hosts for e in h.endpoints for a in e.all_addresses]
+        for what, names in (
+            ("address", addresses),
+            ("host", [h.name for h in self.hosts]),
+            ("switch", [s.name for s in self.switches]),
+        ):
+            twice = _first_repeated(names)
+            if twice is not None:
+                raise ValueError(f"{what} {twice} stands twice")
+        return self
+
+    @model_validator(mode="after")
+    def _refers_to_what_it_names(self) -> Inventory:
+        switches = {s.name for s in self.switches}
+        for link in self.links:
+            for end in (link.a, link.b):
+                if end not in switches:
+                    raise ValueError(f"link {link.a} - {link.b}: switch {end} is not listed under `switches`")
+        hosts = {h.name for h in self.hosts}
+        labels = [(t.name, t.hosts) for t in self.tenants] + [(j.name, j.hosts) for j in self.jobs]
+        for name, members in labels:
+            for host in members:
+                if host not in hosts:
+                    raise ValueError(f"{name}: host {host} is not listed under `hosts`")
+        return self
+
+
+def _first_repeated(names: list[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

@@ -1,0 +1,40 @@
+"""A job's layout: how many ways it is parallel in each dimension, and who shares a process group."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from datamodel.document import Document
+
+Sharding = Literal["none", "zero", "fsdp"]
+
+
+class Sizes(Document):
+    """Sizes of the parallel dimensions; an unknown one is null, never a guess."""
+
+    tp: int | None = None
+    cp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    pp: int | None = None
+
+
+class Layout(Sizes):
+    """Sizes with what they rest on."""
+
+    sharding: Sharding | None = Field(None, description="how optimizer state and parameters are sharded over dp")
+    confidence: float = Field(0.0, ge=0, le=1)
+    assumed: tuple[str, ...] = Field((), description="what rests on a convention and not on traffic")
+    alternatives: tuple[Sizes, ...] = Field((), description="other sizes that fit the traffic as well")
+
+
+class Groups(Document):
+    """Process groups by kind, as endpoint addresses; pp chains in stage order."""
+
+    dp: tuple[tuple[str, ...], ...] = ()
+    tp: tuple[tuple[str, ...], ...] = ()
+    pp: tuple[tuple[str, ...], ...] = ()
+    ep: tuple[tuple[str, ...], ...] = ()
+    cp: tuple[tuple[str, ...], ...] = ()

@@ -1,0 +1,84 @@
+"""The report of one analysis, `flowprism.report/v1`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from datamodel.document import Document
+from datamodel.findings import Event, Finding
+from datamodel.layout import Groups, Layout
+
+
+class Provenance(Document):
+    """What made the report, so that it can be made again."""
+
+    version: str
+    options: dict[str, str | int | float | bool | None] = {}
+    inventory_sha256: str | None = None
+    inputs: tuple[str, ...] = ()
+
+
+class Window(Document):
+    """The time the records span."""
+
+    start_ns: int
+    end_ns: int
+
+
+class FeedSummary(Document):
+    """What was read, and what was lost or refused on the way."""
+
+    records: int
+    bytes: int
+    exporters: tuple[str, ...] = ()
+    lost_datagrams: int = 0
+    rejected: dict[str, int] = {}
+    warnings: tuple[str, ...] = ()
+
+
+class Iteration(Document):
+    """One training step: from its first rank's start to its last rank's end."""
+
+    index: int
+    start_ns: int
+    end_ns: int
+
+
+class Detectability(Document):
+    """What this feed can and cannot show of this job."""
+
+    timeline_error_ratio: float | None
+    smallest_slowdown_ratio: float | None
+    reasons: tuple[str, ...] = ()
+
+
+class JobReport(Document):
+    """One training job as the traffic shows it."""
+
+    id: str
+    label: str | None = None
+    tenant: str | None = None
+    endpoints: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    world_size: int | None = None
+    layout: Layout
+    groups: Groups
+    iterations: tuple[Iteration, ...] = ()
+    period_s: float | None = None
+    jitter_ratio: float | None = Field(None, description="robust spread of the iteration time / its median")
+    detectability: Detectability
+
+
+class Report(Document):
+    """All that one analysis concluded."""
+
+    schema_: Literal["flowprism.report/v1"] = Field("flowprism.report/v1", alias="schema")
+    provenance: Provenance
+    window: Window
+    feed: FeedSummary
+    jobs: tuple[JobReport, ...] = ()
+    unassigned: tuple[str, ...] = Field((), description="why traffic that looks like nothing known is in no job")
+    events: tuple[Event, ...] = ()
+    findings: tuple[Finding, ...] = ()

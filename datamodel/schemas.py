@@ -1,0 +1,32 @@
+"""JSON Schemas of the published documents, made from the code. `python -m datamodel.schemas DIR` writes them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from datamodel.inventory import Inventory
+from datamodel.report import Report
+from datamodel.truth import Truth
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    """File name -> JSON Schema (draft 2020-12) of each published document."""
+    return {
+        "inventory-v1.json": Inventory.model_json_schema(by_alias=True),
+        "report-v1.json": Report.model_json_schema(by_alias=True, mode="serialization"),
+        "truth-v1.json": Truth.model_json_schema(by_alias=True),
+    }
+
+
+def write(folder: Path) -> None:
+    """Write every schema into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, schema in documents().items():
+        (folder / name).write_text(json.dumps(schema, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,38 @@
+"""Transfers: contiguous bursts of bytes from one endpoint to another, one message or one step of a collective each."""
+
+from __future__ import annotations
+
+from datamodel.frame import Column, Schema
+
+TRANSFERS = Schema(
+    "transfers",
+    (
+        Column("src", "i4", "code", "sending endpoint"),
+        Column("dst", "i4", "code", "receiving endpoint"),
+        Column("connection", "i4", "code", "TCP connection or queue pair; numbered by pair, then by first transfer"),
+        Column("start_ns", "i8", "ns", "first byte left the sender"),
+        Column("end_ns", "i8", "ns", "last byte left the sender"),
+        Column("delivered_ns", "i8", "ns", "the receiver acknowledged the last byte; `end_ns` where that is not seen"),
+        Column("bytes", "i8", "B", "bytes moved, retransmissions left out, scaled by the sampling rate"),
+        Column("packets", "i8", "", "packets seen, retransmissions included"),
+        Column("retransmitted_packets", "i8", "", "packets whose payload had been seen before"),
+        Column("ecn_ce_packets", "i8", "", "packets that carry congestion experienced"),
+    ),
+)
+
+PAIRS = Schema(
+    "pairs",
+    (
+        Column("src", "i4", "code", "sending endpoint"),
+        Column("dst", "i4", "code", "receiving endpoint"),
+        Column("role", "i1", "code", "what the pair carries, an index into ROLES"),
+        Column("bytes", "i8", "B", "bytes moved in the window"),
+        Column("transfers", "i8", "", "transfers in the window"),
+        Column("rate_bps", "f8", "bit/s", "median over transfers of bytes delivered per time; nan where unknown"),
+        Column(
+            "late_ratio", "f8", "", "median over iterations of delivery time / that of its peers; 1 = like its peers"
+        ),
+    ),
+)
+
+ROLES = ("other", "dp", "pp", "ep", "cp", "tp")
