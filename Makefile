@@ -1,0 +1,45 @@
+# Every target sets itself up: a virtualenv in .venv, made again only when what it is made from changes.
+# PYTHON=python3.12 picks the interpreter; without it the newest of 3.13, 3.12, 3.11 that can make a virtualenv.
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help install run test test-slow check bench
+
+BIN := .venv/bin
+STAMP := .venv/installed$(subst /,-,$(PYTHON:%=-%))
+DEMO := flowprism/demo
+
+help:  ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## make .venv with everything in it; leaves .venv/bin/flowprism
+
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	@set -e; python=$$(PYTHON='$(PYTHON)' .ci/find-python); \
+	echo "installing into .venv ($$($$python --version))"; \
+	if [ -n '$(PYTHON)' ] || ! $(BIN)/python -c 'import pip' 2>/dev/null; then $$python -m venv --clear .venv; fi; \
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools; \
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+run: $(STAMP)  ## analyse the bundled capture, print the report and where the HTML lies
+	@$(BIN)/flowprism analyze $(DEMO)/mirror.pcap.gz --inventory $(DEMO)/inventory.yaml
+	@mkdir -p out
+	@$(BIN)/flowprism analyze $(DEMO)/mirror.pcap.gz --inventory $(DEMO)/inventory.yaml --format html --out out/report.html
+	@echo "HTML report: $(CURDIR)/out/report.html"
+
+test: $(STAMP)  ## run the tests, without the slow ones
+	@$(BIN)/pytest -q -m "not slow"
+
+test-slow: $(STAMP)  ## run the slow tests
+	@$(BIN)/pytest -q -m slow
+
+check: $(STAMP)  ## format, lint, types, import law, and the tests that hold docs to code
+	@$(BIN)/ruff format --check --quiet . || { echo "ruff format: run '$(BIN)/ruff format .'"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary .
+	@$(BIN)/lint-imports
+	@$(BIN)/pytest -q tests/house -m "not slow"
+
+bench: $(STAMP)  ## run the benchmarks and print their figures
+	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done

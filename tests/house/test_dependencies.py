@@ -1,0 +1,65 @@
+"""docs/dependencies.md, setup.cfg, constraints.txt and the imports agree."""
+
+import ast
+import sys
+from importlib.metadata import packages_distributions
+
+import pytest
+
+from tests.house.checkout import ROOT, distributions, files, packages, rows, settings
+
+TABLES = ["At run time", "For development"]
+
+
+def declared(table: str) -> set[str]:
+    """Distributions that setup.cfg asks for: those of the program, or those of its extras together."""
+    if table == "At run time":
+        return distributions(settings()["options"]["install_requires"])
+    extras = settings()["options.extras_require"].values()
+    return set().union(*map(distributions, extras)) - {"flowprism"}
+
+
+def imported() -> set[str]:
+    """Distributions that modules of the rooms import, other than our own and Python's."""
+    names: set[str] = set()
+    for path in files():
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in packages():
+            names |= top_level_imports(path.read_text())
+    owners = packages_distributions()
+    return {owners[name][0] for name in names - packages() - set(sys.stdlib_module_names)}
+
+
+def top_level_imports(source: str) -> set[str]:
+    """First parts of all absolute imports in a module, wherever they stand."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_dependency_has_its_row(table: str) -> None:
+    """The page lists what setup.cfg asks for, no more and no less."""
+    assert declared(table) == {row[0] for row in rows("docs/dependencies.md", table)}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_row_gives_licence_and_reason(table: str) -> None:
+    """A row without a licence or a reason says nothing."""
+    assert [row[0] for row in rows("docs/dependencies.md", table) if len(row) != 3 or not all(row)] == []
+
+
+def test_rooms_import_what_is_declared() -> None:
+    """What a room imports is declared, and what is declared is imported by some room."""
+    assert imported() == declared("At run time")
+
+
+def test_every_dependency_is_pinned() -> None:
+    """constraints.txt gives the exact version of every declared dependency."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {line.partition("==")[0].lower() for line in lines if "==" in line}
+    asked = set().union(*map(declared, TABLES))
+    assert {name for name in asked if name.lower() not in pinned} == set()
