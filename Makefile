@@ -38,7 +38,7 @@ check: $(STAMP)  ## format, lint, types, import law, and the tests that hold doc
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format: run '$(BIN)/ruff format .'"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary .
-	@$(BIN)/lint-imports
+	@said=$$($(BIN)/lint-imports --no-logo) || { echo "$$said"; exit 1; }
 	@$(BIN)/pytest -q tests/house -m "not slow"
 
 bench: $(STAMP)  ## run the benchmarks and print their figures

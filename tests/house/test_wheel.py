@@ -19,8 +19,8 @@ def test_wheel_holds_every_file_of_the_rooms(tmp_path: Path) -> None:
         target = source / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, source], check=True)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     inside = {path.relative_to(ROOT) for path in files()}
