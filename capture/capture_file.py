@@ -1,0 +1,53 @@
+"""Capture files to packets: finds the container's frames and decodes them, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from capture.frame_index import INDEX, Container
+from capture.ledger import Ledger
+from capture.packet import decode
+from capture.pcap import MAGICS, Pcap
+from capture.pcapng import MAGIC, Pcapng
+from capture.window import Window
+from capture.wire import PACKET, Packets
+
+BATCH_FRAMES = 8192  # packets of one batch stay in the processor's cache between decoding and following
+
+
+def is_capture(head: bytes) -> bool:
+    """Whether a file that begins with `head` is a pcap or pcapng file."""
+    return head[:4] in MAGICS or head[:4] == MAGIC
+
+
+def packets(blocks: Iterable[bytes], name: str, ledger: Ledger) -> Iterator[Packets]:
+    """The packets of a capture, in the order of the file, in batches; each batch overwrites the one before.
+
+    Args:
+        blocks: the file's decompressed content; `is_capture` of it holds.
+        name: of the file, for warnings.
+        ledger: told of damage and of a last packet that is cut.
+    """
+    window, index, batch = Window(), np.zeros(BATCH_FRAMES, INDEX), np.zeros(BATCH_FRAMES, PACKET)
+    container: Container | None = None
+    for block in blocks:
+        window.append(block)
+        if window.end - window.start < 4:
+            continue
+        container = container or _container(bytes(window.data[window.start : window.start + 4]), ledger)
+        count = len(index)
+        while count == len(index) and not container.damage:
+            count, window.start = container.scan(window.data, window.start, window.end, index)
+            decode(window.data, index[:count], batch[:count])
+            yield batch[:count]
+        if container.damage:
+            ledger.warn(f"{name}: {container.damage}; what follows it was not read")
+            return
+    if window.start < window.end:
+        ledger.warn(f"{name}: ends inside a packet (truncated file); all packets before it were read")
+
+
+def _container(magic: bytes, ledger: Ledger) -> Container:
+    return Pcap() if magic in MAGICS else Pcapng(ledger)

@@ -1,0 +1,140 @@
+"""Mirrored packets to flow records: keeps the tables that `capture.follow` works on and turns them into `Flows`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from capture.addresses import from_words
+from capture.flow_table import FLOW, NONE, ROW, Slots, Table, rehash
+from capture.follow import (
+    COUNTS,
+    DUPLICATES,
+    FIRST_REASON,
+    FLOWS,
+    FRAGMENTS,
+    HEADERS_CUT,
+    NEW_FLOWS_A_PACKET,
+    NEW_ROWS_A_PACKET,
+    PACKETS,
+    RECENT,
+    RESTARTS,
+    ROWS,
+    follow,
+)
+from capture.ledger import Ledger
+from capture.wire import REASONS, Packets
+from datamodel import flows as columns
+from datamodel.flows import Flows, recode
+from datamodel.frame import Array, Frame
+
+RECENT_PACKETS = 1 << 16
+
+_DOUBTS = {
+    FRAGMENTS: "IP fragments count under port 0, for only the first of a datagram names its ports",
+    HEADERS_CUT: "RoCE packets were cut off before their RETH or AETH; message sizes are incomplete",
+    RESTARTS: "sequence numbers began anew: several connections used the same ports or queue pair",
+}
+
+
+class Mirror:
+    """Follows the packets of one mirror. Memory: about 300 bytes a flow and 120 a record, whatever the packets."""
+
+    def __init__(self) -> None:
+        self._flows: Table = np.empty(0, FLOW)
+        self._rows: Table = np.empty(0, ROW)
+        self._slots: Slots = np.empty(0, np.int32)
+        self._recent: Table = np.zeros(RECENT_PACKETS, RECENT)
+        self._recent["what"] = NONE
+        self._counts = np.zeros(COUNTS, np.int64)
+
+    @property
+    def packets(self) -> int:
+        """Packets that count in records, each once."""
+        return int(self._counts[PACKETS])
+
+    def feed(self, packets: Packets) -> None:
+        """Take in a batch of packets, in the order they were captured."""
+        self._make_room(len(packets))
+        follow(packets, self._flows, self._slots, self._rows, self._recent, self._counts)
+
+    def _make_room(self, packets: int) -> None:
+        flows_used, rows_used = int(self._counts[FLOWS]), int(self._counts[ROWS])
+        self._flows = _enlarged(self._flows, flows_used, NEW_FLOWS_A_PACKET * packets)
+        self._rows = _enlarged(self._rows, rows_used, NEW_ROWS_A_PACKET * packets)
+        if len(self._slots) < 2 * (flows_used + NEW_FLOWS_A_PACKET * packets):
+            self._slots = np.full(1 << (2 * len(self._flows)).bit_length(), NONE, np.int32)
+            rehash(self._flows, flows_used, self._slots)
+
+    def account(self, ledger: Ledger) -> None:
+        """Tell `ledger` what was left out or guessed."""
+        for reason, text in enumerate(REASONS):
+            ledger.reject(text, int(self._counts[FIRST_REASON + reason]))
+        ledger.reject("duplicate packets (seen at several places)", int(self._counts[DUPLICATES]))
+        for place, text in _DOUBTS.items():
+            if self._counts[place]:
+                ledger.warn(f"{self._counts[place]} {text}")
+
+    def flows(self) -> Flows:
+        """The flow records so far, in the order of their first packets."""
+        rows, table = self._rows[: self._counts[ROWS]], self._flows[: self._counts[FLOWS]]
+        sources, destinations, book = _address_codes(table)
+        flow = table[rows["flow"]]
+        ports = flow["ports"]
+        sampler = np.where(rows["sampler"] >= 0, sources[rows["sampler"]] if len(sources) else NONE, NONE)
+        frame = Frame(
+            columns.FLOWS,
+            {
+                "time_received_ns": rows["end_ns"],
+                "time_flow_start_ns": rows["start_ns"],
+                "time_flow_end_ns": rows["end_ns"],
+                "sampler_address": sampler,
+                "observation_domain_id": rows["session"],
+                "src_addr": sources[rows["flow"]],
+                "dst_addr": destinations[rows["flow"]],
+                "src_port": ports >> 16 & 0xFFFF,
+                "dst_port": ports & 0xFFFF,
+                "proto": ports >> 32 & 0xFF,
+                "bytes": rows["bytes"],
+                "packets": rows["packets"],
+                "ip_tos": rows["tos"],
+                "tcp_flags": rows["tcp_flags"],
+                "src_qp": _source_queue_pairs(table)[rows["flow"]],
+                "dst_qp": flow["queue_pair"],
+                "psn_first": rows["psn_first"],
+                "psn_last": rows["psn_last"],
+                "roce_opcode_first": rows["opcode_first"],
+                "roce_opcode_last": rows["opcode_last"],
+                "message_bytes": rows["message_bytes"],
+                "ecn_ce_packets": rows["ecn_ce"],
+                "cnp_packets": rows["cnp"],
+                "nak_packets": rows["nak"],
+                "retransmitted_packets": rows["retransmitted"],
+                "payload_bytes": rows["payload_bytes"],
+                "time_acknowledged_ns": rows["acknowledged_ns"],
+            },
+        )
+        return recode(frame, book)
+
+
+def _enlarged(table: Table, used: int, more: int) -> Table:
+    """`table` with room for `more` rows behind the `used` ones."""
+    if used + more <= len(table):
+        return table
+    larger = np.empty(max(2 * len(table), used + more), table.dtype)
+    larger[:used] = table[:used]
+    return larger
+
+
+def _address_codes(table: Table) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], tuple[str, ...]]:
+    """Per entry of the flow table the codes of its source and destination, and the text of every code."""
+    words = np.concatenate([np.stack([table[f"{side}_high"], table[f"{side}_low"]], axis=1) for side in ("src", "dst")])
+    book, code = np.unique(words, axis=0, return_inverse=True)
+    codes = code.reshape(2, len(table)).astype(np.int32)
+    return codes[0], codes[1], tuple(from_words(int(high), int(low)) for high, low in book)
+
+
+def _source_queue_pairs(table: Table) -> Array:
+    """Per entry of the flow table its sender's queue pair, where responses were matched to requests; else -1."""
+    known = table["partner"] >= 0
+    return np.where(known, table["queue_pair"][np.where(known, table["partner"], 0)], NONE)

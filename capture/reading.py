@@ -1,0 +1,119 @@
+"""Any input to flow records: recognises by content what a file is, and reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
+from pathlib import Path
+
+import numpy as np
+
+from capture.capture_file import is_capture, packets
+from capture.ledger import Ledger
+from capture.mirror import Mirror
+from capture.stream import Progress, blocks
+from datamodel.errors import InputError
+from datamodel.flows import FLOWS, FeedNotes, Flows, recode
+from datamodel.frame import Frame, concat
+from datamodel.reading import Reading
+
+ADDRESS_COLUMNS = ("src_addr", "dst_addr", "sampler_address")
+
+
+def read_flows(path: Path, progress: Progress | None = None) -> Reading:
+    """The flow records of one file.
+
+    A file is what its content says: a pcap or pcapng capture of mirrored packets, or flow records as Parquet, CSV or
+    JSON lines; each but Parquet also compressed with gzip or Zstandard.
+
+    Args:
+        path: the file.
+        progress: called with (bytes of the file read, bytes of the file), from a thread.
+
+    Raises:
+        InputError: the file cannot be used at all; the message names it and the cause, in one line.
+    """
+    ledger = Ledger()
+    content = blocks(path, ledger, progress)
+    head = next(content, b"")
+    while 0 < len(head) < 4 and (more := next(content, b"")):
+        head += more
+    if is_capture(head):
+        return _read_mirror(chain([head], content), path.name, ledger)
+    return _read_records(path, head, content, ledger, progress)
+
+
+def read_all(paths: Iterable[Path], progress: Progress | None = None) -> Reading:
+    """The flow records of several files, one after the other, as if they were one.
+
+    Args:
+        paths: the files, at least one.
+        progress: as for `read_flows`, with the sums over all files.
+
+    Raises:
+        InputError: there is no file, or one of them cannot be used at all.
+    """
+    files = list(paths)
+    if not files:
+        raise InputError("no input files given")
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in files]
+    starts = accumulate(sizes, initial=0)
+    return merged(
+        [read_flows(path, _shifted(progress, start, sum(sizes))) for path, start in zip(files, starts, strict=False)]
+    )
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """`progress` of one file among several: `before` bytes precede it, all have `total`."""
+    if progress is None:
+        return None
+    return lambda done, _: progress(before + done, total)
+
+
+def merged(readings: Sequence[Reading]) -> Reading:
+    """Several readings as one: rows one after the other, counts added, warnings in order and each once."""
+    if len(readings) == 1:
+        return readings[0]
+    rejected: Counter[str] = Counter()
+    for reading in readings:
+        rejected.update(reading.notes.rejected)
+    warnings = dict.fromkeys(w for reading in readings for w in reading.notes.warnings)
+    notes = FeedNotes(dict(sorted(rejected.items())), tuple(warnings))
+    return _reading(_joined([reading.flows for reading in readings]), notes, sum(r.records for r in readings))
+
+
+def _joined(parts: Sequence[Flows]) -> Flows:
+    frames: list[Frame] = []
+    book: list[str] = []
+    for part in parts:
+        shifted = {c: np.where(part.frame[c] >= 0, part.frame[c] + len(book), -1) for c in ADDRESS_COLUMNS}
+        frames.append(part.frame.replace(**shifted))
+        book.extend(part.addresses)
+    return recode(concat(FLOWS, frames), tuple(book))
+
+
+def _read_mirror(content: Iterator[bytes], name: str, ledger: Ledger) -> Reading:
+    mirror = Mirror()
+    for batch in packets(content, name, ledger):
+        mirror.feed(batch)
+    mirror.account(ledger)
+    return _reading(mirror.flows(), ledger.notes(), mirror.packets)
+
+
+def _read_records(
+    path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger, progress: Progress | None
+) -> Reading:
+    from capture import records  # noqa: PLC0415 - importing pyarrow takes as long as reading a short capture
+
+    if head.startswith(records.PARQUET_MAGIC):
+        flows = records.read_parquet(path, ledger, progress)
+    else:
+        flows = records.read_text(path, head, content, ledger)
+    return _reading(flows, ledger.notes(), len(flows))
+
+
+def _reading(flows: Flows, notes: FeedNotes, records: int) -> Reading:
+    sampler = flows.frame["sampler_address"]
+    exporters = tuple(a for i, a in enumerate(flows.addresses) if (sampler == i).any())
+    return Reading(flows, notes, records, int(flows.frame["bytes"].sum()), exporters)

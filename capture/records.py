@@ -1,0 +1,75 @@
+"""Flow-record files: Parquet, CSV and JSON lines, in columns named as GoFlow2 names them.
+
+A GoFlow2 dump loads as it is. Start, end, source, destination and bytes are required; all else may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from capture.ledger import Ledger
+from capture.record_columns import Rows
+from capture.record_text import check_columns, text_tables
+from capture.stream import Progress, blocks
+from datamodel.errors import InputError
+from datamodel.flows import Flows
+
+PARQUET_MAGIC = b"PAR1"
+BATCH_ROWS = 1 << 18
+
+
+def read_records(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
+    """The flow records of a file, in its order, what cannot be used left out and counted.
+
+    Args:
+        path: a Parquet file, or CSV or JSON lines, these also compressed with gzip or Zstandard.
+        ledger: told what was rejected, why, and what was guessed or ignored.
+        progress: called with (bytes of the file read, bytes of the file).
+
+    Raises:
+        InputError: the file is no table of flow records, lacks a required column, or is damaged beyond reading.
+    """
+    content = blocks(path, ledger, progress)
+    head = next(content, b"")
+    if head[:4] == PARQUET_MAGIC:
+        return read_parquet(path, ledger, progress)
+    return read_text(path, head, content, ledger)
+
+
+def read_parquet(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
+    """The flow records of a Parquet file; see `read_records`."""
+    rows = Rows(ledger)
+    try:
+        with pq.ParquetFile(path) as file:
+            known = check_columns(path, file.schema_arrow.names, ledger)
+            size, total = path.stat().st_size, max(file.metadata.num_rows, 1)
+            done = 0
+            for batch in file.iter_batches(BATCH_ROWS, columns=known):
+                rows.add(pa.Table.from_batches([batch]))
+                done += batch.num_rows
+                if progress is not None:
+                    progress(size * done // total, size)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: damaged Parquet file: {one_line(error)}") from None
+    return rows.flows()
+
+
+def read_text(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger) -> Flows:
+    """The flow records of CSV or JSON lines whose first block is `head`; see `read_records`."""
+    rows = Rows(ledger)
+    try:
+        for table in text_tables(path, chain([head], content), ledger):
+            rows.add(table)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: damaged flow records: {one_line(error)}") from None
+    return rows.flows()
+
+
+def one_line(error: Exception) -> str:
+    """The first line of what an error says."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

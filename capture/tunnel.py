@@ -1,0 +1,89 @@
+"""Encapsulations that mirrors and overlays use: bytes -> what is inside and where.
+
+GRE (RFC 2784, 2890), ERSPAN types I to III (draft-foschiano-erspan), NVGRE (RFC 7637), VXLAN (RFC 7348), Geneve
+(RFC 8926), and IP in IP. Kinds are ethertypes; 0 means no encapsulation, a negative kind is minus the reason.
+"""
+
+from __future__ import annotations
+
+from capture.compiled import compiled, wide
+from capture.headers import ETHERNET, IPV4, IPV6, be16, be32, by_version
+from capture.window import Bytes
+from capture.wire import CUT_TUNNEL, UNKNOWN_TUNNEL, Record
+
+_IP_IN_IP, _UDP, _IPV6_IN_IP, _GRE = 4, 17, 41, 47
+_VXLAN_PORT, _GENEVE_PORT = 4789, 6081
+_ERSPAN, _ERSPAN_III = 0x88BE, 0x22EB
+
+
+@compiled
+def tunnel(data: Bytes, proto: int, at: int, end: int, packet: Record) -> tuple[int, int]:
+    """What the payload of IP protocol `proto` at `at` encapsulates.
+
+    An ERSPAN session's outer source becomes the packet's sampler.
+    """
+    if proto == _UDP:
+        return udp_tunnel(data, at, end)
+    if proto == _GRE:
+        return gre(data, at, end, packet)
+    if proto in (_IP_IN_IP, _IPV6_IN_IP):
+        return by_version(data, at, end)
+    return 0, at
+
+
+@compiled
+def udp_tunnel(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """VXLAN and Geneve, recognised by port and by a header that is consistent; anything else is plain UDP."""
+    if at + 16 > end:
+        return 0, at
+    port = be16(data, at + 2)
+    if port == _VXLAN_PORT and data[at + 8] == 0x08 and be16(data, at + 9) == 0 and data[at + 15] == 0:
+        return ETHERNET, at + 16
+    if port == _GENEVE_PORT and data[at + 8] >> 6 == 0 and be16(data, at + 10) == ETHERNET:
+        return ETHERNET, at + 16 + (wide(data[at + 8]) & 0x3F) * 4
+    return 0, at
+
+
+@compiled
+def gre(data: Bytes, at: int, end: int, packet: Record) -> tuple[int, int]:
+    """What a GRE header leads to."""
+    if at + 4 > end:
+        return -CUT_TUNNEL, at
+    flags, kind = be16(data, at), be16(data, at + 2)
+    if flags & 0x4007:  # source routing (obsolete), or a version other than 0 (PPTP)
+        return -UNKNOWN_TUNNEL, at
+    numbered = (flags & 0x1000) != 0
+    at += 4
+    for bit in (0x8000, 0x2000, 0x1000):  # checksum, key, sequence number: four bytes each
+        if flags & bit:
+            at += 4
+    if kind in (_ERSPAN, _ERSPAN_III):
+        return erspan(data, kind, numbered, at, end, packet)
+    if kind in (IPV4, IPV6, ETHERNET):
+        return kind, at
+    return -UNKNOWN_TUNNEL, at
+
+
+@compiled
+def erspan(data: Bytes, kind: int, numbered: bool, at: int, end: int, packet: Record) -> tuple[int, int]:
+    """The mirrored frame in an ERSPAN packet; type I has no header and, unlike type II, no GRE sequence number."""
+    packet["sampler_high"] = packet["src_high"]
+    packet["sampler_low"] = packet["src_low"]
+    if kind == _ERSPAN and not numbered:
+        return ETHERNET, at
+    header_bytes = 8 if kind == _ERSPAN else 12
+    if at + header_bytes > end:
+        return -CUT_TUNNEL, at
+    if data[at] >> 4 != (1 if kind == _ERSPAN else 2):
+        return -UNKNOWN_TUNNEL, at
+    packet["session"] = be16(data, at + 2) & 0x3FF
+    if kind == _ERSPAN:
+        return ETHERNET, at + header_bytes
+    word = be32(data, at + 8)
+    frame_type = (word >> 10) & 0x1F  # 0 Ethernet, 2 a bare IP packet
+    at += header_bytes + (8 if word & 1 else 0)  # the O bit tells of a platform subheader
+    if frame_type == 0:
+        return ETHERNET, at
+    if frame_type == 2:
+        return by_version(data, at, end)
+    return -UNKNOWN_TUNNEL, at

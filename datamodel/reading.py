@@ -1,0 +1,26 @@
+"""What came of reading inputs: flow records, and the account of the feed that the report repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datamodel.flows import FeedNotes, Flows
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Flow records of one input or of several together, and what reading them left to say.
+
+    Attributes:
+        flows: the records, address book canonical.
+        notes: what was rejected, by reason, and warnings for people.
+        records: packets (of a mirror) or rows (of a record file) that count in `flows`.
+        bytes: IP bytes of those records, as exported.
+        exporters: addresses or names of the exporters that the records name, sorted.
+    """
+
+    flows: Flows
+    notes: FeedNotes
+    records: int
+    bytes: int
+    exporters: tuple[str, ...]
