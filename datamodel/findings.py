@@ -21,7 +21,7 @@ class Subject(Document):
     ids: tuple[str, ...]
     a_port: int | None = None
     b_port: int | None = None
-    group: str | None = Field(None, description="dp, pp ...: the kind of group, where type is group")
+    group: str | None = Field(default=None, description="dp, pp ...: the kind of group, where type is group")
 
 
 class Suspect(Document):

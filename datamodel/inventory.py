@@ -35,7 +35,7 @@ class Endpoint(Document):
     switch: str | None = None
     port: int | None = None
     links: tuple[Attachment, ...] = ()
-    speed_gbps: float | None = Field(None, gt=0)
+    speed_gbps: float | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Endpoint:
@@ -78,7 +78,7 @@ class Link(Document):
     b: str
     a_port: int | None = None
     b_port: int | None = None
-    speed_gbps: float | None = Field(None, gt=0)
+    speed_gbps: float | None = Field(default=None, gt=0)
 
 
 class Tenant(Document):
@@ -105,7 +105,7 @@ class Inventory(Document):
         pydantic.ValidationError: a name or address stands twice, or a reference points nowhere.
     """
 
-    schema_: Literal["flowprism.inventory/v1"] = Field("flowprism.inventory/v1", alias="schema")
+    schema_: Literal["flowprism.inventory/v1"] = Field(default="flowprism.inventory/v1", alias="schema")
     hosts: tuple[Host, ...] = ()
     switches: tuple[Switch, ...] = ()
     links: tuple[Link, ...] = ()

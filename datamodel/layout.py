@@ -24,10 +24,12 @@ class Sizes(Document):
 class Layout(Sizes):
     """Sizes with what they rest on."""
 
-    sharding: Sharding | None = Field(None, description="how optimizer state and parameters are sharded over dp")
-    confidence: float = Field(0.0, ge=0, le=1)
-    assumed: tuple[str, ...] = Field((), description="what rests on a convention and not on traffic")
-    alternatives: tuple[Sizes, ...] = Field((), description="other sizes that fit the traffic as well")
+    sharding: Sharding | None = Field(
+        default=None, description="how optimizer state and parameters are sharded over dp"
+    )
+    confidence: float = Field(default=0.0, ge=0, le=1)
+    assumed: tuple[str, ...] = Field(default=(), description="what rests on a convention and not on traffic")
+    alternatives: tuple[Sizes, ...] = Field(default=(), description="other sizes that fit the traffic as well")
 
 
 class Groups(Document):

@@ -67,18 +67,20 @@ class JobReport(Document):
     groups: Groups
     iterations: tuple[Iteration, ...] = ()
     period_s: float | None = None
-    jitter_ratio: float | None = Field(None, description="robust spread of the iteration time / its median")
+    jitter_ratio: float | None = Field(default=None, description="robust spread of the iteration time / its median")
     detectability: Detectability
 
 
 class Report(Document):
     """All that one analysis concluded."""
 
-    schema_: Literal["flowprism.report/v1"] = Field("flowprism.report/v1", alias="schema")
+    schema_: Literal["flowprism.report/v1"] = Field(default="flowprism.report/v1", alias="schema")
     provenance: Provenance
     window: Window
     feed: FeedSummary
     jobs: tuple[JobReport, ...] = ()
-    unassigned: tuple[str, ...] = Field((), description="why traffic that looks like nothing known is in no job")
+    unassigned: tuple[str, ...] = Field(
+        default=(), description="why traffic that looks like nothing known is in no job"
+    )
     events: tuple[Event, ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -46,6 +46,6 @@ class Truth(Document):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    schema_: Literal["flowprism.truth/v1"] = Field("flowprism.truth/v1", alias="schema")
+    schema_: Literal["flowprism.truth/v1"] = Field(default="flowprism.truth/v1", alias="schema")
     jobs: tuple[TrueJob, ...]
     faults: tuple[Fault, ...] = ()
