@@ -1,0 +1,60 @@
+"""The command line. Each command is a module of its own and imports the heavy rooms only when it runs.
+
+Exit codes: 0 done; 1 a need was not met (`evaluate --need`); 2 the input or the command line is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import flowprism
+from datamodel.errors import FlowprismError
+from flowprism.cli.analyze import analyze
+from flowprism.cli.evaluate import evaluate
+
+app = typer.Typer(
+    name="flowprism",
+    help="Performance diagnosis for LLM training clusters, from network flow records alone.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command()(analyze)
+app.command()(evaluate)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"flowprism {flowprism.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def flowprism_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Performance diagnosis for LLM training clusters, from network flow records alone."""
+
+
+def main() -> None:
+    """Run the command line; what a user can cause and mend becomes one line on stderr and exit code 2."""
+    try:
+        app(prog_name="flowprism")
+    except FlowprismError as error:
+        sys.exit(_complaint(str(error)))
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has gone; Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _complaint(cause: str) -> int:
+    typer.echo(f"flowprism: {' '.join(cause.split())}", err=True)
+    return 2

@@ -1,0 +1,45 @@
+"""`flowprism analyze`, as it is typed; what it does is in `flowprism.cli.analysis`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class ReportFormat(StrEnum):
+    """How the report is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+def analyze(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Packet captures or flow records of one window.")
+    ],
+    inventory: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Hosts, switches and links, as YAML or CSV.")
+    ] = None,
+    report_format: Annotated[
+        ReportFormat, typer.Option("--format", help="How the report is written.")
+    ] = ReportFormat.TEXT,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report here, not to stdout.")] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a trace for ui.perfetto.dev.")
+    ] = None,
+    timelines: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write every span: .parquet, .arrow or .feather.")
+    ] = None,
+) -> None:
+    """Name the training jobs, how each is parallelised, and what slows it.
+
+    Finding a fault, or no job at all, is an answer and exits 0; input that
+    cannot be used exits 2.
+    """
+    from flowprism.cli import analysis  # noqa: PLC0415 -- `--help` need not wait for the decoders
+
+    analysis.run(paths, inventory, report_format, analysis.Outputs(out, perfetto, timelines))

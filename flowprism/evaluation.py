@@ -1,0 +1,240 @@
+"""Marks of a report against the truth of a case: what the layout, the iterations and the findings were worth.
+
+Every mark lies in [0, 1], more is better, unless listed in `LOWER_IS_BETTER`. Reported jobs are matched to true ones
+one to one by the endpoints they share, the best Jaccard index first; a job that shares less than half is not matched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean, median
+
+from datamodel.findings import Finding, Subject, Suspect
+from datamodel.report import JobReport, Report
+from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
+
+LOWER_IS_BETTER = frozenset({"timeline", "wrong_sizes", "false", "duplicates", "onset"})
+
+MEANINGS = {
+    "jobs": "pairwise F1 of 'these two endpoints train together'",
+    "sizes": "share of the known layout sizes that are right; null is not an answer",
+    "wrong_sizes": "layout sizes answered wrongly (a count)",
+    "groups": "mean over jobs and kinds of group of the pairwise F1 of 'these two share a group'",
+    "stages": "share of pipeline chains whose stage order is exactly right",
+    "iterations": "F1 of the iteration ends found; one constant offset is allowed",
+    "timeline": "mean relative error of the iteration durations",
+    "faults": "faults named with the right kind and an accepted subject",
+    "located": "faults named with an accepted subject, whatever the kind",
+    "false": "warnings and critical findings that no fault explains (a count)",
+    "duplicates": "further findings of a fault that is already explained (a count)",
+    "onset": "mean distance of a named fault's start from the truth, in iterations",
+}
+
+_SIZES = ("tp", "cp", "ep", "dp", "pp")
+_LEAST_JACCARD = 0.5
+# An end is found where it lies within a quarter of an iteration; offsets are tried in steps of a twentieth.
+_REACH, _STEP = 4, 20
+_OFFSET_ITERATIONS = 1.5
+_OFFSET_PROBES = 5
+
+Group = Sequence[str]
+
+
+@dataclass(slots=True)
+class _JobMarks:
+    """What the jobs of one case add up to, before means are taken."""
+
+    sizes: list[bool] = field(default_factory=list)
+    wrong_sizes: int = 0
+    groups: list[float] = field(default_factory=list)
+    stages: list[float] = field(default_factory=list)
+    iterations: list[float] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+
+
+def marks(report: Report, truth: Truth) -> dict[str, float]:
+    """All marks of one case, by the names in `MEANINGS`."""
+    matched = _match_jobs(report, truth)
+    jobs = _JobMarks()
+    for true in truth.jobs:
+        _mark_job(matched.get(true.id), true, jobs)
+    return {
+        "jobs": pair_f1([j.endpoints for j in report.jobs], [j.endpoints for j in truth.jobs]),
+        "sizes": _mean(jobs.sizes, 1.0),
+        "wrong_sizes": jobs.wrong_sizes,
+        "groups": _mean(jobs.groups, 1.0),
+        "stages": _mean(jobs.stages, 1.0),
+        "iterations": _mean(jobs.iterations, 1.0),
+        "timeline": _mean(jobs.errors, 1.0 if jobs.iterations else 0.0),
+        **_mark_findings(report, truth, matched),
+    }
+
+
+def falls_short(found: dict[str, float], name: str, need: float) -> bool:
+    """Whether a mark does not meet a need: at most `need` for those in `LOWER_IS_BETTER`, at least `need` otherwise."""
+    return found[name] > need if name in LOWER_IS_BETTER else found[name] < need
+
+
+def pair_f1(found: Iterable[Group], true: Iterable[Group]) -> float:
+    """F1 of "these two share a group" over unordered pairs; a pair that several groups share counts once for each.
+
+    Groups of one say nothing and are left out; a group reported twice costs precision and earns nothing.
+    """
+    said = [frozenset(g) for g in found if len(set(g)) > 1]
+    real = [frozenset(g) for g in true if len(set(g)) > 1]
+    if not said and not real:
+        return 1.0
+    holders: dict[str, list[frozenset[str]]] = {}
+    for group in real:
+        for member in group:
+            holders.setdefault(member, []).append(group)
+    hits = 0
+    for group in set(said):
+        together = Counter(holder for member in group for holder in holders.get(member, ()))
+        hits += sum(math.comb(n, 2) for n in together.values())
+    all_real, all_said = (sum(math.comb(len(g), 2) for g in groups) for groups in (set(real), said))
+    return 2 * min(hits, all_real, all_said) / (all_real + all_said)
+
+
+def _mean(values: Sequence[float], of_none: float) -> float:
+    return fmean(values) if values else of_none
+
+
+def _match_jobs(report: Report, truth: Truth) -> dict[str, JobReport]:
+    """True job id -> reported job."""
+    candidates = []
+    for true in truth.jobs:
+        for n, job in enumerate(report.jobs):
+            both, either = len({*true.endpoints} & {*job.endpoints}), len({*true.endpoints} | {*job.endpoints})
+            if either and both / either >= _LEAST_JACCARD:
+                candidates.append((-both / either, true.id, n))
+    matched: dict[str, int] = {}
+    for _, true_id, n in sorted(candidates):
+        if true_id not in matched and n not in matched.values():
+            matched[true_id] = n
+    return {true_id: report.jobs[n] for true_id, n in matched.items()}
+
+
+def _mark_job(job: JobReport | None, true: TrueJob, into: _JobMarks) -> None:
+    said = {name: getattr(job.layout, name) if job else None for name in _SIZES}
+    for name, size in true.layout.items():
+        into.sizes.append(said.get(name) == size)
+        into.wrong_sizes += said.get(name) not in {None, size}
+    _mark_groups(job, true, into)
+    if not true.iterations:
+        return
+    true_ends = [end for _, end in true.iterations]
+    ends = sorted(i.end_ns for i in job.iterations) if job else []
+    hits = match_ends(ends, true_ends)
+    into.iterations.append(2 * len(hits) / (len(ends) + len(true_ends)))
+    for (n, m), (n_next, m_next) in pairwise(hits):
+        if m_next == m + 1:
+            real = true_ends[m_next] - true_ends[m]
+            into.errors.append(abs(ends[n_next] - ends[n] - real) / real)
+
+
+def _mark_groups(job: JobReport | None, true: TrueJob, into: _JobMarks) -> None:
+    for kind in _SIZES:
+        found: tuple[Group, ...] = getattr(job.groups, kind) if job else ()
+        if kind in true.groups:
+            into.groups.append(pair_f1(found, true.groups[kind]))
+        elif true.layout.get(kind) == 1 and any(len(set(g)) > 1 for g in found):
+            into.groups.append(0.0)  # a kind invented where the truth says there is none
+        if kind == "pp" and kind in true.groups:
+            chains = {tuple(chain) for chain in found}
+            into.stages.append(_mean([tuple(chain) in chains for chain in true.groups[kind]], 1.0))
+
+
+def match_ends(found: Sequence[int], true: Sequence[int]) -> list[tuple[int, int]]:
+    """Index pairs (found, true) of iteration ends in ns, in order, after taking off the best constant offset."""
+    if not found or not true:
+        return []
+    period = median([b - a for a, b in pairwise(true)]) if len(true) > 1 else 1e9
+    step = period / _STEP
+    probes = [(f, t) for f in (*found[:5], *found[-5:]) for t in (*true[:5], *true[-5:])]
+    near = {round((f - t) / step) for f, t in probes if abs(f - t) < _OFFSET_ITERATIONS * period} | {0}
+    tried = [_match_at(found, true, steps * step, period / _REACH) for steps in sorted(near, key=abs)]
+    return min(tried, key=lambda at: (-len(at[0]), at[1]))[0]
+
+
+def _match_at(
+    found: Sequence[int], true: Sequence[int], offset_ns: float, reach_ns: float
+) -> tuple[list[tuple[int, int]], float]:
+    """Each true end with the nearest later-unused found end in reach, and the summed distance in ns."""
+    hits: list[tuple[int, int]] = []
+    cost, first = 0.0, 0
+    for m, end in enumerate(true):
+        while first < len(found) and found[first] - offset_ns < end - reach_ns:
+            first += 1
+        last = first
+        while last < len(found) and found[last] - offset_ns <= end + reach_ns:
+            last += 1
+        if last > first:
+            best = min(range(first, last), key=lambda n: (abs(found[n] - offset_ns - end), n))
+            hits.append((best, m))
+            cost += abs(found[best] - offset_ns - end)
+            first = best + 1
+    return hits, cost
+
+
+def _mark_findings(report: Report, truth: Truth, matched: dict[str, JobReport]) -> dict[str, float]:
+    findings = [f for f in report.findings if f.kind != "feed"]
+    true_ids = {job.id: true_id for true_id, job in matched.items()}
+    named, located, onsets = [], [], []
+    explained: set[int] = set()
+    duplicates = 0
+    for fault in truth.faults:
+        worth = {
+            n: weight(finding, fault.accept)
+            for n, finding in enumerate(findings)
+            if true_ids.get(finding.job or "", fault.job) == fault.job
+        }
+        right = [n for n, w in worth.items() if w and findings[n].kind in fault.kinds]
+        explained.update(right)
+        if fault.optional:
+            continue
+        located.append(max(worth.values(), default=0.0))
+        named.append(max((worth[n] for n in right), default=0.0))
+        duplicates += max(len(right) - fault.periods, 0)
+        onsets += _onset(fault, [findings[n] for n in right])
+    loud = [n for n, f in enumerate(findings) if f.severity != "info"]
+    return {
+        "faults": _mean(named, 1.0),
+        "located": _mean(located, 1.0),
+        "false": len([n for n in loud if n not in explained]),
+        "duplicates": duplicates,
+        "onset": _mean(onsets, 0.0),
+    }
+
+
+def _onset(fault: Fault, right: Sequence[Finding]) -> list[float]:
+    """How far off the best of the findings that name a fault dates it, in iterations; nothing where that is unknown."""
+    if not right or not fault.start_ns or not fault.iteration_ns:
+        return []
+    return [min(abs(f.start_ns - fault.start_ns) for f in right) / fault.iteration_ns]
+
+
+def weight(finding: Finding, accepted: Sequence[AcceptedSubject]) -> float:
+    """What a finding's subject is worth: 1 where accepted, 1/n where n suspects or n ids hold an accepted one."""
+    if _accepts(accepted, finding.subject):
+        return 1.0
+    if any(_accepts(accepted, suspect) for suspect in finding.suspects):
+        return 1 / len(finding.suspects)
+    ids = set(finding.subject.ids)
+    for one in accepted:
+        if one.type == finding.subject.type and len(one.ids) == 1 and one.ids[0] in ids:
+            return 1 / len(ids)
+    return 0.0
+
+
+def _accepts(accepted: Sequence[AcceptedSubject], subject: Subject | Suspect) -> bool:
+    ids = set(subject.ids)
+    for one in accepted:
+        whole = one.ids == "*" or ids == set(one.ids)
+        if one.type == subject.type and (whole or (one.within and ids and ids <= set(one.ids))):
+            return True
+    return False

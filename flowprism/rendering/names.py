@@ -1,0 +1,58 @@
+"""What people call an endpoint: its address, and host and GPU where the inventory knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from datamodel.inventory import Endpoint, Inventory
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an endpoint sits: host, its GPUs as text ("0", "0,1" or ""), and the switches it is plugged into."""
+
+    host: str
+    gpus: str
+    switches: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Address -> place, of every address the inventory lists; empty without one."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+
+    def short(self, address: str) -> str:
+        """`s1/0` (host/GPU) where known, else the address."""
+        place = self.places.get(address)
+        if place is None:
+            return address
+        return f"{place.host}/{place.gpus}" if place.gpus else place.host
+
+    def full(self, address: str) -> str:
+        """`10.1.1.1 (s1 gpu 0)` where known, else the address."""
+        place = self.places.get(address)
+        if place is None:
+            return address
+        return f"{address} ({place.host} gpu {place.gpus})" if place.gpus else f"{address} ({place.host})"
+
+    def on_host(self, host: str) -> frozenset[str]:
+        """The addresses of a host."""
+        return frozenset(address for address, place in self.places.items() if place.host == host)
+
+    def on_switch(self, switch: str) -> frozenset[str]:
+        """The addresses that are plugged into a switch."""
+        return frozenset(address for address, place in self.places.items() if switch in place.switches)
+
+
+def names_of(inventory: Inventory | None) -> Names:
+    """The names an inventory gives; none without one."""
+    if inventory is None:
+        return Names()
+    return Names({a: _place(h.name, e) for h in inventory.hosts for e in h.endpoints for a in e.all_addresses})
+
+
+def _place(host: str, endpoint: Endpoint) -> Place:
+    gpu = endpoint.gpu
+    gpus = "" if gpu is None else ",".join(map(str, gpu)) if isinstance(gpu, tuple) else str(gpu)
+    return Place(host, gpus, tuple(attachment.switch for attachment in endpoint.attachments))

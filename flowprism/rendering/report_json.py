@@ -1,0 +1,17 @@
+"""The report as JSON text: the same report always gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+from datamodel.report import Report
+
+
+def render_json(report: Report) -> str:
+    """`flowprism.report/v1` with sorted keys, two spaces of indent and a newline at the end.
+
+    Raises:
+        ValueError: a number in the report is infinite or not a number, which JSON cannot say.
+    """
+    document = report.model_dump(mode="json", by_alias=True)
+    return json.dumps(document, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
