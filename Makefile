@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help install run test test-slow check bench
 
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 STAMP := .venv/installed$(subst /,-,$(PYTHON:%=-%))
 DEMO := flowprism/demo
 
@@ -13,13 +14,19 @@ help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP)  ## make .venv with everything in it; leaves .venv/bin/flowprism
+	@echo "$(BIN)/flowprism is installed"
 
+# An existing .venv is kept while it works and is of the Python asked for; an interrupted one is begun again.
 $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@set -e; python=$$(PYTHON='$(PYTHON)' .ci/find-python); \
-	echo "installing into .venv ($$($$python --version))"; \
-	if [ -n '$(PYTHON)' ] || ! $(BIN)/python -c 'import pip' 2>/dev/null; then $$python -m venv --clear .venv; fi; \
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt setuptools; \
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	wanted=$$($$python --version); there=$$($(BIN)/python --version 2>/dev/null || true); \
+	if ! $(BIN)/python -c 'import pip' 2>/dev/null || { [ -n '$(PYTHON)' ] && [ "$$there" != "$$wanted" ]; }; then \
+		echo "making .venv with $$wanted"; \
+		$$python -m venv --clear .venv; \
+	fi; \
+	echo "installing into .venv"; \
+	$(PIP) setuptools; \
+	$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
 run: $(STAMP)  ## analyse the bundled capture, print the report and where the HTML lies
