@@ -40,6 +40,6 @@ def analyze(
     Finding a fault, or no job at all, is an answer and exits 0; input that
     cannot be used exits 2.
     """
-    from flowprism.cli import analysis  # noqa: PLC0415 -- `--help` need not wait for the decoders
+    from flowprism.cli import analysis  # here, so that `--help` need not wait for the decoders
 
     analysis.run(paths, inventory, report_format, analysis.Outputs(out, perfetto, timelines))

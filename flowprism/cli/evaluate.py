@@ -27,7 +27,7 @@ def evaluate(
     ] = MarksFormat.TEXT,
 ) -> None:
     """Mark a report against the truth of its case."""
-    from flowprism.cli import marking  # noqa: PLC0415 -- `--help` need not wait for the documents' schemas
+    from flowprism.cli import marking  # here, so that `--help` need not wait for the documents' schemas
 
     if not marking.run(report, truth, need or (), as_json=marks_format is MarksFormat.JSON):
         raise typer.Exit(1)

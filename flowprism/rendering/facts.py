@@ -50,10 +50,10 @@ def iteration_seconds(job: JobReport) -> Floats:
 
 
 def inside(job: JobReport, finding: Finding) -> Flags:
-    """Which iterations end while the finding is on, shape (iterations,)."""
-    ends = np.array([i.end_ns for i in job.iterations], np.int64)
+    """Which iterations lie, with their middle, in the time the finding is on, shape (iterations,)."""
+    middles = np.array([(i.start_ns + i.end_ns) // 2 for i in job.iterations], np.int64)
     until = math.inf if finding.end_ns is None else finding.end_ns
-    return (ends > finding.start_ns) & (ends <= until)
+    return (middles > finding.start_ns) & (middles < until)
 
 
 def iteration_at(job: JobReport, time_ns: int) -> int | None:

@@ -1,0 +1,147 @@
+"""The time of every iteration of a job, with its findings and events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from datamodel.findings import Event, Finding
+from datamodel.report import JobReport
+from flowprism.rendering.facts import Flags, Floats, inside, iteration_seconds
+from flowprism.rendering.figures.svg import Drawing, Scale, polyline, round_ticks
+from flowprism.rendering.units import clock, duration, utc
+
+_WIDTH, _HEIGHT = 1080, 260
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 1068, 46, 226
+_MOST_POINTS = 240
+_LABEL_PX = 6.2  # the widest a letter of a label gets
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRow:
+    """One row of the table beside the figure: one iteration, or several where there are too many to draw."""
+
+    first: int
+    last: int
+    start_ns: int
+    fastest_s: float
+    median_s: float
+    slowest_s: float
+    hit: bool
+
+
+def iteration_rows(job: JobReport, findings: Sequence[Finding]) -> list[IterationRow]:
+    """Iterations in at most `_MOST_POINTS` rows; `hit` where a finding is on."""
+    seconds = iteration_seconds(job)
+    hit = _hit(job, findings)
+    bounds = np.linspace(0, len(seconds), min(len(seconds), _MOST_POINTS) + 1).astype(int)
+    rows = []
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        part = seconds[begin:end]
+        first, last = job.iterations[begin], job.iterations[end - 1]
+        spread = float(part.min()), float(np.median(part)), float(part.max())
+        rows.append(IterationRow(first.index, last.index, first.start_ns, *spread, bool(hit[begin:end].any())))
+    return rows
+
+
+def _hit(job: JobReport, findings: Sequence[Finding]) -> Flags:
+    flags = np.zeros(len(job.iterations), np.bool_)
+    for finding in findings:
+        flags |= inside(job, finding)
+    return flags
+
+
+def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequence[Event]) -> Markup:
+    """The figure: time across, seconds up, one dot an iteration (a band from fastest to slowest where there are many).
+
+    The axis reaches at least a tenth of the median to either side: noise that no one would report looks like noise.
+    """
+    seconds = iteration_seconds(job)
+    median = float(np.median(seconds))
+    begin_ns, end_ns = job.iterations[0].start_ns, job.iterations[-1].end_ns
+    low, high = min(float(seconds.min()), 0.9 * median), max(float(seconds.max()), 1.1 * median)
+    label = f"Iteration times: {len(seconds)} iterations, median {duration(median)}, slowest {duration(high)}"
+    drawing = Drawing(_WIDTH, _HEIGHT, label, "wide")
+    x = Scale(begin_ns, end_ns, _LEFT, _RIGHT)
+    y = Scale(low, high + 0.04 * (high - low), _BOTTOM, _TOP)
+    _axes(drawing, x, y)
+    for finding in findings:
+        _finding(drawing, finding, x)
+    _events(drawing, events, x)
+    _medians(drawing, job, findings, seconds, x, y)
+    _points(drawing, iteration_rows(job, findings), x, y)
+    return drawing.markup()
+
+
+def _axes(drawing: Drawing, x: Scale, y: Scale) -> None:
+    for value in round_ticks(y.low, y.high, 5):
+        drawing.add("line", x1=_LEFT, x2=_RIGHT, y1=y(value), y2=y(value), css="grid")
+        drawing.add("text", duration(value), x=_LEFT - 8, y=y(value) + 4, css="tick end")
+    for second in round_ticks(0, (x.high - x.low) / 1e9, 8):
+        at = x.low + second * 1e9
+        drawing.add("line", x1=x(at), x2=x(at), y1=_BOTTOM, y2=_BOTTOM + 5, css="axis")
+        drawing.add("text", clock(round(at)), x=x(at), y=_BOTTOM + 19, css="tick middle")
+    drawing.add("line", x1=_LEFT, x2=_RIGHT, y1=_BOTTOM, y2=_BOTTOM, css="axis")
+
+
+def _finding(drawing: Drawing, finding: Finding, x: Scale) -> None:
+    start = max(x(finding.start_ns), _LEFT)
+    end = _RIGHT if finding.end_ns is None else min(x(finding.end_ns), _RIGHT)
+    words = f"{finding.severity}: {finding.kind.replace('_', ' ')}"
+    css = f"band {finding.severity}"
+    drawing.add("rect", x=start, y=_TOP - 20, width=max(end - start, 2), height=_BOTTOM - _TOP + 20, css=css)
+    drawing.add("line", x1=start, x2=start, y1=_TOP - 20, y2=_BOTTOM, css=f"edge {finding.severity}")
+    at, anchor = _beside(start, words)
+    drawing.add("text", words, title=finding.summary, x=at, y=_TOP - 6, css=f"mark {finding.severity} {anchor}")
+
+
+def _beside(px: float, words: str) -> tuple[float, str]:
+    """Where a label goes that begins at `px`, and its anchor: to the left where it would run out of the figure."""
+    if px + 6 + _LABEL_PX * len(words) > _RIGHT:
+        return px - 6, "end"
+    return px + 6, "start"
+
+
+def _events(drawing: Drawing, events: Sequence[Event], x: Scale) -> None:
+    for event in events:
+        px = min(max(x(event.start_ns), _LEFT), _RIGHT)
+        words = event.kind.replace("_", " ")
+        if event.end_ns is not None:
+            width = max(min(x(event.end_ns), _RIGHT) - px, 1)
+            drawing.add("rect", x=px, y=_TOP - 20, width=width, height=_BOTTOM - _TOP + 20, css="band event")
+        drawing.add("line", x1=px, x2=px, y1=16, y2=_BOTTOM, css="edge event")
+        at, anchor = _beside(px, words)
+        hint = f"{words} at {utc(event.start_ns)} UTC" + (f": {event.detail}" if event.detail else "")
+        drawing.add("text", words, title=hint, x=at, y=20, css=f"mark event {anchor}")
+
+
+def _medians(
+    drawing: Drawing, job: JobReport, findings: Sequence[Finding], seconds: Floats, x: Scale, y: Scale
+) -> None:
+    """A dashed line at the median of what is in no finding, and one at the median inside each finding."""
+    masks = [~_hit(job, findings), *(inside(job, finding) for finding in findings)]
+    ends = np.array([i.end_ns for i in job.iterations], np.int64)
+    for mask in masks:
+        if mask.sum() < 2:
+            continue
+        level = float(np.median(seconds[mask]))
+        span = ends[mask]
+        drawing.add("line", x1=x(span[0]), x2=x(span[-1]), y1=y(level), y2=y(level), css="median")
+        above = y(level) - 8
+        drawing.add("text", f"median {duration(level)}", x=x(span[0]) + 4, y=above, css="note")
+
+
+def _points(drawing: Drawing, rows: Sequence[IterationRow], x: Scale, y: Scale) -> None:
+    middles = [(x(row.start_ns), y(row.median_s)) for row in rows]
+    if any(row.first != row.last for row in rows):
+        upper = [(x(row.start_ns), y(row.slowest_s)) for row in rows]
+        lower = [(x(row.start_ns), y(row.fastest_s)) for row in rows]
+        drawing.add("path", d=polyline([*upper, *reversed(lower)]) + "Z", css="spread")
+    drawing.add("path", d=polyline(middles), css="line")
+    if all(row.first == row.last for row in rows):
+        for (px, py), row in zip(middles, rows, strict=True):
+            hint = f"iteration {row.first}: {duration(row.median_s)}, {utc(row.start_ns)} UTC"
+            drawing.add("circle", title=hint, cx=px, cy=py, r=3.2, css="dot hit" if row.hit else "dot")

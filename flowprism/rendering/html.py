@@ -1,0 +1,190 @@
+"""The report as one page that needs nothing else: styles and figures inside, no script, no request.
+
+The content security policy of the page allows its own style sheet by hash and nothing more, so an address or a label
+that carries markup could do nothing even if escaping failed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from datamodel.analysis import Analysis
+from datamodel.findings import Event, Finding
+from datamodel.frame import Frame
+from datamodel.report import JobReport
+from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.transfers import PAIRS
+from flowprism.rendering import units, wording
+from flowprism.rendering.facts import Gain, by_severity, gain, job_of
+from flowprism.rendering.figures import evidence, iterations, matrix, timeline
+from flowprism.rendering.names import Names
+from flowprism.rendering.order import Position, positions
+from flowprism.rendering.suspects import behind_uplink, suspect_addresses
+
+_MOST_TABLE_PAIRS = 60
+_MOST_GRID_NAMES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """A finding with what the page draws for it."""
+
+    finding: Finding
+    job: JobReport | None
+    gain: Gain | None
+    series: evidence.PeerSeries | None
+    series_figure: Markup | None
+    late: evidence.LatePairs | None
+    late_figure: Markup | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineView:
+    """The timeline of one iteration and, for the table beside it, seconds by endpoint and kind of span."""
+
+    iteration: int
+    figure: Markup
+    shown: int
+    endpoints: int
+    kinds: tuple[str, ...]
+    totals: tuple[tuple[Position, tuple[float, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job with what the page draws for it."""
+
+    job: JobReport
+    placed: list[Position]
+    suspects: frozenset[str]
+    events: tuple[Event, ...]
+    iterations_figure: Markup | None
+    iteration_rows: list[iterations.IterationRow]
+    timeline: TimelineView | None
+    matrix_figure: Markup | None
+    cells: list[matrix.Cell]
+    block: int
+    grid: list[tuple[int | None, list[list[Position]]]]
+    grid_named: bool
+
+
+def render_html(analysis: Analysis, names: Names) -> str:
+    """The whole page; the same analysis and names always give the same bytes."""
+    environment = _environment()
+    style = (environment.loader or PackageLoader("flowprism.rendering")).get_source(environment, "report.css")[0]
+    report = analysis.report
+    page = environment.get_template("report.html").render(
+        report=report,
+        verdict=wording.verdict(report),
+        findings=[_finding_view(analysis, finding, names) for finding in by_severity(report)],
+        jobs=[_job_view(analysis, job, names) for job in report.jobs],
+        names=names,
+        style=Markup(style),  # noqa: S704 -- our own style sheet, which the policy's hash must match byte by byte
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )
+    return page + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("flowprism.rendering"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(units=units, wording=wording, describe_cell=matrix.describe)
+    return environment
+
+
+def _finding_view(analysis: Analysis, finding: Finding, names: Names) -> FindingView:
+    job = job_of(analysis.report, finding)
+    if job is None:
+        return FindingView(finding, None, None, None, None, None, None)
+    suspects = suspect_addresses(job, [finding], names)
+    series = evidence.peer_series(finding, job, analysis.timelines, positions(job), suspects)
+    figure = None if series is None else evidence.draw_peers(series, finding, job, names)
+    late = _late_pairs(analysis, finding, job, suspects, names)
+    late_figure = None if late is None else evidence.draw_late_pairs(late, names)
+    return FindingView(finding, job, gain(job, finding), series, figure, late, late_figure)
+
+
+def _late_pairs(
+    analysis: Analysis, finding: Finding, job: JobReport, suspects: frozenset[str], names: Names
+) -> evidence.LatePairs | None:
+    if finding.kind not in evidence.LINK_KINDS:
+        return None
+    touched = suspects or behind_uplink(finding, names)
+    return evidence.late_pairs(_pairs(analysis, job), analysis.timelines, touched, across=not suspects)
+
+
+def _pairs(analysis: Analysis, job: JobReport) -> Frame:
+    none = Frame(PAIRS, {column.name: [] for column in PAIRS})
+    return analysis.pairs.get(job.id, none)
+
+
+def _job_view(analysis: Analysis, job: JobReport, names: Names) -> JobView:
+    findings = [f for f in by_severity(analysis.report) if f.job == job.id]
+    events = tuple(e for e in analysis.report.events if e.job == job.id)
+    placed = positions(job)
+    suspects = suspect_addresses(job, findings, names)
+    cells, block = matrix.cells(_pairs(analysis, job), analysis.timelines, placed)
+    return JobView(
+        job=job,
+        placed=placed,
+        suspects=suspects,
+        events=events,
+        iterations_figure=iterations.draw_iterations(job, findings, events) if job.iterations else None,
+        iteration_rows=iterations.iteration_rows(job, findings) if job.iterations else [],
+        timeline=_timeline_view(analysis.timelines, job, findings, placed, suspects, names),
+        matrix_figure=matrix.draw_matrix(cells, block, placed, suspects, names) if cells else None,
+        cells=sorted(cells, key=lambda c: (-c.moved_bytes, c.src, c.dst))[:_MOST_TABLE_PAIRS],
+        block=block,
+        grid=_grid(placed),
+        grid_named=len(placed) <= _MOST_GRID_NAMES,
+    )
+
+
+def _timeline_view(
+    timelines: Timelines,
+    job: JobReport,
+    findings: list[Finding],
+    placed: list[Position],
+    suspects: frozenset[str],
+    names: Names,
+) -> TimelineView | None:
+    index = timeline.representative(job, findings, timelines)
+    if index is None:
+        return None
+    spans = timeline.spans_of(timelines, job.id)
+    spans = spans.take(spans["iteration"] == index)
+    shown = timeline.selected(placed, suspects)
+    figure = timeline.draw_timeline(spans, timelines, shown, suspects, names)
+    kinds = tuple(SPAN_NAMES[code] for code in np.unique(spans["span"]).tolist())
+    codes = {address: code for code, address in enumerate(timelines.addresses)}
+    totals = tuple((p, _totals(spans, codes.get(p.address, -1), kinds)) for p in shown)
+    return TimelineView(index, figure, len(shown), len(placed), kinds, totals)
+
+
+def _totals(spans: Frame, endpoint: int, kinds: tuple[str, ...]) -> tuple[float, ...]:
+    """Seconds of an endpoint by kind of span."""
+    own = spans.take(spans["endpoint"] == endpoint)
+    seconds = (own["end_ns"] - own["start_ns"]) / 1e9
+    return tuple(float(seconds[own["span"] == SPAN_NAMES.index(kind)].sum()) for kind in kinds)
+
+
+def _grid(placed: list[Position]) -> list[tuple[int | None, list[list[Position]]]]:
+    """Rows of the layout grid: per stage, the endpoints of each replica."""
+    replicas = sorted({p.replica for p in placed})
+    rows: dict[int | None, dict[int, list[Position]]] = {}
+    for position in placed:
+        rows.setdefault(position.stage, {}).setdefault(position.replica, []).append(position)
+    return [(stage, [row.get(replica, []) for replica in replicas]) for stage, row in rows.items()]

@@ -1,0 +1,30 @@
+"""Which of a job's endpoints a finding points at, so that pictures can mark them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datamodel.findings import Finding, Subject, Suspect
+from datamodel.report import JobReport
+from flowprism.rendering.names import Names
+
+
+def suspect_addresses(job: JobReport, findings: Sequence[Finding], names: Names) -> frozenset[str]:
+    """Endpoints of `job` that its findings name, by address or by host; none for a finding about the whole job."""
+    pointed: set[str] = set()
+    for finding in findings:
+        if finding.job == job.id:
+            pointed |= _named(finding.subject, names)
+            pointed.update(*(_named(suspect, names) for suspect in finding.suspects))
+    return frozenset(pointed.intersection(job.endpoints))
+
+
+def _named(subject: Subject | Suspect, names: Names) -> set[str]:
+    if subject.type == "host":
+        return {address for host in subject.ids for address in names.on_host(host)}
+    return set() if subject.type in {"job", "switch"} else set(subject.ids)
+
+
+def behind_uplink(finding: Finding, names: Names) -> frozenset[str]:
+    """Endpoints on the leaf that a link between switches, or a switch, belongs to; empty where none is known."""
+    return frozenset(address for switch in finding.subject.ids for address in names.on_switch(switch))
