@@ -14,7 +14,7 @@ from capture.pcapng import MAGIC, Pcapng
 from capture.window import Window
 from capture.wire import PACKET, Packets
 
-BATCH_FRAMES = 8192  # packets of one batch stay in the processor's cache between decoding and following
+BATCH_FRAMES = 2048  # packets of one batch stay in the processor's cache between decoding and following
 
 
 def is_capture(head: bytes) -> bool:

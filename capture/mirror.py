@@ -28,7 +28,7 @@ from datamodel import flows as columns
 from datamodel.flows import Flows, recode
 from datamodel.frame import Array, Frame
 
-RECENT_PACKETS = 1 << 16
+RECENT_PACKETS = 1 << 14
 
 _DOUBTS = {
     FRAGMENTS: "IP fragments count under port 0, for only the first of a datagram names its ports",

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import zstandard
 
@@ -18,11 +18,13 @@ from capture.ledger import Ledger
 from datamodel.errors import InputError
 
 try:
+    from isal import igzip_lib
     from isal import isal_zlib as inflater
+
+    _InflateError: type[Exception] = cast("type[Exception]", igzip_lib.IsalError)
 except ImportError:  # no wheel for this machine: the standard library does the same at about half the speed
     inflater = zlib  # type: ignore[misc]
-
-_InflateError: type[Exception] = inflater.error
+    _InflateError = zlib.error
 
 Progress = Callable[[int, int], None]
 
