@@ -116,7 +116,9 @@ def dpkt_loop(capture: Path) -> tuple[int, float]:
         file.seek(0)
         rows: list[tuple[object, ...]] = []
         before = time.perf_counter()
-        with contextlib.suppress(dpkt.UnpackError, struct.error):  # where the blocks end inside a record
+        with contextlib.suppress(
+            dpkt.UnpackError, struct.error, AttributeError
+        ):  # where the blocks end inside a record
             for stamp, frame in dpkt.pcap.Reader(file):
                 packet = dpkt.ethernet.Ethernet(frame).data
                 inner = packet.data

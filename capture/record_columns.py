@@ -38,6 +38,8 @@ NAMES = {
     "prescaled": {"true": 1, "false": 0},
 }
 
+_INT64 = r"^-?([0-9]{1,18}|[0-8][0-9]{18}|9[01][0-9]{17})$"  # a little less than what 64 bits hold
+
 
 class Rows:
     """Flow records gathered batch by batch from one file."""
@@ -178,7 +180,7 @@ def _cast(data: pa.Array) -> tuple[Ints, Mask]:
 def _parsed(data: pa.Array, other: Callable[[str, int], int | None]) -> tuple[Ints, Mask]:
     """Whole numbers of a column of text, and where there are any; texts that are no numbers go to `other`."""
     data = pc.utf8_trim_whitespace(data)
-    digits = pc.fill_null(pc.match_substring_regex(data, r"^-?[0-9]{1,18}$"), False)
+    digits = pc.fill_null(pc.match_substring_regex(data, _INT64), False)
     numeric = pc.if_else(digits, data, pa.scalar(None, data.type)).cast(pa.int64())
     known = np.asarray(digits.to_numpy(zero_copy_only=False), np.bool_)
     values = np.array(numeric.fill_null(0).to_numpy(zero_copy_only=False), np.int64)

@@ -15,9 +15,12 @@ import pyarrow.parquet as pq
 from capture.ledger import Ledger
 from capture.record_columns import Rows
 from capture.record_text import check_columns, text_tables
+from capture.record_writing import write_records
 from capture.stream import Progress, blocks
 from datamodel.errors import InputError
 from datamodel.flows import Flows
+
+__all__ = ["PARQUET_MAGIC", "read_parquet", "read_records", "read_text", "write_records"]
 
 PARQUET_MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 18
