@@ -1,0 +1,1 @@
+"""Flow records -> streams -> jobs -> iterations, and transfers + layout -> timelines."""

@@ -1,0 +1,270 @@
+"""Streams -> jobs: endpoints that train together, told from storage, management and one another by their rhythm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from datamodel.streams import Float, Int, Streams
+from reconstruct.boundaries import Boundaries, boundaries
+from reconstruct.cycles import Cycles, cycles
+from reconstruct.rhythm import BINS, correlogram, fundamental
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What it takes to be a job.
+
+    Attributes:
+        coherence: least mean autocorrelation of a stream's pauses at multiples of its quantum.
+        smallest_stream_share: streams below this share of the largest one's bytes carry no collective.
+        control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
+        lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.
+    """
+
+    coherence: float = 0.5
+    smallest_stream_share: float = 0.0005
+    control_share: float = 0.02
+    lockstep_share: float = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Streams that turn over in lockstep.
+
+    Attributes:
+        endpoints: (e,) address codes, ascending.
+        members: its streams, cut into cycles, by stream number.
+        boundaries: when each of them crossed the end of each iteration.
+        edges_ns: (iterations,) end of each complete iteration.
+    """
+
+    endpoints: Int
+    members: tuple[Cycles, ...]
+    boundaries: Boundaries
+    edges_ns: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """The jobs of a window, and why other traffic is in none.
+
+    Attributes:
+        jobs: by first endpoint.
+        unassigned: reason -> number of endpoints.
+    """
+
+    jobs: tuple[Job, ...]
+    unassigned: dict[str, int]
+
+
+def recognise(
+    streams: Streams, services: frozenset[int], options: JobOptions, hosts: Sequence[str | None] | None = None
+) -> Recognition:
+    """Find the training jobs.
+
+    1. A stream belongs to training when it repeats a quantum of bytes; connections that come and go do not.
+    2. Streams that share an endpoint and a cycle count are joined; endpoints that only send or only receive in rhythm
+       are data loaders or checkpoint stores and leave.
+    3. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
+
+    Args:
+        streams: data rows by connection.
+        services: address codes of storage and management; their streams are left out.
+        options: thresholds.
+        hosts: host of each address code, where an inventory names it: two sets that share a host are compared first,
+            sets that share none must keep in lockstep twice as closely.
+    """
+    rhythmic = _rhythmic(streams, services, options)
+    parts = [_without_hubs(streams, part) for part in _connected(streams, rhythmic)]
+    candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
+    joined = _in_lockstep(streams, candidates, options, hosts)
+    jobs = tuple(sorted(_one_job_each(joined), key=lambda j: int(j.endpoints[0])))
+    return Recognition(jobs, _reasons(streams, services, rhythmic, jobs))
+
+
+def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -> list[tuple[Cycles, float]]:
+    """Streams with a rhythm, with their cycle count."""
+    total = streams.total_bytes()
+    pair: dict[tuple[int, int], int] = {}
+    for s, d, b in zip(streams.src.tolist(), streams.dst.tolist(), total.tolist(), strict=True):
+        pair[s, d] = pair.get((s, d), 0) + b
+    found = []
+    least = options.smallest_stream_share * total.max(initial=0)
+    for i in np.flatnonzero(total >= least).tolist():
+        ends = int(streams.src[i]), int(streams.dst[i])
+        if services.intersection(ends) or total[i] < options.control_share * pair.get((ends[1], ends[0]), 0):
+            continue
+        picture = correlogram(streams, i)
+        beat = fundamental(picture) if picture is not None else None
+        if picture is None or beat is None or beat[1] < options.coherence:
+            continue
+        cycle = cycles(streams, i, beat[0] * picture.total_bytes / BINS)
+        if cycle is not None:
+            found.append((cycle, cycle.cumulative[-1] / cycle.quantum_bytes))
+    return found
+
+
+def _connected(streams: Streams, rhythmic: list[tuple[Cycles, float]]) -> list[list[Cycles]]:
+    """Join streams that share an endpoint and turn over at the same pace."""
+    links: list[tuple[int, int]] = []
+    at: dict[int, list[int]] = {}
+    for n, (cycle, _) in enumerate(rhythmic):
+        for endpoint in (int(streams.src[cycle.stream]), int(streams.dst[cycle.stream])):
+            at.setdefault(endpoint, []).append(n)
+    for numbers in at.values():
+        for place, a in enumerate(numbers):
+            links.extend((a, b) for b in numbers[place + 1 :] if _same_pace(streams, rhythmic[a], rhythmic[b]))
+    labels = _components(len(rhythmic), links)
+    return [[rhythmic[n][0] for n in np.flatnonzero(labels == c)] for c in range(labels.max(initial=-1) + 1)]
+
+
+def _components(size: int, links: list[tuple[int, int]]) -> Int:
+    if not size:
+        return np.zeros(0, np.int64)
+    a, b = np.array(links, np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(a)), (a, b)), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+
+
+def _span_ns(streams: Streams, cycle: Cycles) -> tuple[int, int]:
+    return int(streams.start_ns[cycle.rows[0]]), int(streams.end_ns[cycle.rows[-1]])
+
+
+def _same_pace(streams: Streams, a: tuple[Cycles, float], b: tuple[Cycles, float]) -> bool:
+    """Whether two streams turn over equally often in the time both are there, give or take one cycle at the ends."""
+    (a_start, a_end), (b_start, b_end) = _span_ns(streams, a[0]), _span_ns(streams, b[0])
+    a_cycle, b_cycle = (a_end - a_start) / a[1], (b_end - b_start) / b[1]
+    together = min(a_end, b_end) - max(a_start, b_start)
+    fewest = max(min(a[1], b[1]), 1.0)
+    return together > 0.5 * max(a_end - a_start, b_end - b_start) and abs(a_cycle / b_cycle - 1) < 0.02 + 1.0 / fewest
+
+
+def _without_hubs(streams: Streams, part: list[Cycles]) -> list[Cycles]:
+    """Drop endpoints that give without taking, or take without giving, for as long as there are any.
+
+    In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
+    """
+    while part:
+        sent, received = _balance(streams, part)
+        lopsided = {e for e in sent if min(sent[e], received[e]) < 0.1 * max(sent[e], received[e])}
+        if not lopsided or len(lopsided) == len(sent):
+            return [] if lopsided else part
+        part = [c for c in part if not lopsided & {int(streams.src[c.stream]), int(streams.dst[c.stream])}]
+    return part
+
+
+def _balance(streams: Streams, part: list[Cycles]) -> tuple[dict[int, float], dict[int, float]]:
+    ends = {int(e) for c in part for e in (streams.src[c.stream], streams.dst[c.stream])}
+    sent, received = dict.fromkeys(ends, 0.0), dict.fromkeys(ends, 0.0)
+    for c in part:
+        sent[int(streams.src[c.stream])] += c.quantum_bytes
+        received[int(streams.dst[c.stream])] += c.quantum_bytes
+    return sent, received
+
+
+def _job(streams: Streams, part: list[Cycles]) -> Job | None:
+    part = sorted(part, key=lambda c: c.stream)
+    found = boundaries(streams, part)
+    edges = found.edges_ns()
+    ends = np.unique([[streams.src[c.stream], streams.dst[c.stream]] for c in part])
+    return Job(ends.astype(np.int64), tuple(part), found, edges) if len(edges) >= 2 else None
+
+
+def _in_lockstep(
+    streams: Streams, candidates: list[Job], options: JobOptions, hosts: Sequence[str | None] | None
+) -> list[Job]:
+    """Join candidates that share an endpoint's host or nothing visible, but every iteration's edge."""
+    links = []
+    for a in range(len(candidates)):
+        for b in range(a + 1, len(candidates)):
+            near = _share_host(candidates[a], candidates[b], hosts)
+            reach = options.lockstep_share if near or hosts is None else options.lockstep_share / 2
+            if _lockstep(candidates[a].edges_ns, candidates[b].edges_ns, reach):
+                links.append((a, b))
+    labels = _components(len(candidates), links)
+    joined = []
+    for c in range(labels.max(initial=-1) + 1):
+        parts = [candidates[n] for n in np.flatnonzero(labels == c)]
+        job = parts[0] if len(parts) == 1 else _job(streams, [m for p in parts for m in p.members])
+        joined += [job] if job is not None else parts
+    return joined
+
+
+def _one_job_each(jobs: list[Job]) -> list[Job]:
+    """Endpoints train in one job at a time: of candidates that share one, the job that moves most bytes is meant."""
+    taken: set[int] = set()
+    kept = []
+    for job in sorted(jobs, key=lambda j: (-sum(float(m.cumulative[-1]) for m in j.members), int(j.endpoints[0]))):
+        if not taken & set(job.endpoints.tolist()):
+            kept.append(job)
+            taken |= set(job.endpoints.tolist())
+    return kept
+
+
+def _share_host(a: Job, b: Job, hosts: Sequence[str | None] | None) -> bool:
+    if hosts is None:
+        return False
+    return bool({hosts[e] for e in a.endpoints} & {hosts[e] for e in b.endpoints} - {None})
+
+
+def _lockstep(a: Int, b: Int, reach: float) -> bool:
+    """Whether two sequences of edges are tied to one another.
+
+    Two independent jobs of one period drift apart like a random walk; ranks of one job wait for one another. Tied
+    sequences keep their distance but for one step (a fault moves the stages of a job against one another once), or
+    their distance reverts to its mean, or their iterations lengthen and shorten together.
+    """
+    if abs(len(a) - len(b)) > 1:
+        return False
+    for shift in (0, -1, 1):
+        left, right = a[max(shift, 0) :], b[max(-shift, 0) :]
+        n = min(len(left), len(right))
+        if n >= 3 and _tied(left[:n].astype(np.float64), right[:n].astype(np.float64), reach):
+            return True
+    return False
+
+
+def _tied(a: Float, b: Float, reach: float) -> bool:
+    cycle = float(np.median(np.diff(a)))
+    distance = (a - b - (a[0] - b[0])) / cycle
+    if np.percentile(distance, 90) - np.percentile(distance, 10) > 3 * reach:
+        return False
+    if np.ptp(distance - _step(distance)) < reach:
+        return True
+    return len(a) >= 8 and (_walks(distance) < 0.5 or np.corrcoef(np.diff(a), np.diff(b))[0, 1] > 0.8)
+
+
+def _walks(distance: Float) -> float:
+    """Variance ratio: variance of long increments over that of as many short ones; 1 for a random walk, 0 for none."""
+    lag = max(len(distance) // 4, 2)
+    short = float(np.var(np.diff(distance)))
+    return float(np.var(distance[lag:] - distance[:-lag])) / (lag * short) if short > 0 else 0.0
+
+
+def _step(distance: Float) -> Float:
+    """The best two-level step through a sequence."""
+    cuts = range(1, len(distance))
+    costs = [distance[:c].var() * c + distance[c:].var() * (len(distance) - c) for c in cuts]
+    cut = 1 + int(np.argmin(costs))
+    return np.concatenate([np.full(cut, distance[:cut].mean()), np.full(len(distance) - cut, distance[cut:].mean())])
+
+
+def _reasons(
+    streams: Streams, services: frozenset[int], rhythmic: list[tuple[Cycles, float]], jobs: tuple[Job, ...]
+) -> dict[str, int]:
+    """Why endpoints that carried data are in no job: reason -> number of endpoints."""
+    everyone = {int(e) for e in streams.src} | {int(e) for e in streams.dst}
+    members = {int(e) for j in jobs for e in j.endpoints}
+    in_rhythm = {int(e) for c, _ in rhythmic for e in (streams.src[c.stream], streams.dst[c.stream])}
+    rest = everyone - members
+    counts = {
+        "named as a service by the inventory": len(rest & services),
+        "periodic, but only sends or only receives, or keeps step with nobody": len(rest & in_rhythm - services),
+        "no periodic traffic": len(rest - in_rhythm - services),
+    }
+    return {reason: n for reason, n in counts.items() if n}

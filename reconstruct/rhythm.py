@@ -1,0 +1,125 @@
+"""The period of a stream on its own byte axis: the same quantum of bytes comes back every iteration, however slow it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import find_peaks
+
+from datamodel.streams import Float, Int, Streams
+
+# Resolution of the byte axis. A cycle must span some tens of bins for its pauses to stay apart: longer streams are
+# looked at in a stretch from their middle.
+BINS = 8192
+MIN_ROWS = 12
+MIN_CYCLES = 3
+# A candidate within this share of the best comb is as good: then the shorter period is the fundamental.
+AS_GOOD_RATIO = 0.9
+# A pause is a gap this many times as long as the stream's median gap.
+PAUSE_RATIO = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Correlogram:
+    """Autocorrelation of a stream's pauses against distance in bytes.
+
+    Attributes:
+        values: (BINS,) autocorrelation, 1 at lag 0, corrected for the shrinking overlap.
+        total_bytes: bytes of the whole stream; one bin is `total_bytes / BINS`.
+    """
+
+    values: Float
+    total_bytes: int
+
+    def comb(self, lag: float, slack: float = 0.0) -> float:
+        """Mean autocorrelation at up to eight multiples of `lag` (bins), each within +-(1 bin + slack) of its place."""
+        heights = [self._near(m * lag, 1.5 + slack * m * lag) for m in range(1, self._teeth(lag) + 1)]
+        return float(np.mean(heights)) if heights else 0.0
+
+    def refine(self, lag: float, slack: float = 0.02) -> float:
+        """The lag near `lag` that its own multiples agree on: each further tooth divides the error by its number."""
+        for m in range(1, self._teeth(lag) + 1):
+            reach = 1.5 + (slack * lag if m == 1 else 0.75)
+            lag = self._peak(m * lag, reach) / m
+        return lag
+
+    def _teeth(self, lag: float) -> int:
+        return min(8, int(0.6 * BINS / lag))
+
+    def _window(self, centre: float, reach: float) -> tuple[int, int]:
+        return max(1, int(np.floor(centre - reach))), min(BINS - 1, int(np.ceil(centre + reach)) + 1)
+
+    def _near(self, centre: float, reach: float) -> float:
+        low, high = self._window(centre, reach)
+        return float(self.values[low:high].max()) if low < high else 0.0
+
+    def _peak(self, centre: float, reach: float) -> float:
+        low, high = self._window(centre, reach)
+        at = low + int(np.argmax(self.values[low:high]))
+        if not 0 < at < BINS - 1:
+            return float(at)
+        left, top, right = self.values[at - 1 : at + 2]
+        bend = left - 2 * top + right
+        return at + float(0.5 * (left - right) / bend) if bend < 0 else float(at)
+
+
+def pauses_ns(streams: Streams, stream: int) -> Int:
+    """(rows - 1,) idle time between each row and the next of one stream; rows that overlap have none."""
+    rows = streams.rows(stream)
+    ends = np.maximum.accumulate(streams.end_ns[rows])
+    return np.maximum(streams.start_ns[rows][1:] - ends[:-1], 0)
+
+
+def pause_threshold_ns(gap_ns: Float) -> float:
+    """What a gap must exceed to be a pause between messages: five median gaps.
+
+    Where that is of the order of the longest gaps, every row is a message of its own already, and every gap a pause.
+    """
+    threshold = PAUSE_RATIO * float(np.median(gap_ns))
+    return threshold if threshold < 0.5 * float(np.sort(gap_ns)[-3:][0]) else 0.0
+
+
+def _cap_ns(gap_ns: Float) -> float:
+    """Length at which pauses are clipped: those longer, the three longest aside, hold under 40 % of all idle time."""
+    longest = np.sort(gap_ns)[::-1]
+    clipped = np.minimum(longest, longest[min(2, len(longest) - 1)])
+    return float(clipped[np.searchsorted(np.cumsum(clipped), 0.4 * clipped.sum())])
+
+
+def correlogram(streams: Streams, stream: int) -> Correlogram | None:
+    """Autocorrelate a stream's pauses over its byte axis; None where it has too few rows to have a rhythm.
+
+    1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
+    2. Pauses are clipped so that rare ones, a checkpoint or an evaluation, do not outweigh the rhythm (`_cap_ns`).
+    3. Pauses are put into bins of the cumulative bytes before them and autocorrelated by FFT.
+    """
+    rows = streams.rows(stream)
+    if rows.stop - rows.start < MIN_ROWS:
+        return None
+    cumulative = np.cumsum(streams.bytes[rows])
+    gap = pauses_ns(streams, stream).astype(np.float64)
+    weight = np.where(gap > pause_threshold_ns(gap), np.minimum(gap, _cap_ns(gap)), 0.0)
+    place = np.minimum(cumulative[:-1] * BINS // cumulative[-1], BINS - 1)
+    signal = np.bincount(place, weight, BINS)
+    signal = np.convolve(signal, (1 / 3, 2 / 3, 1.0, 2 / 3, 1 / 3), "same")
+    return Correlogram(_autocorrelation(signal - signal.mean()), int(cumulative[-1]))
+
+
+def fundamental(found: Correlogram) -> tuple[float, float] | None:
+    """The shortest lag (bins) whose comb is as good as the best one's, and that comb; None without any."""
+    reach = BINS // MIN_CYCLES
+    peaks, _ = find_peaks(found.values[:reach], prominence=0.1)
+    if not len(peaks):
+        return None
+    combs = np.array([found.comb(float(p), 0.002) for p in peaks])
+    at = int(np.flatnonzero(combs >= AS_GOOD_RATIO * combs.max())[0])
+    return found.refine(float(peaks[at]), 0.0), float(combs[at])
+
+
+def _autocorrelation(signal: Float) -> Float:
+    spectrum = np.fft.rfft(signal, 2 * BINS)
+    raw = np.fft.irfft(np.abs(spectrum) ** 2)[:BINS]
+    if raw[0] <= 0:
+        return np.zeros(BINS)
+    return np.asarray(raw / raw[0] / (1 - np.arange(BINS) / BINS), np.float64)
