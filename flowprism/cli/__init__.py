@@ -5,7 +5,6 @@ Exit codes: 0 done; 1 a need was not met (`evaluate --need`); 2 the input or the
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated
 
@@ -49,10 +48,6 @@ def main() -> None:
         app(prog_name="flowprism")
     except FlowprismError as error:
         sys.exit(_complaint(str(error)))
-    except BrokenPipeError:
-        # The reader (`head`, a pager) has gone; Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
 
 
 def _complaint(cause: str) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
+from typing import TextIO
 
-import typer
 from rich.console import Console
 
 from datamodel.analysis import Analysis
@@ -22,7 +25,9 @@ from flowprism.rendering.report_json import render_json
 from flowprism.rendering.text import print_report
 from flowprism.rendering.timelines_file import check_suffix, write_timelines
 
-_FILE_COLUMNS = 80
+_PLAIN_COLUMNS = 80
+# What becomes of letters that stdout's encoding lacks; our JSON is ASCII.
+_BEYOND_ENCODING = {ReportFormat.TEXT: "replace", ReportFormat.JSON: "strict", ReportFormat.HTML: "xmlcharrefreplace"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,7 @@ def run(paths: Sequence[Path], inventory_path: Path | None, report_format: Repor
     inventory = None if inventory_path is None else load_inventory(inventory_path)
     with progress_bars() as progress:
         analysis = pipeline.analyze(paths, inventory, pipeline.AnalysisOptions(), progress)
-    try:
-        write(analysis, names_of(inventory), report_format, outputs)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InputError(f"{error.filename or 'output'}: cannot be written: {error.strerror or error}") from error
+    write(analysis, names_of(inventory), report_format, outputs)
 
 
 def _check(outputs: Outputs) -> None:
@@ -64,25 +64,44 @@ def _check(outputs: Outputs) -> None:
 
 
 def write(analysis: Analysis, names: Names, report_format: ReportFormat, outputs: Outputs) -> None:
-    """Write the timelines and the trace where wanted, and the report last."""
+    """Write the timelines and the trace where wanted, and the report last.
+
+    Raises:
+        InputError: an output cannot be written; the message names it.
+    """
     if outputs.timelines is not None:
-        write_timelines(analysis.timelines, outputs.timelines)
+        with _naming(outputs.timelines):
+            write_timelines(analysis.timelines, outputs.timelines)
     if outputs.perfetto is not None:
-        write_trace(analysis, names, outputs.perfetto)
-    if report_format is ReportFormat.TEXT:
-        _write_text(analysis, names, outputs.report)
-        return
-    is_json = report_format is ReportFormat.JSON
-    content = render_json(analysis.report) if is_json else render_html(analysis, names)
+        with _naming(outputs.perfetto):
+            write_trace(analysis, names, outputs.perfetto)
     if outputs.report is None:
-        typer.echo(content, nl=False)
-    else:
-        outputs.report.write_text(content, encoding="utf-8")
-
-
-def _write_text(analysis: Analysis, names: Names, out: Path | None) -> None:
-    if out is None:
-        print_report(analysis.report, names, Console(highlight=False))
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors=_BEYOND_ENCODING[report_format])
+        with _naming("stdout"):
+            _report(analysis, names, report_format, sys.stdout)
+            sys.stdout.flush()
         return
-    with out.open("w", encoding="utf-8") as file:
-        print_report(analysis.report, names, Console(file=file, width=_FILE_COLUMNS, highlight=False))
+    with _naming(outputs.report), outputs.report.open("w", encoding="utf-8") as file:
+        _report(analysis, names, report_format, file)
+
+
+@contextmanager
+def _naming(path: Path | str) -> Iterator[None]:
+    """A full disk says what is wrong but not with which file. A reader that has gone (`head`) is no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _report(analysis: Analysis, names: Names, report_format: ReportFormat, file: TextIO) -> None:
+    if report_format is ReportFormat.JSON:
+        file.write(render_json(analysis.report))
+    elif report_format is ReportFormat.HTML:
+        file.write(render_html(analysis, names))
+    else:
+        columns = None if file is sys.stdout and file.isatty() else _PLAIN_COLUMNS
+        print_report(analysis.report, names, Console(file=file, width=columns, highlight=False))

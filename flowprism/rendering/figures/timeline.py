@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -70,19 +71,16 @@ def spans_of(timelines: Timelines, job_id: str) -> Frame:
 
 
 def selected(placed: Sequence[Position], suspects: Collection[str]) -> list[Position]:
-    """At most `MOST_LANES` endpoints: the suspects, who shares a group with them, then evenly over the rest."""
-    if len(placed) <= MOST_LANES:
-        return list(placed)
+    """At most `MOST_LANES` endpoints: suspects, some of all parts, and those nearest to suspects by group."""
+    size = Counter(group for p in placed for group in p.groups)
     shared = {group for p in placed if p.address in suspects for group in p.groups}
     even = {p.number for p in placed[:: -(-len(placed) // (MOST_LANES // 2))]}
 
-    def rank(position: Position) -> tuple[bool, bool, bool, int]:
-        near = bool(shared.intersection(position.groups))
-        return position.address not in suspects, not near, position.number not in even, position.number
+    def rank(position: Position) -> tuple[bool, bool, int, int]:
+        nearest = min((size[group] for group in shared.intersection(position.groups)), default=len(placed))
+        return position.address not in suspects, position.number not in even, nearest, position.number
 
-    chosen = [p for p in placed if p.address in suspects or p.number in even]
-    chosen += sorted((p for p in placed if p not in chosen), key=rank)
-    return sorted(chosen[:MOST_LANES], key=lambda p: p.number)
+    return sorted(sorted(placed, key=rank)[:MOST_LANES], key=lambda p: p.number)
 
 
 def draw_timeline(
