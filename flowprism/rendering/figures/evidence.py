@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
 from datamodel.findings import Finding
 from datamodel.frame import Frame
@@ -146,7 +145,7 @@ def _fewer(indices: Times, table: Floats) -> tuple[Times, Floats]:
     return indices[bounds], np.fmax.reduceat(table, bounds, axis=0)
 
 
-def draw_peers(series: PeerSeries, finding: Finding, job: JobReport, names: Names) -> Markup:
+def draw_peers(series: PeerSeries, finding: Finding, job: JobReport, names: Names) -> str:
     """The figure: iterations across, the peers' middle 80 % as a band with its median, each suspect as a line."""
     tops = [float(np.nanmax(v)) for v in series.suspects.values() if np.isfinite(v).any()]
     lows = [float(np.nanmin(v)) for v in series.suspects.values() if np.isfinite(v).any()]
@@ -224,7 +223,7 @@ _STRIP_MOST = 400
 _STRIP_TOP, _STRIP_ROW = 26, 46
 
 
-def draw_late_pairs(late: LatePairs, names: Names) -> Markup:
+def draw_late_pairs(late: LatePairs, names: Names) -> str:
     """The figure: one dot a pair on a log axis of lateness, the finding's pairs above, the others below."""
     drawing = Drawing(_WIDTH, _STRIP_TOP + 2 * _STRIP_ROW + 34, "Lateness of pairs against their peers", "wide")
     everyone = [ratio for _, _, ratio in (*late.touched, *late.others)]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
 from datamodel.findings import Event, Finding
 from datamodel.report import JobReport
@@ -54,7 +53,7 @@ def _hit(job: JobReport, findings: Sequence[Finding]) -> Flags:
     return flags
 
 
-def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequence[Event]) -> Markup:
+def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequence[Event]) -> str:
     """The figure: time across, seconds up, one dot an iteration (a band from fastest to slowest where there are many).
 
     The axis reaches at least a tenth of the median to either side: noise that no one would report looks like noise.

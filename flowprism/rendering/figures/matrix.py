@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
 from datamodel.frame import Frame
 from datamodel.timeline import Timelines
@@ -60,7 +59,7 @@ def _cell(pairs: Frame, key: tuple[int, int], rows: list[int]) -> Cell:
 
 def draw_matrix(
     shown: Sequence[Cell], block: int, placed: Sequence[Position], suspects: Collection[str], names: Names
-) -> Markup:
+) -> str:
     """The figure: senders down, receivers across, lines between stages, suspects marked."""
     blocks = [placed[n : n + block] for n in range(0, len(placed), block)]
     size = _SIDE / len(blocks)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-from markupsafe import Markup, escape
+from html import escape
 
 Attribute = str | float | None
 
@@ -22,31 +21,29 @@ class Drawing:
         self.height = height
         self._label = label
         self._class = css_class
-        self._parts: list[Markup] = []
+        self._parts: list[str] = []
 
-    def add(self, name: str, text: str | None = None, *, title: str | None = None, **attributes: Attribute) -> None:
+    def add(self, name: str, text: str = "", *, title: str = "", **attributes: Attribute) -> None:
         """Append one element; `css` stands for `class`, underscores in names for hyphens, `title` shows on hover."""
-        content = Markup("") if text is None else escape(text)
-        if title is not None:
-            content = Markup("<title>{}</title>").format(title) + content
-        opened = Markup("<{}{}").format(Markup(name), _attributes(attributes))  # noqa: S704 -- names are ours
-        closed = Markup("</{}>").format(Markup(name))  # noqa: S704
-        self._parts.append(opened + (Markup(">") + content + closed if content else Markup("/>")))
+        content = f"<title>{escape(title)}</title>" if title else ""
+        content += escape(text)
+        opened = f"<{name}{_attributes(attributes)}"
+        self._parts.append(f"{opened}>{content}</{name}>" if content else f"{opened}/>")
 
-    def markup(self) -> Markup:
-        """The image, to stand in a page."""
-        head = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}" class="{}">')
-        opened = head.format(number(self.width), number(self.height), self._label, f"figure {self._class}".strip())
-        return opened + Markup("").join(self._parts) + Markup("</svg>")
+    def markup(self) -> str:
+        """The image as it stands in a page, everything in it escaped."""
+        box = f"0 0 {number(self.width)} {number(self.height)}"
+        css = f"figure {self._class}".strip()
+        opened = f'<svg viewBox="{box}" role="img" aria-label="{escape(self._label)}" class="{escape(css)}">'
+        return opened + "".join(self._parts) + "</svg>"
 
 
-def _attributes(attributes: dict[str, Attribute]) -> Markup:
-    text = Markup("")
+def _attributes(attributes: dict[str, Attribute]) -> str:
+    text = ""
     for key, value in attributes.items():
         if value is not None:
             name = "class" if key == "css" else key.replace("_", "-")
-            shown = value if isinstance(value, str) else number(value)
-            text += Markup(' {}="{}"').format(Markup(name), shown)  # noqa: S704
+            text += f' {name}="{escape(value) if isinstance(value, str) else number(value)}"'
     return text
 
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
 from datamodel.findings import Finding
 from datamodel.frame import Frame
@@ -85,7 +84,7 @@ def selected(placed: Sequence[Position], suspects: Collection[str]) -> list[Posi
 
 def draw_timeline(
     spans: Frame, timelines: Timelines, placed: Sequence[Position], suspects: Collection[str], names: Names
-) -> Markup:
+) -> str:
     """The figure for the spans of one iteration and the endpoints `placed`, in that order."""
     begin_ns, end_ns = int(spans["start_ns"].min()), int(spans["end_ns"].max())
     lanes = _lanes(spans, timelines, placed, (end_ns - begin_ns) / (_RIGHT - _LEFT))
@@ -133,9 +132,7 @@ def _bars(drawing: Drawing, bars: Bars, y: float, x: Scale, timelines: Timelines
         start, end = int(bars.start_ns[n]), int(bars.end_ns[n])
         width = max(x(end) - x(start), 0.4)
         kind = SPAN_NAMES[int(bars.span[n])]
-        hint = None
-        if width >= 2:
-            hint = _hint(kind, bars, n, timelines, names)
+        hint = _hint(kind, bars, n, timelines, names) if width >= 2 else ""
         top = y + int(bars.row[n]) * _ROW + 0.5
         drawing.add("rect", title=hint, x=x(start), y=top, width=width, height=_ROW - 1, css=f"span {kind}")
 

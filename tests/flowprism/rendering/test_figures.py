@@ -39,8 +39,8 @@ def test_drawings_escape_what_they_are_given() -> None:
     drawing = Drawing(10, 10, 'a "label" <b>')
     drawing.add("text", "<i>", title="<u>", x=1.25, css='x" onload="y')
     text = str(drawing.markup())
-    assert 'aria-label="a &#34;label&#34; &lt;b&gt;"' in text
-    assert '<text x="1.2" class="x&#34; onload=&#34;y"><title>&lt;u&gt;</title>&lt;i&gt;</text>' in text
+    assert 'aria-label="a &quot;label&quot; &lt;b&gt;"' in text
+    assert '<text x="1.2" class="x&quot; onload=&quot;y"><title>&lt;u&gt;</title>&lt;i&gt;</text>' in text
 
 
 def test_a_scale_of_one_value_does_not_divide_by_zero() -> None:
