@@ -1,1 +1,1 @@
-"""The currencies of the house: every table's columns with dtype, unit and meaning, and the documents that outlive a version."""
+"""The currencies of the house: tables with declared columns, and documents that outlive a version."""

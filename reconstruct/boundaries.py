@@ -15,6 +15,9 @@ DOMINANCE = 1.5
 DOUBLE_BURST = 1.5
 # A stream that ends within this share of a cycle of the last one closes the iteration with it.
 LAST_SHARE = 0.05
+# Places of two streams are the same within this share of the quantum, and shared when this share of streams has them.
+SHARED_REACH = 0.012
+SHARED_BY = 0.6
 WANDERING_SHARE = 0.4
 
 
@@ -70,9 +73,9 @@ def boundaries(streams: Streams, members: list[Cycles]) -> Boundaries:
     leaders = [i for i, c in enumerate(members) if _dominant(c)]
     places = np.array([c.main for c in members], np.int64)
     if not leaders:
-        leader = max(range(len(members)), key=lambda i: (len(members[i].places) > 1, -i))
-        places[leader] = _after_last_scatter(members[leader])
-        leaders = [leader]
+        named = _after_last_scatter(members)
+        places[list(named)] = list(named.values())
+        leaders = sorted(named)
     found = _aligned([crossing(streams, members[i], int(places[i])) for i in leaders])
     edges = found[0].max(axis=0)
     for i in sorted(set(range(len(members))) - set(leaders)):
@@ -96,30 +99,44 @@ def _dominant(cycle: Cycles) -> bool:
     return len(longest) == 1 or bool(longest[0] >= DOMINANCE * longest[1])
 
 
-def _after_last_scatter(cycle: Cycles) -> int:
-    """The place behind the last gradient burst of a cycle whose bursts have one size or two.
+def _after_last_scatter(members: list[Cycles]) -> dict[int, int]:
+    """Member -> place behind the last gradient burst, for members that gather and scatter all through the cycle.
 
     Backward, a layer's gather and the scatter of the layer before it go out back to back; the first layer's scatter
     goes alone and ends the iteration: it is the single burst after the last double one. Where no burst is double, the
-    longest pause ends the iteration.
+    longest pause ends the iteration. Only places that most members share count: a straggler makes its neighbours
+    pause elsewhere.
     """
-    coarse = coarse_places(cycle)
-    at = cycle.places[coarse]
-    size = np.diff(np.concatenate([[at[-1] - cycle.quantum_bytes], at]))
+    shared, pause = _shared_places(members)
+    if len(shared) < 2:
+        return {i: c.main for i, c in enumerate(members[:1])}
+    size = np.diff(np.concatenate([[shared[-1] - 1.0], shared]))
     double = size >= DOUBLE_BURST * size.min()
     ends = np.flatnonzero(~double & np.roll(double, 1))
-    return int(coarse[ends[0]]) if len(ends) else cycle.main
+    chosen = shared[ends[0]] if len(ends) else shared[int(np.argmax(pause))]
+    found = {}
+    for i, cycle in enumerate(members):
+        away = np.abs(np.mod(cycle.places / cycle.quantum_bytes - chosen + 0.5, 1.0) - 0.5)
+        if away.min() <= SHARED_REACH:
+            found[i] = int(np.argmin(away))
+    return found
 
 
-def coarse_places(cycle: Cycles) -> Int:
-    """Places between collectives, without the steps inside them: those above the widest ratio between pauses."""
-    order = np.argsort(-cycle.pause_ns, kind="stable")
-    length = cycle.pause_ns[order]
-    if len(length) < 2:
-        return order.astype(np.int64)
-    ratio = length[:-1] / np.maximum(length[1:], 1.0)
-    keep = int(np.argmax(ratio)) + 1 if ratio.max() >= 2 * DOMINANCE else len(length)
-    return np.sort(order[:keep]).astype(np.int64)
+def _shared_places(members: list[Cycles]) -> tuple[Float, Float]:
+    """Places, as shares of the quantum, where most members pause, and the median pause there."""
+    share = np.concatenate([c.places / c.quantum_bytes for c in members])
+    pause = np.concatenate([c.pause_ns for c in members])
+    owner = np.repeat(np.arange(len(members)), [len(c.places) for c in members])
+    share = np.where(share > 1 - SHARED_REACH / 2, share - 1.0, share)
+    order = np.argsort(share, kind="stable")
+    cluster = np.concatenate([[0], np.cumsum(np.diff(share[order]) > SHARED_REACH / 2)])
+    places, lengths = [], []
+    for c in np.unique(cluster):
+        inside = order[cluster == c]
+        if len(np.unique(owner[inside])) >= SHARED_BY * len(members):
+            places.append(float(np.median(share[inside])))
+            lengths.append(float(np.median(pause[inside])))
+    return np.array(places), np.array(lengths)
 
 
 def _holding(streams: Streams, cycle: Cycles, edges: Int) -> int:

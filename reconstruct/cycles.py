@@ -1,4 +1,4 @@
-"""A stream cut into cycles: the byte positions that come back every iteration with a pause behind them, and their times."""
+"""A stream cut into cycles: the byte positions that come back every iteration with a pause behind them."""
 
 from __future__ import annotations
 

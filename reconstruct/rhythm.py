@@ -1,4 +1,4 @@
-"""The period of a stream on its own byte axis: the same quantum of bytes comes back every iteration, however slow it was."""
+"""The period of a stream on its own byte axis: the same bytes come back every iteration, however slow it was."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def pause_threshold_ns(gap_ns: Float) -> float:
 
 def _cap_ns(gap_ns: Float) -> float:
     """Length at which pauses are clipped: those longer, the three longest aside, hold under 40 % of all idle time."""
-    longest = np.sort(gap_ns)[::-1]
-    clipped = np.minimum(longest, longest[min(2, len(longest) - 1)])
+    longest: Float = np.sort(gap_ns)[::-1]
+    clipped: Float = np.minimum(longest, longest[min(2, len(longest) - 1)])
     return float(clipped[np.searchsorted(np.cumsum(clipped), 0.4 * clipped.sum())])
 
 
