@@ -35,9 +35,7 @@ def write_records(flows: Flows, path: Path) -> None:
     """
     form = next((form for form in sorted(FORMS, key=len, reverse=True) if path.name.endswith(form)), None)
     if form is None:
-        raise InputError(
-            f"{path}: cannot tell the form of flow records from the name; it must end in {', '.join(FORMS)}"
-        )
+        raise InputError(f"{path}: no form of flow records has such a name; known are {', '.join(FORMS)}")
     table = _table(flows)
     try:
         if form == ".parquet":
@@ -73,7 +71,7 @@ def _compressing(path: Path) -> Iterator[BinaryIO]:
                 yield packed  # type: ignore[misc]  # a GzipFile writes like any binary file
         elif path.suffix == ".zst":
             with zstandard.ZstdCompressor().stream_writer(file) as packed:
-                yield packed  # type: ignore[misc]
+                yield packed
         else:
             yield file
 
