@@ -22,6 +22,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REQUIRED = tuple(c.name for c in FLOWS if c.required)
 _LISTED_COLUMNS = 12  # extra columns that a warning lists
 _PEEKED_LINES = 1000
+_LONGEST_HEADER_BYTES = 1 << 16
+_LONGEST_LINE_BYTES = 1 << 24  # a file without line ends is not gathered whole before it is refused
 
 
 def check_columns(path: Path, names: Iterable[str], ledger: Ledger) -> list[str]:
@@ -50,7 +52,7 @@ def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> Iterato
     blocks = _whole_lines(content)
     first = next(blocks, b"")
     line = first.lstrip().split(b"\n", 1)[0]
-    header = [] if b"\0" in line else _header(line)
+    header = [] if b"\0" in line or len(line) > _LONGEST_HEADER_BYTES else _header(line)
     if line.startswith(b"{"):
         return _json_tables(path, first, blocks, ledger)
     if len(header) > 1 and set(header) & set(FLOWS.names):
@@ -65,7 +67,7 @@ def _whole_lines(content: Iterator[bytes]) -> Iterator[bytes]:
         text = rest + block
         if first:
             text, first = text.removeprefix(BYTE_ORDER_MARK), False
-        cut = text.rfind(b"\n") + 1
+        cut = text.rfind(b"\n") + 1 or (len(text) if len(text) > _LONGEST_LINE_BYTES else 0)
         rest = text[cut:]
         if cut:
             yield text[:cut]
