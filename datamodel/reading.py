@@ -16,7 +16,7 @@ class Reading:
         notes: what was rejected, by reason, and warnings for people.
         records: packets (of a mirror) or rows (of a record file) that count in `flows`.
         bytes: IP bytes of those records, as exported.
-        exporters: addresses or names of the exporters that the records name, sorted.
+        exporters: addresses or names of the exporters of packets or records, sorted.
     """
 
     flows: Flows

@@ -27,23 +27,23 @@ class Boundaries:
 
     Attributes:
         places: (streams,) the place of each stream's cycle that holds the boundary.
+        columns: (streams,) the common number of each stream's first own boundary.
         end_ns: (streams, boundaries) last byte of the cycle that ends; 0 where the stream has no such cycle.
         next_ns: (streams, boundaries) first byte of the cycle that begins; 0 likewise.
     """
 
     places: Int
+    columns: Int
     end_ns: Int
     next_ns: Int
 
-    def edges_ns(self) -> Int:
-        """Last byte of the last stream at each complete boundary: when the iteration was over for everyone.
+    def edges(self) -> tuple[Int, Int]:
+        """(boundary numbers, times): the last byte of the last stream at each complete boundary.
 
         A stream whose place wanders by half a cycle against the others has lost its lattice and has no say. A boundary
         is complete when half of those streams that usually end last have crossed it: an iteration cut off by a hang or
         by the end of the window has not ended.
         """
-        if not len(self.end_ns):
-            return np.zeros(0, np.int64)
         lag = self._lag()
         middle = np.nanmedian(lag, axis=1)
         steady = np.nanpercentile(lag, 90, axis=1) - np.nanpercentile(lag, 10, axis=1) < WANDERING_SHARE
@@ -52,7 +52,8 @@ class Boundaries:
         valid = steady[:, None] & (np.abs(lag - middle[:, None]) < WANDERING_SHARE)
         edge = np.where(valid, self.end_ns, 0).max(axis=0)
         complete = (self.end_ns[last] > 0).mean(axis=0) >= 0.5
-        return np.asarray(edge[complete & (edge > 0)])
+        numbers = np.flatnonzero(complete & (edge > 0))
+        return numbers.astype(np.int64), edge[numbers]
 
     def _lag(self) -> Float:
         """(streams, boundaries) distance of each crossing from the median one, in cycles; nan where there is none."""
@@ -77,7 +78,7 @@ def boundaries(streams: Streams, members: list[Cycles]) -> Boundaries:
         places[list(named)] = list(named.values())
         leaders = sorted(named)
     found = _aligned([crossing(streams, members[i], int(places[i])) for i in leaders])
-    edges = found[0].max(axis=0)
+    edges = found[1].max(axis=0)
     for i in sorted(set(range(len(members))) - set(leaders)):
         places[i] = _holding(streams, members[i], edges[edges > 0])
     crossings = [crossing(streams, c, int(p)) for c, p in zip(members, places, strict=True)]
@@ -151,8 +152,8 @@ def _holding(streams: Streams, cycle: Cycles, edges: Int) -> int:
     return votes.index(best) if best else cycle.main
 
 
-def _aligned(crossings: list[tuple[Int, Int]]) -> tuple[Int, Int]:
-    """Put sequences of crossings on one count; (end, next), (streams, boundaries) each."""
+def _aligned(crossings: list[tuple[Int, Int]]) -> tuple[Int, Int, Int]:
+    """Put sequences of crossings on one count; first column of each, then (end, next), (streams, boundaries) each."""
     sequences = [end for end, _ in crossings]
     reference = max(range(len(sequences)), key=lambda i: (len(sequences[i]), -i))
     located = [_located(s, sequences[reference]) for s in sequences]
@@ -163,7 +164,7 @@ def _aligned(crossings: list[tuple[Int, Int]]) -> tuple[Int, Int]:
     for i, (own_end, own_begin) in enumerate(crossings):
         at = slice(shifts[i] - low, shifts[i] - low + len(own_end))
         end[i, at], begin[i, at] = own_end, own_begin
-    return end, begin
+    return np.array(shifts, np.int64) - low, end, begin
 
 
 def _located(own: Int, reference: Int) -> tuple[int, float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Float, Int, Streams
-from reconstruct.rhythm import pause_threshold_ns
+from reconstruct.rhythm import Beat, pause_threshold_ns
 
 # Rows below this share of the quantum are ready-to-receive messages and keep-alives, not data.
 CONTROL_SHARE = 1 / 5000
@@ -30,6 +30,7 @@ class Cycles:
 
     Attributes:
         stream: its number.
+        beat: what it was cut by.
         rows: (m,) row numbers that carry data.
         cumulative: (m,) bytes up to and with each of them.
         quantum_bytes: bytes of one cycle.
@@ -39,9 +40,11 @@ class Cycles:
         anchors: (k,) byte positions where the main place was met, one a cycle, ascending.
         breaks: (b,) row counts before each long pause, the stream's end included, ascending.
         break_ns: (b,) the pause there; unbounded at the end.
+        floor_ns: gaps up to this length lie inside messages.
     """
 
     stream: int
+    beat: Beat
     rows: Int
     cumulative: Int
     quantum_bytes: float
@@ -51,6 +54,12 @@ class Cycles:
     anchors: Float
     breaks: Int
     break_ns: Int
+    floor_ns: float
+
+    @property
+    def count(self) -> float:
+        """How many cycles the stream holds."""
+        return float(self.cumulative[-1] / self.quantum_bytes)
 
     def lattice(self, place: int) -> Float:
         """Byte positions of one place in every cycle the stream covers: its very end included, its start not."""
@@ -78,13 +87,14 @@ class Cycles:
         return np.minimum(best + 1, len(self.cumulative)).astype(np.int64)
 
 
-def cycles(streams: Streams, stream: int, quantum_bytes: float) -> Cycles | None:
+def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
     """Find the places of the cycle where a stream pauses; None where no place recurs.
 
     1. Thin the stream to its data rows.
     2. Take the pauses, fold their byte positions at the quantum, and sharpen the quantum on the most regular place.
     3. Keep the places that recur in most cycles.
     """
+    quantum_bytes = beat.quantum_bytes
     bounds = streams.rows(stream)
     rows = np.arange(bounds.start, bounds.stop)
     rows = rows[streams.bytes[bounds] >= quantum_bytes * CONTROL_SHARE]
@@ -95,7 +105,8 @@ def cycles(streams: Streams, stream: int, quantum_bytes: float) -> Cycles | None
     pause = np.maximum(streams.start_ns[rows][1:] - np.maximum.accumulate(streams.end_ns[rows])[:-1], 0)
     count = cumulative[-1] / quantum_bytes
     duration = (streams.end_ns[rows[-1]] - streams.start_ns[rows[0]]) / count
-    long = pause > max(SHORTEST_PAUSE_SHARE * duration, 0.6 * pause_threshold_ns(pause.astype(np.float64)))
+    floor_ns = max(SHORTEST_PAUSE_SHARE * duration, 0.6 * pause_threshold_ns(pause.astype(np.float64)))
+    long = pause > floor_ns
     if long.sum() < 2:
         return None
     at, length = cumulative[:-1][long].astype(np.float64), pause[long].astype(np.float64)
@@ -108,7 +119,7 @@ def cycles(streams: Streams, stream: int, quantum_bytes: float) -> Cycles | None
     break_ns = np.concatenate([pause[long], [np.iinfo(np.int64).max]])
     main = int(np.argmax(medians))
     anchors = _walked(cumulative[breaks - 1].astype(np.float64), break_ns, places[main], quantum_bytes, medians[main])
-    return Cycles(stream, rows, cumulative, quantum_bytes, places, medians, main, anchors, breaks, break_ns)
+    return Cycles(stream, beat, rows, cumulative, quantum_bytes, places, medians, main, anchors, breaks, break_ns, floor_ns)
 
 
 def _walked(at: Float, length: Int, place: float, quantum_bytes: float, pause_ns: float) -> Float:

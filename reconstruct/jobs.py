@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from datamodel.streams import Float, Int, Streams
 from reconstruct.boundaries import Boundaries, boundaries
 from reconstruct.cycles import Cycles, cycles
-from reconstruct.rhythm import BINS, correlogram, fundamental
+from reconstruct.rhythm import correlogram, fundamental
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,14 @@ class Job:
         endpoints: (e,) address codes, ascending.
         members: its streams, cut into cycles, by stream number.
         boundaries: when each of them crossed the end of each iteration.
-        edges_ns: (iterations,) end of each complete iteration.
+        edges: (iterations,) the boundary number that ends each complete iteration.
+        edges_ns: (iterations,) when.
     """
 
     endpoints: Int
     members: tuple[Cycles, ...]
     boundaries: Boundaries
+    edges: Int
     edges_ns: Int
 
 
@@ -68,9 +70,10 @@ def recognise(
     """Find the training jobs.
 
     1. A stream belongs to training when it repeats a quantum of bytes; connections that come and go do not.
-    2. Streams that share an endpoint and a cycle count are joined; endpoints that only send or only receive in rhythm
-       are data loaders or checkpoint stores and leave.
-    3. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
+    2. Streams that share an endpoint and turn over at one pace, or a whole multiple of it (micro-batches), are joined;
+       endpoints that only send or only receive in rhythm are data loaders or checkpoint stores and leave.
+    3. The shortest cycle that is a whole multiple for nearly all of them is the iteration.
+    4. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
 
     Args:
         streams: data rows by connection.
@@ -81,14 +84,15 @@ def recognise(
     """
     rhythmic = _rhythmic(streams, services, options)
     parts = [_without_hubs(streams, part) for part in _connected(streams, rhythmic)]
+    parts = [_on_one_beat(streams, again) for part in parts for again in _connected(streams, part)]
     candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
     joined = _in_lockstep(streams, candidates, options, hosts)
     jobs = tuple(sorted(_one_job_each(joined), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, rhythmic, jobs))
 
 
-def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -> list[tuple[Cycles, float]]:
-    """Streams with a rhythm, with their cycle count."""
+def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -> list[Cycles]:
+    """Streams with a rhythm, each cut at its own fundamental."""
     total = streams.total_bytes()
     pair: dict[tuple[int, int], int] = {}
     for s, d, b in zip(streams.src.tolist(), streams.dst.tolist(), total.tolist(), strict=True):
@@ -101,26 +105,26 @@ def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -
             continue
         picture = correlogram(streams, i)
         beat = fundamental(picture) if picture is not None else None
-        if picture is None or beat is None or beat[1] < options.coherence:
+        if beat is None or beat.coherence < options.coherence:
             continue
-        cycle = cycles(streams, i, beat[0] * picture.total_bytes / BINS)
+        cycle = cycles(streams, i, beat)
         if cycle is not None:
-            found.append((cycle, cycle.cumulative[-1] / cycle.quantum_bytes))
+            found.append(cycle)
     return found
 
 
-def _connected(streams: Streams, rhythmic: list[tuple[Cycles, float]]) -> list[list[Cycles]]:
-    """Join streams that share an endpoint and turn over at the same pace."""
+def _connected(streams: Streams, rhythmic: list[Cycles]) -> list[list[Cycles]]:
+    """Join streams that share an endpoint and whose cycles fit into one another."""
     links: list[tuple[int, int]] = []
     at: dict[int, list[int]] = {}
-    for n, (cycle, _) in enumerate(rhythmic):
+    for n, cycle in enumerate(rhythmic):
         for endpoint in (int(streams.src[cycle.stream]), int(streams.dst[cycle.stream])):
             at.setdefault(endpoint, []).append(n)
     for numbers in at.values():
         for place, a in enumerate(numbers):
             links.extend((a, b) for b in numbers[place + 1 :] if _same_pace(streams, rhythmic[a], rhythmic[b]))
     labels = _components(len(rhythmic), links)
-    return [[rhythmic[n][0] for n in np.flatnonzero(labels == c)] for c in range(labels.max(initial=-1) + 1)]
+    return [[rhythmic[n] for n in np.flatnonzero(labels == c)] for c in range(labels.max(initial=-1) + 1)]
 
 
 def _components(size: int, links: list[tuple[int, int]]) -> Int:
@@ -135,13 +139,50 @@ def _span_ns(streams: Streams, cycle: Cycles) -> tuple[int, int]:
     return int(streams.start_ns[cycle.rows[0]]), int(streams.end_ns[cycle.rows[-1]])
 
 
-def _same_pace(streams: Streams, a: tuple[Cycles, float], b: tuple[Cycles, float]) -> bool:
-    """Whether two streams turn over equally often in the time both are there, give or take one cycle at the ends."""
-    (a_start, a_end), (b_start, b_end) = _span_ns(streams, a[0]), _span_ns(streams, b[0])
-    a_cycle, b_cycle = (a_end - a_start) / a[1], (b_end - b_start) / b[1]
+def _cycle_ns(streams: Streams, cycle: Cycles) -> float:
+    start, end = _span_ns(streams, cycle)
+    return (end - start) / cycle.count
+
+
+def _same_pace(streams: Streams, a: Cycles, b: Cycles) -> bool:
+    """Whether two streams live at the same time and the longer cycle is a whole number of the shorter ones."""
+    (a_start, a_end), (b_start, b_end) = _span_ns(streams, a), _span_ns(streams, b)
     together = min(a_end, b_end) - max(a_start, b_start)
-    fewest = max(min(a[1], b[1]), 1.0)
-    return together > 0.5 * max(a_end - a_start, b_end - b_start) and abs(a_cycle / b_cycle - 1) < 0.02 + 1.0 / fewest
+    if together <= 0.5 * max(a_end - a_start, b_end - b_start):
+        return False
+    shorter, longer = sorted((_cycle_ns(streams, a), _cycle_ns(streams, b)))
+    return _multiple(longer / shorter, min(a.count, b.count)) > 0
+
+
+def _multiple(ratio: float, fewest_cycles: float) -> int:
+    """The whole number that a ratio of cycle lengths stands for; 0 when it is none.
+
+    The ends of a stream fall short of whole cycles by up to one, hence the tolerance of one cycle in all of them.
+    """
+    whole = max(round(ratio), 1)
+    return whole if abs(ratio / whole - 1) < min(0.02 + 1.0 / max(fewest_cycles, 1.0), 0.4 / whole) else 0
+
+
+def _on_one_beat(streams: Streams, part: list[Cycles]) -> list[Cycles]:
+    """Fold every stream at the iteration: the shortest cycle that nearly all streams' cycles divide."""
+    if len(part) < 2:
+        return part
+    length = [_cycle_ns(streams, c) for c in part]
+    fewest = min(c.count for c in part)
+    support = {b: np.mean([_multiple(b / x, fewest) > 0 for x in length]) for b in sorted(length)}
+    beat_ns = next((b for b, share in support.items() if share >= 0.9), max(support, key=lambda b: (support[b], -b)))
+    folded = [_folded(streams, cycle, beat_ns / x, fewest) for cycle, x in zip(part, length, strict=True)]
+    return [cycle for cycle in folded if cycle is not None]
+
+
+def _folded(streams: Streams, cycle: Cycles, ratio: float, fewest: float) -> Cycles | None:
+    """A stream folded at `ratio` times its own cycle: a whole number of cycles, or else of messages."""
+    times = _multiple(ratio, fewest)
+    if times == 1:
+        return cycle
+    messages = round(ratio * cycle.beat.quantum_bytes / cycle.beat.unit_bytes)
+    quantum = times * cycle.beat.quantum_bytes if times else messages * cycle.beat.unit_bytes
+    return cycles(streams, cycle.stream, replace(cycle.beat, quantum_bytes=quantum)) if quantum else None
 
 
 def _without_hubs(streams: Streams, part: list[Cycles]) -> list[Cycles]:
@@ -170,9 +211,9 @@ def _balance(streams: Streams, part: list[Cycles]) -> tuple[dict[int, float], di
 def _job(streams: Streams, part: list[Cycles]) -> Job | None:
     part = sorted(part, key=lambda c: c.stream)
     found = boundaries(streams, part)
-    edges = found.edges_ns()
+    edges, edges_ns = found.edges()
     ends = np.unique([[streams.src[c.stream], streams.dst[c.stream]] for c in part])
-    return Job(ends.astype(np.int64), tuple(part), found, edges) if len(edges) >= 2 else None
+    return Job(ends.astype(np.int64), tuple(part), found, edges, edges_ns) if len(edges) >= 2 else None
 
 
 def _in_lockstep(
@@ -255,12 +296,12 @@ def _step(distance: Float) -> Float:
 
 
 def _reasons(
-    streams: Streams, services: frozenset[int], rhythmic: list[tuple[Cycles, float]], jobs: tuple[Job, ...]
+    streams: Streams, services: frozenset[int], rhythmic: list[Cycles], jobs: tuple[Job, ...]
 ) -> dict[str, int]:
     """Why endpoints that carried data are in no job: reason -> number of endpoints."""
     everyone = {int(e) for e in streams.src} | {int(e) for e in streams.dst}
     members = {int(e) for j in jobs for e in j.endpoints}
-    in_rhythm = {int(e) for c, _ in rhythmic for e in (streams.src[c.stream], streams.dst[c.stream])}
+    in_rhythm = {int(e) for c in rhythmic for e in (streams.src[c.stream], streams.dst[c.stream])}
     rest = everyone - members
     counts = {
         "named as a service by the inventory": len(rest & services),

@@ -16,6 +16,7 @@ MIN_ROWS = 12
 MIN_CYCLES = 3
 # A candidate within this share of the best comb is as good: then the shorter period is the fundamental.
 AS_GOOD_RATIO = 0.9
+UNIT_RATIO = 0.5
 # A pause is a gap this many times as long as the stream's median gap.
 PAUSE_RATIO = 5.0
 
@@ -106,15 +107,34 @@ def correlogram(streams: Streams, stream: int) -> Correlogram | None:
     return Correlogram(_autocorrelation(signal - signal.mean()), int(cumulative[-1]))
 
 
-def fundamental(found: Correlogram) -> tuple[float, float] | None:
-    """The shortest lag (bins) whose comb is as good as the best one's, and that comb; None without any."""
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What repeats in a stream.
+
+    Attributes:
+        quantum_bytes: the fundamental, bytes after which the pauses come back.
+        unit_bytes: the shortest distance at which anything comes back, one message of many alike; divides the quantum
+            of the whole job even where the stream's own fundamental is mistaken.
+        coherence: mean autocorrelation at multiples of the quantum, 0..1.
+    """
+
+    quantum_bytes: float
+    unit_bytes: float
+    coherence: float
+
+
+def fundamental(found: Correlogram) -> Beat | None:
+    """The shortest lag whose comb is as good as the best one's, or None without any peak."""
     reach = BINS // MIN_CYCLES
     peaks, _ = find_peaks(found.values[:reach], prominence=0.1)
     if not len(peaks):
         return None
     combs = np.array([found.comb(float(p), 0.002) for p in peaks])
     at = int(np.flatnonzero(combs >= AS_GOOD_RATIO * combs.max())[0])
-    return found.refine(float(peaks[at]), 0.0), float(combs[at])
+    unit = int(np.flatnonzero(combs >= UNIT_RATIO * combs.max())[0])
+    scale = found.total_bytes / BINS
+    quantum, least = found.refine(float(peaks[at]), 0.0), found.refine(float(peaks[unit]), 0.0)
+    return Beat(quantum * scale, least * scale, float(combs[at]))
 
 
 def _autocorrelation(signal: Float) -> Float:

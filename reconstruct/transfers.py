@@ -1,0 +1,105 @@
+"""Streams in lockstep -> transfers: each cycle cut at the places where the stream always pauses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.frame import Frame, concat
+from datamodel.streams import Float, Int, Streams
+from datamodel.transfers import TRANSFERS
+from reconstruct.cycles import Cycles
+from reconstruct.jobs import Job
+
+
+def transfers(streams: Streams, job: Job) -> Frame:
+    """All transfers of a job, by stream and time.
+
+    A transfer is what a stream sends between two of the places where it pauses every iteration; the steps of one
+    collective, parted by far shorter pauses, stay together. What a stream sent after its last boundary (the iteration
+    that a hang or the end of the window cut off) is there too, with iteration -1.
+    """
+    number = np.full(int(max(job.edges.max(initial=0), job.boundaries.end_ns.shape[1])) + 2, -1, np.int64)
+    number[job.edges] = np.arange(len(job.edges))
+    parts = []
+    for cycle, place, column in zip(job.members, job.boundaries.places, job.boundaries.columns, strict=True):
+        parts.append(_cut(streams, cycle, int(place), int(column), number))
+    return concat(TRANSFERS, parts)
+
+
+def between_transfers(cycle: Cycles, boundary: int) -> Int:
+    """Places that part transfers, in order from the one after the boundary to the boundary itself.
+
+    Pauses fall into kinds (between iterations, between messages, between steps of a ring, inside messages); the steps
+    are those below the widest ratio between successive lengths. The boundary always counts.
+    """
+    order = np.argsort(-cycle.pause_ns, kind="stable")
+    length = np.concatenate([cycle.pause_ns[order], [cycle.floor_ns]])
+    keep = int(np.argmax(length[:-1] / np.maximum(length[1:], 1.0))) + 1
+    kept = np.union1d(order[:keep], [boundary])
+    offset = np.mod(cycle.places[kept] - cycle.places[boundary], cycle.quantum_bytes)
+    offset[kept == boundary] = cycle.quantum_bytes
+    return np.asarray(kept[np.argsort(offset)], np.int64)
+
+
+def _cut(streams: Streams, cycle: Cycles, boundary: int, column: int, number: Int) -> Frame:
+    places = between_transfers(cycle, boundary)
+    lattices = [cycle.lattice(int(p)) for p in places]
+    position = np.concatenate([*lattices, [float(cycle.cumulative[-1]) + cycle.quantum_bytes]])
+    slot = np.concatenate([*(np.full(len(x), i) for i, x in enumerate(lattices)), [-1]]).astype(np.int64)
+    order = np.argsort(position, kind="stable")
+    position, slot = position[order], slot[order]
+    high = cycle.rows_before(position)
+    low = np.concatenate([[0], high[:-1]])
+    some = high > low
+    ends_before = column + np.searchsorted(lattices[-1], position - 0.5 * cycle.quantum_bytes / max(len(places), 2))
+    iteration = np.where(slot >= 0, number[np.minimum(ends_before, len(number) - 1)], -1)
+    return _frame(streams, cycle, low[some], high[some], iteration[some], slot[some])
+
+
+def _frame(streams: Streams, cycle: Cycles, low: Int, high: Int, iteration: Int, slot: Int) -> Frame:
+    rows = cycle.rows
+    end = np.maximum.accumulate(streams.end_ns[rows])[high - 1]
+    total: dict[str, Int] = {}
+    for name in ("bytes", "packets", "retransmitted", "ecn_ce"):
+        running = np.concatenate([[0], np.cumsum(getattr(streams, name)[rows])])
+        total[name] = running[high] - running[low]
+    return Frame(
+        TRANSFERS,
+        {
+            "src": np.full(len(low), streams.src[cycle.stream]),
+            "dst": np.full(len(low), streams.dst[cycle.stream]),
+            "stream": np.full(len(low), cycle.stream),
+            "iteration": iteration,
+            "slot": slot,
+            "start_ns": streams.start_ns[rows][low],
+            "end_ns": end,
+            "delivered_ns": np.maximum(end, _delivered(streams, rows, low, high)),
+            "bytes": total["bytes"],
+            "packets": total["packets"],
+            "retransmitted_packets": total["retransmitted"],
+            "ecn_ce_packets": total["ecn_ce"],
+        },
+    )
+
+
+def _delivered(streams: Streams, rows: Int, low: Int, high: Int) -> Int:
+    """When each transfer's last byte was acknowledged; 0 where that is not known.
+
+    A receiver may sit on its last acknowledgement (RFC 1122 allows 500 ms): the last row counts with no more than twice
+    the latency that the transfer's other rows saw.
+    """
+    end, acknowledged = streams.end_ns[rows], streams.delivered_ns[rows]
+    latency: Float = np.where(acknowledged > 0, acknowledged - end, 0).astype(np.float64)
+    before = _maximum(latency, low, np.maximum(high - 1, low))
+    last = np.where(high - low > 1, np.minimum(latency[high - 1], 2 * before), latency[high - 1])
+    return np.where(acknowledged[high - 1] > 0, end[high - 1] + last, 0).astype(np.int64)
+
+
+def _maximum(values: Float, low: Int, high: Int) -> Float:
+    """Maximum of values[low:high] for each pair; 0 where the range is empty."""
+    if not len(low):
+        return np.zeros(0)
+    padded = np.concatenate([values, [0.0]])
+    bounds = np.stack([low, np.maximum(high, low)], axis=1).ravel()
+    found = np.maximum.reduceat(padded, bounds)[::2]
+    return np.where(high > low, found, 0.0)
