@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 _DECIMAL = ("", "k", "M", "G", "T", "P")
@@ -20,6 +21,8 @@ def clock(time_ns: int) -> str:
 
 def duration(seconds: float) -> str:
     """A duration in three significant digits of the fitting unit: `1.02 s`, `153 ms`, `4 min 05 s`, `2 h 10 min`."""
+    if not math.isfinite(seconds):
+        return significant(seconds)
     if abs(seconds) >= 3600:
         minutes = round(seconds / 60)
         return f"{minutes // 60} h {minutes % 60:02d} min"
@@ -33,7 +36,9 @@ def duration(seconds: float) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number in so many significant digits, without an exponent: `0.0123`, `1.20`, `153`, `12345`."""
+    """A number in so many significant digits, never with an exponent: `0.0123`, `1.20`, `153`; nan is `unknown`."""
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if value == 0:
         return "0"
     text = f"{value:.{digits - 1}e}"

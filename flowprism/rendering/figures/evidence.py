@@ -23,7 +23,7 @@ LINK_KINDS = frozenset({"slow_link", "slow_uplink", "contention"})
 _NETWORK = ("pp_send", "pp_recv", "dp_comm", "ep_comm", "cp_comm")
 _MOST_COLUMNS = 240
 _MOST_SUSPECTS = 6
-_WIDTH, _HEIGHT = 1080, 220
+_WIDTH, _HEIGHT = 1080, 224
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 900, 14, 186
 
 
@@ -50,7 +50,9 @@ class PeerSeries:
     peers: int
 
     def show(self, value: float) -> str:
-        """A number of the series with its unit."""
+        """A number of the series with its unit; nothing where there is none."""
+        if not np.isfinite(value):
+            return ""
         return f"{significant(value)} ×" if self.is_ratio else duration(value)
 
 
@@ -67,12 +69,12 @@ def peer_series(
     others = [p for p in placed if p.address not in suspects]
     same = [p for p in others if p.stage in stages]
     peers = same if same and finding.kind != "imbalance" else others
-    if not marked or not peers:
+    spans = spans_of(timelines, job.id)
+    spans = spans.take(spans["iteration"] >= 0)
+    if not marked or not peers or len(spans) == 0:
         return None
     code_of = {address: code for code, address in enumerate(timelines.addresses)}
     codes = np.array([code_of.get(p.address, -1) for p in (*marked[:_MOST_SUSPECTS], *peers)], np.int64)
-    spans = spans_of(timelines, job.id)
-    spans = spans.take(spans["iteration"] >= 0)
     is_link = finding.kind in LINK_KINDS
     table = _slowness(spans, codes) if is_link else _computing(spans, codes)
     indices = np.array([i.index for i in job.iterations], np.int64)
@@ -119,7 +121,7 @@ def _slowness(spans: Frame, codes: Times) -> Floats:
 
 def _sums(spans: Frame, codes: Times, kinds: tuple[str, ...], values: Floats) -> Floats:
     """Sum of `values` by iteration and endpoint over spans of `kinds`, shape (last + 1, codes); nan if none."""
-    rows = int(spans["iteration"].max()) + 1 if len(spans) else 0
+    rows = int(spans["iteration"].max()) + 1
     chosen = np.isin(spans["span"], [SPAN_NAMES.index(kind) for kind in kinds]) & np.isin(spans["endpoint"], codes)
     order = np.argsort(codes, kind="stable")
     column = order[np.searchsorted(codes[order], spans["endpoint"][chosen])]
@@ -160,7 +162,7 @@ def draw_peers(series: PeerSeries, finding: Finding, job: JobReport, names: Name
     for value in round_ticks(x.low, x.high, 10):
         if value == int(value):
             drawing.add("text", f"{value:.0f}", x=x(value), y=_BOTTOM + 18, css="tick middle")
-    drawing.add("text", "iteration", x=_LEFT, y=_BOTTOM + 32, css="note")
+    drawing.add("text", "iteration", x=_LEFT, y=_BOTTOM + 33, css="note")
     _since(drawing, finding, job, x)
     columns = [x(float(i)) for i in series.iterations]
     band = [*zip(columns, map(y, series.high), strict=True)], [*zip(columns, map(y, series.low), strict=True)]

@@ -65,7 +65,7 @@ def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequenc
     label = f"Iteration times: {len(seconds)} iterations, median {duration(median)}, slowest {duration(high)}"
     drawing = Drawing(_WIDTH, _HEIGHT, label, "wide")
     x = Scale(begin_ns, end_ns, _LEFT, _RIGHT)
-    y = Scale(low, high + 0.04 * (high - low), _BOTTOM, _TOP)
+    y = Scale(low - 0.04 * (high - low), high + 0.04 * (high - low), _BOTTOM, _TOP if findings or events else 14)
     _axes(drawing, x, y)
     for finding in findings:
         _finding(drawing, finding, x)
@@ -122,15 +122,18 @@ def _medians(
 ) -> None:
     """A dashed line at the median of what is in no finding, and one at the median inside each finding."""
     masks = [~_hit(job, findings), *(inside(job, finding) for finding in findings)]
-    ends = np.array([i.end_ns for i in job.iterations], np.int64)
+    places = np.array([x(i.start_ns) for i in job.iterations])
     for mask in masks:
         if mask.sum() < 2:
             continue
-        level = float(np.median(seconds[mask]))
-        span = ends[mask]
-        drawing.add("line", x1=x(span[0]), x2=x(span[-1]), y1=y(level), y2=y(level), css="median")
-        above = y(level) - 8
-        drawing.add("text", f"median {duration(level)}", x=x(span[0]) + 4, y=above, css="note")
+        level = y(float(np.median(seconds[mask])))
+        first, last = float(places[mask][0]), float(places[mask][-1])
+        drawing.add("line", x1=first, x2=max(last, first + 1), y1=level, y2=level, css="median")
+        words = f"median {duration(float(np.median(seconds[mask])))}"
+        near = (places >= first) & (places <= first + 8 + _LABEL_PX * len(words))
+        above = sum(y(value) < level for value in seconds[near].tolist())
+        side = -8 if 2 * above <= near.sum() else 17  # where fewer points are in the way
+        drawing.add("text", words, x=first + 6, y=level + side, css="note halo")
 
 
 def _points(drawing: Drawing, rows: Sequence[IterationRow], x: Scale, y: Scale) -> None:

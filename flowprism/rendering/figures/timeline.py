@@ -89,24 +89,27 @@ def draw_timeline(
     begin_ns, end_ns = int(spans["start_ns"].min()), int(spans["end_ns"].max())
     lanes = _lanes(spans, timelines, placed, (end_ns - begin_ns) / (_RIGHT - _LEFT))
     rows = max((int(bars.row.max()) + 1 for bars in lanes if len(bars)), default=1)
-    stages = len({p.stage for p in placed})
-    height = _TOP + _AXIS + len(placed) * (rows * _ROW + _GAP) + stages * _STAGE_GAP
+    stages = [p.stage for p in placed]
+    headings = len(set(stages)) if any(stage is not None for stage in stages) else 0
+    height = _TOP + _AXIS + len(placed) * (rows * _ROW + _GAP) + headings * _STAGE_GAP
     took = duration((end_ns - begin_ns) / 1e9)
     drawing = Drawing(_WIDTH, height, f"Timeline of one iteration of {took}, {len(placed)} endpoints", "wide timeline")
     x = Scale(begin_ns, end_ns, _LEFT, _RIGHT)
     _time_axis(drawing, x, height)
-    y, stage = float(_TOP), -1
-    for position, bars in zip(placed, lanes, strict=True):
-        if position.stage != stage:
-            stage = position.stage if position.stage is not None else -2
-            text = f"stage {position.stage}" if position.stage is not None else "endpoints"
-            drawing.add("text", text, x=4, y=y + 14, css="stage")
-            drawing.add("line", x1=4, x2=_RIGHT, y1=y + 18.5, y2=y + 18.5, css="axis")
+    y = float(_TOP)
+    for n, (position, bars) in enumerate(zip(placed, lanes, strict=True)):
+        if headings and (n == 0 or stages[n] != stages[n - 1]):
+            _stage(drawing, position.stage, y)
             y += _STAGE_GAP
         _lane(drawing, position, y, rows, position.address in suspects, names)
         _bars(drawing, bars, y, x, timelines, names)
         y += rows * _ROW + _GAP
     return drawing.markup()
+
+
+def _stage(drawing: Drawing, stage: int | None, y: float) -> None:
+    drawing.add("text", "in no stage" if stage is None else f"stage {stage}", x=4, y=y + 14, css="stage")
+    drawing.add("line", x1=4, x2=_RIGHT, y1=y + 18.5, y2=y + 18.5, css="axis")
 
 
 def _time_axis(drawing: Drawing, x: Scale, height: float) -> None:

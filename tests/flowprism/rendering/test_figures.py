@@ -180,6 +180,7 @@ def test_a_finding_about_everyone_has_no_peers(analysis: Analysis) -> None:
     job, finding = analysis.report.jobs[0], analysis.report.findings[0]
     assert evidence.peer_series(finding, job, analysis.timelines, positions(job), job.endpoints) is None
     assert evidence.peer_series(finding, job, analysis.timelines, positions(job), ()) is None
+    assert evidence.peer_series(finding, job, sample.no_job().timelines, positions(job), {sample.SLOW}) is None
 
 
 def test_thousands_of_iterations_become_few_columns() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from datamodel.analysis import Analysis
@@ -170,6 +172,19 @@ def test_a_job_without_iterations_or_spans_is_shown() -> None:
     page = Page(rendered(Analysis(report, made.timelines, {})))
     assert "No iteration could be told apart." in page.text
     assert "s11/0" in page.text
+
+
+def test_what_was_not_measured_is_left_blank() -> None:
+    """A suspect without spans in some iterations, pairs whose rate is not known."""
+    made = sample.analysis(iterations=16)
+    spans = made.timelines.spans
+    code = made.timelines.addresses.index(sample.SLOW)
+    timelines = replace(made.timelines, spans=spans.take((spans["endpoint"] != code) | (spans["iteration"] % 3 == 0)))
+    unknown = np.full(len(made.pairs["A"]), np.nan)
+    pairs = {"A": made.pairs["A"].replace(rate_bps=unknown, late_ratio=unknown)}
+    page = Page(rendered(Analysis(made.report, timelines, pairs)))
+    assert "nan" not in page.text
+    assert "dp 201 MB in 32 transfers " in page.text
 
 
 def test_equal_analyses_are_equal_pages(source: str) -> None:

@@ -19,6 +19,8 @@ from flowprism.rendering import units
         (61.07, "61.1 s"),
         (245, "4 min 05 s"),
         (7_800, "2 h 10 min"),
+        (float("nan"), "unknown"),
+        (float("inf"), "∞"),
     ],
 )
 def test_durations(seconds: float, text: str) -> None:
