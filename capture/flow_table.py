@@ -187,7 +187,7 @@ def open_row(row: Record, flow: int, sampler: int, packet: Record) -> None:
     row["session"] = packet["session"]
     row["next_pending"] = NONE
     row["packets"] = 0
-    row["psn_first"] = packet["sequence"] if packet["opcode"] >= 0 else NONE
+    row["psn_first"] = NONE
     row["psn_last"] = NONE
     row["ecn_ce"] = 0
     row["cnp"] = 0

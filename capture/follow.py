@@ -289,5 +289,7 @@ def enter(packet: Record, row: Record) -> None:
     row["ecn_ce"] += 1 if packet["tos"] & 3 == 3 else 0
     row["tcp_flags"] |= packet["tcp_flags"]
     row["opcode_last"] = packet["opcode"]
-    if packet["opcode"] >= 0:
+    if packet["opcode"] >= 0 and packet["opcode"] != CNP:  # a CNP's number says nothing
         row["psn_last"] = packet["sequence"]
+        if row["psn_first"] < 0:
+            row["psn_first"] = packet["sequence"]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.addresses import from_words
-from capture.flow_table import FLOW, NONE, ROW, Slots, Table, rehash
+from capture.flow_table import EXPORTER_ENTRY, FLOW, NONE, ROW, Slots, Table, rehash
 from capture.follow import (
     COUNTS,
     DUPLICATES,
@@ -52,6 +52,13 @@ class Mirror:
     def packets(self) -> int:
         """Packets that count in records, each once."""
         return int(self._counts[PACKETS])
+
+    @property
+    def exporters(self) -> tuple[str, ...]:
+        """Addresses of the exporters seen, also of those that showed nothing but duplicates; sorted."""
+        table = self._flows[: self._counts[FLOWS]]
+        entries = table[table["ports"] == EXPORTER_ENTRY]
+        return tuple(sorted(from_words(int(entry["src_high"]), int(entry["src_low"])) for entry in entries))
 
     def feed(self, packets: Packets) -> None:
         """Take in a batch of packets, in the order they were captured."""

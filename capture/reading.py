@@ -80,7 +80,9 @@ def merged(readings: Sequence[Reading]) -> Reading:
         rejected.update(reading.notes.rejected)
     warnings = dict.fromkeys(w for reading in readings for w in reading.notes.warnings)
     notes = FeedNotes(dict(sorted(rejected.items())), tuple(warnings))
-    return _reading(_joined([reading.flows for reading in readings]), notes, sum(r.records for r in readings))
+    exporters = sorted({exporter for reading in readings for exporter in reading.exporters})
+    flows = _joined([reading.flows for reading in readings])
+    return _reading(flows, notes, sum(reading.records for reading in readings), tuple(exporters))
 
 
 def _joined(parts: Sequence[Flows]) -> Flows:
@@ -98,7 +100,7 @@ def _read_mirror(content: Iterator[bytes], name: str, ledger: Ledger) -> Reading
     for batch in packets(content, name, ledger):
         mirror.feed(batch)
     mirror.account(ledger)
-    return _reading(mirror.flows(), ledger.notes(), mirror.packets)
+    return _reading(mirror.flows(), ledger.notes(), mirror.packets, mirror.exporters)
 
 
 def _read_records(
@@ -110,10 +112,13 @@ def _read_records(
         flows = records.read_parquet(path, ledger, progress)
     else:
         flows = records.read_text(path, head, content, ledger)
-    return _reading(flows, ledger.notes(), len(flows))
+    return _reading(flows, ledger.notes(), len(flows), _named(flows))
 
 
-def _reading(flows: Flows, notes: FeedNotes, records: int) -> Reading:
-    sampler = flows.frame["sampler_address"]
-    exporters = tuple(a for i, a in enumerate(flows.addresses) if (sampler == i).any())
+def _named(flows: Flows) -> tuple[str, ...]:
+    """The exporters that records name."""
+    return tuple(flows.addresses[code] for code in np.unique(flows.frame["sampler_address"]) if code >= 0)
+
+
+def _reading(flows: Flows, notes: FeedNotes, records: int, exporters: tuple[str, ...]) -> Reading:
     return Reading(flows, notes, records, int(flows.frame["bytes"].sum()), exporters)
