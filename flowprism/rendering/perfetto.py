@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackDescriptor, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackDescriptor, TrackEvent
 
 from datamodel.analysis import Analysis
 from datamodel.frame import Frame
@@ -213,8 +213,13 @@ class _TraceWriter:
         return packet
 
     def _put(self, packet: TracePacket) -> None:
-        """A trace is its packets one after another: repeated fields of protobuf messages concatenate."""
-        self._file.write(Trace(packet=[packet]).SerializeToString())
+        """A trace is its packets one after another, each as field 1 with its length as a varint."""
+        body = packet.SerializeToString()
+        length, head = len(body), b"\x0a"
+        while length > 0x7F:
+            head += bytes((length & 0x7F | 0x80,))
+            length >>= 7
+        self._file.write(head + bytes((length,)) + body)
 
 
 def _of_job(timelines: Timelines, job_id: str) -> Frame:
