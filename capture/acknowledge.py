@@ -39,7 +39,7 @@ def acknowledge(flow: Record, rows: Table, upto: int, time_ns: int) -> None:
 def tcp_acknowledges(flow: Record, rows: Table, number: int, time_ns: int) -> None:
     """Enter TCP acknowledgement `number`, seen on the way back, into the flow it answers."""
     if flow["started"]:
-        upto = unwrapped(flow["next"], number, 32)
+        upto = unwrapped(flow["next"], number, wide(32))
         if upto - flow["next"] <= _TCP_FAR:
             acknowledge(flow, rows, upto, time_ns)
 
@@ -58,7 +58,7 @@ def roce_acknowledges(packet: Record, f: int, flows: Table, rows: Table) -> None
         learn(packet, f, response, flows)
     if response["partner"] >= 0:
         flow = flows[response["partner"]]
-        upto = unwrapped(flow["next"], packet["sequence"], PSN_BITS) + (0 if negative else 1)
+        upto = unwrapped(flow["next"], packet["sequence"], wide(PSN_BITS)) + (0 if negative else 1)
         if upto <= flow["next"]:
             acknowledge(flow, rows, upto, packet["time_ns"])
 
@@ -67,7 +67,7 @@ def roce_acknowledges(packet: Record, f: int, flows: Table, rows: Table) -> None
 def reconsider(packet: Record, response: Record, flows: Table) -> None:
     """Give up a partner that has not sent what is being acknowledged several times in a row: the pairing was wrong."""
     partner = flows[response["partner"]]
-    if unwrapped(partner["next"], packet["sequence"], PSN_BITS) < partner["next"]:
+    if unwrapped(partner["next"], packet["sequence"], wide(PSN_BITS)) < partner["next"]:
         response["doubts"] = 0
         return
     response["doubts"] += 1
@@ -87,7 +87,7 @@ def learn(packet: Record, f: int, response: Record, flows: Table) -> None:
             break
         flow = flows[candidate]
         if flow["started"] and flow["partner"] < 0:
-            at = unwrapped(flow["next"], packet["sequence"], PSN_BITS)
+            at = unwrapped(flow["next"], packet["sequence"], wide(PSN_BITS))
             if flow["acknowledged"] <= at < flow["next"]:
                 if found >= 0:
                     return

@@ -23,11 +23,16 @@ R = TypeVar("R")
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """`function` compiled on first call and cached on disk; it releases the GIL while it runs.
 
+    Literal arguments make a version of their own; `wide` spares that where speed does not need it.
+
     Kernels work in arrays they are given and allocate none, so they do without reference counting (`_nrt`): counting
     every array handed from one kernel to the next costs half of the running and half of the compilation time.
     """
-    options: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
-    dispatcher = numba.njit(**options)(function)
+    options: dict[str, Any] = {"nogil": True, "_nrt": False}
+    try:
+        dispatcher = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder to keep it in may be written; then it is compiled in every process
+        dispatcher = numba.njit(**options)(function)
     index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if index is not None:
         # numba looks at the function's own file only, but compiles in what it calls from others beside it.

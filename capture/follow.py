@@ -87,7 +87,7 @@ def exporter_of(packet: Record, flows: Table, slots: Slots, counts: Counts) -> i
     high, low = packet["sampler_high"], packet["sampler_low"]
     if high == 0 and low == 0:
         return NONE
-    return entry_of(flows, slots, counts, high, low, 0, 0, EXPORTER_ENTRY)
+    return entry_of(flows, slots, counts, high, low, wide(0), wide(0), wide(EXPORTER_ENTRY))
 
 
 @compiled
@@ -95,10 +95,10 @@ def entry_of(
     flows: Table, slots: Slots, counts: Counts, src_high: int, src_low: int, dst_high: int, dst_low: int, kind: int
 ) -> int:
     """The exporter or address-pair entry of this key, made where there is none."""
-    slot = slot_of(flows, slots, src_high, src_low, dst_high, dst_low, kind, 0)
+    slot = slot_of(flows, slots, src_high, src_low, dst_high, dst_low, kind, wide(0))
     if slots[slot] < 0:
         slots[slot] = counts[FLOWS]
-        open_flow(flows[counts[FLOWS]], src_high, src_low, dst_high, dst_low, kind, 0)
+        open_flow(flows[counts[FLOWS]], src_high, src_low, dst_high, dst_low, kind, wide(0))
         counts[FLOWS] += 1
     return wide(slots[slot])
 
@@ -108,7 +108,7 @@ def flow_of(packet: Record, flows: Table, slots: Slots, counts: Counts) -> int:
     """The packet's flow; a new one is linked with what answers it."""
     src_high, src_low, dst_high, dst_low = packet["src_high"], packet["src_low"], packet["dst_high"], packet["dst_low"]
     opcode, queue_pair = packet["opcode"], wide(packet["queue_pair"])
-    response = 1 if opcode >= 0 and TRAITS[opcode] & RESPONSE else 0
+    response = wide(1 if opcode >= 0 and TRAITS[opcode] & RESPONSE else 0)
     ports = port_key(packet["src_port"], packet["dst_port"], packet["proto"], response)
     slot = slot_of(flows, slots, src_high, src_low, dst_high, dst_low, ports, queue_pair)
     if slots[slot] >= 0:
@@ -119,15 +119,15 @@ def flow_of(packet: Record, flows: Table, slots: Slots, counts: Counts) -> int:
     flow = flows[f]
     open_flow(flow, src_high, src_low, dst_high, dst_low, ports, queue_pair)
     if packet["proto"] == TCP:
-        back = port_key(packet["dst_port"], packet["src_port"], TCP, 0)
+        back = port_key(packet["dst_port"], packet["src_port"], packet["proto"], wide(0))
         other = slots[slot_of(flows, slots, dst_high, dst_low, src_high, src_low, back, queue_pair)]
         if other >= 0:
             flow["opposite"] = other
             flows[other]["opposite"] = f
     elif response:
-        flow["opposite"] = entry_of(flows, slots, counts, dst_high, dst_low, src_high, src_low, PAIR_ENTRY)
+        flow["opposite"] = entry_of(flows, slots, counts, dst_high, dst_low, src_high, src_low, wide(PAIR_ENTRY))
     elif opcode >= 0:
-        pair = flows[entry_of(flows, slots, counts, src_high, src_low, dst_high, dst_low, PAIR_ENTRY)]
+        pair = flows[entry_of(flows, slots, counts, src_high, src_low, dst_high, dst_low, wide(PAIR_ENTRY))]
         flow["sibling"] = pair["sibling"]
         pair["sibling"] = f
     return f
@@ -172,14 +172,15 @@ def account(packet: Record, f: int, sampler: int, flows: Table, rows: Table, cou
         pass
     elif packet["proto"] == TCP:
         sequenced = True
-        first = position(packet, flow, 32, 1 if packet["tcp_flags"] & TCP_SYN else 0, TCP_FAR, TCP_BEFORE, counts)
+        skip = wide(1 if packet["tcp_flags"] & TCP_SYN else 0)
+        first = position(packet, flow, wide(32), skip, wide(TCP_FAR), wide(TCP_BEFORE), counts)
         if packet["tcp_flags"] & TCP_ACK and flow["opposite"] >= 0:
             tcp_acknowledges(flows[flow["opposite"]], rows, packet["acknowledged"], time_ns)
     elif opcode in (RELIABLE_ACK, ATOMIC_ACK):
         roce_acknowledges(packet, f, flows, rows)
     elif opcode >= 0 and opcode != CNP:
         sequenced, units = True, wide(1)
-        first = position(packet, flow, PSN_BITS, 0, PSN_FAR, PSN_BEFORE, counts)
+        first = position(packet, flow, wide(PSN_BITS), wide(0), wide(PSN_FAR), wide(PSN_BEFORE), counts)
     repeated = False
     if sequenced and units:
         before_next = first == flow["next"] - 1
