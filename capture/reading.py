@@ -39,6 +39,9 @@ def read_flows(path: Path, progress: Progress | None = None) -> Reading:
     head = next(content, b"")
     while 0 < len(head) < 4 and (more := next(content, b"")):
         head += more
+    if not head:
+        cause = ledger.warnings[0].partition(": ")[2] if ledger.warnings else "holds nothing once unpacked"
+        raise InputError(f"{path}: {cause}")
     if is_capture(head):
         return _read_mirror(chain([head], content), path.name, ledger)
     return _read_records(path, head, content, ledger, progress)

@@ -100,7 +100,16 @@ def _csv_tables(
 
 def _csv_table(block: bytes, header: list[str], convert: pa_csv.ConvertOptions, parse: pa_csv.ParseOptions) -> pa.Table:
     read = pa_csv.ReadOptions(column_names=header, block_size=len(block) + 1, use_threads=False)
-    return pa_csv.read_csv(io.BytesIO(block), read, parse, convert)
+    return pa_csv.read_csv(io.BytesIO(_utf8(block)), read, parse, convert)
+
+
+def _utf8(block: bytes) -> bytes:
+    """`block` with what is no UTF-8 replaced, so that it spoils its own value only."""
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return block.decode(errors="replace").encode()
+    return block
 
 
 def _json_tables(path: Path, first: bytes, blocks: Iterator[bytes], ledger: Ledger) -> Iterator[pa.Table]:

@@ -51,6 +51,21 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (gzip.compress(b""), "holds nothing once unpacked"),
+        (gzip.compress(CAPTURE)[:12], "gzip data ends early (truncated file); what precedes the end was read"),
+    ],
+)
+def test_nothing_inside_is_an_error(tmp_path: Path, content: bytes, cause: str) -> None:
+    """A compressed file that yields no byte is refused, and the reason is why it yields none."""
+    path = save(tmp_path, content, "mirror.pcap.gz")
+    with pytest.raises(InputError) as error:
+        read_flows(path)
+    assert str(error.value) == f"{path}: {cause}"
+
+
 def test_truncated_gzip_gives_what_it_holds(tmp_path: Path) -> None:
     """A capture whose gzip stream ends early is read up to there, with a warning."""
     packed = gzip.compress(CAPTURE)

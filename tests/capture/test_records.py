@@ -173,6 +173,15 @@ def test_broken_csv_lines_cost_only_themselves(tmp_path: Path) -> None:
     assert ledger.rejected == {"row: wrong number of columns": 2}
 
 
+def test_bytes_that_are_no_text_cost_only_their_row(tmp_path: Path) -> None:
+    """A value that is not UTF-8 is no address, and nothing else is lost."""
+    good = f"{T},{T + 5},10.0.0.1,10.0.0.2,9000\n".encode()
+    bad = good.replace(b"10.0.0.1", b"\xff\xfe")
+    flows, ledger = read(save(tmp_path, ",".join(ROW).encode() + b"\n" + good + bad + good, "flows.csv"))
+    assert len(flows) == 2
+    assert ledger.rejected == {"row: src_addr is not an address": 1}
+
+
 def test_interface_names(tmp_path: Path) -> None:
     """A name stands for the number it ends in unless another of the same exporter does too; all is told."""
 
