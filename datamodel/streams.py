@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Streams:
 
     Attributes:
         src, dst: (n,) address codes.
+        trains: (n,) whether the stream's rows are packet trains of a mirror; flow records otherwise.
         offsets: (n + 1,) row bounds.
         start_ns, end_ns: (rows,) first and last byte leaving the sender.
         delivered_ns: (rows,) the receiver acknowledged the row's last byte; 0 where that was not seen.
@@ -30,6 +32,7 @@ class Streams:
 
     src: Int
     dst: Int
+    trains: Bool
     offsets: Int
     start_ns: Int
     end_ns: Int
@@ -50,16 +53,3 @@ class Streams:
     def total_bytes(self) -> Int:
         """(n,) bytes of each stream."""
         return np.add.reduceat(self.bytes, self.offsets[:-1]) if len(self) else np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Rhythm:
-    """How a stream repeats along its own byte axis.
-
-    Attributes:
-        quantum_bytes: bytes that come back every cycle; 0 where the stream has no rhythm.
-        coherence: 0..1, mean autocorrelation of the pauses at multiples of the quantum.
-    """
-
-    quantum_bytes: float
-    coherence: float

@@ -10,7 +10,9 @@ TRANSFERS = Schema(
         Column("src", "i4", "code", "sending endpoint"),
         Column("dst", "i4", "code", "receiving endpoint"),
         Column("stream", "i4", "code", "the connection: its number among the streams"),
-        Column("iteration", "i4", "", "the job's iteration it belongs to; -1 before the first or after the last complete"),
+        Column(
+            "iteration", "i4", "", "the job's iteration it belongs to; -1 before the first or after the last complete"
+        ),
         Column("slot", "i4", "", "its place among the stream's transfers of an iteration, in order of time"),
         Column("start_ns", "i8", "ns", "first byte left the sender"),
         Column("end_ns", "i8", "ns", "last byte left the sender"),

@@ -40,7 +40,7 @@ class Cycles:
         anchors: (k,) byte positions where the main place was met, one a cycle, ascending.
         breaks: (b,) row counts before each long pause, the stream's end included, ascending.
         break_ns: (b,) the pause there; unbounded at the end.
-        floor_ns: gaps up to this length lie inside messages.
+        floor_ns: gaps up to this length lie inside messages; 0 where every row is a message.
     """
 
     stream: int
@@ -105,7 +105,8 @@ def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
     pause = np.maximum(streams.start_ns[rows][1:] - np.maximum.accumulate(streams.end_ns[rows])[:-1], 0)
     count = cumulative[-1] / quantum_bytes
     duration = (streams.end_ns[rows[-1]] - streams.start_ns[rows[0]]) / count
-    floor_ns = max(SHORTEST_PAUSE_SHARE * duration, 0.6 * pause_threshold_ns(pause.astype(np.float64)))
+    threshold_ns = pause_threshold_ns(pause.astype(np.float64), bool(streams.trains[stream]))
+    floor_ns = max(SHORTEST_PAUSE_SHARE * duration, 0.6 * threshold_ns) if threshold_ns else 0.0
     long = pause > floor_ns
     if long.sum() < 2:
         return None
@@ -119,7 +120,9 @@ def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
     break_ns = np.concatenate([pause[long], [np.iinfo(np.int64).max]])
     main = int(np.argmax(medians))
     anchors = _walked(cumulative[breaks - 1].astype(np.float64), break_ns, places[main], quantum_bytes, medians[main])
-    return Cycles(stream, beat, rows, cumulative, quantum_bytes, places, medians, main, anchors, breaks, break_ns, floor_ns)
+    return Cycles(
+        stream, beat, rows, cumulative, quantum_bytes, places, medians, main, anchors, breaks, break_ns, floor_ns
+    )
 
 
 def _walked(at: Float, length: Int, place: float, quantum_bytes: float, pause_ns: float) -> Float:

@@ -72,13 +72,16 @@ def pauses_ns(streams: Streams, stream: int) -> Int:
     return np.maximum(streams.start_ns[rows][1:] - ends[:-1], 0)
 
 
-def pause_threshold_ns(gap_ns: Float) -> float:
-    """What a gap must exceed to be a pause between messages: five median gaps.
+def pause_threshold_ns(gap_ns: Float, trains: bool) -> float:
+    """What a gap must exceed to be a pause between messages.
 
-    Where that is of the order of the longest gaps, every row is a message of its own already, and every gap a pause.
+    Args:
+        gap_ns: gaps between the rows of a stream.
+        trains: whether rows are packet trains. Then five median gaps; 0 where that is of the order of the longest
+            gaps, or rows are flow records: every row is a message of its own already, and every gap a pause.
     """
     threshold = PAUSE_RATIO * float(np.median(gap_ns))
-    return threshold if threshold < 0.5 * float(np.sort(gap_ns)[-3:][0]) else 0.0
+    return threshold if trains and threshold < 0.5 * float(np.sort(gap_ns)[-3:][0]) else 0.0
 
 
 def _cap_ns(gap_ns: Float) -> float:
@@ -100,7 +103,8 @@ def correlogram(streams: Streams, stream: int) -> Correlogram | None:
         return None
     cumulative = np.cumsum(streams.bytes[rows])
     gap = pauses_ns(streams, stream).astype(np.float64)
-    weight = np.where(gap > pause_threshold_ns(gap), np.minimum(gap, _cap_ns(gap)), 0.0)
+    threshold = pause_threshold_ns(gap, bool(streams.trains[stream]))
+    weight = np.where(gap > threshold, np.minimum(gap, _cap_ns(gap)), 0.0)
     place = np.minimum(cumulative[:-1] * BINS // cumulative[-1], BINS - 1)
     signal = np.bincount(place, weight, BINS)
     signal = np.convolve(signal, (1 / 3, 2 / 3, 1.0, 2 / 3, 1 / 3), "same")

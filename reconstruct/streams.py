@@ -63,6 +63,7 @@ def _numbered(rows: Frame, volume: Int, starts: Int, addresses: tuple[str, ...])
     return Streams(
         src=rows["src_addr"][first[order]].astype(np.int64),
         dst=rows["dst_addr"][first[order]].astype(np.int64),
+        trains=np.asarray(rows["payload_bytes"][first[order]] >= 0),
         offsets=np.concatenate([[0], np.cumsum(count[order])]).astype(np.int64),
         start_ns=r["time_flow_start_ns"],
         end_ns=r["time_flow_end_ns"],

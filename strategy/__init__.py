@@ -1,0 +1,1 @@
+"""Transfers of one job -> layout and process groups."""
