@@ -1,0 +1,45 @@
+"""The fabric around one job: what the inventory says of each of its endpoints, by address code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from datamodel.inventory import Inventory, Link
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """Where endpoints are plugged in; empty without an inventory.
+
+    Attributes:
+        addresses: address of each code.
+        host, switch, port: by address code, for the endpoints the inventory knows.
+        links: cables between switches.
+    """
+
+    addresses: tuple[str, ...]
+    host: dict[int, str] = field(default_factory=dict)
+    switch: dict[int, str] = field(default_factory=dict)
+    port: dict[int, int | None] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+
+    def uplinks(self, switch: str) -> tuple[Link, ...]:
+        """Cables of one switch to others."""
+        return tuple(link for link in self.links if switch in (link.a, link.b))
+
+
+def fabric(inventory: Inventory | None, addresses: tuple[str, ...]) -> Fabric:
+    """The inventory looked up by address code."""
+    if inventory is None:
+        return Fabric(addresses)
+    code = {a: n for n, a in enumerate(addresses)}
+    host: dict[int, str] = {}
+    switch: dict[int, str] = {}
+    port: dict[int, int | None] = {}
+    for machine in inventory.hosts:
+        for endpoint in machine.endpoints:
+            for n in (code[a] for a in endpoint.all_addresses if a in code):
+                host[n] = machine.name
+                if endpoint.attachments:
+                    switch[n], port[n] = endpoint.attachments[0].switch, endpoint.attachments[0].port
+    return Fabric(addresses, host, switch, port, inventory.links)

@@ -1,0 +1,25 @@
+"""Operations: a transfer with what it is part of - a message between stages, or one endpoint's share of a collective."""
+
+from __future__ import annotations
+
+from datamodel.frame import Column, Schema
+
+OPERATIONS = Schema(
+    "operations",
+    (
+        Column("endpoint", "i4", "code", "who sends"),
+        Column("peer", "i4", "code", "to whom"),
+        Column("stream", "i4", "code", "the connection"),
+        Column("role", "i1", "code", "what it is part of, an index into ROLES"),
+        Column("group", "i4", "code", "process group among those of its role; -1 none"),
+        Column("iteration", "i4", "", "the job's iteration; counted on after the last complete one, -1 before the first"),
+        Column("slot", "i4", "", "which of the stream's operations of an iteration, in order of time"),
+        Column("start_ns", "i8", "ns", "first byte left the sender"),
+        Column("end_ns", "i8", "ns", "last byte left the sender"),
+        Column("delivered_ns", "i8", "ns", "the receiver had the last byte"),
+        Column("bytes", "i8", "B", "bytes moved"),
+        Column("busy_ns", "i8", "ns", "time with bytes under way, from sent to delivered, pauses left out"),
+        Column("sending_ns", "i8", "ns", "time spent sending, pauses left out"),
+        Column("retransmitted_packets", "i8", "", "packets sent again"),
+    ),
+)

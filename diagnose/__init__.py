@@ -1,0 +1,1 @@
+"""Timelines -> findings with evidence."""

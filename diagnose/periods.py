@@ -1,0 +1,120 @@
+"""Iteration times -> periods: stretches of iterations that take equally long, and which of them are slow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import median_filter
+
+from datamodel.streams import Float, Int
+
+# Fewest iterations that make a period.
+SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Iterations [first, last] that take alike.
+
+    Attributes:
+        duration_ns: median iteration time.
+        baseline: iterations of the job at its best, to compare with; empty for a period that is not slow.
+        slowdown_ratio: duration / that of the baseline; 1.0 for a period that is not slow.
+    """
+
+    first: int
+    last: int
+    duration_ns: float
+    baseline: tuple[int, ...]
+    slowdown_ratio: float
+
+    @property
+    def iterations(self) -> Int:
+        """Its iteration numbers."""
+        return np.arange(self.first, self.last + 1)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the job has been measurably faster than in this period."""
+        return bool(self.baseline)
+
+
+def durations_ns(edges_ns: Int) -> Float:
+    """(iterations,) time of each iteration; nan for the first, whose beginning is not seen as an edge."""
+    return np.concatenate([[np.nan], np.diff(edges_ns).astype(np.float64)])
+
+
+def noise_ratio(durations: Float) -> float:
+    """Robust spread of the iteration time from one iteration to the next, as a share of its median."""
+    known = durations[np.isfinite(durations)]
+    steps = np.abs(np.diff(known))
+    return float(1.4826 * np.median(steps) / np.sqrt(2) / np.median(known)) if len(steps) else 0.0
+
+
+def periods(edges_ns: Int, least_ratio: float) -> list[Period]:
+    """Split a job's iterations where their time changes and stays changed.
+
+    1. A median filter of three takes out single long iterations: a checkpoint or a hiccup is no period.
+    2. Optimal partitioning of the logarithm (Jackson et al. 2005, squared error, penalty by the noise); neighbours whose
+       medians lie within four standard errors or half of `least_ratio` are one period.
+    3. A period is slow when it exceeds the fastest one (of at least three iterations) by `least_ratio` and by its noise.
+
+    Args:
+        edges_ns: (iterations,) end of each iteration.
+        least_ratio: smallest slowdown worth reporting, e.g. 0.05.
+    """
+    durations = durations_ns(edges_ns)[1:]
+    if len(durations) < 2 * SHORTEST:
+        return [Period(1, len(durations), float(np.median(durations)), (), 1.0)] if len(durations) else []
+    smooth = np.log(median_filter(durations, 3, mode="nearest"))
+    noise = max(noise_ratio(durations), 0.002)
+    spans = _merged(smooth, _partition(smooth, noise), noise, least_ratio / 2)
+    level = [float(np.median(durations[a:b])) for a, b in spans]
+    best = min(level)
+    fastest = [n for n, value in enumerate(level) if value <= best * (1 + least_ratio / 2)]
+    baseline = tuple(i + 1 for n in fastest for i in range(*spans[n]))
+    found = []
+    for (a, b), value in zip(spans, level, strict=True):
+        ratio = value / float(np.median(durations[np.array(baseline) - 1]))
+        slow = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a))
+        found.append(Period(a + 1, b, value, baseline if slow else (), ratio if slow else 1.0))
+    return found
+
+
+def _partition(values: Float, noise: float) -> list[tuple[int, int]]:
+    """Spans of at least `SHORTEST` values with the least squared error plus a penalty a span."""
+    n = len(values)
+    sums, squares = np.concatenate([[0], np.cumsum(values)]), np.concatenate([[0], np.cumsum(values**2)])
+    penalty = 4 * noise**2 * np.log(n)
+    best, back = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
+    best[0] = -penalty
+    for end in range(SHORTEST, n + 1):
+        start = np.arange(0, end - SHORTEST + 1)
+        length = end - start
+        error = squares[end] - squares[start] - (sums[end] - sums[start]) ** 2 / length
+        total = best[start] + error + penalty
+        back[end] = int(np.argmin(total))
+        best[end] = total[back[end]]
+    spans = []
+    end = n
+    while end > 0:
+        spans.append((int(back[end]), end))
+        end = int(back[end])
+    return spans[::-1]
+
+
+def _merged(values: Float, spans: list[tuple[int, int]], noise: float, least: float) -> list[tuple[int, int]]:
+    """Join the most alike neighbours until all differ."""
+    spans = list(spans)
+    while len(spans) > 1:
+        excess = []
+        for (a, b), (c, d) in zip(spans, spans[1:], strict=False):
+            apart = abs(float(np.median(values[a:b])) - float(np.median(values[c:d])))
+            error = 1.25 * noise * np.sqrt(1 / (b - a) + 1 / (d - c))
+            excess.append(apart - max(4 * error, least))
+        k = int(np.argmin(excess))
+        if excess[k] >= 0:
+            break
+        spans[k : k + 2] = [(spans[k][0], spans[k + 1][1])]
+    return spans

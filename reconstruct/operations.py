@@ -1,0 +1,177 @@
+"""Streams + layout -> operations: messages as they are, collectives cut at the places all their members share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from datamodel.frame import Frame, concat
+from datamodel.operations import OPERATIONS
+from datamodel.streams import Float, Int, Streams
+from datamodel.transfers import ROLES
+from reconstruct.cycles import Cycles
+from reconstruct.jobs import Job
+from reconstruct.transfers import between_transfers
+
+PP = ROLES.index("pp")
+# Places of two members of a group are the same within this share of the quantum ...
+SAME_PLACE = 0.006
+# ... and belong to the collective when this share of the members has them.
+SHARED_BY = 0.6
+
+
+def operations(
+    streams: Streams, job: Job, role: Mapping[int, int], groups: Mapping[int, list[tuple[int, ...]]]
+) -> Frame:
+    """Operations of one job, by stream and time.
+
+    Iterations are numbered from 0; those after the last complete one carry on the count, those before the first are -1.
+
+    The steps of a collective follow one another with pauses that depend on who is late; its members therefore disagree
+    on where it is parted. Only places that most members of a group share part one collective from the next.
+
+    Args:
+        streams: data rows by connection.
+        job: the job's streams and boundaries.
+        role: stream -> index into ROLES.
+        groups: role -> process groups of address codes.
+    """
+    group = {i: _group_of(streams, c, role, groups) for i, c in enumerate(job.members)}
+    offsets = _offsets(streams, job, role, group)
+    number = np.full(job.boundaries.end_ns.shape[1] + 2, -1, np.int64)
+    number[job.edges] = np.arange(len(job.edges))
+    after = int(job.edges[-1]) + 1
+    number[after:] = len(job.edges) + np.arange(len(number) - after)
+    parts = []
+    for i, cycle in enumerate(job.members):
+        place, column = int(job.boundaries.places[i]), int(job.boundaries.columns[i])
+        kind = (role.get(cycle.stream, 0), group[i])
+        parts.append(_cut(streams, cycle, place, column, offsets[i], number, kind))
+    return concat(OPERATIONS, parts)
+
+
+def _group_of(
+    streams: Streams, cycle: Cycles, role: Mapping[int, int], groups: Mapping[int, list[tuple[int, ...]]]
+) -> int:
+    ends = {int(streams.src[cycle.stream]), int(streams.dst[cycle.stream])}
+    of_role = groups.get(role.get(cycle.stream, 0), [])
+    return next((n for n, members in enumerate(of_role) if ends <= set(members)), -1)
+
+
+def _offsets(streams: Streams, job: Job, role: Mapping[int, int], group: Mapping[int, int]) -> dict[int, Float]:
+    """Member number -> byte offsets behind the boundary at which its operations end, the boundary itself last."""
+    found: dict[int, Float] = {}
+    families: dict[tuple[int, int, int], list[int]] = {}
+    for i, cycle in enumerate(job.members):
+        kind = role.get(cycle.stream, 0)
+        if kind == PP or group[i] < 0:
+            places = between_transfers(cycle, int(job.boundaries.places[i]))
+            found[i] = _behind(cycle, int(job.boundaries.places[i]), cycle.places[places])
+        else:
+            families.setdefault((kind, group[i], round(np.log(cycle.quantum_bytes) * 20)), []).append(i)
+    for members in families.values():
+        shares = _shared([(job.members[i], int(job.boundaries.places[i])) for i in members])
+        found.update({i: shares * job.members[i].quantum_bytes for i in members})
+    return found
+
+
+def _behind(cycle: Cycles, boundary: int, places: Float) -> Float:
+    offset = np.mod(places - cycle.places[boundary], cycle.quantum_bytes)
+    return np.asarray(np.sort(np.where(offset <= 0, cycle.quantum_bytes, offset)), np.float64)
+
+
+def _shared(members: list[tuple[Cycles, int]]) -> Float:
+    """Shares of the quantum, behind the boundary, at which most members pause for long; 1.0 last."""
+    share = np.concatenate([np.mod((c.places - c.places[b]) / c.quantum_bytes, 1.0) for c, b in members])
+    pause = np.concatenate([c.pause_ns for c, _ in members])
+    owner = np.repeat(np.arange(len(members)), [len(c.places) for c, _ in members])
+    inner = (share > SAME_PLACE) & (share < 1 - SAME_PLACE)
+    share, length, owner = share[inner], pause[inner], owner[inner]
+    order = np.argsort(share, kind="stable")
+    cluster = np.concatenate([[0], np.cumsum(np.diff(share[order]) > SAME_PLACE)]) if len(order) else np.zeros(0)
+    places, lengths = [], []
+    for c in np.unique(cluster):
+        inside = order[cluster == c]
+        if len(np.unique(owner[inside])) >= SHARED_BY * len(members):
+            places.append(float(np.median(share[inside])))
+            lengths.append(float(np.median(length[inside])))
+    boundary_ns = float(np.median([c.pause_ns[b] for c, b in members]))
+    floor_ns = max(float(np.median([c.floor_ns for c, _ in members])), 1.0)
+    kept = _above_widest_ratio(np.array(lengths), boundary_ns, floor_ns)
+    return np.array([*np.array(places)[kept], 1.0])
+
+
+def _above_widest_ratio(lengths: Float, boundary_ns: float, floor_ns: float) -> Int:
+    """Which pauses are of the kind that parts collectives, rather than the steps inside them."""
+    ranked = np.sort(np.concatenate([lengths, [boundary_ns]]))[::-1]
+    ratio = ranked / np.concatenate([ranked[1:], [floor_ns]])
+    limit = ranked[int(np.argmax(ratio))]
+    return np.flatnonzero(lengths >= limit).astype(np.int64)
+
+
+def _cut(
+    streams: Streams, cycle: Cycles, boundary: int, column: int, offsets: Float, number: Int, kind: tuple[int, int]
+) -> Frame:
+    """One stream's operations; what it sent after its last place is one more, unfinished."""
+    lattice = cycle.lattice(boundary)
+    origins = np.concatenate([[lattice[0] - cycle.quantum_bytes], lattice]) if len(lattice) else np.zeros(1)
+    turn = np.arange(len(origins))
+    position = np.concatenate([(origins[:, None] + offsets[:-1]).ravel(), lattice])
+    slot = np.concatenate([np.tile(np.arange(len(offsets) - 1), len(origins)), np.full(len(lattice), len(offsets) - 1)])
+    turn = np.concatenate([np.repeat(turn, len(offsets) - 1), np.arange(len(lattice))])
+    total = float(cycle.cumulative[-1])
+    inside = (position > SAME_PLACE * cycle.quantum_bytes) & (position <= total + SAME_PLACE * cycle.quantum_bytes)
+    order = np.flatnonzero(inside)[np.argsort(position[inside], kind="stable")]
+    high = np.concatenate([cycle.rows_before(position[order]), [len(cycle.rows)]])
+    low = np.concatenate([[0], high[:-1]])
+    iteration = number[np.minimum(column + np.concatenate([turn[order], [len(lattice)]]), len(number) - 1)]
+    slot = np.concatenate([slot[order], [(position > lattice[-1]).sum() if len(lattice) else 0]])
+    some = high > low
+    return _frame(streams, cycle, low[some], high[some], iteration[some], slot[some], kind)
+
+
+def _frame(
+    streams: Streams, cycle: Cycles, low: Int, high: Int, iteration: Int, slot: Int, kind: tuple[int, int]
+) -> Frame:
+    rows = cycle.rows
+    start, sent = streams.start_ns[rows], np.maximum.accumulate(streams.end_ns[rows])
+    arrived = arrival_ns(streams, rows)
+    busy = np.maximum(arrived - np.maximum(start, np.concatenate([start[:1], arrived[:-1]])), 0)
+
+    def total(values: Int) -> Int:
+        running = np.concatenate([[0], np.cumsum(values)])
+        return np.asarray(running[high] - running[low], np.int64)
+
+    return Frame(
+        OPERATIONS,
+        {
+            "endpoint": np.full(len(low), streams.src[cycle.stream]),
+            "peer": np.full(len(low), streams.dst[cycle.stream]),
+            "stream": np.full(len(low), cycle.stream),
+            "role": np.full(len(low), kind[0]),
+            "group": np.full(len(low), kind[1]),
+            "iteration": iteration,
+            "slot": slot,
+            "start_ns": start[low],
+            "end_ns": sent[high - 1],
+            "delivered_ns": arrived[high - 1],
+            "bytes": total(streams.bytes[rows]),
+            "busy_ns": total(busy),
+            "sending_ns": total(np.maximum(streams.end_ns[rows] - start, 1)),
+            "retransmitted_packets": total(streams.retransmitted[rows]),
+        },
+    )
+
+
+def arrival_ns(streams: Streams, rows: Int) -> Int:
+    """(rows,) when the receiver had each row's last byte; when it was sent, where no acknowledgement was seen.
+
+    A receiver may sit on the last acknowledgement of a message (RFC 1122 allows 500 ms): a row counts with no more than
+    twice the latency of the slower of its neighbours.
+    """
+    end, acknowledged = streams.end_ns[rows], streams.delivered_ns[rows]
+    latency = np.where(acknowledged > 0, np.maximum(acknowledged - end, 0), 0)
+    before, after = np.concatenate([latency[:1], latency[:-1]]), np.concatenate([latency[1:], latency[-1:]])
+    latency = np.minimum(latency, 2 * np.maximum(before, after))
+    return np.asarray(np.maximum.accumulate(end + latency), np.int64)
