@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,10 @@ LAST_SHARE = 0.05
 SHARED_REACH = 0.012
 SHARED_BY = 0.6
 WANDERING_SHARE = 0.4
+# Streams of a job that was seen from its first to its last byte hold whole cycles: so many of them must.
+WHOLE_BY = 0.8
+# Phases of two streams are told apart down to this share of a cycle.
+SAME_INSTANT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +71,27 @@ class Boundaries:
 def boundaries(streams: Streams, members: list[Cycles]) -> Boundaries:
     """Find the common boundary of the streams of one job.
 
-    1. Streams with one dominant pause a cycle (a gradient collective, a pipeline between steps) name their own place.
-       Without any (sharded training gathers and scatters all the time) one stream names its place by its bursts.
-    2. They are put on one count: ends lie within a cycle of one another, cut where the circle of phases is emptiest.
+    1. Streams that hold whole cycles began and ended with an iteration: where most do, they name the place and the
+       count. Otherwise streams with one dominant pause a cycle (a gradient collective, a pipeline between steps) name
+       their own place. Without any (sharded training gathers and scatters all the time) bursts name it.
+    2. Those are put on one count, cut at the moment at which most of them pause: between iterations everybody does.
     3. Every other stream takes the place whose pause holds the edge found so far.
     """
-    leaders = [i for i, c in enumerate(members) if _dominant(c)]
     places = np.array([c.main for c in members], np.int64)
+    whole = _whole(members)
+    places[list(whole)] = list(whole.values())
+    leaders = sorted(whole) or [i for i, c in enumerate(members) if _dominant(c)]
     if not leaders:
         named = _after_last_scatter(members)
         places[list(named)] = list(named.values())
         leaders = sorted(named)
-    found = _aligned([crossing(streams, members[i], int(places[i])) for i in leaders])
+    named_by = {n: int(places[i]) for n, i in enumerate(leaders)} if whole else {}
+    found = _aligned([crossing(streams, members[i], int(places[i])) for i in leaders], named_by)
     edges = found[1].max(axis=0)
     for i in sorted(set(range(len(members))) - set(leaders)):
         places[i] = _holding(streams, members[i], edges[edges > 0])
     crossings = [crossing(streams, c, int(p)) for c, p in zip(members, places, strict=True)]
-    return Boundaries(places, *_aligned(crossings))
+    return Boundaries(places, *_aligned(crossings, whole, edges))
 
 
 def crossing(streams: Streams, cycle: Cycles, place: int) -> tuple[Int, Int]:
@@ -93,6 +102,16 @@ def crossing(streams: Streams, cycle: Cycles, place: int) -> tuple[Int, Int]:
     end = ends[before - 1]
     begin = np.where(before < len(starts), starts[np.minimum(before, len(starts) - 1)], 0)
     return end.astype(np.int64), begin.astype(np.int64)
+
+
+def _whole(members: list[Cycles]) -> dict[int, int]:
+    """Member -> place at its first byte, when most members carry a whole number of cycles from their first byte on."""
+    found = {}
+    for i, cycle in enumerate(members):
+        away = np.abs(np.mod(cycle.places / cycle.quantum_bytes + 0.5, 1.0) - 0.5)
+        if abs(cycle.count - round(cycle.count)) <= SHARED_REACH and away.min() <= SHARED_REACH:
+            found[i] = int(np.argmin(away))
+    return found if len(found) >= WHOLE_BY * len(members) else {}
 
 
 def _dominant(cycle: Cycles) -> bool:
@@ -152,14 +171,22 @@ def _holding(streams: Streams, cycle: Cycles, edges: Int) -> int:
     return votes.index(best) if best else cycle.main
 
 
-def _aligned(crossings: list[tuple[Int, Int]]) -> tuple[Int, Int, Int]:
-    """Put sequences of crossings on one count; first column of each, then (end, next), (streams, boundaries) each."""
-    sequences = [end for end, _ in crossings]
-    reference = max(range(len(sequences)), key=lambda i: (len(sequences[i]), -i))
-    located = [_located(s, sequences[reference]) for s in sequences]
-    shifts = _cut_at_emptiest(located)
+def _aligned(
+    crossings: list[tuple[Int, Int]], whole: Collection[int] = (), edges: Int | None = None
+) -> tuple[Int, Int, Int]:
+    """Put sequences of crossings on one count; first column of each, then (end, next), (streams, boundaries) each.
+
+    The k-th cycle of every `whole` stream is the k-th iteration's; the others are counted by the edges these gave.
+    Without any, cycles are counted from the moment between which most streams pause.
+    """
+    if whole:
+        known = np.zeros(0, np.int64) if edges is None else edges
+        shifts = [0 if i in whole else _counted(end, known) for i, (end, _) in enumerate(crossings)]
+    else:
+        reference = max((end for end, _ in crossings), key=len)
+        shifts = _cut_where_most_pause([_located(end, begin, reference) for end, begin in crossings])
     low = min(shifts)
-    width = max(s - low + len(x) for s, x in zip(shifts, sequences, strict=True))
+    width = max(s - low + len(end) for s, (end, _) in zip(shifts, crossings, strict=True))
     end, begin = np.zeros((len(crossings), width), np.int64), np.zeros((len(crossings), width), np.int64)
     for i, (own_end, own_begin) in enumerate(crossings):
         at = slice(shifts[i] - low, shifts[i] - low + len(own_end))
@@ -167,21 +194,51 @@ def _aligned(crossings: list[tuple[Int, Int]]) -> tuple[Int, Int, Int]:
     return np.array(shifts, np.int64) - low, end, begin
 
 
-def _located(own: Int, reference: Int) -> tuple[int, float]:
-    """Whole cycles and phase [0, 1) by which a sequence lies behind the reference, each on the reference's own pace."""
-    if len(reference) < 2 or not len(own):
-        return 0, 0.0
-    at = np.clip(np.searchsorted(reference, own, side="right") - 1, 0, len(reference) - 2)
-    position = at + (own - reference[at]) / np.maximum(reference[at + 1] - reference[at], 1)
-    lag = position - np.arange(len(own))
+def _counted(end: Int, edges: Int) -> int:
+    """The number of the edge that most of a stream's first crossings lie before, less the crossing's own."""
+    if not len(end):
+        return 0
+    return int(np.median(np.searchsorted(edges, end) - np.arange(len(end))))
+
+
+def _located(end: Int, begin: Int, reference: Int) -> tuple[int, float, float]:
+    """Where a sequence of pauses lies on the reference's own pace.
+
+    Returns:
+        Whole cycles and phase [0, 1) by which the pauses' beginnings lie behind the reference, and the pauses' length
+        in cycles.
+    """
+    if len(reference) < 2 or not len(end):
+        return 0, 0.0, 0.0
+    position = _paced(end, reference)
+    lag = position - np.arange(len(end))
     middle = float(np.median(lag[1:-1])) if len(lag) > 4 else float(np.median(lag))
+    ended = begin > 0
+    length = float(np.median((_paced(begin, reference) - position)[ended])) if ended.any() else 0.0
     whole = int(np.floor(middle + 1e-3))
-    return whole, max(middle - whole, 0.0)
+    return whole, max(middle - whole, 0.0), length
 
 
-def _cut_at_emptiest(located: list[tuple[int, float]]) -> list[int]:
-    """Whole shifts, with phases behind the widest empty arc of the circle counted to the next boundary."""
-    phases = np.sort([p for _, p in located])
-    arcs = np.diff(np.concatenate([phases, [phases[0] + 1.0]]))
-    cut = phases[int(np.argmax(arcs))]
-    return [whole + (phase > cut) for whole, phase in located]
+def _paced(times: Int, reference: Int) -> Float:
+    """Times as numbers of reference cycles."""
+    at = np.clip(np.searchsorted(reference, times, side="right") - 1, 0, len(reference) - 2)
+    return np.asarray(at + (times - reference[at]) / np.maximum(reference[at + 1] - reference[at], 1))
+
+
+def _cut_where_most_pause(located: list[tuple[int, float, float]]) -> list[int]:
+    """Whole shifts, with phases behind the cut counted to the next boundary.
+
+    Between two iterations everybody pauses: the cut goes behind the last byte before the moment at which most streams
+    pause; where several moments tie, the longest.
+    """
+    phases = np.array([p for _, p, _ in located])
+    instants = np.unique(np.mod(phases, 1.0))
+    starts = np.sort(np.concatenate([phases - 1.0, phases]))
+    ends = np.sort(np.concatenate([(length := np.array([n for _, _, n in located])) + phases - 1.0, length + phases]))
+    after = np.searchsorted(ends, instants - SAME_INSTANT)
+    pausing = np.searchsorted(starts, instants, side="right") - after
+    left = ends[np.minimum(after, len(ends) - 1)] - instants
+    at = int(np.lexsort([left, pausing])[-1])
+    while at + 1 < len(instants) and pausing[at + 1] == pausing.max() and instants[at + 1] <= instants[at] + left[at]:
+        at += 1
+    return [whole + int(phase > instants[at]) for whole, phase, _ in located]

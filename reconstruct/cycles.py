@@ -106,7 +106,7 @@ def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
     count = cumulative[-1] / quantum_bytes
     duration = (streams.end_ns[rows[-1]] - streams.start_ns[rows[0]]) / count
     threshold_ns = pause_threshold_ns(pause.astype(np.float64), bool(streams.trains[stream]))
-    floor_ns = max(SHORTEST_PAUSE_SHARE * duration, 0.6 * threshold_ns) if threshold_ns else 0.0
+    floor_ns = max(SHORTEST_PAUSE_SHARE * duration, 0.6 * threshold_ns)
     long = pause > floor_ns
     if long.sum() < 2:
         return None

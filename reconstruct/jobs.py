@@ -14,6 +14,12 @@ from reconstruct.boundaries import Boundaries, boundaries
 from reconstruct.cycles import Cycles, cycles
 from reconstruct.rhythm import correlogram, fundamental
 
+# Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
+# cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
+EXACT_SHARE = 0.001
+ENOUGH_TO_TELL = 20
+SAME_PACE = 0.8
+
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
@@ -271,28 +277,37 @@ def _lockstep(a: Int, b: Int, reach: float) -> bool:
 
 
 def _tied(a: Float, b: Float, reach: float) -> bool:
+    """Whether the distance of two sequences is noise about a constant, but for one step, or follows from one pace."""
     cycle = float(np.median(np.diff(a)))
     distance = (a - b - (a[0] - b[0])) / cycle
     if np.percentile(distance, 90) - np.percentile(distance, 10) > 3 * reach:
         return False
-    if np.ptp(distance - _step(distance)) < reach:
+    if np.ptp(distance) < EXACT_SHARE:
         return True
-    return len(a) >= 8 and (_walks(distance) < 0.5 or np.corrcoef(np.diff(a), np.diff(b))[0, 1] > 0.8)
+    if len(a) < ENOUGH_TO_TELL:
+        return bool(np.ptp(distance - _step(distance)) < reach)
+    return bool(_reverts(distance - _step(distance)) or np.corrcoef(np.diff(a), np.diff(b))[0, 1] > SAME_PACE)
 
 
-def _walks(distance: Float) -> float:
-    """Variance ratio: variance of long increments over that of as many short ones; 1 for a random walk, 0 for none."""
-    lag = max(len(distance) // 4, 2)
-    short = float(np.var(np.diff(distance)))
-    return float(np.var(distance[lag:] - distance[:-lag])) / (lag * short) if short > 0 else 0.0
+def _reverts(distance: Float) -> bool:
+    """Whether a sequence returns to its mean at every step instead of wandering: von Neumann's ratio.
+
+    The mean squared step over the variance is 2 for noise about a constant; for a random walk of n steps, the best
+    step through it taken out, it is about 24 / n.
+    """
+    variance = float(np.var(distance))
+    return variance == 0 or float(np.mean(np.diff(distance) ** 2)) / variance > max(1.0, 30.0 / len(distance))
 
 
 def _step(distance: Float) -> Float:
-    """The best two-level step through a sequence."""
+    """The best two-level step through a sequence; flat unless one increment makes half of it (a walk drifts there)."""
     cuts = range(1, len(distance))
     costs = [distance[:c].var() * c + distance[c:].var() * (len(distance) - c) for c in cuts]
     cut = 1 + int(np.argmin(costs))
-    return np.concatenate([np.full(cut, distance[:cut].mean()), np.full(len(distance) - cut, distance[cut:].mean())])
+    before, after = float(distance[:cut].mean()), float(distance[cut:].mean())
+    if abs(distance[cut] - distance[cut - 1]) < 0.5 * abs(after - before):
+        return np.full(len(distance), distance.mean())
+    return np.concatenate([np.full(cut, before), np.full(len(distance) - cut, after)])
 
 
 def _reasons(
