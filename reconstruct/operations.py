@@ -175,3 +175,11 @@ def arrival_ns(streams: Streams, rows: Int) -> Int:
     before, after = np.concatenate([latency[:1], latency[:-1]]), np.concatenate([latency[1:], latency[-1:]])
     latency = np.minimum(latency, 2 * np.maximum(before, after))
     return np.asarray(np.maximum.accumulate(end + latency), np.int64)
+
+
+def last_sent_ns(streams: Streams) -> dict[int, int]:
+    """Address code -> when it sent its last payload byte of any kind, ready messages included."""
+    last: dict[int, int] = {}
+    for stream, source in enumerate(streams.src.tolist()):
+        last[source] = max(last.get(source, 0), int(streams.end_ns[streams.rows(stream)].max()))
+    return last

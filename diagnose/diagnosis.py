@@ -1,0 +1,203 @@
+"""All findings of one job: what changed is explained first, then what was never right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.findings import Finding
+from datamodel.streams import Float, Int
+from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
+from diagnose.delays import DP, PP, Sends, sends
+from diagnose.hang_findings import hang_finding
+from diagnose.hangs import hang
+from diagnose.job import JobView
+from diagnose.link_findings import link_finding
+from diagnose.links import slow_link
+from diagnose.periods import Period, periods
+from diagnose.rates import Rates, rates
+from diagnose.stages import stage_compute
+from diagnose.stragglers import EVERYBODY, lateness, without_predecessors
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisOptions:
+    """What is worth reporting.
+
+    Attributes:
+        least_slowdown_ratio: smallest slowdown of the iteration time that is reported at all.
+        load_wait_ratio: share of the iteration that waiting for a changing last rank must cost.
+        fewest_iterations: with fewer, nothing is compared.
+    """
+
+    least_slowdown_ratio: float = 0.05
+    load_wait_ratio: float = 0.10
+    fewest_iterations: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    job: JobView
+    options: DiagnosisOptions
+    kinds: tuple[Sends, ...]
+    rates: Rates
+
+
+def diagnose(job: JobView, options: DiagnosisOptions) -> list[Finding]:
+    """Findings of one job, by start.
+
+    1. Iteration times are split into periods. Each slow one is explained by a link, or else by late endpoints, an
+       uneven pipeline or the whole job, compared with the job at its best.
+    2. At its best, the job may still be held back by something that was there all along: the same, among peers.
+    3. A job that stopped inside an iteration hangs.
+    """
+    stuck = hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns)
+    found = [hang_finding(job, stuck)] if stuck is not None else []
+    if job.iterations >= options.fewest_iterations:
+        measured = _Measured(
+            job,
+            options,
+            sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded),
+            rates(job.operations, job.iterations),
+        )
+        parts = periods(job.edges_ns, options.least_slowdown_ratio)
+        found += _joined([f for p in parts if p.slow for f in _explained(measured, p)])
+        found += _persistent(measured, parts, found)
+    return sorted(found, key=lambda f: (f.start_ns, f.kind, f.id))
+
+
+def _span(job: JobView, period: Period) -> tuple[int, int | None]:
+    end = None if period.last >= job.iterations - 1 else int(job.edges_ns[period.last])
+    return int(job.edges_ns[period.first - 1]), end
+
+
+def _explained(measured: _Measured, period: Period) -> list[Finding]:
+    """The findings that explain why a period is slow."""
+    job, span = measured.job, _span(measured.job, period)
+    baseline = np.array(period.baseline, np.int64)
+    link = slow_link(measured.rates, period.iterations, baseline, job.fabric)
+    if link is not None:
+        return [link_finding(job, link, measured.rates, span, period.slowdown_ratio)]
+    least = measured.options.least_slowdown_ratio / 2
+    seen = lateness(measured.kinds, job.stages, period.iterations, baseline, period.duration_ns, least)
+    before = period.duration_ns / period.slowdown_ratio
+    if _everybody(measured, seen.late, period.iterations, baseline, period.slowdown_ratio):
+        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=True)]
+    uneven = _uneven(measured, seen.late)
+    if uneven is not None:
+        compute = stage_compute(measured.kinds, job.stages, period.iterations)
+        if compute is not None:
+            return [stage_finding(job, compute, uneven, span, period.slowdown_ratio)]
+    if seen.late.any():
+        late = job.endpoints[_roots(measured, seen.late)]
+        ratio = period.slowdown_ratio
+        return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
+    return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
+
+
+def _roots(measured: _Measured, late: Int) -> Int:
+    """Late endpoints without those that only wait for their late successor; messages between stages need no such care."""
+    if any(k.role == PP for k in measured.kinds):
+        return late
+    return without_predecessors(late, measured.job.endpoints, measured.job.successors())
+
+
+def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
+    parts: dict[tuple[int, ...], list[int]] = {}
+    for e in late.tolist():
+        parts.setdefault(job.tensor_group(e), []).append(e)
+    return [np.array(p, np.int64) for p in parts.values()]
+
+
+def _everybody(measured: _Measured, late: Int, period: Int, baseline: Int, slowdown_ratio: float) -> bool:
+    """Whether compute grew in every stage alike: then no rank is the cause."""
+    stages = measured.job.stages
+    now, before = (stage_compute(measured.kinds, stages, i) for i in (period, baseline))
+    if now is not None and before is not None:
+        grown = now.least_ns / before.least_ns
+        return bool((grown >= 1 + 0.5 * (slowdown_ratio - 1)).all())
+    return bool(late.mean() >= EVERYBODY)
+
+
+def _uneven(measured: _Measured, late: Int) -> int | None:
+    """The stage whose every endpoint became late while the other stages did not; None where there is none."""
+    stages = measured.job.stages
+    if stages.max(initial=0) == 0:
+        return None
+    for stage in np.unique(stages[late]):
+        if late[stages == stage].all() and not late[stages != stage].any() and (stages == stage).sum() > 2:
+            return int(stage)
+    return None
+
+
+def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) -> list[Finding]:
+    """What held the job back even at its best."""
+    job, least = measured.job, measured.options.least_slowdown_ratio
+    best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
+    if len(best) < measured.options.fewest_iterations:
+        return []
+    iteration_ns = float(np.median(np.diff(job.edges_ns)[best - 1]))
+    span = (int(job.edges_ns[0]), None)
+    nobody = np.zeros(0, np.int64)
+    link = slow_link(measured.rates, best, nobody, job.fabric)
+    if link is not None and (ratio := _without(float(link.lost_ns.max()), iteration_ns)) >= 1 + least:
+        return [link_finding(job, link, measured.rates, span, ratio)]
+    seen = lateness(measured.kinds, job.stages, best, nobody, iteration_ns, least)
+    compute = stage_compute(measured.kinds, job.stages, best)
+    heaviest = compute.heaviest() if compute is not None else None
+    if compute is not None and heaviest is not None:
+        ratio = compute.slowdown_ratio(iteration_ns)
+        return [stage_finding(job, compute, heaviest, span, ratio)] if ratio >= 1 + least else []
+    if seen.late.any() and seen.late.mean() < EVERYBODY / 2:
+        late = job.endpoints[_roots(measured, seen.late)]
+        ratio = _without(float(seen.excess_ns.max()), iteration_ns)
+        return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
+    wait = _waiting_ratio(measured, best, iteration_ns)
+    loud = wait >= measured.options.load_wait_ratio and not found
+    return [load_finding(job, wait, span)] if loud else []
+
+
+def _without(lost_ns: float, iteration_ns: float) -> float:
+    return iteration_ns / max(iteration_ns - lost_ns, 0.1 * iteration_ns)
+
+
+def _waiting_ratio(measured: _Measured, iterations: Int, iteration_ns: float) -> float:
+    """Share of the iteration that gradient groups wait for their last rank; 0 where the last one is always the same."""
+    job = measured.job
+    arrivals = [k.start_ns for k in measured.kinds if k.role == DP and k.slot == 0]
+    waits: list[float] = []
+    for start in arrivals:
+        for group in job.groups.get("dp", ()):
+            rows: Float = start[np.isin(job.endpoints, group)][:, iterations]
+            rows = rows[:, np.isfinite(rows).all(axis=0)]
+            if len(rows) < 3 or not rows.shape[1]:
+                continue
+            last = np.bincount(np.argmax(rows, axis=0), minlength=len(rows))
+            if last.max() <= 0.5 * rows.shape[1]:
+                waits.append(float(np.median(rows.max(axis=0) - np.median(rows, axis=0))) / iteration_ns)
+    return max(waits, default=0.0)
+
+
+def _joined(found: list[Finding]) -> list[Finding]:
+    """One finding of what comes and goes: the same kind and subject in several periods."""
+    joined: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
+    for finding in found:
+        joined.setdefault((finding.kind, finding.subject.ids), []).append(finding)
+    return [_recurring(same) for same in joined.values()]
+
+
+def _recurring(same: list[Finding]) -> Finding:
+    first, worst = same[0], max(same, key=lambda f: f.slowdown_ratio)
+    if len(same) == 1:
+        return first
+    return first.model_copy(
+        update={
+            "cause": "flap",
+            "end_ns": same[-1].end_ns,
+            "severity": worst.severity,
+            "slowdown_ratio": worst.slowdown_ratio,
+            "evidence": tuple(e for f in same for e in f.evidence[:2]),
+            "summary": f"{first.summary} It came and went {len(same)} times.",
+        }
+    )

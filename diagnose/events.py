@@ -1,0 +1,82 @@
+"""What happens to a job and is no fault: its start and end inside the window, and pauses between iterations."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.ndimage import median_filter
+
+from datamodel.findings import Event
+from datamodel.frame import Frame
+from datamodel.streams import Float
+from diagnose.job import JobView
+from diagnose.periods import durations_ns
+
+# A single iteration this much longer than its neighbours holds a pause ...
+LONGER = 1.25
+# ... when the job was silent for this share of what it is longer by.
+SILENT_SHARE = 0.5
+# A job that begins or ends this many iterations inside the window did so in it.
+INSIDE_ITERATIONS = 3.0
+# Bytes to endpoints outside the job during a pause that make it a checkpoint, as a share of an iteration's bytes.
+CHECKPOINT_SHARE = 0.01
+
+
+def events(job: JobView, outside: Frame, window_start_ns: int, *, hangs: bool) -> list[Event]:
+    """Events of one job, by start.
+
+    Args:
+        outside: flow records between the job's endpoints and others (`datamodel.flows.FLOWS`).
+        window_start_ns: first packet or record of the feed.
+        hangs: whether the job hangs; then its silence is no end.
+    """
+    first = int(job.operations["start_ns"].min())
+    last = int(max(job.operations["delivered_ns"].max(), job.operations["end_ns"].max()))
+    found = []
+    if first - window_start_ns > INSIDE_ITERATIONS * job.period_ns:
+        found.append(Event(job=job.id, kind="start", start_ns=first, end_ns=first, detail="first traffic of the job"))
+    found += _pauses(job, outside)
+    if not hangs and job.window_end_ns - last > INSIDE_ITERATIONS * job.period_ns:
+        detail = "last traffic of the job, after a whole iteration"
+        found.append(Event(job=job.id, kind="end", start_ns=last, end_ns=last, detail=detail))
+    return sorted(found, key=lambda e: (e.start_ns, e.kind))
+
+
+def _pauses(job: JobView, outside: Frame) -> list[Event]:
+    durations = durations_ns(job.edges_ns)[1:]
+    if len(durations) < 3:
+        return []
+    usual: Float = median_filter(durations, 5, mode="nearest")
+    found = []
+    for i in np.flatnonzero(durations > LONGER * usual):
+        begin, end = int(job.edges_ns[i]), int(job.edges_ns[i + 1])
+        silence = _longest_silence(job, begin, end)
+        if silence is None or silence[1] - silence[0] < SILENT_SHARE * (durations[i] - usual[i]):
+            continue
+        moved = _moved(outside, *silence)
+        iteration_bytes = float(job.operations["bytes"].sum()) / max(job.iterations, 1)
+        checkpoint = moved >= CHECKPOINT_SHARE * iteration_bytes
+        seconds = (durations[i] - usual[i]) / 1e9
+        detail = f"iteration {i + 1} took {seconds:.1f} s longer" + (
+            f" while {moved / 1e6:.1f} MB moved to or from outside the job" if checkpoint else " in silence"
+        )
+        kind = "checkpoint" if checkpoint else "pause"
+        found.append(Event(job=job.id, kind=kind, start_ns=silence[0], end_ns=silence[1], detail=detail))
+    return found
+
+
+def _longest_silence(job: JobView, begin: int, end: int) -> tuple[int, int] | None:
+    """The longest stretch of an iteration in which nobody of the job sends."""
+    rows = job.operations.take((job.operations["end_ns"] >= begin) & (job.operations["start_ns"] <= end)).sort(
+        "start_ns"
+    )
+    if not len(rows):
+        return None
+    reach = np.maximum.accumulate(np.concatenate([[begin], rows["end_ns"]]))
+    gap = np.concatenate([rows["start_ns"], [end]]) - reach
+    at = int(np.argmax(gap))
+    return (int(reach[at]), int(reach[at] + gap[at])) if gap[at] > 0 else None
+
+
+def _moved(outside: Frame, begin: int, end: int) -> float:
+    inside = (outside["time_flow_end_ns"] >= begin) & (outside["time_flow_start_ns"] <= end)
+    return float((outside["bytes"] * np.maximum(outside["sampling_rate"], 1))[inside].sum())

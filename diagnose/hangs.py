@@ -1,0 +1,105 @@
+"""Operations of an iteration that never ended -> who did not do what was next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.frame import Frame
+from datamodel.streams import Float, Int
+
+# A job that has been silent for so many of its iterations is not between two of them.
+SILENT_ITERATIONS = 3.0
+# Operations that are due within this share of an iteration of the first missing one are missing with it.
+SAME_TIME = 0.02
+# Ranks of one host that wait for one another fall silent within this share of an iteration.
+SILENT_TOGETHER = 0.05
+# An operation counts as done with this share of its usual bytes.
+DONE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """A job that stopped inside an iteration.
+
+    Attributes:
+        iteration: the one that never ended.
+        since_ns: its last byte.
+        culprits: senders of what should have come next, ascending.
+        sending: whether what is missing had begun (stuck in communication) or not (stuck before it).
+        silent_ns: from the last byte to the end of the window.
+        missing: operations that never happened or never ended.
+    """
+
+    iteration: int
+    since_ns: int
+    culprits: tuple[int, ...]
+    sending: bool
+    silent_ns: int
+    missing: int
+
+
+def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Mapping[int, int]) -> Hang | None:
+    """Tell a hang from the end of a job: a job that ends stops after a whole iteration, a hang stops inside one.
+
+    1. The job is silent for three iterations, and so is not the feed: other packets came later.
+    2. Operations have a usual time within the iteration. Of those that are missing in the unfinished one, the first to
+       be due name who did not go on: of their two ends, who fell silent first. A sender whose receiver is not ready
+       still says that it is.
+
+    Args:
+        operations: of one job, with those after its last complete iteration.
+        edges_ns: (iterations,) end of each complete iteration.
+        window_end_ns: last packet or record of any kind.
+        last_sent_ns: address code -> last payload byte of any kind it sent.
+    """
+    count = len(edges_ns)
+    period = float(np.median(np.diff(edges_ns)))
+    since = int(max(operations["delivered_ns"].max(), operations["end_ns"].max()))
+    begun = operations["iteration"] >= count
+    if window_end_ns - since < SILENT_ITERATIONS * period or not begun.any():
+        return None
+    usual_ns, usual_bytes, names = _usual(operations, edges_ns)
+    done = _done(operations.take(operations["iteration"] == count), names)
+    absent = done < DONE * usual_bytes
+    if not absent.any() or absent.all():
+        return None
+    first = float(usual_ns[absent].min())
+    due = absent & (usual_ns <= first + SAME_TIME * period)
+    involved = _ends(operations, {tuple(k) for k in names[due].tolist()})
+    silent = min(last_sent_ns[e] for e in involved)
+    culprits = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
+    return Hang(count, since, tuple(culprits), bool((done[due] > 0).any()), window_end_ns - since, int(absent.sum()))
+
+
+def _ends(operations: Frame, names: set[tuple[int, ...]]) -> set[int]:
+    """Senders and receivers of operations by (stream, slot)."""
+    streams = {name[0] for name in names}
+    rows = np.isin(operations["stream"], sorted(streams))
+    return {int(e) for side in ("endpoint", "peer") for e in np.unique(operations[side][rows])}
+
+
+def _keys(operations: Frame) -> Int:
+    return np.stack([operations["stream"], operations["slot"]], axis=1).astype(np.int64)
+
+
+def _usual(operations: Frame, edges_ns: Int) -> tuple[Float, Float, Int]:
+    """Median start after the last edge, median bytes, and (stream, slot), of everything that recurs."""
+    rows = operations.take((operations["iteration"] > 0) & (operations["iteration"] < len(edges_ns)))
+    names, which = np.unique(_keys(rows), axis=0, return_inverse=True)
+    after = (rows["start_ns"] - edges_ns[rows["iteration"] - 1]).astype(np.float64)
+    order = np.argsort(which.ravel(), kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(which.ravel()[order])) + 1)
+    recurs = np.array([len(p) >= 0.6 * (len(edges_ns) - 1) for p in parts])
+    start = np.array([np.median(after[p]) for p in parts])
+    volume = np.array([np.median(rows["bytes"][p]) for p in parts])
+    return start[recurs], volume[recurs], names[recurs]
+
+
+def _done(rows: Frame, names: Int) -> Float:
+    moved: dict[tuple[int, ...], float] = {}
+    for key, size in zip(_keys(rows).tolist(), rows["bytes"], strict=True):
+        moved[tuple(key)] = moved.get(tuple(key), 0.0) + float(size)
+    return np.array([moved.get(tuple(k), 0.0) for k in names.tolist()])

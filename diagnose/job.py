@@ -1,0 +1,73 @@
+"""One job as diagnosis takes it: what the earlier stages concluded, in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.fabric import Fabric
+from datamodel.frame import Frame
+from datamodel.streams import Int
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job to diagnose.
+
+    Attributes:
+        id: the job's name in the report.
+        endpoints: (e,) address codes, ascending.
+        edges_ns: (iterations,) end of each complete iteration.
+        operations: what every endpoint sent (`datamodel.operations.OPERATIONS`).
+        stage: address code -> pipeline stage.
+        groups: kind -> process groups as address codes.
+        sharded: whether gradient groups gather and scatter all through the iteration.
+        fabric: where endpoints are plugged in.
+        window_end_ns: last packet or record of the feed.
+        last_sent_ns: address code -> last payload byte it sent.
+    """
+
+    id: str
+    endpoints: Int
+    edges_ns: Int
+    operations: Frame
+    stage: Mapping[int, int]
+    groups: Mapping[str, tuple[tuple[int, ...], ...]]
+    sharded: bool
+    fabric: Fabric
+    window_end_ns: int
+    last_sent_ns: Mapping[int, int]
+
+    @property
+    def iterations(self) -> int:
+        """How many complete ones there are."""
+        return len(self.edges_ns)
+
+    @property
+    def stages(self) -> Int:
+        """(e,) pipeline stage of each endpoint."""
+        return np.array([self.stage.get(int(e), 0) for e in self.endpoints], np.int64)
+
+    @property
+    def period_ns(self) -> float:
+        """Median iteration time."""
+        return float(np.median(np.diff(self.edges_ns)))
+
+    def name(self, endpoint: int) -> str:
+        """An endpoint's address."""
+        return self.fabric.addresses[endpoint]
+
+    def names(self, endpoints: Int | tuple[int, ...] | list[int]) -> tuple[str, ...]:
+        """Addresses, in the order given."""
+        return tuple(self.fabric.addresses[int(e)] for e in endpoints)
+
+    def tensor_group(self, endpoint: int) -> tuple[int, ...]:
+        """The endpoints that compute together with one inside its host; itself where none are known."""
+        return next((g for g in self.groups.get("tp", ()) if endpoint in g), (endpoint,))
+
+    def successors(self) -> dict[int, int]:
+        """Endpoint -> the next one in its gradient ring."""
+        ring = self.operations.take(self.operations["role"] == 1)
+        return dict(zip(ring["endpoint"].tolist(), ring["peer"].tolist(), strict=True))

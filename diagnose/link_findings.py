@@ -1,0 +1,121 @@
+"""A slow link as a finding: subject, suspects, evidence and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.findings import Evidence, Finding, FindingKind, Subject, Suspect
+from datamodel.transfers import ROLES
+from diagnose.job import JobView
+from diagnose.links import SlowLink
+from diagnose.rates import Rates
+from diagnose.wording import finding_id, gbps, listed, percent, severity
+
+
+def link_finding(
+    job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, int | None], slowdown_ratio: float
+) -> Finding:
+    """Describe a slow link of a job."""
+    kind: FindingKind = "slow_link" if link.endpoint is not None else "slow_uplink"
+    subject = _own_link(job, link.endpoint) if link.endpoint is not None else _uplink(job, link.switch or "")
+    suspects = _suspects(job, link)
+    name = _place(job, link)
+    worst = int(np.argmax(link.lost_ns))
+    where = f"{job.name(int(rates.src[worst]))} > {job.name(int(rates.dst[worst]))}"
+    side = {"tx": " in the sending direction", "rx": " in the receiving direction"}.get(link.direction or "", "")
+    return Finding(
+        id=finding_id(job.id, kind, subject.ids, span_ns[0]),
+        job=job.id,
+        kind=kind,
+        cause=link.direction,
+        severity=severity(slowdown_ratio),
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        confidence=round(0.95 / (1 + len(link.rivals)), 2) if link.endpoint is not None else 0.8,
+        slowdown_ratio=round(slowdown_ratio, 4),
+        subject=subject,
+        suspects=suspects,
+        evidence=_evidence(job, link, rates, span_ns),
+        summary=f"{name} is slow{side}: {where} runs at {gbps(link.rate_bps[worst])} instead of "
+        f"{gbps(link.normal_bps[worst])}, and every iteration takes {percent(slowdown_ratio)} longer.",
+        action=_action(link, name),
+    )
+
+
+def _own_link(job: JobView, endpoint: int) -> Subject:
+    switch = job.fabric.switch.get(endpoint)
+    if switch is None:
+        return Subject(type="endpoint", ids=(job.name(endpoint),))
+    return Subject(type="link", ids=(switch, job.name(endpoint)), a_port=job.fabric.port.get(endpoint))
+
+
+def _uplink(job: JobView, switch: str) -> Subject:
+    links = job.fabric.uplinks(switch)
+    if len(links) == 1:
+        return Subject(type="link", ids=(links[0].a, links[0].b), a_port=links[0].a_port, b_port=links[0].b_port)
+    return Subject(type="switch", ids=(switch,))
+
+
+def _suspects(job: JobView, link: SlowLink) -> tuple[Suspect, ...]:
+    if link.endpoint is not None:
+        several = (link.endpoint, *link.rivals) if link.rivals else ()
+        subjects = [_own_link(job, e) for e in several]
+        return tuple(Suspect(type=s.type, ids=s.ids, probability=round(1 / len(subjects), 4)) for s in subjects)
+    links = job.fabric.uplinks(link.switch or "")
+    if len(links) < 2:
+        return ()
+    return tuple(Suspect(type="link", ids=(x.a, x.b), probability=round(1 / len(links), 4)) for x in links)
+
+
+def _place(job: JobView, link: SlowLink) -> str:
+    if link.endpoint is None:
+        return f"An uplink of {link.switch}"
+    switch = job.fabric.switch.get(link.endpoint)
+    host = job.fabric.host.get(link.endpoint)
+    owner = f" ({host})" if host else ""
+    return f"The link of {job.name(link.endpoint)}{owner}" + (f" to {switch}" if switch else "")
+
+
+def _action(link: SlowLink, name: str) -> str:
+    if link.endpoint is None:
+        return (
+            f"Check errors, discards and speed of the uplinks of {link.switch}; the flows that share the slow one name it "
+            "once the switch exports interface indices."
+        )
+    ends = "Check negotiated speed, errors and optics at both ends"
+    direction = {"tx": " (transmit side of the NIC)", "rx": " (switch port towards the NIC)"}.get(
+        link.direction or "", ""
+    )
+    return f"{ends}{direction}; move the rank or drain the host if it does not recover." if name else ends
+
+
+def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, int | None]) -> tuple[Evidence, ...]:
+    window = (span_ns[0], span_ns[1] if span_ns[1] is not None else int(job.edges_ns[-1]))
+    found = []
+    for s in np.argsort(-link.lost_ns, kind="stable")[:6]:
+        if not link.slow[s]:
+            continue
+        pair = f"{job.name(int(rates.src[s]))} > {job.name(int(rates.dst[s]))} ({ROLES[rates.role[s]]})"
+        found.append(
+            Evidence(
+                metric="rate under way",
+                value=round(float(link.rate_bps[s])),
+                baseline=round(float(link.normal_bps[s])),
+                unit="bit/s",
+                where=pair,
+                window_ns=window,
+            )
+        )
+    others = ~link.slow & np.isfinite(link.rate_bps) & np.isfinite(link.normal_bps)
+    if others.any():
+        found.append(
+            Evidence(
+                metric="rate under way, median of the other streams",
+                value=round(float(np.median(link.rate_bps[others]))),
+                baseline=round(float(np.median(link.normal_bps[others]))),
+                unit="bit/s",
+                where=f"{int(others.sum())} streams of {listed((job.id,))}",
+                window_ns=window,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,86 @@
+"""Delays -> compute of each pipeline stage, and whether one stage has more of it than the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Bool, Float, Int
+from diagnose.delays import DP, PP, Sends
+
+# A send whose delay is below this share of the longest of its direction was ready before its turn came.
+READY_SHARE = 0.1
+# The backward pass computes two gradients for each product of the forward pass: it takes at least twice as long.
+FORWARD_OF_BACKWARD = 0.5
+# A stage stands out when its compute exceeds that of every other by this share.
+STANDS_OUT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class StageCompute:
+    """Compute of each stage for one micro-batch, forward and backward.
+
+    Attributes:
+        least_ns, most_ns: (stages,) bounds; they differ for the first stage, whose forward pass is not seen apart from
+            the optimizer step.
+        micro_batches: messages a stage sends forward in an iteration.
+    """
+
+    least_ns: Float
+    most_ns: Float
+    micro_batches: int
+
+    def heaviest(self) -> int | None:
+        """The stage that has more compute than any other for certain; None where there is none."""
+        stage = int(np.argmax(self.least_ns))
+        rest = np.delete(self.most_ns, stage)
+        return stage if self.least_ns[stage] > (1 + STANDS_OUT) * rest.max() else None
+
+    def slowdown_ratio(self, iteration_ns: float) -> float:
+        """Iteration time over what it would be with the same compute spread evenly over the stages.
+
+        A 1F1B pipeline takes the compute of every stage once and that of the slowest for each further micro-batch.
+        """
+        compute = self.most_ns
+        gain = (self.micro_batches - 1) * float(compute.max() - compute.mean())
+        return iteration_ns / max(iteration_ns - gain, 0.1 * iteration_ns)
+
+
+def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCompute | None:
+    """Measure each stage's compute from what its endpoints send after what they receive; None where that is not seen.
+
+    Between a message received and the one it leads to lies the pass through the stage: forward towards the next stage,
+    backward towards the one before, both at once at the last. Of several sends the quickest tells, because the others
+    may have waited for their receiver. The first stage's backward pass ends in its gradient collective; its forward
+    pass takes at most half as long.
+    """
+    count = int(stages.max(initial=0)) + 1
+    messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1]
+    if count < 2 or not messages:
+        return None
+    least, most = np.full(count, np.nan), np.full(count, np.nan)
+    for stage in range(1, count):
+        peers = stages == stage
+        backward = _quickest([k for k in messages if k.towards == -1], peers, period)
+        forward = _quickest([k for k in messages if k.towards == 1], peers, period) if stage < count - 1 else 0.0
+        least[stage] = most[stage] = forward + backward
+    first = stages == 0
+    backward = _quickest([k for k in kinds if k.role == DP and k.slot == 0], first, period)
+    forward = _quickest([k for k in messages if k.towards == 1], first, period)
+    between = least[1 : count - 1]
+    if backward < forward:  # gradients are reduced while the backward pass still runs
+        backward = float("nan")
+    least[0] = backward
+    most[0] = backward + min(forward, FORWARD_OF_BACKWARD * backward)
+    if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
+        least[0] = most[0] = float(np.median(between))
+    known = np.isfinite(least).all() and np.isfinite(most).all()
+    return StageCompute(least, most, len({k.slot for k in messages if k.towards == 1})) if known else None
+
+
+def _quickest(kinds: list[Sends], peers: Bool, period: Int) -> float:
+    """The least median delay of sends, those aside that were ready before their turn came."""
+    delays = [k.delay_ns[peers][:, period] for k in kinds]
+    medians = [float(np.nanmedian(d)) for d in delays if np.isfinite(d).any()]
+    return min((m for m in medians if m >= READY_SHARE * max(medians)), default=float("nan"))

@@ -1,0 +1,90 @@
+"""One job's part of the report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from datamodel.inventory import Inventory, JobLabel
+from datamodel.layout import Groups
+from datamodel.report import Detectability, Iteration, JobReport
+from diagnose.job import JobView
+from diagnose.periods import durations_ns, noise_ratio
+from strategy.layout import Strategy
+
+# A label from the inventory names a job when they share this much of their hosts (Jaccard).
+LABEL_SHARE = 0.5
+# What the network cannot see of an iteration's end - the optimizer step and its jitter - on the recorded captures.
+UNSEEN_ENDING_RATIO = 0.001
+
+
+def job_id(addresses: Sequence[str]) -> str:
+    """A name that the same endpoints get again."""
+    return f"job-{hashlib.sha256(','.join(sorted(addresses)).encode()).hexdigest()[:8]}"
+
+
+def job_report(job: JobView, strategy: Strategy, inventory: Inventory | None) -> JobReport:
+    """What the report says of one job."""
+    hosts = tuple(sorted({job.fabric.host[int(e)] for e in job.endpoints if int(e) in job.fabric.host}))
+    label = _label(hosts, inventory)
+    noise = noise_ratio(durations_ns(job.edges_ns))
+    return JobReport(
+        id=job.id,
+        label=label.name if label else None,
+        tenant=_tenant(hosts, label, inventory),
+        endpoints=job.names(job.endpoints),
+        hosts=hosts,
+        world_size=strategy.world_size,
+        layout=strategy.layout,
+        groups=Groups(**{kind: tuple(job.names(g) for g in groups) for kind, groups in strategy.groups.items()}),
+        iterations=_iterations(job),
+        period_s=round(job.period_ns / 1e9, 6),
+        jitter_ratio=round(noise, 5),
+        detectability=_detectability(job, noise),
+    )
+
+
+def _iterations(job: JobView) -> tuple[Iteration, ...]:
+    """Iterations from edge to edge; the first one begins with the job's first byte in the window."""
+    first = int(job.operations["start_ns"].min())
+    starts = [first, *job.edges_ns[:-1].tolist()]
+    return tuple(
+        Iteration(index=n, start_ns=s, end_ns=e)
+        for n, (s, e) in enumerate(zip(starts, job.edges_ns.tolist(), strict=True))
+    )
+
+
+def _label(hosts: tuple[str, ...], inventory: Inventory | None) -> JobLabel | None:
+    best: tuple[float, JobLabel] | None = None
+    for label in inventory.jobs if inventory else ():
+        both, either = set(hosts) & set(label.hosts), set(hosts) | set(label.hosts)
+        share = len(both) / len(either) if either else 0.0
+        if share >= LABEL_SHARE and (best is None or share > best[0]):
+            best = (share, label)
+    return best[1] if best else None
+
+
+def _tenant(hosts: tuple[str, ...], label: JobLabel | None, inventory: Inventory | None) -> str | None:
+    if label is not None and label.tenant is not None:
+        return label.tenant
+    owners = [t.name for t in (inventory.tenants if inventory else ()) if hosts and set(hosts) <= set(t.hosts)]
+    return owners[0] if owners else None
+
+
+def _detectability(job: JobView, noise: float) -> Detectability:
+    """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the job's own noise."""
+    reasons = ["every packet or message is recorded; the optimizer step after the last transfer is not seen"]
+    if not np.isfinite(noise) or job.iterations < 6:
+        reasons.append("fewer than six iterations: nothing to compare with")
+        return Detectability(timeline_error_ratio=None, smallest_slowdown_ratio=None, reasons=tuple(reasons))
+    if noise > 0.05:
+        reasons.append(f"iteration times vary by {100 * noise:.0f} % by themselves")
+    smallest = 1 + max(0.05, 3 * noise / np.sqrt(max(job.iterations / 2, 1)))
+    error = UNSEEN_ENDING_RATIO + 0.1 * noise
+    return Detectability(
+        timeline_error_ratio=round(float(error), 5),
+        smallest_slowdown_ratio=round(float(smallest), 4),
+        reasons=tuple(reasons),
+    )
