@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.cycles import Cycles
 
 # The longest pause of a cycle is its own boundary when it is this many times the second longest.
@@ -51,14 +51,19 @@ class Boundaries:
         """
         lag = self._lag()
         middle = np.nanmedian(lag, axis=1)
-        steady = np.nanpercentile(lag, 90, axis=1) - np.nanpercentile(lag, 10, axis=1) < WANDERING_SHARE
-        steady = steady if steady.any() else np.ones(len(lag), bool)
+        steady = self.steady()
         last = steady & (middle >= middle[steady].max() - LAST_SHARE)
         valid = steady[:, None] & (np.abs(lag - middle[:, None]) < WANDERING_SHARE)
         edge = np.where(valid, self.end_ns, 0).max(axis=0)
         complete = (self.end_ns[last] > 0).mean(axis=0) >= 0.5
         numbers = np.flatnonzero(complete & (edge > 0))
         return numbers.astype(np.int64), edge[numbers]
+
+    def steady(self) -> Bool:
+        """(streams,) whether a stream kept its lattice: its place does not wander against the others'; all if none."""
+        lag = self._lag()
+        steady = np.nanpercentile(lag, 90, axis=1) - np.nanpercentile(lag, 10, axis=1) < WANDERING_SHARE
+        return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
 
     def _lag(self) -> Float:
         """(streams, boundaries) distance of each crossing from the median one, in cycles; nan where there is none."""

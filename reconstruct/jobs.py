@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from datamodel.streams import Float, Int, Streams
 from reconstruct.boundaries import Boundaries, boundaries
 from reconstruct.cycles import Cycles, cycles
+from reconstruct.followers import Follower, followers
 from reconstruct.rhythm import correlogram, fundamental
 
 # Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
@@ -48,6 +49,7 @@ class Job:
         boundaries: when each of them crossed the end of each iteration.
         edges: (iterations,) the boundary number that ends each complete iteration.
         edges_ns: (iterations,) when.
+        followers: streams between its endpoints that keep its beat in time, not in bytes.
     """
 
     endpoints: Int
@@ -55,6 +57,7 @@ class Job:
     boundaries: Boundaries
     edges: Int
     edges_ns: Int
+    followers: tuple[Follower, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ def recognise(
     candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
     joined = _in_lockstep(streams, candidates, options, hosts)
     jobs = tuple(sorted(_one_job_each(joined), key=lambda j: int(j.endpoints[0])))
+    jobs = tuple(_with_followers(streams, job, options) for job in jobs)
     return Recognition(jobs, _reasons(streams, services, rhythmic, jobs))
 
 
@@ -251,6 +255,18 @@ def _one_job_each(jobs: list[Job]) -> list[Job]:
             kept.append(job)
             taken |= set(job.endpoints.tolist())
     return kept
+
+
+def _with_followers(streams: Streams, job: Job, options: JobOptions) -> Job:
+    """A job with the streams between its endpoints that have no rhythm in bytes, or lost it, but keep its beat."""
+    steady = [m for m, keeps in zip(job.members, job.boundaries.steady(), strict=True) if keeps]
+    if len(steady) < len(job.members) and (again := _job(streams, steady)) is not None:
+        job = replace(again, endpoints=job.endpoints)
+    total = streams.total_bytes()
+    inside = np.isin(streams.src, job.endpoints) & np.isin(streams.dst, job.endpoints)
+    inside &= total >= options.smallest_stream_share * total.max(initial=0)
+    inside[[m.stream for m in job.members]] = False
+    return replace(job, followers=followers(streams, np.flatnonzero(inside).tolist(), job.edges_ns))
 
 
 def _share_host(a: Job, b: Job, hosts: Sequence[str | None] | None) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
+from reconstruct.queue_pairs import connections
 
 # An exact record without payload counts is reverse traffic (acknowledgements, clear-to-send) when its packets are
 # no larger than headers: 40 B of TCP/IPv6 beside 40 B of options and padding, 62 B of a RoCEv2 acknowledgement.
@@ -16,8 +17,8 @@ CONTROL_PACKET_BYTES = 100
 def streams(flows: Flows) -> Streams:
     """Group the data rows of `flows` by connection, in order of time.
 
-    A connection is (source, destination, destination queue pair) for RoCEv2, (source, destination, ports) for
-    everything else. Rows without new payload are control traffic and left out.
+    A connection is (source, destination, destination queue pair) for RoCEv2, queue pairs that take turns counting as
+    one, and (source, destination, ports) for everything else. Rows without new payload are control traffic and left out.
     """
     volume = _volume_bytes(flows.frame)
     rows = flows.frame.take(volume > 0)
@@ -39,7 +40,7 @@ def _volume_bytes(frame: Frame) -> Int:
 
 def _connection_keys(rows: Frame) -> list[Int]:
     """Sort keys that name a connection: a queue pair outweighs the UDP source port, which may change."""
-    queue_pair = rows["dst_qp"]
+    queue_pair = connections(rows)
     ports = [np.where(queue_pair >= 0, 0, rows[c].astype(np.int64)) for c in ("src_port", "dst_port")]
     return [rows["src_addr"].astype(np.int64), rows["dst_addr"].astype(np.int64), queue_pair, *ports]
 

@@ -23,6 +23,7 @@ def transfers(streams: Streams, job: Job) -> Frame:
     parts = []
     for cycle, place, column in zip(job.members, job.boundaries.places, job.boundaries.columns, strict=True):
         parts.append(_cut(streams, cycle, int(place), int(column), number))
+    parts += [_frame(streams, f.stream, f.rows, f.low, f.high, f.iteration, f.slot) for f in job.followers]
     return concat(TRANSFERS, parts)
 
 
@@ -53,11 +54,10 @@ def _cut(streams: Streams, cycle: Cycles, boundary: int, column: int, number: In
     some = high > low
     ends_before = column + np.searchsorted(lattices[-1], position - 0.5 * cycle.quantum_bytes / max(len(places), 2))
     iteration = np.where(slot >= 0, number[np.minimum(ends_before, len(number) - 1)], -1)
-    return _frame(streams, cycle, low[some], high[some], iteration[some], slot[some])
+    return _frame(streams, cycle.stream, cycle.rows, low[some], high[some], iteration[some], slot[some])
 
 
-def _frame(streams: Streams, cycle: Cycles, low: Int, high: Int, iteration: Int, slot: Int) -> Frame:
-    rows = cycle.rows
+def _frame(streams: Streams, stream: int, rows: Int, low: Int, high: Int, iteration: Int, slot: Int) -> Frame:
     end = np.maximum.accumulate(streams.end_ns[rows])[high - 1]
     total: dict[str, Int] = {}
     for name in ("bytes", "packets", "retransmitted", "ecn_ce"):
@@ -66,9 +66,9 @@ def _frame(streams: Streams, cycle: Cycles, low: Int, high: Int, iteration: Int,
     return Frame(
         TRANSFERS,
         {
-            "src": np.full(len(low), streams.src[cycle.stream]),
-            "dst": np.full(len(low), streams.dst[cycle.stream]),
-            "stream": np.full(len(low), cycle.stream),
+            "src": np.full(len(low), streams.src[stream]),
+            "dst": np.full(len(low), streams.dst[stream]),
+            "stream": np.full(len(low), stream),
             "iteration": iteration,
             "slot": slot,
             "start_ns": streams.start_ns[rows][low],
