@@ -15,7 +15,7 @@ SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
 
 
 class Subject(Document):
-    """What a finding is about. A link's ids are [a, b] as in the inventory, an endpoint's own link [switch, address]."""
+    """What a finding is about. A link's ids are [a, b] as in the inventory, an endpoint's own [switch, address]."""
 
     type: SubjectType
     ids: tuple[str, ...]

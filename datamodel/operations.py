@@ -1,4 +1,4 @@
-"""Operations: a transfer with what it is part of - a message between stages, or one endpoint's share of a collective."""
+"""Operations: transfers with what they are part of, a message between stages or a share of a collective."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPERATIONS = Schema(
         Column("stream", "i4", "code", "the connection"),
         Column("role", "i1", "code", "what it is part of, an index into ROLES"),
         Column("group", "i4", "code", "process group among those of its role; -1 none"),
-        Column("iteration", "i4", "", "the job's iteration; counted on after the last complete one, -1 before the first"),
+        Column("iteration", "i4", "", "counted on after the last complete iteration; -1 before the first"),
         Column("slot", "i4", "", "which of the stream's operations of an iteration, in order of time"),
         Column("start_ns", "i8", "ns", "first byte left the sender"),
         Column("end_ns", "i8", "ns", "last byte left the sender"),

@@ -15,11 +15,7 @@ Span = tuple[int, int | None]
 
 
 def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, slowdown_ratio: float) -> Finding:
-    """Describe endpoints that start late and move their bytes at normal speed.
-
-    Args:
-        late: address codes of one tensor group, or of one endpoint.
-    """
+    """Describe endpoints that start late and move their bytes at normal speed: `late` are their address codes."""
     members = job.tensor_group(int(late[0])) if len(late) else ()
     group = members if set(late.tolist()) <= set(members) and len(members) > 1 else tuple(late.tolist())
     names = job.names(group)
@@ -45,7 +41,7 @@ def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, sl
         f"healthy peer, at normal speed once it sends, and every iteration takes {percent(slowdown_ratio)} longer.",
         action="Check the GPU's clocks, temperature and power, and other processes on the host; "
         "replace the rank if it does not recover."
-        + (" The ranks share a tensor group and look alike from the fabric." if len(names) > 1 else ""),
+        + (" The ranks may share a tensor group: from the fabric they look alike." if len(names) > 1 else ""),
     )
 
 
@@ -107,10 +103,10 @@ def stage_finding(job: JobView, compute: StageCompute, stage: int, span_ns: Span
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=Subject(type="group", ids=names, group="stage"),
         evidence=(evidence,),
-        summary=f"The pipeline is unbalanced: {last} computes {compute.least_ns[stage] / 1e6:.0f} ms per micro-batch, the "
-        f"others {np.median(rest) / 1e6:.0f} ms; with even stages an iteration would take "
+        summary=f"The pipeline is unbalanced: {last} computes {compute.least_ns[stage] / 1e6:.0f} ms per micro-batch, "
+        f"the others {np.median(rest) / 1e6:.0f} ms; with even stages an iteration would take "
         f"{100 * (1 - 1 / slowdown_ratio):.0f} % less. No machine is at fault.",
-        action="Move layers from the heavy stage to the others (the last one also computes the output layer and the loss).",
+        action="Move layers from the heavy stage to the others; the last one also computes the output layer and loss.",
     )
 
 
@@ -149,8 +145,7 @@ def regression_finding(
 ) -> Finding:
     """Describe a job that is slower as a whole.
 
-    Args:
-        compute: whether compute grew everywhere; else only the iteration time says so, and it is not urgent to anyone.
+    With `compute`, compute grew everywhere; else only the iteration time says so, and nobody can be sent anywhere.
     """
     window = (span_ns[0], span_ns[1] if span_ns[1] is not None else int(job.edges_ns[-1]))
     grade: Severity = severity(slowdown_ratio) if compute else "info"

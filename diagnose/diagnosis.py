@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.findings import Finding
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
 from diagnose.delays import DP, PP, Sends, sends
 from diagnose.hang_findings import hang_finding
@@ -96,21 +96,24 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
 
 
-def _roots(measured: _Measured, late: Int) -> Int:
-    """Late endpoints without those that only wait for their late successor; messages between stages need no such care."""
+def _roots(measured: _Measured, late: Bool) -> Bool:
+    """Late endpoints without those that only wait for a late successor; messages between stages need no such care."""
     if any(k.role == PP for k in measured.kinds):
         return late
     return without_predecessors(late, measured.job.endpoints, measured.job.successors())
 
 
 def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
+    """Late endpoints by tensor group; all together where hosts are not known, because late ones may share one."""
+    if not job.fabric.host:
+        return [late]
     parts: dict[tuple[int, ...], list[int]] = {}
     for e in late.tolist():
         parts.setdefault(job.tensor_group(e), []).append(e)
     return [np.array(p, np.int64) for p in parts.values()]
 
 
-def _everybody(measured: _Measured, late: Int, period: Int, baseline: Int, slowdown_ratio: float) -> bool:
+def _everybody(measured: _Measured, late: Bool, period: Int, baseline: Int, slowdown_ratio: float) -> bool:
     """Whether compute grew in every stage alike: then no rank is the cause."""
     stages = measured.job.stages
     now, before = (stage_compute(measured.kinds, stages, i) for i in (period, baseline))
@@ -120,7 +123,7 @@ def _everybody(measured: _Measured, late: Int, period: Int, baseline: Int, slowd
     return bool(late.mean() >= EVERYBODY)
 
 
-def _uneven(measured: _Measured, late: Int) -> int | None:
+def _uneven(measured: _Measured, late: Bool) -> int | None:
     """The stage whose every endpoint became late while the other stages did not; None where there is none."""
     stages = measured.job.stages
     if stages.max(initial=0) == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import median_filter
 
-from datamodel.findings import Event
+from datamodel.findings import Event, EventKind
 from datamodel.frame import Frame
 from datamodel.streams import Float
 from diagnose.job import JobView
@@ -25,6 +25,7 @@ def events(job: JobView, outside: Frame, window_start_ns: int, *, hangs: bool) -
     """Events of one job, by start.
 
     Args:
+        job: the job.
         outside: flow records between the job's endpoints and others (`datamodel.flows.FLOWS`).
         window_start_ns: first packet or record of the feed.
         hangs: whether the job hangs; then its silence is no end.
@@ -59,7 +60,7 @@ def _pauses(job: JobView, outside: Frame) -> list[Event]:
         detail = f"iteration {i + 1} took {seconds:.1f} s longer" + (
             f" while {moved / 1e6:.1f} MB moved to or from outside the job" if checkpoint else " in silence"
         )
-        kind = "checkpoint" if checkpoint else "pause"
+        kind: EventKind = "checkpoint" if checkpoint else "pause"
         found.append(Event(job=job.id, kind=kind, start_ns=silence[0], end_ns=silence[1], detail=detail))
     return found
 

@@ -17,7 +17,7 @@ def link_finding(
 ) -> Finding:
     """Describe a slow link of a job."""
     kind: FindingKind = "slow_link" if link.endpoint is not None else "slow_uplink"
-    subject = _own_link(job, link.endpoint) if link.endpoint is not None else _uplink(job, link.switch or "")
+    subject = _subject(job, link, rates)
     suspects = _suspects(job, link)
     name = _place(job, link)
     worst = int(np.argmax(link.lost_ns))
@@ -31,7 +31,7 @@ def link_finding(
         severity=severity(slowdown_ratio),
         start_ns=span_ns[0],
         end_ns=span_ns[1],
-        confidence=round(0.95 / (1 + len(link.rivals)), 2) if link.endpoint is not None else 0.8,
+        confidence=_confidence(link),
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=subject,
         suspects=suspects,
@@ -42,11 +42,26 @@ def link_finding(
     )
 
 
+def _confidence(link: SlowLink) -> float:
+    if link.endpoint is not None:
+        return round(0.95 / (1 + len(link.rivals)), 2)
+    return 0.8 if link.switch is not None else 0.4
+
+
 def _own_link(job: JobView, endpoint: int) -> Subject:
     switch = job.fabric.switch.get(endpoint)
     if switch is None:
         return Subject(type="endpoint", ids=(job.name(endpoint),))
     return Subject(type="link", ids=(switch, job.name(endpoint)), a_port=job.fabric.port.get(endpoint))
+
+
+def _subject(job: JobView, link: SlowLink, rates: Rates) -> Subject:
+    if link.endpoint is not None:
+        return _own_link(job, link.endpoint)
+    if link.switch is not None:
+        return _uplink(job, link.switch)
+    ends = np.unique(np.concatenate([rates.src[link.slow], rates.dst[link.slow]]))
+    return Subject(type="group", ids=job.names(ends))
 
 
 def _uplink(job: JobView, switch: str) -> Subject:
@@ -69,7 +84,7 @@ def _suspects(job: JobView, link: SlowLink) -> tuple[Suspect, ...]:
 
 def _place(job: JobView, link: SlowLink) -> str:
     if link.endpoint is None:
-        return f"An uplink of {link.switch}"
+        return f"An uplink of {link.switch}" if link.switch else f"A link that {int(link.slow.sum())} flows share"
     switch = job.fabric.switch.get(link.endpoint)
     host = job.fabric.host.get(link.endpoint)
     owner = f" ({host})" if host else ""
@@ -77,10 +92,12 @@ def _place(job: JobView, link: SlowLink) -> str:
 
 
 def _action(link: SlowLink, name: str) -> str:
+    if link.endpoint is None and link.switch is None:
+        return "Give an inventory with switches and links: it names the link that these flows share."
     if link.endpoint is None:
         return (
-            f"Check errors, discards and speed of the uplinks of {link.switch}; the flows that share the slow one name it "
-            "once the switch exports interface indices."
+            f"Check errors, discards and speed of the uplinks of {link.switch}; which one it is shows once the switch "
+            "exports interface indices."
         )
     ends = "Check negotiated speed, errors and optics at both ends"
     direction = {"tx": " (transmit side of the NIC)", "rx": " (switch port towards the NIC)"}.get(

@@ -25,7 +25,8 @@ class SlowLink:
 
     Attributes:
         endpoint: whose own link it is; None for a link between switches.
-        switch: the switch whose uplinks are suspected; None for an endpoint's own link, or unknown.
+        switch: the switch whose uplinks are suspected; None for an endpoint's own link, or where it is not known
+            which switches the slow streams pass.
         direction: "tx", "rx" or None for both or unknown.
         rivals: other endpoints that explain the slow streams as well.
         slow: (s,) which streams are slow.
@@ -50,7 +51,8 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
     2. The endpoint that holds most of the lost time is named, if it holds nearly all; of two that hold as much, the one
        whose own direction is slow throughout. A sender's slow link paces its bytes already beside it; a receiver's, or
        one further on, lets them go fast and acknowledges late.
-    3. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks.
+    3. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
+       that is not known, and several slow streams only say that they share something.
     """
     now, normal = median_over(rates.delivered_bps, period), _normal(rates, period, baseline)
     slow = np.asarray(now < (SLOW_SHARE if len(baseline) else SLOW_AMONG_PEERS) * normal)
@@ -63,7 +65,8 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
         endpoint, direction, rivals = named
         return SlowLink(endpoint, None, direction, rivals, slow, now, normal, lost)
     switch = _switch(rates, slow, lost, fabric)
-    return SlowLink(None, switch, None, (), slow, now, normal, lost) if switch is not None else None
+    unknown = not fabric.switch and slow.sum() >= 2
+    return SlowLink(None, switch, None, (), slow, now, normal, lost) if switch is not None or unknown else None
 
 
 def _normal(rates: Rates, period: Int, baseline: Int) -> Float:
@@ -112,7 +115,7 @@ def _side(rates: Rates, slow: Bool, paced: bool | None, endpoint: int) -> float:
 
 
 def _paced_by_sender(rates: Rates, slow: Bool, period: Int, baseline: Int) -> bool | None:
-    """Whether bytes already leave slowly (True) or leave fast and arrive late (False); None where there is no telling."""
+    """Whether bytes already leave slowly (True) or leave fast and arrive late (False); None where that is not seen."""
     sent, delivered = median_over(rates.sent_bps, period)[slow], median_over(rates.delivered_bps, period)[slow]
     if not np.isfinite(sent).any() or np.allclose(sent, delivered, rtol=0.02, equal_nan=True):
         return None

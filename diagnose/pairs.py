@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame
+from datamodel.streams import Float, Int
 from datamodel.transfers import PAIRS
 from diagnose.job import JobView
 from diagnose.rates import rates
@@ -36,7 +37,7 @@ def pair_table(job: JobView) -> Frame:
     )
 
 
-def _median_by(values: np.ndarray, keys: np.ndarray, unique: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _median_by(values: Float, keys: Int, unique: Int) -> Float:
     """Median over streams and iterations of each key's values."""
     out = np.full(len(unique), np.nan)
     for n, key in enumerate(unique):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.ndimage import median_filter
@@ -56,9 +57,9 @@ def periods(edges_ns: Int, least_ratio: float) -> list[Period]:
     """Split a job's iterations where their time changes and stays changed.
 
     1. A median filter of three takes out single long iterations: a checkpoint or a hiccup is no period.
-    2. Optimal partitioning of the logarithm (Jackson et al. 2005, squared error, penalty by the noise); neighbours whose
-       medians lie within four standard errors or half of `least_ratio` are one period.
-    3. A period is slow when it exceeds the fastest one (of at least three iterations) by `least_ratio` and by its noise.
+    2. Optimal partitioning of the logarithm (Jackson et al. 2005, squared error, penalty by the noise); neighbours
+       whose medians lie within four standard errors or half of `least_ratio` are one period.
+    3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise.
 
     Args:
         edges_ns: (iterations,) end of each iteration.
@@ -109,7 +110,7 @@ def _merged(values: Float, spans: list[tuple[int, int]], noise: float, least: fl
     spans = list(spans)
     while len(spans) > 1:
         excess = []
-        for (a, b), (c, d) in zip(spans, spans[1:], strict=False):
+        for (a, b), (c, d) in pairwise(spans):
             apart = abs(float(np.median(values[a:b])) - float(np.median(values[c:d])))
             error = 1.25 * noise * np.sqrt(1 / (b - a) + 1 / (d - c))
             excess.append(apart - max(4 * error, least))

@@ -41,7 +41,8 @@ def rates(operations: Frame, iterations: int) -> Rates:
     cell = which * iterations + rows["iteration"]
 
     def total(name: str) -> Float:
-        return np.bincount(cell, rows[name], len(streams) * iterations).reshape(len(streams), iterations)
+        sums = np.bincount(cell, rows[name], len(streams) * iterations).astype(np.float64)
+        return sums.reshape(len(streams), iterations)
 
     volume, busy, sending = total("bytes"), total("busy_ns"), total("sending_ns")
     with np.errstate(divide="ignore", invalid="ignore"):

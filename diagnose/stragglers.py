@@ -41,9 +41,9 @@ def lateness(
     """Compare each endpoint's delays in a period with those of its stage at the job's best.
 
     The reference for a send is the 95th percentile over the stage's endpoints and the baseline's iterations: now and
-    then a rank is set going by an earlier event, and its delay looks long without being so. Without a baseline it is the
-    peers' median in the period. Where there is a pipeline only messages count: a gradient collective starts late at the
-    neighbour of a late rank too.
+    then a rank is set going by an earlier event, and its delay looks long without being so. Without a baseline it is
+    the peers' 75th percentile in the period. Where there is a pipeline only messages count: a
+    gradient collective starts late at the neighbour of a late rank too.
 
     Args:
         kinds: delays by kind of send.

@@ -74,7 +74,7 @@ def _tenant(hosts: tuple[str, ...], label: JobLabel | None, inventory: Inventory
 
 
 def _detectability(job: JobView, noise: float) -> Detectability:
-    """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the job's own noise."""
+    """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the noise."""
     reasons = ["every packet or message is recorded; the optimizer step after the last transfer is not seen"]
     if not np.isfinite(noise) or job.iterations < 6:
         reasons.append("fewer than six iterations: nothing to compare with")

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def analyze(
     Raises:
         InputError: a file cannot be used at all.
     """
-    told: Progress = progress or (lambda stage, done, total: None)
+    told: Progress = progress or _nobody_listens
     reading = read_all(paths, lambda done, total: told("reading", done, total))
     flow = streams(reading.flows)
     services = _services(inventory, flow.addresses)
@@ -82,6 +83,10 @@ def analyze(
     told("analysing jobs", len(found.jobs), len(found.jobs))
     report = _report(paths, inventory, options, reading, found, results)
     return Analysis(report, _timelines(flow, results), {r.view.id: r.pairs for r in results})
+
+
+def _nobody_listens(stage: str, done: int, total: int) -> None:
+    """Progress of an analysis that nobody watches."""
 
 
 def _analysed(
@@ -111,8 +116,6 @@ def _services(inventory: Inventory | None, addresses: Sequence[str]) -> frozense
     """Codes of addresses inside the inventory's service networks."""
     if inventory is None or not inventory.services:
         return frozenset()
-    from ipaddress import ip_address  # noqa: PLC0415 - only inventories with services need it
-
     found = set()
     for code, text in enumerate(addresses):
         try:
@@ -139,7 +142,8 @@ def _window(reading: Reading) -> Window:
 
 
 def _timelines(flow: Streams, results: list[_JobResult]) -> Timelines:
-    parts, names = [], []
+    parts: list[Frame] = []
+    names: list[str] = []
     for n, result in enumerate(results):
         own, offset = group_names(result.strategy.groups, flow.addresses)
         shifted = {role: first + len(names) for role, first in offset.items()}

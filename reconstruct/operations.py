@@ -38,7 +38,7 @@ def operations(
         groups: role -> process groups of address codes.
     """
     group = {i: _group_of(streams, c, role, groups) for i, c in enumerate(job.members)}
-    offsets = _offsets(streams, job, role, group)
+    offsets = _offsets(job, role, group)
     number = np.full(job.boundaries.end_ns.shape[1] + 2, -1, np.int64)
     number[job.edges] = np.arange(len(job.edges))
     after = int(job.edges[-1]) + 1
@@ -59,7 +59,7 @@ def _group_of(
     return next((n for n, members in enumerate(of_role) if ends <= set(members)), -1)
 
 
-def _offsets(streams: Streams, job: Job, role: Mapping[int, int], group: Mapping[int, int]) -> dict[int, Float]:
+def _offsets(job: Job, role: Mapping[int, int], group: Mapping[int, int]) -> dict[int, Float]:
     """Member number -> byte offsets behind the boundary at which its operations end, the boundary itself last."""
     found: dict[int, Float] = {}
     families: dict[tuple[int, int, int], list[int]] = {}
