@@ -22,7 +22,7 @@ UNSEEN_ENDING_RATIO = 0.001
 
 def job_id(addresses: Sequence[str]) -> str:
     """A name that the same endpoints get again."""
-    return f"job-{hashlib.sha256(','.join(sorted(addresses)).encode()).hexdigest()[:8]}"
+    return hashlib.sha256(",".join(sorted(addresses)).encode()).hexdigest()[:8]
 
 
 def job_report(job: JobView, strategy: Strategy, inventory: Inventory | None) -> JobReport:
