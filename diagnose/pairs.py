@@ -22,7 +22,8 @@ def pair_table(job: JobView) -> Frame:
     late = np.full(len(unique), np.nan)
     for role in np.unique(unique[:, 2]):
         same = unique[:, 2] == role
-        late[same] = np.nanmedian(rate[same]) / rate[same]
+        if np.isfinite(rate[same]).any():
+            late[same] = np.nanmedian(rate[same]) / rate[same]
     return Frame(
         PAIRS,
         {

@@ -29,12 +29,14 @@ class JobOptions:
     Attributes:
         coherence: least mean autocorrelation of a stream's pauses at multiples of its quantum.
         smallest_stream_share: streams below this share of the largest one's bytes carry no collective.
+        smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
         control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
         lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.
     """
 
     coherence: float = 0.5
     smallest_stream_share: float = 0.0005
+    smallest_quantum_bytes: int = 16_384
     control_share: float = 0.02
     lockstep_share: float = 0.12
 
@@ -118,7 +120,7 @@ def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -
         if beat is None or beat.coherence < options.coherence:
             continue
         cycle = cycles(streams, i, beat)
-        if cycle is not None:
+        if cycle is not None and cycle.quantum_bytes >= options.smallest_quantum_bytes:
             found.append(cycle)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import Flows
+from datamodel.flows import TCP, UDP, Flows
 from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
 from reconstruct.queue_pairs import connections
@@ -12,6 +12,7 @@ from reconstruct.queue_pairs import connections
 # An exact record without payload counts is reverse traffic (acknowledgements, clear-to-send) when its packets are
 # no larger than headers: 40 B of TCP/IPv6 beside 40 B of options and padding, 62 B of a RoCEv2 acknowledgement.
 CONTROL_PACKET_BYTES = 100
+UNKNOWN = 0
 
 
 def streams(flows: Flows) -> Streams:
@@ -31,11 +32,15 @@ def streams(flows: Flows) -> Streams:
 
 
 def _volume_bytes(frame: Frame) -> Int:
-    """New payload where the feed knows it, exported bytes times sampling rate elsewhere; 0 for control traffic."""
+    """New payload where the feed knows it, exported bytes times sampling rate elsewhere; 0 for control traffic.
+
+    Training runs over TCP or RoCE; pings and routing protocols are periodic too.
+    """
     payload = frame["payload_bytes"]
     scaled = frame["bytes"] * np.maximum(frame["sampling_rate"], 1)
     control = (frame["packets"] > 0) & (frame["bytes"] < CONTROL_PACKET_BYTES * frame["packets"])
-    return np.where(payload >= 0, payload, np.where(control, 0, scaled))
+    carries = np.isin(frame["proto"], (UNKNOWN, TCP, UDP))
+    return np.where(carries, np.where(payload >= 0, payload, np.where(control, 0, scaled)), 0)
 
 
 def _connection_keys(rows: Frame) -> list[Int]:
