@@ -52,7 +52,8 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
        whose own direction is slow throughout. A sender's slow link paces its bytes already beside it; a receiver's, or
        one further on, lets them go fast and acknowledges late.
     3. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
-       that is not known, and several slow streams only say that they share something.
+       that is not known, and several streams that became slow only say that they share something; streams that always
+       were slower than others may just run further.
     """
     now, normal = median_over(rates.delivered_bps, period), _normal(rates, period, baseline)
     slow = np.asarray(now < (SLOW_SHARE if len(baseline) else SLOW_AMONG_PEERS) * normal)
@@ -65,7 +66,7 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
         endpoint, direction, rivals = named
         return SlowLink(endpoint, None, direction, rivals, slow, now, normal, lost)
     switch = _switch(rates, slow, lost, fabric)
-    unknown = not fabric.switch and slow.sum() >= 2
+    unknown = not fabric.switch and len(baseline) > 0 and slow.sum() >= 2
     return SlowLink(None, switch, None, (), slow, now, normal, lost) if switch is not None or unknown else None
 
 
