@@ -52,7 +52,9 @@ def _cut(streams: Streams, cycle: Cycles, boundary: int, column: int, number: In
     high = cycle.rows_before(position)
     low = np.concatenate([[0], high[:-1]])
     some = high > low
-    ends_before = column + np.searchsorted(lattices[-1], position - 0.5 * cycle.quantum_bytes / max(len(places), 2))
+    offset = np.sort(np.mod(cycle.places[places] - cycle.places[boundary], cycle.quantum_bytes))
+    nearest = np.diff(np.concatenate([offset, [cycle.quantum_bytes]])).min()
+    ends_before = column + np.searchsorted(lattices[-1], position - 0.5 * nearest)
     iteration = np.where(slot >= 0, number[np.minimum(ends_before, len(number) - 1)], -1)
     return _frame(streams, cycle.stream, cycle.rows, low[some], high[some], iteration[some], slot[some])
 

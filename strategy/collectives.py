@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import networkx as nx
-
+from strategy.closure import Members, tied
 from strategy.edges import SAME_BYTES, Edge
-
-Members = tuple[int, ...]
 
 # A group whose members talk in this many transfers an iteration works during the passes, not only after them.
 DURING_PASSES = 3
+# A group that talks, in the middle, before this share of the iteration works during the passes.
+BEFORE_THE_END = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,9 @@ class Collectives:
         ep: groups that exchange tokens all to all.
         cp: groups that pass keys and values round a ring.
         dp_edges, ep_edges, cp_edges: their edges.
+        unclear: groups that work in the passes and may be of one kind or another.
+        split: whether gradients seem to be reduced in two steps, in groups of which none spans the others: sharded
+            data parallelism with replicas, or tensor parallelism across hosts.
         sharded_passes: whether the gradient groups gather and scatter all through the iteration.
         reduce_and_gather: whether they send in two streams of different size, or one stream halved by a pause.
     """
@@ -34,6 +36,8 @@ class Collectives:
     dp_edges: tuple[Edge, ...]
     ep_edges: tuple[Edge, ...]
     cp_edges: tuple[Edge, ...]
+    unclear: tuple[Members, ...]
+    split: bool
     sharded_passes: bool
     reduce_and_gather: bool
 
@@ -44,52 +48,69 @@ class _Part:
     edges: tuple[Edge, ...]
     mesh: bool
     transfers: int
+    phase: float
+
+    @property
+    def in_passes(self) -> bool:
+        return self.transfers > DURING_PASSES or self.phase < BEFORE_THE_END
 
 
-def collectives(edges: list[Edge], chains: list[tuple[int, ...]]) -> Collectives:
+def collectives(edges: list[Edge], chains: list[Members]) -> Collectives:
     """Sort collective edges into kinds of process group.
 
     1. Edges that link two stages of one pipeline (shared embeddings) reduce no data-parallel gradient.
-    2. Edges of like bytes fall into components. A complete mesh of three or more, inside a larger component or beside
-       none, exchanges tokens (ep). A ring inside a larger one that works during the passes is context parallel.
+    2. Edges of like bytes fall into components. One inside a wider one that works during the passes exchanges tokens
+       (ep) when another set of groups crosses it, one member each: the ranks that hold the same experts. Else it is a
+       ring of keys and values (cp); a mesh of three or more, which may be either, is unclear. A mesh as wide as the
+       gradient group is an expert group.
     3. Everything else reduces gradients. Data parallelism is an equivalence relation: it is closed over its edges.
     """
-    stage = {endpoint: (n, s) for n, chain in enumerate(chains) for s, endpoint in enumerate(chain)}
-    own = [e for e in edges if e.collective and not _between_stages(e, stage)]
-    parts = _parts(own)
-    ep = [p for p in parts if _exchanges_tokens(p, parts)]
-    rest = [p for p in parts if p not in ep]
-    cp = [p for p in rest if _works_in_passes(p) and any(p.members < q.members for q in rest)]
-    dp = [p for p in rest if p not in cp]
-    dp_edges = tuple(e for p in dp for e in p.edges)
+    stage = {endpoint: s for chain in chains for s, endpoint in enumerate(chain)}
+    parts = _parts([e for e in edges if e.collective and stage.get(e.src, 0) == stage.get(e.dst, 0)])
+    kinds: dict[str, list[_Part]] = {"dp": [], "ep": [], "cp": [], "unclear": []}
+    at = _by_endpoint(parts)
+    for part in parts:
+        kinds[_kind(part, at)].append(part)
+    dp = kinds["dp"]
+    dp_edges = _edges(dp)
     return Collectives(
-        dp=_closed(dp_edges),
-        ep=_sorted(p.members for p in ep),
-        cp=_sorted(p.members for p in cp),
+        dp=tied((e.src, e.dst) for e in dp_edges),
+        ep=_sorted(p.members for p in kinds["ep"]),
+        cp=_sorted(p.members for p in kinds["cp"]),
         dp_edges=dp_edges,
-        ep_edges=tuple(e for p in ep for e in p.edges),
-        cp_edges=tuple(e for p in cp for e in p.edges),
-        sharded_passes=bool(dp) and all(p.transfers > DURING_PASSES for p in dp),
+        ep_edges=_edges(kinds["ep"]),
+        cp_edges=_edges(kinds["cp"]),
+        unclear=_sorted(p.members for p in kinds["unclear"]),
+        split=_split(dp),
+        sharded_passes=_outweighs(dp_edges),
         reduce_and_gather=_two_sizes(dp_edges),
     )
 
 
-def _between_stages(edge: Edge, stage: dict[int, tuple[int, int]]) -> bool:
-    a, b = stage.get(edge.src), stage.get(edge.dst)
-    return a is not None and b is not None and a[1] != b[1]
+def _edges(parts: list[_Part]) -> tuple[Edge, ...]:
+    return tuple(e for p in parts for e in p.edges)
 
 
 def _parts(edges: list[Edge]) -> list[_Part]:
     """Components of edges that carry alike bytes an iteration."""
     found = []
     for alike in _alike(edges):
-        graph = nx.DiGraph((e.src, e.dst) for e in alike)
-        for nodes in nx.weakly_connected_components(graph):
-            inside = tuple(e for e in alike if e.src in nodes)
-            complete = len({(e.src, e.dst) for e in inside}) == len(nodes) * (len(nodes) - 1)
-            transfers = sorted(e.transfers for e in inside)[len(inside) // 2]
-            found.append(_Part(frozenset(nodes), inside, complete, transfers))
+        of: dict[int, int] = {}
+        components = tied((e.src, e.dst) for e in alike)
+        for n, members in enumerate(components):
+            of.update(dict.fromkeys(members, n))
+        inside: list[list[Edge]] = [[] for _ in components]
+        for edge in alike:
+            inside[of[edge.src]].append(edge)
+        found += [_part(m, own) for m, own in zip(components, inside, strict=True)]
     return found
+
+
+def _part(members: Members, edges: list[Edge]) -> _Part:
+    complete = len({(e.src, e.dst) for e in edges}) == len(members) * (len(members) - 1)
+    middle = len(edges) // 2
+    transfers, phases = sorted(e.transfers for e in edges), sorted(e.phase for e in edges)
+    return _Part(frozenset(members), tuple(edges), complete, transfers[middle], phases[middle])
 
 
 def _alike(edges: list[Edge]) -> list[list[Edge]]:
@@ -103,28 +124,54 @@ def _alike(edges: list[Edge]) -> list[list[Edge]]:
     return runs
 
 
-def _exchanges_tokens(part: _Part, parts: list[_Part]) -> bool:
-    """A mesh is an expert group when a wider group reduces gradients over it, or when it is busy during the passes."""
-    if not part.mesh:
-        return False
-    inside_wider = any(part.members < other.members for other in parts)
-    if len(part.members) == 2:
-        return inside_wider and _works_in_passes(part)
-    return inside_wider or _works_in_passes(part)
+def _by_endpoint(parts: list[_Part]) -> dict[int, list[_Part]]:
+    at: dict[int, list[_Part]] = {}
+    for part in parts:
+        for endpoint in part.members:
+            at.setdefault(endpoint, []).append(part)
+    return at
 
 
-def _works_in_passes(part: _Part) -> bool:
-    phases = sorted(e.phase for e in part.edges)
-    return part.transfers > DURING_PASSES or phases[len(phases) // 2] < 0.75
+def _kind(part: _Part, at: dict[int, list[_Part]]) -> str:
+    wider = [q for q in at[min(part.members)] if part.members < q.members]
+    if not wider:
+        return "ep" if part.mesh and len(part.members) > 2 and part.in_passes else "dp"
+    crossing = _crossing(part, min(wider, key=lambda q: len(q.members)), at)
+    if crossing:
+        return "ep" if all((part.transfers, -part.phase) > (q.transfers, -q.phase) for q in crossing) else "dp"
+    if not part.in_passes:
+        return "dp"
+    return "unclear" if part.mesh and len(part.members) > 2 else "cp"
 
 
-def _closed(edges: Iterable[Edge]) -> tuple[Members, ...]:
-    graph = nx.Graph((e.src, e.dst) for e in edges)
-    return _sorted(nx.connected_components(graph))
+def _crossing(part: _Part, whole: _Part, at: dict[int, list[_Part]]) -> list[_Part]:
+    """Parts that meet `part` in one member each and would span `whole` with it; empty unless each member has one."""
+    size = len(whole.members) // len(part.members)
+    found = []
+    for endpoint in sorted(part.members):
+        mates = [q for q in at[endpoint] if q.members < whole.members and len(q.members) == size]
+        mates = [q for q in mates if q is not part and q.members & part.members == {endpoint}]
+        if not mates:
+            return []
+        found += mates
+    return found
+
+
+def _split(parts: list[_Part]) -> bool:
+    """Whether some gradient parts work in the passes, others at the end, and they span different sets."""
+    passes = {p.members for p in parts if p.in_passes}
+    end = {p.members for p in parts if not p.in_passes}
+    return any(a & b and not (a <= b or b <= a) for a in passes for b in end) if passes and end else False
 
 
 def _sorted(groups: Iterable[Iterable[int]]) -> tuple[Members, ...]:
     return tuple(sorted({tuple(sorted(g)) for g in groups}))
+
+
+def _outweighs(edges: tuple[Edge, ...]) -> bool:
+    """Whether edges that are busy throughout carry most of the gradient groups' bytes."""
+    total = sum(e.iteration_bytes for e in edges)
+    return bool(edges) and 2 * sum(e.iteration_bytes for e in edges if e.throughout) > total
 
 
 def _two_sizes(edges: tuple[Edge, ...]) -> bool:

@@ -13,6 +13,10 @@ from datamodel.streams import Float, Int
 SAME_BYTES = 0.03
 # Two directions that are busy at the same time for this share of the lesser one's time belong to one collective.
 TOGETHER = 0.5
+# Parameters are gathered when the iteration begins, within this share of it; and a third of it counts as used when the
+# stream is busy for this share of the iteration in it.
+AT_ONCE = 0.1
+BUSY = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,9 @@ class Edge:
         transfers: transfers of an iteration.
         phase: mean time of a transfer's end within the iteration, 0 its start, 1 its end.
         first: median time of the first transfer's start after the previous iteration's end, ns.
-        together: share of time that the reverse edge of the same bytes is busy too, in the slot of the iteration where
-            it is least; nan without such an edge.
+        throughout: whether it is busy from the iteration's beginning on and in each third of it.
+        together: how far the reverse edge of the same bytes acts at the same time, in the slot of the iteration where
+            it does least, 0..1; nan without such an edge.
     """
 
     src: int
@@ -37,6 +42,7 @@ class Edge:
     transfers: int
     phase: float
     first_ns: float
+    throughout: bool
     together: float
 
     @property
@@ -58,6 +64,8 @@ class _Stream:
     transfers: int
     phase: float
     first_ns: float
+    throughout: bool
+    iteration: Int
     slot: Int
     start_ns: Int
     end_ns: Int
@@ -70,38 +78,57 @@ def edges(transfers: Frame, edges_ns: Int) -> list[Edge]:
         transfers: the job's transfers.
         edges_ns: (iterations,) end of each iteration.
     """
-    found = [s for n in np.unique(transfers["stream"]) if (s := _stream(transfers, int(n), edges_ns)) is not None]
-    groups: list[list[_Stream]] = []
-    for stream in found:
+    by_pair: dict[tuple[int, int], list[list[_Stream]]] = {}
+    for rows in _rows_by_stream(transfers):
+        stream = _stream(transfers, rows, edges_ns)
+        if stream is None:
+            continue
+        groups = by_pair.setdefault((stream.src, stream.dst), [])
         twin = next((g for g in groups if _parallel(g[0], stream)), None)
         if twin is None:
             groups.append([stream])
         else:
             twin.append(stream)
-    return [_edge(group, groups) for group in groups]
+    found = [_edge(g, by_pair.get((d, s), [])) for (s, d), groups in by_pair.items() for g in groups]
+    return sorted(found, key=lambda e: e.streams)
 
 
-def _stream(transfers: Frame, number: int, edges_ns: Int) -> _Stream | None:
-    own = transfers.take((transfers["stream"] == number) & (transfers["iteration"] > 0))
-    if not len(own):
-        return None
-    iteration = own["iteration"].astype(np.int64)
+def _rows_by_stream(transfers: Frame) -> list[Int]:
+    """Row numbers of each stream's transfers in complete iterations but the first, whose beginning is not known."""
+    rows = np.flatnonzero(transfers["iteration"] > 0)
+    rows = rows[np.lexsort([transfers["start_ns"][rows], transfers["stream"][rows]])]
+    return np.split(rows, np.flatnonzero(np.diff(transfers["stream"][rows])) + 1) if len(rows) else []
+
+
+def _stream(transfers: Frame, rows: Int, edges_ns: Int) -> _Stream | None:
+    column = {name: transfers[name][rows] for name in ("iteration", "slot", "bytes", "start_ns", "end_ns")}
+    iteration, start, stop = column["iteration"].astype(np.int64), column["start_ns"], column["end_ns"]
     begin, end = edges_ns[iteration - 1], edges_ns[iteration]
-    seen = len(np.unique(iteration))
-    phase = float(np.median((own["end_ns"] - begin) / np.maximum(end - begin, 1)))
-    first = own["slot"] == own["slot"].min()
+    seen = np.unique(iteration)
+    first_ns = float(np.median(np.minimum.reduceat(start - begin, np.searchsorted(iteration, seen))))
     return _Stream(
-        number=number,
-        src=int(own["src"][0]),
-        dst=int(own["dst"][0]),
-        iteration_bytes=float(np.median(np.bincount(iteration, own["bytes"])[np.unique(iteration)])),
-        transfers=max(round(len(own) / seen), 1),
-        phase=phase,
-        first_ns=float(np.median((own["start_ns"] - begin)[first])),
-        slot=own["slot"].astype(np.int64),
-        start_ns=own["start_ns"],
-        end_ns=own["end_ns"],
+        number=int(transfers["stream"][rows[0]]),
+        src=int(transfers["src"][rows[0]]),
+        dst=int(transfers["dst"][rows[0]]),
+        iteration_bytes=float(np.median(np.bincount(iteration, column["bytes"])[seen])),
+        transfers=max(round(len(rows) / len(seen)), 1),
+        phase=float(np.median((stop - begin) / np.maximum(end - begin, 1))),
+        first_ns=first_ns,
+        throughout=_throughout(start, stop, first_ns, edges_ns),
+        iteration=iteration,
+        slot=column["slot"].astype(np.int64),
+        start_ns=start,
+        end_ns=stop,
     )
+
+
+def _throughout(start_ns: Int, end_ns: Int, first_ns: float, edges_ns: Int) -> bool:
+    begin, length = edges_ns[:-1], np.diff(edges_ns)
+    if first_ns > AT_ONCE * float(np.median(length)):
+        return False
+    marks = begin[:, None] + length[:, None] * np.arange(4)[None, :] // 3
+    busy = np.diff(_busy_until(start_ns, end_ns, marks.ravel()).reshape(marks.shape), axis=1)
+    return bool((np.median(busy / length[:, None], axis=0) > BUSY).all())
 
 
 def _parallel(a: _Stream, b: _Stream) -> bool:
@@ -115,13 +142,12 @@ def _alike(a: float, b: float) -> bool:
     return abs(a - b) <= SAME_BYTES * max(a, b)
 
 
-def _edge(group: list[_Stream], groups: list[list[_Stream]]) -> Edge:
+def _edge(group: list[_Stream], reverse: list[list[_Stream]]) -> Edge:
     one = group[0]
-    reverse = [
-        _together(one, g[0])
-        for g in groups
-        if (g[0].src, g[0].dst) == (one.dst, one.src)
-        and _alike(len(g) * g[0].iteration_bytes, len(group) * one.iteration_bytes)
+    together = [
+        max(_together(one, g[0]), _in_exchange(one, g[0]))
+        for g in reverse
+        if _alike(len(g) * g[0].iteration_bytes, len(group) * one.iteration_bytes)
     ]
     return Edge(
         src=one.src,
@@ -131,21 +157,43 @@ def _edge(group: list[_Stream], groups: list[list[_Stream]]) -> Edge:
         transfers=one.transfers,
         phase=one.phase,
         first_ns=one.first_ns,
-        together=max(reverse) if reverse else float("nan"),
+        throughout=one.throughout,
+        together=max(together) if together else float("nan"),
     )
 
 
 def _together(a: _Stream, b: _Stream) -> float:
     """Share of each transfer of `a` during which `b` is busy too: the least over slots of the median over iterations."""
     length = np.maximum(a.end_ns - a.start_ns, 1)
-    share = (_busy_until(b, a.start_ns + length) - _busy_until(b, a.start_ns)) / length
-    return min(float(np.median(share[a.slot == slot])) for slot in np.unique(a.slot))
+    busy = _busy_until(b.start_ns, b.end_ns, a.start_ns + length) - _busy_until(b.start_ns, b.end_ns, a.start_ns)
+    return min(float(np.median((busy / length)[a.slot == slot])) for slot in np.unique(a.slot))
 
 
-def _busy_until(stream: _Stream, at_ns: Int) -> Float:
-    """Time a stream has been busy up to each instant; its transfers do not overlap one another."""
-    length = np.concatenate([[0], np.cumsum(stream.end_ns - stream.start_ns)])
-    k = np.searchsorted(stream.start_ns, at_ns, side="right")
+def _in_exchange(a: _Stream, b: _Stream) -> float:
+    """1 where each transfer begins with its counterpart, 0 where half the time to the next one lies between them.
+
+    Short messages of an exchange all to all may miss one another by the jitter of the ranks, and yet belong to one
+    round; a pipeline's answer comes at the earliest when the next stage has computed it, about when the next message
+    goes. The least over slots of the median over iterations; 0 where an iteration holds no two transfers to compare.
+    """
+    if a.transfers != b.transfers or a.transfers < 2:
+        return 0.0
+    key_a, key_b = (s.iteration * (1 << 20) + s.slot for s in (a, b))
+    _, at_a, at_b = np.intersect1d(key_a, key_b, return_indices=True)
+    if 2 * len(at_a) < len(key_a):
+        return 0.0
+    step = np.where(np.diff(a.iteration) == 0, np.diff(a.start_ns), 0)
+    spacing = np.maximum(np.concatenate([[0], step]), np.concatenate([step, [0]]))[at_a]
+    apart = np.abs(a.start_ns[at_a] - b.start_ns[at_b]) / np.maximum(spacing, 1)
+    slots = a.slot[at_a]
+    worst = max(float(np.median(apart[slots == slot])) for slot in np.unique(slots))
+    return max(1.0 - 2.0 * worst, 0.0)
+
+
+def _busy_until(start_ns: Int, end_ns: Int, at_ns: Int) -> Float:
+    """Time a stream has been busy up to each instant; its transfers, in order, do not overlap one another."""
+    length = np.concatenate([[0], np.cumsum(end_ns - start_ns)])
+    k = np.searchsorted(start_ns, at_ns, side="right")
     last = np.maximum(k - 1, 0)
-    over = np.maximum(stream.end_ns[last] - at_ns, 0)
-    return np.where(k > 0, length[k] - np.where(at_ns < stream.end_ns[last], over, 0), 0).astype(np.float64)
+    over = np.maximum(end_ns[last] - at_ns, 0)
+    return np.where(k > 0, length[k] - np.where(at_ns < end_ns[last], over, 0), 0).astype(np.float64)

@@ -62,7 +62,8 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     has_pipeline = any(not e.collective for e in found)
     pp = _tiling(chains, members) if has_pipeline else 1
     dp_groups, crossing = _spanning_hosts(wire, seats)
-    dp = _tiling(dp_groups, members) if dp_groups else (1 if pp == len(members) else None)
+    dp = _tiling(dp_groups, members) if dp_groups else (1 if pp else None)
+    dp = None if wire.split or wire.unclear else dp
     tp, tp_groups = _inside_hosts(dp_groups, stage, seats, members, pp, dp, crossing)
     sizes = _sizes(members, seats, tp, pp, dp, wire)
     layout = _layout(sizes, members, seats, wire, found, pp, dp)
@@ -122,7 +123,7 @@ def _inside_hosts(
     rest = len(members) // (pp * dp)
     if rest == 1 or crossing:
         return (1, ()) if rest == 1 else (None, ())
-    if all(len(c) == rest and len({of.get(e) for e in c}) == rest for c in cells.values()):
+    if all(len(c) == rest and len({of.get(e, -1 - e) for e in c}) == rest for c in cells.values()):
         return rest, tuple(sorted(tuple(c) for c in cells.values()))
     return None, ()
 
@@ -131,8 +132,9 @@ def _sizes(
     members: list[int], seats: dict[int, Seat], tp: int | None, pp: int | None, dp: int | None, wire: Collectives
 ) -> Sizes:
     rest = len(members) // (pp * dp) if pp and dp else None
-    ep = _common_size(wire.ep) if wire.ep else 1
-    cp = _common_size(wire.cp) if wire.cp else 1
+    open_kind = bool(wire.unclear or wire.split)
+    ep = _common_size(wire.ep) if wire.ep else (None if open_kind else 1)
+    cp = _common_size(wire.cp) if wire.cp else (None if open_kind else 1)
     if dp is not None and cp and cp > 1:
         dp = dp // cp if dp % cp == 0 else None
     split_unknown = rest is not None and rest > 1 and tp is None
