@@ -59,7 +59,7 @@ def sends(
     first_only = ~message & (not sharded) & (operations["role"] == DP)
     counted = (operations["iteration"] >= 0) & (operations["iteration"] < iterations) & (own >= 0)
     counted &= ~(first_only & (operations["slot"] > 0))
-    delay = _since_last_event(operations, endpoints)
+    delay = _since_last_event(operations, place)
     kinds = np.stack([operations["role"], np.where(message, beyond - level, 0), operations["slot"]], axis=1)
     found = []
     for role, towards, slot in np.unique(kinds[counted], axis=0).tolist():
@@ -74,14 +74,24 @@ def sends(
     return tuple(found)
 
 
-def _since_last_event(operations: Frame, endpoints: Int) -> Float:
+def _since_last_event(operations: Frame, place: Mapping[int, int]) -> Float:
     """(operations,) time from the latest event at the sender to the operation's first byte; nan before any."""
-    delay = np.full(len(operations), np.nan)
-    for e in endpoints:
-        own = np.flatnonzero(operations["endpoint"] == e)
-        received = operations["delivered_ns"][operations["peer"] == e]
-        events = np.sort(np.concatenate([operations["end_ns"][own], received]))
-        start = operations["start_ns"][own]
-        at = np.searchsorted(events, start, side="right") - 1
-        delay[own] = np.where(at >= 0, start - events[np.maximum(at, 0)], np.nan)
-    return delay
+    own = np.array([place.get(int(e), -1) for e in operations["endpoint"]], np.int64)
+    peer = np.array([place.get(int(e), -1) for e in operations["peer"]], np.int64)
+    origin, span = _extent(operations)
+    # one axis for all endpoints, each on a stretch of its own
+    ended = np.concatenate(
+        [own * span + operations["end_ns"] - origin, peer * span + operations["delivered_ns"] - origin]
+    )
+    events = np.sort(ended[np.concatenate([own, peer]) >= 0])
+    start = own * span + operations["start_ns"] - origin
+    at = np.searchsorted(events, start, side="right") - 1
+    last = events[np.maximum(at, 0)]
+    return np.where((at >= 0) & (own >= 0) & (last >= own * span), start - last, np.nan)
+
+
+def _extent(operations: Frame) -> tuple[int, int]:
+    """First instant of the operations, and more than they last."""
+    origin = int(operations["start_ns"].min(initial=np.iinfo(np.int64).max))
+    last = int(max(operations["end_ns"].max(initial=0), operations["delivered_ns"].max(initial=0)))
+    return origin, last - origin + 1

@@ -39,10 +39,19 @@ def pair_table(job: JobView) -> Frame:
 
 
 def _median_by(values: Float, keys: Int, unique: Int) -> Float:
-    """Median over streams and iterations of each key's values."""
+    """Median over streams and iterations of each key's values; nan where there are none.
+
+    Args:
+        values: (s, iterations).
+        keys: (s, k) key of each row.
+        unique: (u, k) keys to answer for, all of them among `keys` or without values.
+    """
+    rows: dict[tuple[int, ...], list[int]] = {}
+    for row, key in enumerate(keys.tolist()):
+        rows.setdefault(tuple(key), []).append(row)
     out = np.full(len(unique), np.nan)
-    for n, key in enumerate(unique):
-        own = values[(keys == key).all(axis=1)]
+    for n, key in enumerate(unique.tolist()):
+        own = values[rows.get(tuple(key), [])]
         if np.isfinite(own).any():
             out[n] = float(np.nanmedian(own))
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def operations(
         role: stream -> index into ROLES.
         groups: role -> process groups of address codes.
     """
-    group = {i: _group_of(streams, c, role, groups) for i, c in enumerate(job.members)}
+    group = _groups_of(streams, job.members, role, groups)
     offsets = _offsets(job, role, group)
     number = np.full(job.boundaries.end_ns.shape[1] + 2, -1, np.int64)
     number[job.edges] = np.arange(len(job.edges))
@@ -51,15 +51,24 @@ def operations(
     return concat(OPERATIONS, parts)
 
 
-def _group_of(
-    streams: Streams, cycle: Cycles, role: Mapping[int, int], groups: Mapping[int, list[tuple[int, ...]]]
-) -> int:
-    ends = {int(streams.src[cycle.stream]), int(streams.dst[cycle.stream])}
-    of_role = groups.get(role.get(cycle.stream, 0), [])
-    return next((n for n, members in enumerate(of_role) if ends <= set(members)), -1)
+def _groups_of(
+    streams: Streams, members: Sequence[Cycles], role: Mapping[int, int], groups: Mapping[int, list[tuple[int, ...]]]
+) -> list[int]:
+    """Number of the process group, among those of its role, that holds both ends of each stream; -1 for none."""
+    holds: dict[tuple[int, int], set[int]] = {}
+    for kind, of_role in groups.items():
+        for number, endpoints in enumerate(of_role):
+            for e in endpoints:
+                holds.setdefault((kind, e), set()).add(number)
+    found = []
+    for cycle in members:
+        kind = role.get(cycle.stream, 0)
+        ends = (kind, int(streams.src[cycle.stream])), (kind, int(streams.dst[cycle.stream]))
+        found.append(min(holds.get(ends[0], set()) & holds.get(ends[1], set()), default=-1))
+    return found
 
 
-def _offsets(job: Job, role: Mapping[int, int], group: Mapping[int, int]) -> dict[int, Float]:
+def _offsets(job: Job, role: Mapping[int, int], group: Sequence[int]) -> dict[int, Float]:
     """Member number -> byte offsets behind the boundary at which its operations end, the boundary itself last."""
     found: dict[int, Float] = {}
     families: dict[tuple[int, int, int], list[int]] = {}

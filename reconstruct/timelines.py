@@ -139,8 +139,10 @@ def _most(values: Int, group: Int) -> Int:
 
 def _between(busy: Frame, edges_ns: Int, endpoints: Int, job: int) -> Frame:
     """What fills the gaps between an endpoint's operations, cut at the edges of the iterations."""
-    parts = [_gaps(busy.take(busy["endpoint"] == e), edges_ns, int(e), job) for e in endpoints]
-    return concat(SPANS, parts)
+    low = np.searchsorted(busy["endpoint"], endpoints, side="left")
+    high = np.searchsorted(busy["endpoint"], endpoints, side="right")
+    bounds = zip(endpoints.tolist(), low.tolist(), high.tolist(), strict=True)
+    return concat(SPANS, [_gaps(busy.take(np.arange(a, b)), edges_ns, e, job) for e, a, b in bounds])
 
 
 def _gaps(own: Frame, edges_ns: Int, endpoint: int, job: int) -> Frame:
