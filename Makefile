@@ -8,7 +8,6 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 STAMP := .venv/installed$(subst /,-,$(PYTHON:%=-%))
-DEMO := flowprism/demo
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,10 +29,8 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@touch $@
 
 run: $(STAMP)  ## analyse the bundled capture, print the report and where the HTML lies
-	@$(BIN)/flowprism analyze $(DEMO)/mirror.pcap.gz --inventory $(DEMO)/inventory.yaml
 	@mkdir -p out
-	@$(BIN)/flowprism analyze $(DEMO)/mirror.pcap.gz --inventory $(DEMO)/inventory.yaml --format html --out out/report.html
-	@echo "HTML report: $(CURDIR)/out/report.html"
+	@$(BIN)/python -m flowprism.demo out/report.html
 
 test: $(STAMP)  ## run the tests, without the slow ones
 	@$(BIN)/pytest -q -m "not slow"

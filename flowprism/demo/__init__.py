@@ -1,0 +1,1 @@
+"""The bundled capture, and its analysis in one go."""
