@@ -31,7 +31,7 @@ def test_with_the_inventory_everything_is_named(name: str, analysed: Analysed, s
 
 @pytest.mark.parametrize("name", CASES)
 def test_without_the_inventory_nothing_is_wrong(name: str, analysed: Analysed, shared: Path) -> None:
-    """Jobs and iterations need no inventory; sizes that traffic does not show are null, and nothing healthy is blamed."""
+    """Jobs and iterations need none; sizes that traffic does not show are null, and nothing healthy is blamed."""
     report = analysed(name, False).report
     assert shortfalls(report, case(shared, name).truth, needs(name, inventory=False)) == {}
 
