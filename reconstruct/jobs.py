@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.streams import Float, Int, Streams
-from reconstruct.boundaries import Boundaries, boundaries
+from datamodel.streams import Bool, Float, Int, Streams
+from reconstruct.boundaries import Boundaries, boundaries, crossing
 from reconstruct.cycles import Cycles, cycles
 from reconstruct.followers import Follower, followers
 from reconstruct.rhythm import correlogram, fundamental
@@ -20,6 +20,8 @@ from reconstruct.rhythm import correlogram, fundamental
 EXACT_SHARE = 0.001
 ENOUGH_TO_TELL = 20
 SAME_PACE = 0.8
+# The iteration is a whole multiple of the cycles of this share of a job's streams.
+ON_BEAT = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +129,23 @@ def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -
 
 def _connected(streams: Streams, rhythmic: list[Cycles]) -> list[list[Cycles]]:
     """Join streams that share an endpoint and whose cycles fit into one another."""
+    pace = _Pace.of(streams, rhythmic)
     links: list[tuple[int, int]] = []
     at: dict[int, list[int]] = {}
     for n, cycle in enumerate(rhythmic):
         for endpoint in (int(streams.src[cycle.stream]), int(streams.dst[cycle.stream])):
             at.setdefault(endpoint, []).append(n)
     for numbers in at.values():
-        for place, a in enumerate(numbers):
-            links.extend((a, b) for b in numbers[place + 1 :] if _same_pace(streams, rhythmic[a], rhythmic[b]))
+        some = np.array(numbers, np.int64)
+        for place, a in enumerate(numbers[:-1]):
+            links += [(a, int(b)) for b in some[place + 1 :][pace.same(a, some[place + 1 :])]]
     labels = _components(len(rhythmic), links)
-    return [[rhythmic[n] for n in np.flatnonzero(labels == c)] for c in range(labels.max(initial=-1) + 1)]
+    return [[rhythmic[n] for n in numbers] for numbers in _by_label(labels)]
+
+
+def _by_label(labels: Int) -> list[Int]:
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(labels) else []
 
 
 def _components(size: int, links: list[tuple[int, int]]) -> Int:
@@ -147,49 +156,80 @@ def _components(size: int, links: list[tuple[int, int]]) -> Int:
     return np.asarray(connected_components(graph, directed=False)[1], np.int64)
 
 
-def _span_ns(streams: Streams, cycle: Cycles) -> tuple[int, int]:
-    return int(streams.start_ns[cycle.rows[0]]), int(streams.end_ns[cycle.rows[-1]])
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """When streams live, how many cycles they hold, and how long one lasts: (streams,) each."""
+
+    start_ns: Int
+    end_ns: Int
+    count: Float
+    cycle_ns: Float
+
+    @classmethod
+    def of(cls, streams: Streams, members: list[Cycles]) -> _Pace:
+        start = np.array([streams.start_ns[c.rows[0]] for c in members], np.int64)
+        end = np.array([streams.end_ns[c.rows[-1]] for c in members], np.int64)
+        count = np.array([c.count for c in members], np.float64)
+        return cls(start, end, count, np.array([_cycle_ns(streams, c) for c in members], np.float64))
+
+    def same(self, a: int, others: Int) -> Bool:
+        """Whether each of the others lives when `a` does, and the longer cycle is a whole number of shorter ones."""
+        together = np.minimum(self.end_ns[a], self.end_ns[others]) - np.maximum(self.start_ns[a], self.start_ns[others])
+        life = self.end_ns - self.start_ns
+        alive = together > 0.5 * np.maximum(life[a], life[others])
+        ratio = np.maximum(self.cycle_ns[a], self.cycle_ns[others]) / np.minimum(
+            self.cycle_ns[a], self.cycle_ns[others]
+        )
+        times = _multiple(ratio, np.minimum(self.count[a], self.count[others]))
+        return np.asarray(alive & (times > 0), np.bool_)
 
 
 def _cycle_ns(streams: Streams, cycle: Cycles) -> float:
-    start, end = _span_ns(streams, cycle)
-    return (end - start) / cycle.count
+    """Time of a cycle, from one longest pause to another: a stream's own ends would fall short of whole cycles."""
+    met, _ = crossing(streams, cycle, cycle.main)
+    if len(met) < 3:
+        return float((streams.end_ns[cycle.rows[-1]] - streams.start_ns[cycle.rows[0]]) / cycle.count)
+    return float((met[-1] - met[0]) / (len(met) - 1))
 
 
-def _same_pace(streams: Streams, a: Cycles, b: Cycles) -> bool:
-    """Whether two streams live at the same time and the longer cycle is a whole number of the shorter ones."""
-    (a_start, a_end), (b_start, b_end) = _span_ns(streams, a), _span_ns(streams, b)
-    together = min(a_end, b_end) - max(a_start, b_start)
-    if together <= 0.5 * max(a_end - a_start, b_end - b_start):
-        return False
-    shorter, longer = sorted((_cycle_ns(streams, a), _cycle_ns(streams, b)))
-    return _multiple(longer / shorter, min(a.count, b.count)) > 0
+def _multiple(ratio: Float, fewest_cycles: float | Float) -> Int:
+    """The whole number that each ratio of cycle lengths stands for; 0 when it is none.
 
-
-def _multiple(ratio: float, fewest_cycles: float) -> int:
-    """The whole number that a ratio of cycle lengths stands for; 0 when it is none.
-
-    The ends of a stream fall short of whole cycles by up to one, hence the tolerance of one cycle in all of them.
+    Few cycles average little out, hence the tolerance of one cycle in all of them.
     """
-    whole = max(round(ratio), 1)
-    return whole if abs(ratio / whole - 1) < min(0.02 + 1.0 / max(fewest_cycles, 1.0), 0.4 / whole) else 0
+    whole = np.maximum(np.rint(ratio), 1.0)
+    tolerance = np.minimum(0.02 + 1.0 / np.maximum(fewest_cycles, 1.0), 0.4 / whole)
+    return np.where(np.abs(ratio / whole - 1) < tolerance, whole, 0).astype(np.int64)
 
 
 def _on_one_beat(streams: Streams, part: list[Cycles]) -> list[Cycles]:
     """Fold every stream at the iteration: the shortest cycle that nearly all streams' cycles divide."""
     if len(part) < 2:
         return part
-    length = [_cycle_ns(streams, c) for c in part]
-    fewest = min(c.count for c in part)
-    support = {b: np.mean([_multiple(b / x, fewest) > 0 for x in length]) for b in sorted(length)}
-    beat_ns = next((b for b, share in support.items() if share >= 0.9), max(support, key=lambda b: (support[b], -b)))
-    folded = [_folded(streams, cycle, beat_ns / x, fewest) for cycle, x in zip(part, length, strict=True)]
+    pace = _Pace.of(streams, part)
+    fewest = float(pace.count.min())
+    beat_ns = _beat_ns(pace.cycle_ns, fewest)
+    times = _multiple(beat_ns / pace.cycle_ns, fewest)
+    folded = [
+        _folded(streams, cycle, float(beat_ns / own), int(n))
+        for cycle, own, n in zip(part, pace.cycle_ns, times, strict=True)
+    ]
     return [cycle for cycle in folded if cycle is not None]
 
 
-def _folded(streams: Streams, cycle: Cycles, ratio: float, fewest: float) -> Cycles | None:
+def _beat_ns(cycle_ns: Float, fewest: float) -> float:
+    best, widest = 0.0, -1.0
+    for candidate in np.sort(cycle_ns):
+        share = float(np.mean(_multiple(candidate / cycle_ns, fewest) > 0))
+        if share >= ON_BEAT:
+            return float(candidate)
+        if share > widest:
+            best, widest = float(candidate), share
+    return best
+
+
+def _folded(streams: Streams, cycle: Cycles, ratio: float, times: int) -> Cycles | None:
     """A stream folded at `ratio` times its own cycle: a whole number of cycles, or else of messages."""
-    times = _multiple(ratio, fewest)
     if times == 1:
         return cycle
     messages = round(ratio * cycle.beat.quantum_bytes / cycle.beat.unit_bytes)
@@ -232,17 +272,18 @@ def _in_lockstep(
     streams: Streams, candidates: list[Job], options: JobOptions, hosts: Sequence[str | None] | None
 ) -> list[Job]:
     """Join candidates that share an endpoint's host or nothing visible, but every iteration's edge."""
-    links = []
+    label = np.arange(len(candidates))
     for a in range(len(candidates)):
         for b in range(a + 1, len(candidates)):
+            if label[a] == label[b]:
+                continue
             near = _share_host(candidates[a], candidates[b], hosts)
             reach = options.lockstep_share if near or hosts is None else options.lockstep_share / 2
             if _lockstep(candidates[a].edges_ns, candidates[b].edges_ns, reach):
-                links.append((a, b))
-    labels = _components(len(candidates), links)
-    joined = []
-    for c in range(labels.max(initial=-1) + 1):
-        parts = [candidates[n] for n in np.flatnonzero(labels == c)]
+                label[label == label[b]] = label[a]
+    joined: list[Job] = []
+    for numbers in _by_label(label):
+        parts = [candidates[n] for n in numbers]
         job = parts[0] if len(parts) == 1 else _job(streams, [m for p in parts for m in p.members])
         joined += [job] if job is not None else parts
     return joined
@@ -319,9 +360,10 @@ def _reverts(distance: Float) -> bool:
 
 def _step(distance: Float) -> Float:
     """The best two-level step through a sequence; flat unless one increment makes half of it (a walk drifts there)."""
-    cuts = range(1, len(distance))
-    costs = [distance[:c].var() * c + distance[c:].var() * (len(distance) - c) for c in cuts]
-    cut = 1 + int(np.argmin(costs))
+    n = np.arange(1, len(distance))
+    head, square = np.cumsum(distance)[:-1], np.cumsum(distance**2)[:-1]
+    tail, square_tail = distance.sum() - head, (distance**2).sum() - square
+    cut = 1 + int(np.argmin(square - head**2 / n + square_tail - tail**2 / (len(distance) - n)))
     before, after = float(distance[:cut].mean()), float(distance[cut:].mean())
     if abs(distance[cut] - distance[cut - 1]) < 0.5 * abs(after - before):
         return np.full(len(distance), distance.mean())

@@ -106,8 +106,8 @@ def correlogram(streams: Streams, stream: int) -> Correlogram | None:
     threshold = pause_threshold_ns(gap, bool(streams.trains[stream]))
     weight = np.where(gap > threshold, np.minimum(gap, _cap_ns(gap)), 0.0)
     place = np.minimum(cumulative[:-1] * BINS // cumulative[-1], BINS - 1)
-    signal = np.bincount(place, weight, BINS)
-    signal = np.convolve(signal, (1 / 3, 2 / 3, 1.0, 2 / 3, 1 / 3), "same")
+    signal: Float = np.bincount(place, weight, BINS).astype(np.float64)
+    signal = np.asarray(np.convolve(signal, (1 / 3, 2 / 3, 1.0, 2 / 3, 1 / 3), "same"), np.float64)
     return Correlogram(_autocorrelation(signal - signal.mean()), int(cumulative[-1]))
 
 

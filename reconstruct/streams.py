@@ -19,7 +19,8 @@ def streams(flows: Flows) -> Streams:
     """Group the data rows of `flows` by connection, in order of time.
 
     A connection is (source, destination, destination queue pair) for RoCEv2, queue pairs that take turns counting as
-    one, and (source, destination, ports) for everything else. Rows without new payload are control traffic and left out.
+    one, and (source, destination, ports) for everything else. Rows without new payload are control
+    traffic and left out.
     """
     volume = _volume_bytes(flows.frame)
     rows = flows.frame.take(volume > 0)

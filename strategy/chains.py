@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 from strategy.closure import Members, tied
 from strategy.edges import Edge
@@ -43,5 +44,5 @@ def _chain(graph: Graph, part: Members) -> Members | None:
 
 
 def _forward(chain: Members, first: dict[tuple[int, int], float]) -> Members:
-    votes = sum(1 if first[a, b] < first[b, a] else -1 for a, b in zip(chain, chain[1:], strict=False))
+    votes = sum(1 if first[a, b] < first[b, a] else -1 for a, b in pairwise(chain))
     return chain if votes >= 0 else chain[::-1]

@@ -163,7 +163,7 @@ def _edge(group: list[_Stream], reverse: list[list[_Stream]]) -> Edge:
 
 
 def _together(a: _Stream, b: _Stream) -> float:
-    """Share of each transfer of `a` during which `b` is busy too: the least over slots of the median over iterations."""
+    """Share of each transfer of `a` in which `b` is busy too: the least over slots of the median over iterations."""
     length = np.maximum(a.end_ns - a.start_ns, 1)
     busy = _busy_until(b.start_ns, b.end_ns, a.start_ns + length) - _busy_until(b.start_ns, b.end_ns, a.start_ns)
     return min(float(np.median((busy / length)[a.slot == slot])) for slot in np.unique(a.slot))

@@ -65,7 +65,7 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     dp = _tiling(dp_groups, members) if dp_groups else (1 if pp else None)
     dp = None if wire.split or wire.unclear else dp
     tp, tp_groups = _inside_hosts(dp_groups, stage, seats, members, pp, dp, crossing)
-    sizes = _sizes(members, seats, tp, pp, dp, wire)
+    sizes = _sizes(members, _shared(members, seats), tp, pp, dp, wire)
     layout = _layout(sizes, members, seats, wire, found, pp, dp)
     groups = {"dp": dp_groups, "tp": tp_groups, "pp": tuple(chains), "ep": wire.ep, "cp": wire.cp}
     return Strategy(layout, groups, _roles(found, wire), stage, _world_size(members, seats))
@@ -128,16 +128,14 @@ def _inside_hosts(
     return None, ()
 
 
-def _sizes(
-    members: list[int], seats: dict[int, Seat], tp: int | None, pp: int | None, dp: int | None, wire: Collectives
-) -> Sizes:
+def _sizes(members: list[int], shared: int, tp: int | None, pp: int | None, dp: int | None, wire: Collectives) -> Sizes:
     rest = len(members) // (pp * dp) if pp and dp else None
     open_kind = bool(wire.unclear or wire.split)
     ep = _common_size(wire.ep) if wire.ep else (None if open_kind else 1)
     cp = _common_size(wire.cp) if wire.cp else (None if open_kind else 1)
     if dp is not None and cp and cp > 1:
         dp = dp // cp if dp % cp == 0 else None
-    split_unknown = rest is not None and rest > 1 and tp is None
+    split_unknown = tp is None and ((rest is not None and rest > 1) or shared > 1)
     return Sizes(tp=tp, cp=cp, ep=ep, dp=None if split_unknown else dp, pp=pp)
 
 
@@ -165,15 +163,21 @@ def _layout(
         sharding=_sharding(wire),
         confidence=_confidence(sizes, found, wire),
         assumed=tuple(assumed),
-        alternatives=_alternatives(sizes, members, pp, dp),
+        alternatives=_alternatives(sizes, len(members) * _shared(members, seats), pp, dp),
     )
 
 
-def _alternatives(sizes: Sizes, members: list[int], pp: int | None, dp: int | None) -> tuple[Sizes, ...]:
+def _shared(members: list[int], seats: dict[int, Seat]) -> int:
+    """GPUs behind each NIC, where all NICs are known to serve as many; else 1."""
+    gpus = {seats[e].gpus if e in seats else None for e in members}
+    return (gpus.pop() or 1) if len(gpus) == 1 else 1
+
+
+def _alternatives(sizes: Sizes, gpus: int, pp: int | None, dp: int | None) -> tuple[Sizes, ...]:
     """Sizes that the traffic fits as well, where the split between tp and dp inside hosts is not known."""
     if pp is None or dp is None or sizes.tp is not None:
         return ()
-    rest = len(members) // (pp * dp)
+    rest = gpus // (pp * dp)
     splits = [t for t in range(1, rest + 1) if rest % t == 0]
     ways = [Sizes(tp=t, cp=sizes.cp, ep=sizes.ep, dp=dp * rest // t, pp=pp) for t in splits]
     return tuple(ways) if len(ways) > 1 else ()
