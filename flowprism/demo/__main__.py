@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -38,10 +39,13 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         show(Path(arguments[0]))
+        sys.stdout.write(f"\nHTML report: {Path(arguments[0]).resolve()}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough (`make run | head`); nor may the flush at exit complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except FlowprismError as error:
         sys.stderr.write(f"flowprism: {error}\n")
         return 2
-    sys.stdout.write(f"\nHTML report: {Path(arguments[0]).resolve()}\n")
     return 0
 
 

@@ -70,3 +70,14 @@ def test_unwritable_page_is_one_line(tmp_path: Path) -> None:
     shown = run(str(tmp_path))
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr == f"flowprism: {tmp_path}: cannot be written: Is a directory\n"
+
+
+def test_reader_that_has_gone_is_no_error(tmp_path: Path) -> None:
+    """`make run | head` ends without a word."""
+    command = [sys.executable, "-m", "flowprism.demo", str(tmp_path / "report.html")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == ""
+    assert running.returncode == 0
