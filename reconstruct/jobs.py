@@ -20,6 +20,8 @@ from reconstruct.rhythm import correlogram, fundamental
 EXACT_SHARE = 0.001
 ENOUGH_TO_TELL = 20
 SAME_PACE = 0.8
+# An increment so many times the median one is no part of a random walk: four standard deviations of a normal one are 6.
+OUTLYING = 5.0
 # The iteration is a whole multiple of the cycles of this share of a job's streams.
 ON_BEAT = 0.9
 
@@ -359,13 +361,17 @@ def _reverts(distance: Float) -> bool:
 
 
 def _step(distance: Float) -> Float:
-    """The best two-level step through a sequence; flat unless one increment makes half of it (a walk drifts there)."""
+    """The best two-level step through a sequence; flat where no single increment makes it.
+
+    A walk drifts from level to level: a step is an increment that makes half the difference and stands out of the rest.
+    """
     n = np.arange(1, len(distance))
     head, square = np.cumsum(distance)[:-1], np.cumsum(distance**2)[:-1]
     tail, square_tail = distance.sum() - head, (distance**2).sum() - square
     cut = 1 + int(np.argmin(square - head**2 / n + square_tail - tail**2 / (len(distance) - n)))
     before, after = float(distance[:cut].mean()), float(distance[cut:].mean())
-    if abs(distance[cut] - distance[cut - 1]) < 0.5 * abs(after - before):
+    increments = np.abs(np.diff(distance))
+    if increments[cut - 1] < max(0.5 * abs(after - before), OUTLYING * float(np.median(increments))):
         return np.full(len(distance), distance.mean())
     return np.concatenate([np.full(cut, before), np.full(len(distance) - cut, after)])
 
