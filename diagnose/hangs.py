@@ -18,6 +18,8 @@ SAME_TIME = 0.02
 SILENT_TOGETHER = 0.05
 # An operation counts as done with this share of its usual bytes.
 DONE = 0.9
+# With less than this share of its usual bytes an iteration has not begun: a job that ends says goodbye.
+BEGUN = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Hang:
         iteration: the one that never ended.
         since_ns: its last byte.
         culprits: senders of what should have come next, ascending.
-        sending: whether what is missing had begun (stuck in communication) or not (stuck before it).
+        sending: whether they had begun to send what is missing (stuck in communication) or not (stuck before it).
         silent_ns: from the last byte to the end of the window.
         missing: operations that never happened or never ended.
     """
@@ -64,14 +66,15 @@ def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Map
     usual_ns, usual_bytes, names = _usual(operations, edges_ns)
     done = _done(operations.take(operations["iteration"] == count), names)
     absent = done < DONE * usual_bytes
-    if not absent.any() or absent.all():
+    if not absent.any() or done.sum() < BEGUN * usual_bytes.sum():
         return None
     first = float(usual_ns[absent].min())
     due = absent & (usual_ns <= first + SAME_TIME * period)
     involved = _ends(operations, {tuple(k) for k in names[due].tolist()})
     silent = min(last_sent_ns[e] for e in involved)
     culprits = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
-    return Hang(count, since, tuple(culprits), bool((done[due] > 0).any()), window_end_ns - since, int(absent.sum()))
+    own = due & np.isin(names[:, 0], operations["stream"][np.isin(operations["endpoint"], culprits)])
+    return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
 
 
 def _ends(operations: Frame, names: set[tuple[int, ...]]) -> set[int]:

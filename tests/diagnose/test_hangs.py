@@ -1,0 +1,124 @@
+"""A job that stops inside an iteration hangs; one that stops after a whole one has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from datamodel.frame import Frame, concat
+from datamodel.operations import OPERATIONS
+from datamodel.streams import Int
+from diagnose.hang_findings import hang_finding
+from diagnose.hangs import Hang, hang
+from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, fabric, job_view, operations
+
+COUNT = 10
+LATER = 30 * SECOND
+
+
+def healthy() -> tuple[Frame, Int]:
+    """A ring of four that ran ten iterations of 1 s, each sending 25 MB an iteration."""
+    return Ring(members=4).run(COUNT)
+
+
+def stopped(share: Mapping[int, float], silent_ms: Mapping[int, int]) -> tuple[Frame, Int, dict[int, int]]:
+    """The ring, what each member still sent in the iteration after, and when it fell silent after the last edge."""
+    ops, edges = healthy()
+    begin = int(edges[-1]) + 800 * MS
+    extra = [
+        Op(e, (e + 1) % 4, begin, int(edges[-1]) + silent_ms[e] * MS, iteration=COUNT, bytes=int(25_000_000 * part))
+        for e, part in share.items()
+    ]
+    last = {e: int(edges[-1]) + ms * MS for e, ms in silent_ms.items()}
+    return (concat(OPERATIONS, [ops, operations(extra)]) if extra else ops), edges, last
+
+
+def judged(share: Mapping[int, float], silent_ms: Mapping[int, int], window_ns: int = LATER) -> Hang | None:
+    """The hang of such a ring, the window ending so long after its last edge."""
+    ops, edges, last = stopped(share, silent_ms)
+    return hang(ops, edges, int(edges[-1]) + window_ns, last)
+
+
+def test_the_end_of_a_job_is_no_hang() -> None:
+    """After a whole iteration nothing is missing, however long the silence."""
+    assert judged({}, dict.fromkeys(range(4), 0)) is None
+
+
+def test_a_goodbye_is_no_hang() -> None:
+    """A last barrier of a few bytes begins no iteration."""
+    assert judged(dict.fromkeys(range(4), 4e-6), dict.fromkeys(range(4), 801)) is None
+
+
+def test_a_stopped_rank_is_the_culprit() -> None:
+    """2 never sent; 3 could pass on nothing, 0 and 1 got further: all fell silent later than 2."""
+    found = judged({3: 0.17, 0: 0.34, 1: 0.5}, {2: 0, 3: 860, 0: 900, 1: 950})
+    assert found is not None
+    assert (found.iteration, found.culprits, found.sending, found.missing) == (COUNT, (2,), False, 4)
+    assert found.silent_ns == LATER - 950 * MS
+
+
+def test_a_rank_that_stops_while_it_sends_says_so() -> None:
+    """2 had sent a third: stuck in communication; what the others finished is not missing."""
+    found = judged({2: 0.33, 3: 1.0, 0: 1.0, 1: 1.0}, {2: 820, 3: 1000, 0: 1000, 1: 1000})
+    assert found is not None
+    assert (found.culprits, found.sending, found.missing) == ((2,), True, 1)
+
+
+def test_ranks_of_one_host_fall_silent_together() -> None:
+    """Two that fell silent within 5 % of an iteration cannot be told apart."""
+    found = judged({0: 0.5, 1: 0.5}, {2: 10, 3: 40, 0: 900, 1: 950})
+    assert found is not None
+    assert found.culprits == (2, 3)
+
+
+def test_silence_of_the_feed_is_not_silence_of_the_job() -> None:
+    """When the window ends with the job's last byte, or within three iterations of it, nothing is concluded."""
+    share, silent = {0: 0.5, 1: 0.5}, {2: 0, 3: 40, 0: 900, 1: 950}
+    assert judged(share, silent, 950 * MS) is None
+    assert judged(share, silent, 950 * MS + 2_900 * MS) is None
+    assert judged(share, silent, 950 * MS + 3_100 * MS) is not None
+
+
+def test_the_first_missing_operation_counts() -> None:
+    """A pipeline 0 > 1 > 2: 1 has the message and does not pass it on; that 2 sends nothing is no fault of 2."""
+    ops: list[Op] = []
+    edge, edges = 1_000 * SECOND, []
+    for i in range(COUNT + 1):
+        whole = i < COUNT
+        ops.append(Op(0, 1, edge + 100 * MS, edge + 200 * MS, iteration=i, role=PP))
+        if whole:
+            ops.append(Op(1, 2, edge + 300 * MS, edge + 400 * MS, iteration=i, role=PP))
+            ops.append(Op(2, 1, edge + 600 * MS, edge + 700 * MS, iteration=i, role=PP))
+            edge += 700 * MS
+            edges.append(edge)
+    last = {0: edge + 200 * MS, 1: edge - 300 * MS, 2: edge}
+    found = hang(operations(ops), np.array(edges), edge + LATER, last)
+    assert found is not None
+    assert (found.culprits, found.missing) == ((1,), 2)
+
+
+@pytest.mark.parametrize(("grouped", "kind"), [(True, "tp"), (False, None)])
+def test_a_hang_finding_is_critical_and_still_on(grouped: bool, kind: str | None) -> None:
+    """It begins with the last byte; several culprits are a group with suspects, a tensor group if they are one."""
+    ops, edges, last = stopped({0: 0.5, 1: 0.5}, {2: 10, 3: 40, 0: 900, 1: 950})
+    found = hang(ops, edges, int(edges[-1]) + LATER, last)
+    assert found is not None
+    groups = {"tp": ((2, 3),)} if grouped else {}
+    finding = hang_finding(job_view(ops, edges, fabric(4), groups=groups), found)
+    assert (finding.severity, finding.end_ns, finding.start_ns) == ("critical", None, int(edges[-1]) + 950 * MS)
+    assert (finding.subject.type, finding.subject.group) == ("group", kind)
+    assert {s.ids: s.probability for s in finding.suspects} == {("10.0.0.2",): 0.5, ("10.0.0.3",): 0.5}
+    assert finding.slowdown_ratio == pytest.approx(1 + found.silent_ns / SECOND, abs=1e-3)
+
+
+def test_a_lone_culprit_is_an_endpoint() -> None:
+    """With its host, where that is known, and without suspects."""
+    ops, edges, last = stopped({3: 0.17, 0: 0.34, 1: 0.5}, {2: 0, 3: 860, 0: 900, 1: 950})
+    found = hang(ops, edges, int(edges[-1]) + LATER, last)
+    assert found is not None
+    finding = hang_finding(job_view(ops, edges, fabric(4, hosts=("h0", "h1", "h2", "h3"))), found)
+    assert (finding.subject.type, finding.subject.ids, finding.suspects) == ("endpoint", ("10.0.0.2",), ())
+    assert "10.0.0.2 on h2 fell silent first" in finding.summary
+    assert finding.cause == "compute"

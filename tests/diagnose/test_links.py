@@ -1,0 +1,183 @@
+"""Which link slow streams have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pytest
+
+from datamodel.inventory import Link
+from diagnose.link_findings import link_finding
+from diagnose.links import SlowLink, slow_link
+from diagnose.rates import Rates
+from tests.diagnose.hand_made import DP, MS, Ring, fabric, job_view
+
+BEFORE, SINCE = np.arange(6), np.arange(6, 12)
+NOBODY = np.zeros(0, np.int64)
+USUAL_BPS, BYTES = 10e9, 125e6
+Pair = tuple[int, int]
+
+
+def rates(
+    pairs: Collection[Pair],
+    slow: Collection[Pair],
+    share: float = 0.25,
+    *,
+    sent: float | None = None,
+    always: bool = False,
+) -> Rates:
+    """Streams at 10 Gbit/s, of which some arrive at a share of it from iteration 6 on, or `always`.
+
+    They leave their sender at the share `sent`, or as they arrive where it is not given.
+    """
+    src, dst = (np.array(side, np.int64) for side in zip(*pairs, strict=True))
+    rate = np.full((len(pairs), 12), USUAL_BPS)
+    sending = rate.copy()
+    for n, pair in enumerate(pairs):
+        if pair in slow:
+            rate[n, 0 if always else 6 :] *= share
+            sending[n, 0 if always else 6 :] *= share if sent is None else sent
+    volume = np.full(rate.shape, BYTES)
+    role = np.full(len(src), DP)
+    return Rates(np.arange(len(src)), src, dst, role, rate, sending, volume * 8e9 / rate, volume, 0 * volume)
+
+
+def both_ways(members: int) -> list[Pair]:
+    """Two rings, one each way."""
+    ring = one_way(members)
+    return ring + [(b, a) for a, b in ring]
+
+
+def one_way(members: int) -> list[Pair]:
+    """A ring."""
+    return [(e, (e + 1) % members) for e in range(members)]
+
+
+def found(seen: Rates) -> SlowLink:
+    """The slow link of the second half against the first."""
+    link = slow_link(seen, SINCE, BEFORE, fabric(8))
+    assert link is not None
+    return link
+
+
+def test_nothing_slow_is_no_link() -> None:
+    """Equal rates, or all of them a little slower, name nothing."""
+    assert slow_link(rates(both_ways(6), ()), SINCE, BEFORE, fabric(6)) is None
+    assert slow_link(rates(both_ways(6), one_way(6), 0.7), SINCE, BEFORE, fabric(6)) is None
+    assert slow_link(rates(both_ways(6), ()), SINCE, NOBODY, fabric(6)) is None
+
+
+@pytest.mark.parametrize(
+    ("slow", "direction"),
+    [
+        ([(2, 3), (2, 1)], "tx"),
+        ([(1, 2), (3, 2)], "rx"),
+        ([(2, 3), (2, 1), (1, 2), (3, 2)], None),
+    ],
+)
+def test_an_endpoint_is_named_with_its_direction(slow: list[Pair], direction: str | None) -> None:
+    """Slow streams that all leave or all reach one endpoint name its sending or receiving side; both name neither."""
+    link = found(rates(both_ways(6), slow))
+    assert (link.endpoint, link.direction, link.rivals, link.switch) == (2, direction, (), None)
+    assert link.slow.sum() == len(slow)
+
+
+def test_the_lost_time_is_that_of_the_bytes() -> None:
+    """125 MB at 2.5 instead of 10 Gbit/s take 400 ms instead of 100 ms; other streams lose nothing."""
+    link = found(rates(both_ways(6), [(2, 3), (2, 1)]))
+    np.testing.assert_allclose(link.lost_ns, np.where(link.slow, 300 * MS, 0))
+    np.testing.assert_allclose(link.normal_bps, USUAL_BPS)
+
+
+def test_one_ring_leaves_two_suspects() -> None:
+    """A single slow stream may be its sender's or its receiver's fault."""
+    link = found(rates(one_way(6), [(2, 3)]))
+    assert link.endpoint is not None
+    assert {link.endpoint, *link.rivals} == {2, 3}
+
+
+@pytest.mark.parametrize(("sent", "guilty"), [(0.26, 2), (1.0, 3)])
+def test_pacing_tells_sender_from_receiver(sent: float, guilty: int) -> None:
+    """Bytes that leave slowly blame the sender's link; those that leave fast and arrive late the receiver's."""
+    link = found(rates(one_way(6), [(2, 3)], sent=sent))
+    assert (link.endpoint, link.rivals) == (guilty, ())
+
+
+def test_without_a_baseline_peers_are_the_measure() -> None:
+    """A link that was slow all along is slow among its peers, if by half."""
+    slow = [(2, 3), (2, 1)]
+    link = slow_link(rates(both_ways(6), slow, always=True), SINCE, NOBODY, fabric(6))
+    assert link is not None
+    assert (link.endpoint, link.direction) == (2, "tx")
+    assert slow_link(rates(both_ways(6), slow, 0.55, always=True), SINCE, NOBODY, fabric(6)) is None
+
+
+def test_a_group_of_two_has_no_peers() -> None:
+    """Two streams that always differed are not judged: which one is normal is not known."""
+    assert slow_link(rates([(0, 1), (1, 0)], [(0, 1)], always=True), SINCE, NOBODY, fabric(2)) is None
+
+
+def test_flows_of_one_switch_to_others_name_its_uplink() -> None:
+    """Slow streams between switches, all with one end behind the same, suspect its uplinks."""
+    place = fabric(6, switches=("a", "a", "b", "b", "c", "c"))
+    link = slow_link(rates(one_way(6), [(1, 2), (5, 0)]), SINCE, BEFORE, place)
+    assert link is not None
+    assert (link.endpoint, link.switch) == (None, "a")
+
+
+def test_slow_streams_all_over_share_no_link() -> None:
+    """With switches known and none that holds the lost time, no link is named."""
+    place = fabric(8, switches=("a", "a", "b", "b", "c", "c", "d", "d"))
+    assert slow_link(rates(one_way(8), [(1, 2), (5, 6), (0, 1), (4, 5)]), SINCE, BEFORE, place) is None
+
+
+def test_without_an_inventory_flows_share_something() -> None:
+    """Streams that became slow together say so without a name; streams that always were slower may just run further."""
+    became = found(rates(one_way(6), [(1, 2), (5, 0)]))
+    assert (became.endpoint, became.switch) == (None, None)
+    always = rates(one_way(6), [(1, 2), (5, 0)], always=True)
+    assert slow_link(always, SINCE, NOBODY, fabric(6)) is None
+
+
+def test_an_uplink_finding_lists_the_cables() -> None:
+    """Two cables leave the switch: it is the subject, and each cable is suspected by half."""
+    cables = (Link(a="a", b="s1"), Link(a="a", b="s2"), Link(a="b", b="s1"))
+    place = fabric(6, switches=("a", "a", "b", "b", "c", "c"))
+    seen = rates(one_way(6), [(1, 2), (5, 0)])
+    for links, subject, suspects in (
+        (cables, ("switch", ("a",)), {("a", "s1"): 0.5, ("a", "s2"): 0.5}),
+        (cables[:1], ("link", ("a", "s1")), {}),
+    ):
+        known = type(place)(place.addresses, switch=place.switch, port=place.port, links=links)
+        link = slow_link(seen, SINCE, BEFORE, known)
+        assert link is not None
+        finding = link_finding(job_view(*Ring().run(12), known), link, seen, (0, None), 1.3)
+        assert (finding.kind, finding.severity) == ("slow_uplink", "critical")
+        assert (finding.subject.type, finding.subject.ids) == subject
+        assert {s.ids: s.probability for s in finding.suspects} == suspects
+
+
+def test_a_link_finding_names_switch_port_and_rates() -> None:
+    """The subject is the endpoint's own link as in the inventory; the evidence is its streams' rates."""
+    place = fabric(6, switches=("a",) * 6)
+    seen = rates(both_ways(6), [(2, 3), (2, 1)])
+    link = slow_link(seen, SINCE, BEFORE, place)
+    assert link is not None
+    finding = link_finding(job_view(*Ring().run(12), place), link, seen, (0, None), 1.12)
+    assert (finding.kind, finding.cause, finding.severity) == ("slow_link", "tx", "warning")
+    assert (finding.subject.type, finding.subject.ids, finding.subject.a_port) == ("link", ("a", "10.0.0.2"), 3)
+    slow = [(e.value, e.baseline) for e in finding.evidence if ">" in e.where]
+    assert slow == [(2.5e9, 10e9)] * 2
+    assert "2.50 Gbit/s instead of 10.00 Gbit/s" in finding.summary
+
+
+def test_two_suspects_share_the_probability() -> None:
+    """One ring's ambiguity reaches the reader: both ends, half each, and less confidence."""
+    seen = rates(one_way(6), [(2, 3)])
+    place = fabric(6)
+    link = slow_link(seen, SINCE, BEFORE, place)
+    assert link is not None
+    finding = link_finding(job_view(*Ring().run(12), place), link, seen, (0, None), 1.2)
+    assert {s.ids[0]: s.probability for s in finding.suspects} == {"10.0.0.2": 0.5, "10.0.0.3": 0.5}
+    assert finding.confidence < 0.5

@@ -1,0 +1,117 @@
+"""Compute of each pipeline stage, and which has more than the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from diagnose.delays import Sends
+from diagnose.stages import StageCompute, stage_compute
+from tests.diagnose.hand_made import DP, MS, PP, SECOND
+
+ITERATIONS = np.arange(8)
+PEERS = 2
+
+
+def kind(role: int, towards: int, slot: int, **by_stage_ms: float) -> Sends:
+    """A send with the same delay at both endpoints of a stage: `s1=20` is 20 ms in stage 1, nan in those not named."""
+    delay = np.full((4 * PEERS, len(ITERATIONS)), np.nan)
+    for name, value in by_stage_ms.items():
+        stage = int(name[1:])
+        delay[stage * PEERS : (stage + 1) * PEERS] = value * MS
+    return Sends(role, towards, slot, delay, delay)
+
+
+def pipeline(last_ms: float = 45, first_ms: float = 20, batches: int = 4) -> tuple[Sends, ...]:
+    """Three stages; the middle one computes 10 ms forward and 20 ms backward a micro-batch."""
+    forward = [kind(PP, 1, n, s0=100 if n == 0 else 10, s1=10) for n in range(batches)]
+    backward = [kind(PP, -1, n, s1=20, s2=last_ms) for n in range(batches)]
+    return (*forward, *backward, kind(DP, 0, 0, s0=first_ms, s1=3, s2=2))
+
+
+STAGES = np.repeat([0, 1, 2], PEERS)
+
+
+def compute(kinds: tuple[Sends, ...], stages: int = 3) -> StageCompute:
+    """Compute of the stages over all iterations."""
+    of = np.repeat(np.arange(stages), PEERS)
+    cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[: len(of)], k.start_ns[: len(of)]) for k in kinds)
+    found = stage_compute(cut, of, ITERATIONS)
+    assert found is not None
+    return found
+
+
+def test_forward_and_backward_add_up() -> None:
+    """10 + 20 ms in the middle, both at once at the last; at the first one the forward pass may or may not be in it."""
+    found = compute(pipeline())
+    np.testing.assert_allclose(found.least_ns, np.array([20, 30, 45]) * MS)
+    np.testing.assert_allclose(found.most_ns, np.array([30, 30, 45]) * MS)
+    assert found.micro_batches == 4
+
+
+def test_the_forward_pass_is_at_most_half_of_the_backward() -> None:
+    """Of the 10 ms before the first stage's messages only 6 can be compute where its backward pass takes 12."""
+    found = compute(pipeline(first_ms=12))
+    assert (found.least_ns[0], found.most_ns[0]) == (12 * MS, 18 * MS)
+
+
+def test_with_one_micro_batch_the_first_stage_is_unknown() -> None:
+    """All that is seen before its message holds the optimizer step: the middle one's compute stands for it."""
+    found = compute(pipeline(batches=1))
+    assert (found.least_ns[0], found.most_ns[0], found.micro_batches) == (30 * MS, 30 * MS, 1)
+
+
+def test_the_heaviest_stage_is_certain_or_none() -> None:
+    """45 ms stand out from 30 by more than a tenth; 32 ms do not."""
+    assert compute(pipeline()).heaviest() == 2
+    assert compute(pipeline(last_ms=32)).heaviest() is None
+    assert compute(pipeline(last_ms=34)).heaviest() == 2
+
+
+def test_bounds_must_not_overlap() -> None:
+    """The first stage takes 24 to 34 ms: a last one of 37 is not the heaviest for certain, one of 38 is."""
+    assert compute(pipeline(last_ms=37, first_ms=24)).heaviest() is None
+    assert compute(pipeline(last_ms=38, first_ms=24)).heaviest() == 2
+
+
+def test_even_stages_would_save_the_excess_of_each_micro_batch() -> None:
+    """Three further micro-batches take 45 instead of the mean 35 ms: 300 ms could be 270."""
+    assert compute(pipeline()).slowdown_ratio(300 * MS) == pytest.approx(300 / 270)
+    assert compute(pipeline(last_ms=30)).slowdown_ratio(SECOND) == 1.0
+
+
+def test_of_several_sends_the_quickest_tells() -> None:
+    """Others waited for their receiver; one that was ready before its turn (below a tenth) tells nothing."""
+    waited = [kind(PP, -1, n, s1=ms, s2=45) for n, ms in enumerate([60, 22, 31, 0.5])]
+    forward = [kind(PP, 1, n, s0=10, s1=10) for n in range(4)]
+    assert compute((*forward, *waited, kind(DP, 0, 0, s0=20))).least_ns[1] == pytest.approx(32 * MS)
+
+
+def test_overlapped_gradients_hide_the_first_stage() -> None:
+    """A collective that begins inside the backward pass leaves it unknown: taken from the middle, or no answer."""
+    assert compute(pipeline(first_ms=2)).least_ns[0] == 30 * MS
+    two = (kind(PP, 1, 0, s0=10), kind(PP, -1, 0, s1=30), kind(DP, 0, 0, s0=2, s1=1))
+    cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:4], k.start_ns[:4]) for k in two)
+    assert stage_compute(cut, np.repeat([0, 1], PEERS), ITERATIONS) is None
+
+
+def test_two_stages_are_measured() -> None:
+    """Without a middle one the first is bounded and the last exact."""
+    two = (kind(PP, 1, 0, s0=12), kind(PP, -1, 0, s1=50), kind(DP, 0, 0, s0=20, s1=1))
+    found = compute(two, stages=2)
+    assert (found.least_ns.tolist(), found.most_ns.tolist()) == ([20 * MS, 50 * MS], [30 * MS, 50 * MS])
+    assert found.heaviest() == 1
+
+
+def test_no_pipeline_is_no_measurement() -> None:
+    """One stage, or a pipeline whose messages were not seen, has no compute by stage."""
+    assert stage_compute(pipeline(), np.zeros(4 * PEERS, np.int64), ITERATIONS) is None
+    gradients = (kind(DP, 0, 0, s0=20, s1=20, s2=20),)
+    assert stage_compute(gradients, np.repeat([0, 1, 2, 3], PEERS), ITERATIONS) is None
+
+
+def test_a_stage_that_was_not_seen_is_no_answer() -> None:
+    """Messages of the last stage are missing: no stage can be called the heaviest."""
+    kinds = (kind(PP, 1, 0, s0=10, s1=10), kind(PP, -1, 0, s1=20), kind(DP, 0, 0, s0=20))
+    cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:6], k.start_ns[:6]) for k in kinds)
+    assert stage_compute(cut, STAGES, ITERATIONS) is None

@@ -1,0 +1,117 @@
+"""Who computes longer than before, or than its peers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.streams import Float, Int
+from diagnose.delays import Sends
+from diagnose.stragglers import Lateness, lateness, without_predecessors
+from tests.diagnose.hand_made import DP, MS, PP, SECOND
+
+ENDPOINTS, HALF = 8, 6
+BEFORE, SINCE = np.arange(HALF), np.arange(HALF, 2 * HALF)
+NOBODY = np.zeros(0, np.int64)
+ONE_STAGE = np.zeros(ENDPOINTS, np.int64)
+
+
+def delays(usual_ms: float = 50, **late_ms: float) -> Float:
+    """(endpoints, 12) delays; `e3=80` makes endpoint 3 that late from iteration 6 on."""
+    found = np.full((ENDPOINTS, 2 * HALF), float(usual_ms * MS))
+    for name, value in late_ms.items():
+        found[int(name[1:]), HALF:] = value * MS
+    return found
+
+
+def gradient(delay_ns: Float, slot: int = 0) -> Sends:
+    """A gradient collective with these delays."""
+    return Sends(DP, 0, slot, delay_ns, delay_ns)
+
+
+def message(delay_ns: Float, slot: int = 0) -> Sends:
+    """A message to the next stage with these delays."""
+    return Sends(PP, 1, slot, delay_ns, delay_ns)
+
+
+def judged(*kinds: Sends, stages: Int = ONE_STAGE, baseline: Int = BEFORE) -> Lateness:
+    """Lateness in the second half, of iterations of 1 s, with 2.5 % worth naming."""
+    return lateness(kinds, stages, SINCE, baseline, SECOND, 0.025)
+
+
+def test_a_late_rank_stands_out() -> None:
+    """50 ms became 80: 30 ms more than it should be, and nobody else is late."""
+    seen = judged(gradient(delays(e3=80)))
+    assert np.flatnonzero(seen.late).tolist() == [3]
+    assert (seen.excess_ns[3], seen.typical_ns[3], seen.normal_ns[3]) == (30 * MS, 80 * MS, 50 * MS)
+    assert seen.excess_ns.sum() == 30 * MS
+
+
+def test_delays_of_an_iteration_add_up() -> None:
+    """Ten milliseconds at each of four messages are forty, though none alone were worth a word."""
+    kinds = [message(delays(e5=60), slot) for slot in range(4)]
+    assert judged(*kinds).excess_ns[5] == pytest.approx(40 * MS)
+    assert np.flatnonzero(judged(*kinds).late).tolist() == [5]
+    assert not judged(kinds[0]).late.any()
+
+
+def test_everybody_late_is_seen_as_such() -> None:
+    """All eight have 30 ms more than they had."""
+    seen = judged(gradient(delays() + np.repeat([0, 30 * MS], HALF)))
+    assert seen.late.all()
+
+
+def test_the_half_late_are_not_late() -> None:
+    """Beside one that lost 100 ms, one that lost 40 ms is a victim."""
+    assert np.flatnonzero(judged(gradient(delays(e1=150, e6=90))).late).tolist() == [1]
+    assert np.flatnonzero(judged(gradient(delays(e1=150, e6=110))).late).tolist() == [1, 6]
+
+
+def test_stages_have_their_own_normal() -> None:
+    """A stage that always takes twice as long is not late; one of its members that takes more is."""
+    stages = np.repeat([0, 1], ENDPOINTS // 2)
+    slow_stage = delays()
+    slow_stage[4:] *= 2
+    assert not judged(message(slow_stage), stages=stages).late.any()
+    slow_stage[6, HALF:] += 40 * MS
+    assert np.flatnonzero(judged(message(slow_stage), stages=stages).late).tolist() == [6]
+
+
+def test_without_a_baseline_peers_are_the_measure() -> None:
+    """The one that always was late stands out among eight; three peers are too few to say."""
+    always = delays()
+    always[3] += 40 * MS
+    assert np.flatnonzero(judged(gradient(always), baseline=NOBODY).late).tolist() == [3]
+    few = lateness((gradient(always[1:4]),), ONE_STAGE[1:4], SINCE, NOBODY, SECOND, 0.025)
+    assert not few.late.any()
+
+
+def test_a_pipeline_is_judged_by_its_messages() -> None:
+    """The collective of a late rank's neighbour starts late too: beside messages it does not count."""
+    seen = judged(message(delays(e3=90)), gradient(delays(e3=90, e2=95)))
+    assert np.flatnonzero(seen.late).tolist() == [3]
+
+
+def test_an_occasional_long_delay_is_no_sign() -> None:
+    """Two of six iterations do not move the median; a rank that was not seen in most is not judged."""
+    now = delays()
+    now[3, HALF : HALF + 2] = 500 * MS
+    assert not judged(gradient(now)).late.any()
+    now[3, HALF:] = np.nan
+    now[3, HALF : HALF + 2] = 500 * MS
+    assert not judged(gradient(now)).late.any()
+
+
+def test_a_late_ranks_predecessors_only_wait() -> None:
+    """In a rendezvous ring 1 and 2 wait for 3, which is late; 6 is late for itself."""
+    ring = {e: (e + 1) % ENDPOINTS for e in range(ENDPOINTS)}
+    late = np.isin(np.arange(ENDPOINTS), [1, 2, 3, 6])
+    roots = without_predecessors(late, np.arange(ENDPOINTS), ring)
+    assert np.flatnonzero(roots).tolist() == [3, 6]
+
+
+def test_a_ring_that_is_late_all_round_has_no_root() -> None:
+    """Where everybody's successor is late too, all stay."""
+    ring = {e: (e + 1) % ENDPOINTS for e in range(ENDPOINTS)}
+    everybody = np.ones(ENDPOINTS, bool)
+    assert without_predecessors(everybody, np.arange(ENDPOINTS), ring).all()
