@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datamodel.frame import Column, Schema
 
+# Slots of a group's second collective, on connections of its own, begin here; those of its third at twice that.
+FAMILY_SLOTS = 1000
+
 OPERATIONS = Schema(
     "operations",
     (

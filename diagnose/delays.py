@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame
+from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Float, Int
 from datamodel.transfers import ROLES
 
@@ -22,7 +23,7 @@ class Sends:
     Attributes:
         role: index into ROLES.
         towards: stage of the receiver minus that of the sender.
-        slot: place among the sends of that kind in an iteration.
+        slot: place among the sends of that kind in an iteration (`datamodel.operations`).
         delay_ns: (endpoints, iterations) from the last event at the endpoint to the send; nan where not seen.
         start_ns: (endpoints, iterations) when it was sent.
     """
@@ -58,7 +59,7 @@ def sends(
     message = operations["role"] == PP
     first_only = ~message & (not sharded) & (operations["role"] == DP)
     counted = (operations["iteration"] >= 0) & (operations["iteration"] < iterations) & (own >= 0)
-    counted &= ~(first_only & (operations["slot"] > 0))
+    counted &= ~(first_only & (operations["slot"] % FAMILY_SLOTS > 0))
     delay = _since_last_event(operations, place)
     kinds = np.stack([operations["role"], np.where(message, beyond - level, 0), operations["slot"]], axis=1)
     found = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.findings import Finding
+from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
 from diagnose.delays import DP, PP, Sends, sends
@@ -18,7 +19,7 @@ from diagnose.links import slow_link
 from diagnose.periods import Period, periods
 from diagnose.rates import Rates, rates
 from diagnose.stages import stage_compute
-from diagnose.stragglers import EVERYBODY, lateness, without_predecessors
+from diagnose.stragglers import EVERYBODY, lateness, quickest_ratio, without_predecessors, without_waiting_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +91,19 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
         if compute is not None:
             return [stage_finding(job, compute, uneven, span, period.slowdown_ratio)]
     if seen.late.any():
-        late = job.endpoints[_roots(measured, seen.late)]
+        late = job.endpoints[_roots(measured, seen.late, period.iterations)]
         ratio = period.slowdown_ratio
         return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
     return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
 
 
-def _roots(measured: _Measured, late: Bool) -> Bool:
-    """Late endpoints without those that only wait for a late successor; messages between stages need no such care."""
+def _roots(measured: _Measured, late: Bool, period: Int) -> Bool:
+    """Late endpoints without those that only wait for another late one."""
+    job = measured.job
     if any(k.role == PP for k in measured.kinds):
-        return late
-    return without_predecessors(late, measured.job.endpoints, measured.job.successors())
+        ratio = quickest_ratio(measured.kinds, job.stages, period)
+        return without_waiting_stages(late, job.endpoints, job.groups.get("pp", ()), ratio)
+    return without_predecessors(late, job.endpoints, job.successors())
 
 
 def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
@@ -151,9 +154,10 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     heaviest = compute.heaviest() if compute is not None else None
     if compute is not None and heaviest is not None:
         ratio = compute.slowdown_ratio(iteration_ns)
-        return [stage_finding(job, compute, heaviest, span, ratio)] if ratio >= 1 + least else []
+        if ratio >= 1 + least:
+            return [stage_finding(job, compute, heaviest, span, ratio)]
     if seen.late.any() and seen.late.mean() < EVERYBODY / 2:
-        late = job.endpoints[_roots(measured, seen.late)]
+        late = job.endpoints[_roots(measured, seen.late, best)]
         ratio = _without(float(seen.excess_ns.max()), iteration_ns)
         return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
     wait = _waiting_ratio(measured, best, iteration_ns)
@@ -168,7 +172,7 @@ def _without(lost_ns: float, iteration_ns: float) -> float:
 def _waiting_ratio(measured: _Measured, iterations: Int, iteration_ns: float) -> float:
     """Share of the iteration that gradient groups wait for their last rank; 0 where the last one is always the same."""
     job = measured.job
-    arrivals = [k.start_ns for k in measured.kinds if k.role == DP and k.slot == 0]
+    arrivals = [k.start_ns for k in measured.kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
     waits: list[float] = []
     for start in arrivals:
         for group in job.groups.get("dp", ()):

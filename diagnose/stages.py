@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from diagnose.delays import DP, PP, Sends
+from diagnose.stragglers import READY_SHARE
 
-# A send whose delay is below this share of the longest of its direction was ready before its turn came.
-READY_SHARE = 0.1
 # The backward pass computes two gradients for each product of the forward pass: it takes at least twice as long.
 FORWARD_OF_BACKWARD = 0.5
 # A stage stands out when its compute exceeds that of every other by this share.
@@ -66,7 +66,8 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
         forward = _quickest([k for k in messages if k.towards == 1], peers, period) if stage < count - 1 else 0.0
         least[stage] = most[stage] = forward + backward
     first = stages == 0
-    backward = _quickest([k for k in kinds if k.role == DP and k.slot == 0], first, period)
+    gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
+    backward = _quickest(gradients[-1:], first, period)
     forward = _quickest([k for k in messages if k.towards == 1], first, period)
     between = least[1 : count - 1]
     if backward < forward:  # gradients are reduced while the backward pass still runs

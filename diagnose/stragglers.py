@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,10 @@ HEALTHY_PERCENTILE = 95
 AS_LATE = 0.5
 # When this share of all endpoints is late, no one of them is the cause.
 EVERYBODY = 0.6
+# A send whose delay is below this share of the longest of its direction was ready before its turn came.
+READY_SHARE = 0.1
+# Of several late stages of one pipeline, those whose quickest message is late by this share of the latest one's count.
+SLOWEST_OF_CHAIN = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +99,39 @@ def without_predecessors(late: Bool, endpoints: Int, successor: Mapping[int, int
     members = {int(e) for e in endpoints[late]}
     roots = [e for e in members if successor.get(e) not in members]
     return np.isin(endpoints, roots) if roots else late
+
+
+def quickest_ratio(kinds: tuple[Sends, ...], stages: Int, period: Int) -> Float:
+    """(e,) an endpoint's quickest message over its peers' quickest, in the direction where that is least.
+
+    Compute takes long for every message; a rank that waits for its receiver to be ready is held up only now and then,
+    and in one direction. Where the network does not show the receiver's readiness, this tells the two apart.
+    """
+    least = np.full(len(stages), np.inf)
+    for towards in {k.towards for k in kinds if k.role == PP}:
+        medians = np.stack([_median(k.delay_ns[:, period]) for k in kinds if (k.role, k.towards) == (PP, towards)])
+        longest = np.nan_to_num(medians).max(axis=0)
+        quickest = np.where(medians >= READY_SHARE * longest, medians, np.inf).min(axis=0)
+        for stage in np.unique(stages):
+            peers = stages == stage
+            known = quickest[peers][np.isfinite(quickest[peers])]
+            if len(known):
+                least[peers] = np.fmin(least[peers], quickest[peers] / max(float(np.median(known)), 1.0))
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def without_waiting_stages(late: Bool, endpoints: Int, chains: Iterable[tuple[int, ...]], ratio: Float) -> Bool:
+    """Late endpoints, less those that wait for another late one of their own pipeline.
+
+    Args:
+        late: (e,) who is late.
+        endpoints: (e,) address codes.
+        chains: pipelines as address codes.
+        ratio: (e,) from `quickest_ratio`.
+    """
+    kept = late.copy()
+    for chain in chains:
+        inside = late & np.isin(endpoints, chain)
+        if inside.sum() > 1:
+            kept[inside] = ratio[inside] >= SLOWEST_OF_CHAIN * ratio[inside].max()
+    return kept

@@ -18,6 +18,8 @@ RECURRENCE = 0.6
 # A pause shorter than this share of the cycle's duration is part of a burst.
 SHORTEST_PAUSE_SHARE = 0.003
 
+# A record that follows within so many of its own lengths is the next step of the same collective.
+STEP_LENGTHS = 3.0
 # Walking from cycle to cycle, a pause within this share of the quantum may be the next main one ...
 REACH = 0.015
 # ... when it is at least this share of the main place's median pause.
@@ -105,8 +107,7 @@ def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
     pause = np.maximum(streams.start_ns[rows][1:] - np.maximum.accumulate(streams.end_ns[rows])[:-1], 0)
     count = cumulative[-1] / quantum_bytes
     duration = (streams.end_ns[rows[-1]] - streams.start_ns[rows[0]]) / count
-    threshold_ns = pause_threshold_ns(pause.astype(np.float64), bool(streams.trains[stream]))
-    floor_ns = max(SHORTEST_PAUSE_SHARE * duration, 0.6 * threshold_ns)
+    floor_ns = _floor_ns(streams, stream, rows, pause, duration)
     long = pause > floor_ns
     if long.sum() < 2:
         return None
@@ -123,6 +124,19 @@ def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
     return Cycles(
         stream, beat, rows, cumulative, quantum_bytes, places, medians, main, anchors, breaks, break_ns, floor_ns
     )
+
+
+def _floor_ns(streams: Streams, stream: int, rows: Int, pause: Int, cycle_ns: float) -> float:
+    """Longest gap that may lie inside a burst.
+
+    Packet trains of one message lie a fraction of the cycle apart at most. Flow records are whole messages: those that
+    follow one another within a few of their own lengths are steps of one collective.
+    """
+    length = float(np.median(streams.end_ns[rows] - streams.start_ns[rows]))
+    if not streams.trains[stream] and length > 0:
+        return STEP_LENGTHS * length
+    threshold_ns = pause_threshold_ns(pause.astype(np.float64), bool(streams.trains[stream]))
+    return max(SHORTEST_PAUSE_SHARE * cycle_ns, 0.6 * threshold_ns)
 
 
 def _walked(at: Float, length: Int, place: float, quantum_bytes: float, pause_ns: float) -> Float:

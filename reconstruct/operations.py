@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from datamodel.frame import Frame, concat
-from datamodel.operations import OPERATIONS
+from datamodel.operations import FAMILY_SLOTS, OPERATIONS
 from datamodel.streams import Float, Int, Streams
 from datamodel.transfers import ROLES
 from reconstruct.cycles import Cycles
@@ -37,8 +37,8 @@ def operations(
         role: stream -> index into ROLES.
         groups: role -> process groups of address codes.
     """
-    group = _groups_of(streams, job.members, role, groups)
-    offsets = _offsets(job, role, group)
+    group = _groups_of(streams, [c.stream for c in job.members], role, groups)
+    offsets, family = _offsets(job, role, group)
     number = np.full(job.boundaries.end_ns.shape[1] + 2, -1, np.int64)
     number[job.edges] = np.arange(len(job.edges))
     after = int(job.edges[-1]) + 1
@@ -47,12 +47,18 @@ def operations(
     for i, cycle in enumerate(job.members):
         place, column = int(job.boundaries.places[i]), int(job.boundaries.columns[i])
         kind = (role.get(cycle.stream, 0), group[i])
-        parts.append(_cut(streams, cycle, place, column, offsets[i], number, kind))
-    return concat(OPERATIONS, parts)
+        own = _cut(streams, cycle, place, column, offsets[i], number, kind)
+        parts.append(own.replace(slot=own["slot"] + FAMILY_SLOTS * family.get(i, 0)))
+    following = _groups_of(streams, [f.stream for f in job.followers], role, groups)
+    for follower, number_of in zip(job.followers, following, strict=True):
+        kind = (role.get(follower.stream, 0), number_of)
+        bounds = (follower.low, follower.high)
+        parts.append(_frame(streams, follower.stream, follower.rows, bounds, follower.iteration, follower.slot, kind))
+    return concat(OPERATIONS, parts).sort("stream", "start_ns")
 
 
 def _groups_of(
-    streams: Streams, members: Sequence[Cycles], role: Mapping[int, int], groups: Mapping[int, list[tuple[int, ...]]]
+    streams: Streams, numbers: Sequence[int], role: Mapping[int, int], groups: Mapping[int, list[tuple[int, ...]]]
 ) -> list[int]:
     """Number of the process group, among those of its role, that holds both ends of each stream; -1 for none."""
     holds: dict[tuple[int, int], set[int]] = {}
@@ -61,16 +67,23 @@ def _groups_of(
             for e in endpoints:
                 holds.setdefault((kind, e), set()).add(number)
     found = []
-    for cycle in members:
-        kind = role.get(cycle.stream, 0)
-        ends = (kind, int(streams.src[cycle.stream])), (kind, int(streams.dst[cycle.stream]))
+    for stream in numbers:
+        kind = role.get(stream, 0)
+        ends = (kind, int(streams.src[stream])), (kind, int(streams.dst[stream]))
         found.append(min(holds.get(ends[0], set()) & holds.get(ends[1], set()), default=-1))
     return found
 
 
-def _offsets(job: Job, role: Mapping[int, int], group: Sequence[int]) -> dict[int, Float]:
-    """Member number -> byte offsets behind the boundary at which its operations end, the boundary itself last."""
+def _offsets(job: Job, role: Mapping[int, int], group: Sequence[int]) -> tuple[dict[int, Float], dict[int, int]]:
+    """Where each member's operations end, and which collective of its group it carries.
+
+    Returns:
+        Member number -> byte offsets behind the boundary at which its operations end, the boundary itself last; and
+        member number -> place of its collective among those of its group (a gather and a scatter on connections of
+        their own), in order of time.
+    """
     found: dict[int, Float] = {}
+    family: dict[int, int] = {}
     families: dict[tuple[int, int, int], list[int]] = {}
     for i, cycle in enumerate(job.members):
         kind = role.get(cycle.stream, 0)
@@ -82,7 +95,18 @@ def _offsets(job: Job, role: Mapping[int, int], group: Sequence[int]) -> dict[in
     for members in families.values():
         shares = _shared([(job.members[i], int(job.boundaries.places[i])) for i in members])
         found.update({i: shares * job.members[i].quantum_bytes for i in members})
-    return found
+    begins = {name: _begins_ns(job, members) for name, members in families.items()}
+    for name, members in families.items():
+        earlier = [n for n in families if n[:2] == name[:2] and (begins[n], n) < (begins[name], name)]
+        family.update(dict.fromkeys(members, len(earlier)))
+    return found, family
+
+
+def _begins_ns(job: Job, members: list[int]) -> float:
+    """Median time from the end of an iteration to the members' first byte of the next."""
+    begin = job.boundaries.next_ns[members][:, job.edges]
+    late = np.where(begin > 0, begin - job.edges_ns, np.nan)
+    return float(np.nanmedian(late)) if np.isfinite(late).any() else 0.0
 
 
 def _behind(cycle: Cycles, boundary: int, places: Float) -> Float:
@@ -137,13 +161,19 @@ def _cut(
     iteration = number[np.minimum(column + np.concatenate([turn[order], [len(lattice)]]), len(number) - 1)]
     slot = np.concatenate([slot[order], [(position > lattice[-1]).sum() if len(lattice) else 0]])
     some = high > low
-    return _frame(streams, cycle, low[some], high[some], iteration[some], slot[some], kind)
+    return _frame(streams, cycle.stream, cycle.rows, (low[some], high[some]), iteration[some], slot[some], kind)
 
 
 def _frame(
-    streams: Streams, cycle: Cycles, low: Int, high: Int, iteration: Int, slot: Int, kind: tuple[int, int]
+    streams: Streams,
+    stream: int,
+    rows: Int,
+    bounds: tuple[Int, Int],
+    iteration: Int,
+    slot: Int,
+    kind: tuple[int, int],
 ) -> Frame:
-    rows = cycle.rows
+    low, high = bounds
     start, sent = streams.start_ns[rows], np.maximum.accumulate(streams.end_ns[rows])
     arrived = arrival_ns(streams, rows)
     busy = np.maximum(arrived - np.maximum(start, np.concatenate([start[:1], arrived[:-1]])), 0)
@@ -155,9 +185,9 @@ def _frame(
     return Frame(
         OPERATIONS,
         {
-            "endpoint": np.full(len(low), streams.src[cycle.stream]),
-            "peer": np.full(len(low), streams.dst[cycle.stream]),
-            "stream": np.full(len(low), cycle.stream),
+            "endpoint": np.full(len(low), streams.src[stream]),
+            "peer": np.full(len(low), streams.dst[stream]),
+            "stream": np.full(len(low), stream),
             "role": np.full(len(low), kind[0]),
             "group": np.full(len(low), kind[1]),
             "iteration": iteration,
