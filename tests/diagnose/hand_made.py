@@ -100,7 +100,7 @@ def job_view(
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """A gradient ring whose members compute, then all send for `transfer_s` to the next; the step ends with the last.
+    """A gradient ring: members compute, then send; all end together, once the last began and the slowest has sent.
 
     Attributes:
         members: endpoints in it.
@@ -118,13 +118,12 @@ class Ring:
         """Operations and edges of that many iterations."""
         ops, ends, now = [], [], start_s
         for i in range(iterations):
-            last = now
-            for e in range(self.members):
-                begin = now + (self.compute_s or {}).get((i, e), self.usual_s)
-                end = begin + self.transfer_s * (self.slow or {}).get((i, e), 1.0)
-                times = round(begin * SECOND), round(end * SECOND)
-                ops.append(Op(e, (e + 1) % self.members, *times, iteration=i, bytes=25_000_000))
-                last = max(last, end)
-            now = last
+            begin = [now + (self.compute_s or {}).get((i, e), self.usual_s) for e in range(self.members)]
+            lasting = [self.transfer_s * (self.slow or {}).get((i, e), 1.0) for e in range(self.members)]
+            now = max(begin) + max(lasting)
             ends.append(round(now * SECOND))
+            for e in range(self.members):
+                busy = round(lasting[e] * SECOND)
+                start, peer = round(begin[e] * SECOND), (e + 1) % self.members
+                ops.append(Op(e, peer, start, ends[-1], i, bytes=25_000_000, busy_ns=busy, sending_ns=busy))
         return operations(ops), np.array(ends, np.int64)

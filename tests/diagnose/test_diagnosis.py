@@ -1,0 +1,149 @@
+"""One job's findings: who is named, how loudly, since when, and what is left unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from datamodel.fabric import Fabric
+from datamodel.findings import Finding
+from diagnose.diagnosis import DiagnosisOptions, diagnose
+from tests.diagnose.hand_made import Ring, fabric, job_view
+
+COUNT, FIRST = 24, 12
+Cell = tuple[int, int]
+
+
+def findings(
+    compute_s: Mapping[Cell, float] | None = None,
+    slow: Mapping[Cell, float] | None = None,
+    place: Fabric | None = None,
+    groups: Mapping[str, tuple[tuple[int, ...], ...]] | None = None,
+    count: int = COUNT,
+) -> list[Finding]:
+    """Findings of a ring of six whose iterations take 1 s."""
+    ops, edges = Ring(compute_s=compute_s, slow=slow).run(count)
+    return diagnose(job_view(ops, edges, place or fabric(6), groups=groups), DiagnosisOptions())
+
+
+def since(first: int, endpoint: int, value: float, count: int = COUNT) -> dict[Cell, float]:
+    """One endpoint's cells from an iteration on."""
+    return {(i, endpoint): value for i in range(first, count)}
+
+
+def test_a_steady_job_has_no_findings() -> None:
+    """Nothing is wrong, nothing is said."""
+    assert findings() == []
+
+
+@pytest.mark.parametrize(
+    ("extra_s", "grade"), [(0.03, None), (0.06, "info"), (0.12, "warning"), (0.19, "warning"), (0.21, "critical")]
+)
+def test_severity_is_what_the_iteration_pays(extra_s: float, grade: str | None) -> None:
+    """Below 5 % nothing is reported; from 5, 10 and 20 % on it is information, a warning, critical."""
+    found = findings(since(FIRST, 3, 0.8 + extra_s))
+    assert [f.severity for f in found] == ([grade] if grade else [])
+    assert [f.slowdown_ratio for f in found] == ([pytest.approx(1 + extra_s, abs=1e-3)] if grade else [])
+
+
+def test_a_late_rank_is_a_straggler_since_it_became_late() -> None:
+    """It starts with the edge before its first late iteration and is still on."""
+    (finding,) = findings(since(FIRST, 3, 1.1))
+    _, edges = Ring(compute_s=since(FIRST, 3, 1.1)).run(COUNT)
+    assert (finding.kind, finding.subject.type, finding.subject.ids) == ("straggler", "endpoint", ("10.0.0.3",))
+    assert (finding.start_ns, finding.end_ns) == (int(edges[FIRST - 1]), None)
+    worst = finding.evidence[0]
+    assert (worst.where, worst.unit) == ("10.0.0.3", "s")
+    assert worst.value - worst.baseline == pytest.approx(0.3, abs=1e-3)
+
+
+def test_a_straggler_that_recovers_has_an_end() -> None:
+    """Its finding closes with the last late iteration."""
+    late = {(i, 3): 1.1 for i in range(8, 16)}
+    (finding,) = findings(late)
+    _, edges = Ring(compute_s=late).run(COUNT)
+    assert (finding.start_ns, finding.end_ns) == (int(edges[7]), int(edges[15]))
+
+
+def test_flapping_is_one_finding() -> None:
+    """What comes and goes three times is told once, from its first beginning on, and says so."""
+    late = {(i, 3): 1.1 for i in range(36) if i // 6 % 2}
+    (finding,) = findings(late, count=36)
+    _, edges = Ring(compute_s=late).run(36)
+    assert (finding.kind, finding.cause, finding.subject.ids) == ("straggler", "flap", ("10.0.0.3",))
+    assert (finding.start_ns, finding.end_ns) == (int(edges[5]), None)
+    assert "came and went 3 times" in finding.summary
+
+
+def test_two_places_are_two_findings() -> None:
+    """First one rank is late, later another: each has its own time."""
+    found = findings({(i, 1 if i < 16 else 4): 1.1 for i in range(8, COUNT)} | {(i, 4): 1.3 for i in range(16, COUNT)})
+    assert [(f.kind, f.subject.ids[0]) for f in found] == [("straggler", "10.0.0.1"), ("straggler", "10.0.0.4")]
+    assert found[0].start_ns < found[1].start_ns
+
+
+def test_a_tensor_group_is_named_as_one() -> None:
+    """Ranks that share one look alike from the fabric: the group is the subject, its members are suspects."""
+    late = since(FIRST, 2, 1.1) | since(FIRST, 3, 1.1)
+    place = fabric(6, hosts=("h0", "h0", "h1", "h1", "h2", "h2"))
+    groups = {"tp": ((0, 1), (2, 3), (4, 5))}
+    ring = {e: (e + 2) % 6 for e in range(6)}  # two rings of three, one for each place in the tensor group
+    ops, edges = Ring(compute_s=late).run(COUNT)
+    ops = ops.replace(peer=np.array([ring[int(e)] for e in ops["endpoint"]]))
+    (finding,) = diagnose(job_view(ops, edges, place, groups=groups), DiagnosisOptions())
+    assert (finding.subject.type, finding.subject.group) == ("group", "tp")
+    assert finding.subject.ids == ("10.0.0.2", "10.0.0.3")
+    assert {s.ids: s.probability for s in finding.suspects} == {("10.0.0.2",): 0.5, ("10.0.0.3",): 0.5}
+    assert "h1" in finding.summary
+
+
+def test_everybody_slower_is_a_regression() -> None:
+    """All ranks compute a quarter of a second longer, in step: the job is named, no machine is."""
+    (finding,) = findings({(i, e): 1.05 for i in range(FIRST, COUNT) for e in range(6)})
+    assert (finding.kind, finding.subject.type, finding.severity) == ("regression", "job", "critical")
+    assert finding.slowdown_ratio == pytest.approx(1.25, abs=1e-3)
+
+
+def test_a_slow_link_is_a_link_and_no_straggler() -> None:
+    """Rank 3 starts on time and sends three times as long: its link or that of 4, which one ring cannot tell."""
+    (finding,) = findings(slow=since(FIRST, 3, 3.0))
+    assert finding.kind == "slow_link"
+    assert {s.ids for s in finding.suspects} == {("10.0.0.3",), ("10.0.0.4",)}
+    assert finding.slowdown_ratio == pytest.approx(1.4, abs=1e-3)
+
+
+def test_a_single_long_iteration_is_no_finding() -> None:
+    """Nor are several that stand alone."""
+    assert findings({(i, e): 5.0 for i in (7, 13, 19) for e in range(6)}) == []
+
+
+def test_a_rank_that_was_always_late_is_named() -> None:
+    """Without a better time to compare with, its peers are the measure; what it costs is its excess over theirs."""
+    (finding,) = findings(since(0, 3, 1.1))
+    assert (finding.kind, finding.subject.ids, finding.end_ns) == ("straggler", ("10.0.0.3",), None)
+    assert finding.slowdown_ratio == pytest.approx(1.3 / 1.0, abs=0.01)
+
+
+def test_another_one_late_each_time_is_an_uneven_load() -> None:
+    """When waiting for a changing last rank costs a tenth of the iteration, the work is uneven and no machine is."""
+    changing = {(i, i * 5 % 6): 1.0 for i in range(COUNT)}
+    (finding,) = findings(changing)
+    assert (finding.kind, finding.cause, finding.subject.type) == ("imbalance", "load", "job")
+    assert finding.slowdown_ratio == pytest.approx(1.2, abs=0.01)
+    assert findings(dict.fromkeys(changing, 0.88)) == []
+
+
+def test_few_iterations_are_not_compared() -> None:
+    """Five say nothing, however late a rank is."""
+    assert findings(since(2, 3, 2.0, count=5), count=5) == []
+
+
+def test_findings_come_by_time_with_ids_of_their_own() -> None:
+    """Sorted by start; no two share an id; all say what to do."""
+    late = {(i, 1): 1.2 for i in range(6, 12)} | {(i, 4): 1.4 for i in range(18, COUNT)}
+    found = findings(late)
+    assert len({f.id for f in found}) == len(found) == 2
+    assert [f.start_ns for f in found] == sorted(f.start_ns for f in found)
+    assert all(f.summary and f.action for f in found)
