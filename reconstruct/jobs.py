@@ -18,6 +18,8 @@ from reconstruct.rhythm import correlogram, fundamental
 # Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
 # cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
 EXACT_SHARE = 0.001
+# Edges of two independent jobs of one period coincide this closely, in cycles, by a chance of twice as much.
+COINCIDENCE = 0.01
 ENOUGH_TO_TELL = 20
 SAME_PACE = 0.8
 # An increment so many times the median one is no part of a random walk: four standard deviations of a normal one are 6.
@@ -343,7 +345,7 @@ def _tied(a: Float, b: Float, reach: float) -> bool:
     distance = (a - b - (a[0] - b[0])) / cycle
     if np.percentile(distance, 90) - np.percentile(distance, 10) > 3 * reach:
         return False
-    if np.ptp(distance) < EXACT_SHARE:
+    if np.percentile(np.abs(a - b), 90) < COINCIDENCE * cycle or np.ptp(distance) < EXACT_SHARE:
         return True
     if len(a) < ENOUGH_TO_TELL:
         return bool(np.ptp(distance - _step(distance)) < reach)
