@@ -112,7 +112,7 @@ def test_with_an_inventory_everything_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_without_an_inventory_nothing_wrong_is_said(name: str) -> None:
-    """A size is the truth's or null, a null one has alternatives among which the truth is, iterations are the same."""
+    """A size is the truth's or null; iterations are the same."""
     training, mark = seen(*CASES[name], known=False)
     grid = training.workload.grid
     assert {k: getattr(grid, k) for k, v in mark.sizes().items() if v is not None} == {
