@@ -129,12 +129,12 @@ def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
 def _floor_ns(streams: Streams, stream: int, rows: Int, pause: Int, cycle_ns: float) -> float:
     """Longest gap that may lie inside a burst.
 
-    Packet trains of one message lie a fraction of the cycle apart at most. Flow records are whole messages: those that
-    follow one another within a few of their own lengths are steps of one collective.
+    Packet trains of one message lie a small fraction of the cycle apart at most. Flow records are whole messages: those
+    that follow one another within a few of their own lengths are steps of one collective, however long the cycle is.
     """
     length = float(np.median(streams.end_ns[rows] - streams.start_ns[rows]))
     if not streams.trains[stream] and length > 0:
-        return STEP_LENGTHS * length
+        return min(STEP_LENGTHS * length, SHORTEST_PAUSE_SHARE * cycle_ns)
     threshold_ns = pause_threshold_ns(pause.astype(np.float64), bool(streams.trains[stream]))
     return max(SHORTEST_PAUSE_SHARE * cycle_ns, 0.6 * threshold_ns)
 
