@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from diagnose.rates import Rates, median_over
 SLOW_SHARE = 0.6
 # ... or, where the job was never better, below this share of its peers.
 SLOW_AMONG_PEERS = 0.5
+# A stream that was never as fast as this share of the fastest carries too little: latency sets its rate, not a link.
+TELLS_SHARE = 0.02
 # A link is named when it carries this share of the time that slow streams lose.
 HOLDS = 0.75
 
@@ -55,6 +57,7 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
        that is not known, and several streams that became slow only say that they share something; streams that always
        were slower than others may just run further.
     """
+    rates = _telling(rates)
     now, normal = median_over(rates.delivered_bps, period), _normal(rates, period, baseline)
     slow = np.asarray(now < (SLOW_SHARE if len(baseline) else SLOW_AMONG_PEERS) * normal)
     volume = np.nanmedian(rates.bytes[:, period], axis=1)
@@ -70,12 +73,19 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
     return SlowLink(None, switch, None, (), slow, now, normal, lost) if switch is not None or unknown else None
 
 
+def _telling(rates: Rates) -> Rates:
+    """Rates without those of streams that say nothing of links: acknowledgements, readiness, a barrier's few bytes."""
+    best = np.where(np.isfinite(rates.delivered_bps), rates.delivered_bps, 0).max(axis=1, initial=0)
+    tells = best >= TELLS_SHARE * best.max(initial=0)
+    return replace(rates, delivered_bps=np.where(tells[:, None], rates.delivered_bps, np.nan))
+
+
 def _normal(rates: Rates, period: Int, baseline: Int) -> Float:
     """What each stream's rate should be: the lesser of its own at the job's best and its peers' in the same period."""
     now = median_over(rates.delivered_bps, period)
     peers = np.full(len(now), np.nan)
     for role in np.unique(rates.role):
-        same = rates.role == role
+        same = (rates.role == role) & np.isfinite(now)
         peers[same] = np.nanmedian(now[same]) if same.sum() >= 3 else np.nan
     return np.fmin(peers, median_over(rates.delivered_bps, baseline)) if len(baseline) else peers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,6 +112,16 @@ def test_without_a_baseline_peers_are_the_measure() -> None:
     assert link is not None
     assert (link.endpoint, link.direction) == (2, "tx")
     assert slow_link(rates(both_ways(6), slow, 0.55, always=True), SINCE, NOBODY, fabric(6)) is None
+
+
+def test_a_trickle_says_nothing_of_a_link() -> None:
+    """Streams of a few bytes an iteration become slower by latency alone, and are no measure of their peers either."""
+    back = [(b, a) for a, b in one_way(6)]
+    seen = rates(both_ways(6), [(2, 1)])
+    trickle = np.array([(a, b) in back for a, b in both_ways(6)])[:, None]
+    thin = replace(seen, delivered_bps=np.where(trickle, seen.delivered_bps / 1000, seen.delivered_bps))
+    for baseline in (BEFORE, NOBODY):
+        assert slow_link(thin, SINCE, baseline, fabric(6)) is None
 
 
 def test_a_group_of_two_has_no_peers() -> None:
