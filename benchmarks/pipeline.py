@@ -88,19 +88,26 @@ def report(capture: Path, packets: int, folder: Path) -> None:
     count = int(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
     sizes = plain.stat().st_size / 1e6, packed.stat().st_size / 1e6
     print(f"{count:,} packets, {sizes[0]:.0f} MB, {sizes[1]:.0f} MB packed")
+    once = measured("analyze", capture, environment)
+    expected = once["iterations"] * count / once["packets"]
     rates = {}
     for name in MEASURES:
         file_of = plain if name in {"decode", "decode, follow", "dpkt loop"} else packed
-        command = [sys.executable, __file__, "--measure", name, str(file_of)]
-        output = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
-        figures: Figures = json.loads(output)
+        figures = measured(name, file_of, environment)
         rates[name] = row(name, figures.pop("packets", count), figures.pop("seconds"), figures.pop("peak"))
         found = figures.pop("iterations", None)
         for stage, seconds in figures.items():
             row(f"  {stage}", count, seconds)
         if found is not None:
-            print(f"  {found:.0f} iterations recognised")
+            print(f"  {found:.0f} iterations recognised; {expected:.0f} by those of {capture.name}")
     print(f"decode is {rates['decode'] / rates['dpkt loop']:.0f} times as fast as the dpkt loop")
+
+
+def measured(name: str, capture: Path, environment: dict[str, str]) -> Figures:
+    """One measure, in a process of its own."""
+    command = [sys.executable, __file__, "--measure", name, str(capture)]
+    figures: Figures = json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
+    return figures
 
 
 def row(name: str, packets: float, seconds: float, peak_bytes: float | None = None) -> float:
@@ -135,7 +142,8 @@ def analyze(capture: Path) -> Figures:
     before = time.perf_counter()
     found = pipeline.analyze([capture], None, pipeline.AnalysisOptions()).report
     seconds = time.perf_counter() - before
-    return {"seconds": seconds, "iterations": float(sum(len(job.iterations) for job in found.jobs))} | spent
+    iterations = sum(len(job.iterations) for job in found.jobs)
+    return {"packets": found.feed.records, "seconds": seconds, "iterations": iterations} | spent
 
 
 def _timed(function: Callable[..., Any], stage: str, spent: Figures) -> Callable[..., Any]:
