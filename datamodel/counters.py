@@ -1,0 +1,47 @@
+"""What switches and NICs count besides flows: interface, PFC and queue counters, and discarded packets.
+
+Tables of their own, keyed by exporter, interface and time. Addresses are codes into an address book, as in flows.
+"""
+
+from __future__ import annotations
+
+from datamodel.frame import Column, Schema
+
+COUNTERS = Schema(
+    "counters",
+    (
+        Column("time_ns", "i8", "ns", "when the counters were read, UTC"),
+        Column("sampler_address", "i4", "code", "exporter's agent address"),
+        Column("observation_domain_id", "u4", "", "sub-agent, observation domain or source id", False),
+        Column("interface", "i8", "", "interface index"),
+        Column("speed_bps", "i8", "bit/s", "nominal speed; 0 unknown", False),
+        Column("in_bytes", "i8", "B", "bytes received since the counter began; -1 unknown", False, -1),
+        Column("out_bytes", "i8", "B", "bytes sent since the counter began; -1 unknown", False, -1),
+        Column("in_packets", "i8", "", "packets received; -1 unknown", False, -1),
+        Column("out_packets", "i8", "", "packets sent; -1 unknown", False, -1),
+        Column("in_errors", "i8", "", "packets received in error; -1 unknown", False, -1),
+        Column("out_errors", "i8", "", "packets not sent because of errors; -1 unknown", False, -1),
+        Column("in_discards", "i8", "", "packets discarded on the way in; -1 unknown", False, -1),
+        Column("out_discards", "i8", "", "packets discarded on the way out; -1 unknown", False, -1),
+        Column(
+            "priority", "i1", "", "PFC priority or queue the next columns are about; -1 the whole interface", False, -1
+        ),
+        Column("pause_in_frames", "i8", "", "PFC pause frames received; -1 unknown", False, -1),
+        Column("pause_out_frames", "i8", "", "PFC pause frames sent; -1 unknown", False, -1),
+        Column("queue_depth_bytes", "i8", "B", "bytes waiting in the queue; -1 unknown", False, -1),
+    ),
+)
+
+DROPS = Schema(
+    "drops",
+    (
+        Column("time_ns", "i8", "ns", "when the packet was discarded, UTC"),
+        Column("sampler_address", "i4", "code", "exporter's agent address"),
+        Column("in_if", "i8", "", "interface it came in by; 0 unknown", False),
+        Column("out_if", "i8", "", "interface it was to leave by; 0 unknown", False),
+        Column("src_addr", "i4", "code", "sender; -1 unknown", False, -1),
+        Column("dst_addr", "i4", "code", "receiver; -1 unknown", False, -1),
+        Column("reason", "i4", "code", "drop reason of the sFlow drop notification structures (sFlow.org, 2020)"),
+        Column("packets", "i8", "", "packets this row stands for", False, 1),
+    ),
+)

@@ -1,0 +1,65 @@
+"""Declared tables: what a frame accepts, completes and refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.counters import COUNTERS, DROPS
+from datamodel.errors import SchemaError
+from datamodel.flows import FLOWS, recode
+from datamodel.frame import Frame, Schema, concat, empty
+from datamodel.operations import OPERATIONS
+from datamodel.timeline import SPANS
+from datamodel.transfers import PAIRS, TRANSFERS
+
+TABLES = (FLOWS, COUNTERS, DROPS, TRANSFERS, OPERATIONS, PAIRS, SPANS)
+
+
+@pytest.mark.parametrize("schema", TABLES, ids=lambda s: s.name)
+def test_every_table_names_its_columns_once_with_unit_and_meaning(schema: Schema) -> None:
+    """No column stands twice, each says what it means, and numbers of time and volume name their unit."""
+    assert len(set(schema.names)) == len(schema.names)
+    for column in schema:
+        assert column.meaning
+        for suffix, unit in (("_ns", "ns"), ("_bytes", "B"), ("_bps", "bit/s")):
+            assert column.unit == unit or not column.name.endswith(suffix)
+        assert np.dtype(column.dtype).kind in "biuf"
+
+
+@pytest.mark.parametrize("schema", TABLES, ids=lambda s: s.name)
+def test_optional_columns_are_filled(schema: Schema) -> None:
+    """A frame of the required columns alone has all the others, at their defaults."""
+    frame = Frame(schema, {c.name: np.zeros(3, c.dtype) for c in schema if c.required})
+    for column in schema:
+        assert len(frame[column.name]) == 3
+        assert column.required or (frame[column.name] == column.default).all()
+
+
+def test_unknown_missing_and_uneven_columns_are_refused() -> None:
+    """The error names the table and the column."""
+    with pytest.raises(SchemaError, match="drops: unknown column 'colour'"):
+        Frame(DROPS, {"colour": [1]})
+    with pytest.raises(SchemaError, match="drops: required column 'reason' is missing"):
+        Frame(DROPS, {"time_ns": [1], "sampler_address": [0]})
+    with pytest.raises(SchemaError, match="drops: column 'reason' has shape"):
+        Frame(DROPS, {"time_ns": [1], "sampler_address": [0], "reason": [1, 2]})
+
+
+def test_sort_take_and_concat_keep_rows_whole() -> None:
+    """Rows move as a whole, and equal keys keep their order."""
+    frame = Frame(DROPS, {"time_ns": [3, 1, 1], "sampler_address": [0, 1, 2], "reason": [7, 8, 9]})
+    assert frame.sort("time_ns")["reason"].tolist() == [8, 9, 7]
+    assert frame.take(frame["time_ns"] == 1)["sampler_address"].tolist() == [1, 2]
+    both = concat(DROPS, [frame, empty(DROPS), frame.replace(packets=[5, 5, 5])])
+    assert both["packets"].tolist() == [1, 1, 1, 5, 5, 5]
+
+
+def test_recode_sorts_the_address_book_and_drops_what_nobody_uses() -> None:
+    """Equal records get equal codes, whatever order their addresses were met in."""
+    times = {"time_flow_start_ns": [1, 2], "time_flow_end_ns": [1, 2], "bytes": [3, 4]}
+    flows = recode(Frame(FLOWS, times | {"src_addr": [0, 2], "dst_addr": [3, 3]}), ("b", "unused", "c", "a"))
+    assert flows.addresses == ("a", "b", "c")
+    assert flows.frame["src_addr"].tolist() == [1, 2]
+    assert flows.frame["dst_addr"].tolist() == [0, 0]
+    assert flows.frame["sampler_address"].tolist() == [-1, -1]
