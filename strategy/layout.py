@@ -16,6 +16,8 @@ from strategy.placement import Seat
 
 Members = tuple[int, ...]
 
+# How sure a layout can be whose tensor parallelism nobody saw: it never touches the fabric.
+SURE_OF_CONVENTION = 0.9
 BY_CONVENTION = "tp: a factor that never leaves a host is attributed to tensor parallelism"
 EXPERT_DEFAULT = "ep = 1: no all-to-all traffic was seen"
 CONTEXT_DEFAULT = "cp = 1: no ring inside the gradient groups was seen"
@@ -190,12 +192,13 @@ def _sharding(wire: Collectives) -> Sharding | None:
 
 
 def _confidence(sizes: Sizes, found: list[Edge], wire: Collectives) -> float:
-    """Share of the bytes that the groups explain, scaled down by sizes that stay unknown."""
+    """Share of the bytes that the groups explain, scaled down by sizes that stay unknown or rest on the convention."""
     total = sum(e.iteration_bytes for e in found)
     explained = sum(e.iteration_bytes for e in (*wire.dp_edges, *wire.ep_edges, *wire.cp_edges))
     explained += sum(e.iteration_bytes for e in found if not e.collective)
     known = sum(v is not None for v in (sizes.tp, sizes.cp, sizes.ep, sizes.dp, sizes.pp))
-    return round(explained / total * known / 5, 3) if total else 0.0
+    seen = 1.0 if (sizes.tp or 1) == 1 else SURE_OF_CONVENTION
+    return round(explained / total * known / 5 * seen, 3) if total else 0.0
 
 
 def _roles(found: list[Edge], wire: Collectives) -> dict[int, int]:
