@@ -135,7 +135,9 @@ def test_a_truncated_gzip_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     packed = gzip.compress(browsing(300), mtime=0)
     whole.write_bytes(packed)
     cut.write_bytes(packed[: len(packed) // 2])
-    full, part = (json.loads(analyze(path, "--format", "json").stdout) for path in (whole, cut))
+    done = [analyze(path, "--format", "json") for path in (whole, cut)]
+    assert [(d.returncode, d.stderr) for d in done] == [(0, "")] * 2
+    full, part = (json.loads(d.stdout) for d in done)
     assert full["feed"]["warnings"] == []
     assert part["feed"]["warnings"][0].startswith("cut.pcap.gz: gzip data ends early (truncated file)")
     assert 0.3 * full["feed"]["records"] < part["feed"]["records"] < 0.7 * full["feed"]["records"]
