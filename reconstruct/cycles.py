@@ -164,17 +164,24 @@ def _walked(at: Float, length: Int, place: float, quantum_bytes: float, pause_ns
 
 
 def _sharpened(at: Float, length: Float, quantum_bytes: float) -> float:
-    """Fit the quantum to the longest pauses: the weighted median of their slopes to the longest one of all."""
+    """Fit the quantum to the longest pauses: the weighted median of their slopes to the longest one of all.
+
+    Pauses near that one come first: each round trusts the quantum four times as far as the one before.
+    """
     anchor = at[np.argmax(length)]
-    steps = np.round((at - anchor) / quantum_bytes)
-    off = np.abs(at - anchor - steps * quantum_bytes)
-    near = (steps != 0) & (off < SAME_PLACE_SHARE * quantum_bytes * (1 + np.abs(steps)))
-    if not near.any():
-        return quantum_bytes
-    slopes, weights = (at[near] - anchor) / steps[near], np.abs(steps[near])
-    order = np.argsort(slopes)
-    half = np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)
-    return float(slopes[order][half])
+    reach = 16.0
+    while True:
+        steps = np.round((at - anchor) / quantum_bytes)
+        off = np.abs(at - anchor - steps * quantum_bytes)
+        near = (steps != 0) & (np.abs(steps) <= reach) & (off < SAME_PLACE_SHARE * quantum_bytes * (1 + np.abs(steps)))
+        if near.any():
+            slopes, weights = (at[near] - anchor) / steps[near], np.abs(steps[near])
+            order = np.argsort(slopes)
+            half = np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)
+            quantum_bytes = float(slopes[order][half])
+        if reach >= np.abs(steps).max():
+            return quantum_bytes
+        reach *= 4
 
 
 def _places(at: Float, length: Float, quantum_bytes: float, count: float) -> tuple[Float, Float]:

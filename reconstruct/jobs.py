@@ -11,9 +11,9 @@ from scipy.sparse.csgraph import connected_components
 
 from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.boundaries import Boundaries, boundaries, crossing
-from reconstruct.cycles import Cycles, cycles
+from reconstruct.cycles import CONTROL_SHARE, Cycles, cycles
 from reconstruct.followers import Follower, followers
-from reconstruct.rhythm import correlogram, fundamental
+from reconstruct.rhythm import beat
 
 # Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
 # cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
@@ -121,11 +121,10 @@ def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -
         ends = int(streams.src[i]), int(streams.dst[i])
         if services.intersection(ends) or total[i] < options.control_share * pair.get((ends[1], ends[0]), 0):
             continue
-        picture = correlogram(streams, i)
-        beat = fundamental(picture) if picture is not None else None
-        if beat is None or beat.coherence < options.coherence:
+        heard = beat(streams, i, options.coherence)
+        if heard is None:
             continue
-        cycle = cycles(streams, i, beat)
+        cycle = cycles(streams, i, heard)
         if cycle is not None and cycle.quantum_bytes >= options.smallest_quantum_bytes:
             found.append(cycle)
     return found
@@ -312,6 +311,9 @@ def _with_followers(streams: Streams, job: Job, options: JobOptions) -> Job:
     total = streams.total_bytes()
     inside = np.isin(streams.src, job.endpoints) & np.isin(streams.dst, job.endpoints)
     inside &= total >= options.smallest_stream_share * total.max(initial=0)
+    # a stream of nothing but ready-to-receive messages keeps the beat too
+    largest = np.maximum.reduceat(streams.bytes, streams.offsets[:-1])
+    inside &= largest >= CONTROL_SHARE * float(np.median([m.quantum_bytes for m in job.members]))
     inside[[m.stream for m in job.members]] = False
     return replace(job, followers=followers(streams, np.flatnonzero(inside).tolist(), job.edges_ns))
 

@@ -14,6 +14,10 @@ from datamodel.streams import Float, Int, Streams
 BINS = 8192
 MIN_ROWS = 12
 MIN_CYCLES = 3
+# A stretch of fewer rows has few enough cycles to be seen at once.
+MANY_ROWS = 1000
+# Cycles of fewer bins run into one another.
+FEWEST_BINS = 50
 # A candidate within this share of the best comb is as good: then the shorter period is the fundamental.
 AS_GOOD_RATIO = 0.9
 UNIT_RATIO = 0.5
@@ -62,7 +66,7 @@ class Correlogram:
             return float(at)
         left, top, right = self.values[at - 1 : at + 2]
         bend = left - 2 * top + right
-        return at + float(0.5 * (left - right) / bend) if bend < 0 else float(at)
+        return at + float(np.clip(0.5 * (left - right) / bend, -0.5, 0.5)) if bend < 0 else float(at)
 
 
 def pauses_ns(streams: Streams, stream: int) -> Int:
@@ -91,18 +95,22 @@ def _cap_ns(gap_ns: Float) -> float:
     return float(clipped[np.searchsorted(np.cumsum(clipped), 0.4 * clipped.sum())])
 
 
-def correlogram(streams: Streams, stream: int) -> Correlogram | None:
+def correlogram(streams: Streams, stream: int, middle_share: float = 1.0) -> Correlogram | None:
     """Autocorrelate a stream's pauses over its byte axis; None where it has too few rows to have a rhythm.
+
+    Only the rows of the middle `middle_share` of the stream are looked at.
 
     1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
     2. Pauses are clipped so that rare ones, a checkpoint or an evaluation, do not outweigh the rhythm (`_cap_ns`).
     3. Pauses are put into bins of the cumulative bytes before them and autocorrelated by FFT.
     """
-    rows = streams.rows(stream)
+    whole = streams.rows(stream)
+    aside = int((whole.stop - whole.start) * (1 - middle_share) / 2)
+    rows = slice(whole.start + aside, whole.stop - aside)
     if rows.stop - rows.start < MIN_ROWS:
         return None
     cumulative = np.cumsum(streams.bytes[rows])
-    gap = pauses_ns(streams, stream).astype(np.float64)
+    gap = pauses_ns(streams, stream)[aside : whole.stop - whole.start - aside - 1].astype(np.float64)
     threshold = pause_threshold_ns(gap, bool(streams.trains[stream]))
     weight = np.where(gap > threshold, np.minimum(gap, _cap_ns(gap)), 0.0)
     place = np.minimum(cumulative[:-1] * BINS // cumulative[-1], BINS - 1)
@@ -139,6 +147,30 @@ def fundamental(found: Correlogram) -> Beat | None:
     scale = found.total_bytes / BINS
     quantum, least = found.refine(float(peaks[at]), 0.0), found.refine(float(peaks[unit]), 0.0)
     return Beat(quantum * scale, least * scale, float(combs[at]))
+
+
+def beat(streams: Streams, stream: int, least_coherence: float) -> Beat | None:
+    """The beat of a stream, looked for at a resolution that shows single cycles; None where it has none.
+
+    A long stream has too few bins a cycle: single cycles blur, and a multiple of them stands out, or nothing. So it is
+    looked at again in ever shorter stretches of its middle; a beat heard there that was too short to be told apart in
+    the longer stretch is the better one.
+    """
+    share, best = 1.0, _heard(streams, stream, 1.0, least_coherence)
+    rows, total = streams.rows(stream), float(streams.bytes[streams.rows(stream)].sum())
+    while share * (rows.stop - rows.start) >= MANY_ROWS:
+        blurred_bytes = FEWEST_BINS * share * total / BINS
+        share /= 4
+        closer = _heard(streams, stream, share, least_coherence)
+        if best is None or (closer is not None and closer.quantum_bytes < blurred_bytes):
+            best = closer
+    return best
+
+
+def _heard(streams: Streams, stream: int, middle_share: float, least_coherence: float) -> Beat | None:
+    picture = correlogram(streams, stream, middle_share)
+    found = fundamental(picture) if picture is not None else None
+    return found if found is not None and found.coherence >= least_coherence else None
 
 
 def _autocorrelation(signal: Float) -> Float:

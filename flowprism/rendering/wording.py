@@ -29,7 +29,7 @@ def verdict(report: Report) -> Verdict:
     if report.findings:
         return _troubled(report)
     if not report.jobs:
-        return Verdict("none", "No training job found", "; ".join(why_no_job(report)))
+        return Verdict("none", "No training job found", "because " + "; ".join(why_no_job(report)))
     headline = f"No findings in {plural(len(report.jobs), 'job')}"
     floors = [j.detectability.smallest_slowdown_ratio for j in report.jobs]
     known = [floor for floor in floors if floor is not None]

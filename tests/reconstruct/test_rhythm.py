@@ -9,7 +9,7 @@ from datamodel.flows import FLOWS, TCP, Flows, recode
 from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
 from reconstruct.cycles import cycles
-from reconstruct.rhythm import BINS, Correlogram, correlogram, fundamental, pause_threshold_ns, pauses_ns
+from reconstruct.rhythm import BINS, Correlogram, beat, correlogram, fundamental, pause_threshold_ns, pauses_ns
 from reconstruct.streams import streams
 
 MS = 1_000_000
@@ -125,3 +125,15 @@ def test_places_are_where_the_cycle_pauses() -> None:
     shares = np.sort(np.mod(cut.places / cut.quantum_bytes + 1e-3, 1.0)).round(2)
     assert shares.tolist() == [0.0, 0.2, 0.5]
     assert np.allclose(cut.lattice(cut.main), 100_000 * np.arange(1, 21), atol=100)
+
+
+@pytest.mark.parametrize("cycles_seen", [30, 180, 400, 1200, 3000])
+def test_a_long_stream_keeps_its_beat(cycles_seen: int) -> None:
+    """However many cycles a window holds, the fundamental is one of them and not a multiple."""
+    seen = stream([20_000, 30_000, 50_000], [10, 20, 80], cycles_seen)
+    heard = beat(seen, 0, 0.5)
+    assert heard is not None
+    assert heard.quantum_bytes == pytest.approx(100_000, rel=0.005)
+    cut = cycles(seen, 0, heard)
+    assert cut is not None
+    assert abs(len(cut.lattice(cut.main)) - cycles_seen) <= 1

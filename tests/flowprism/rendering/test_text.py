@@ -104,7 +104,7 @@ def test_no_job_says_why() -> None:
     """Unrelated traffic is answered, not failed on."""
     lines = printed(sample.no_job().report).splitlines()
     assert lines[0] == "No training job found"
-    assert lines[1] == "41 endpoints exchange traffic, none of it comes back with a period"
+    assert lines[1] == "because 41 endpoints exchange traffic, none of it comes back with a period"
 
 
 def test_health_is_said_with_what_the_feed_could_show() -> None:
