@@ -28,7 +28,7 @@ def link_finding(
         job=job.id,
         kind=kind,
         cause=link.direction,
-        severity=severity(slowdown_ratio),
+        severity=severity(slowdown_ratio) if _located(link) else "info",
         start_ns=span_ns[0],
         end_ns=span_ns[1],
         confidence=_confidence(link),
@@ -40,6 +40,11 @@ def link_finding(
         f"{gbps(link.normal_bps[worst])}, and every iteration takes {percent(slowdown_ratio)} longer.",
         action=_action(link, name),
     )
+
+
+def _located(link: SlowLink) -> bool:
+    """Whether somebody can be sent somewhere: flows that share an unknown link wake nobody."""
+    return link.endpoint is not None or link.switch is not None
 
 
 def _confidence(link: SlowLink) -> float:

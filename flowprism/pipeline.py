@@ -75,7 +75,8 @@ def analyze(
     flow = streams(reading.flows)
     services = _services(inventory, flow.addresses)
     place = fabric(inventory, flow.addresses)
-    found = recognise(flow, services, options.jobs, [place.host.get(n) for n in range(len(flow.addresses))])
+    hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None
+    found = recognise(flow, services, options.jobs, hosts)
     results = []
     for n, job in enumerate(found.jobs):
         told("analysing jobs", n, len(found.jobs))

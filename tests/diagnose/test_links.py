@@ -151,6 +151,15 @@ def test_without_an_inventory_flows_share_something() -> None:
     assert slow_link(always, SINCE, NOBODY, fabric(6)) is None
 
 
+def test_flows_that_share_an_unknown_link_wake_nobody() -> None:
+    """However much it costs, a link that nobody can be sent to is a note; the flows are its subject."""
+    seen = rates(one_way(6), [(1, 2), (5, 0)])
+    finding = link_finding(job_view(*Ring().run(12), fabric(6)), found(seen), seen, (0, None), 1.5)
+    assert (finding.kind, finding.severity, finding.subject.type) == ("slow_uplink", "info", "group")
+    assert finding.subject.ids == ("10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.5")
+    assert "inventory" in finding.action
+
+
 def test_an_uplink_finding_lists_the_cables() -> None:
     """Two cables leave the switch: it is the subject, and each cable is suspected by half."""
     cables = (Link(a="a", b="s1"), Link(a="a", b="s2"), Link(a="b", b="s1"))

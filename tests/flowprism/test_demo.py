@@ -50,6 +50,14 @@ def test_slow_link_is_named(report: Report) -> None:
     assert finding.start_ns == iterations[5].end_ns
 
 
+def test_without_an_inventory_it_is_still_one_job_and_one_link() -> None:
+    """Rails that never meet on the fabric keep their beat together; what happens inside hosts stays open."""
+    report = analyze([FOLDER / "mirror.pcap.gz"], None, AnalysisOptions()).report
+    (job,), (finding,) = report.jobs, report.findings
+    assert (len(job.endpoints), job.layout.pp, job.layout.tp, job.layout.dp) == (16, 2, None, None)
+    assert (finding.kind, finding.subject.ids) == ("slow_link", ("10.2.3.2",))
+
+
 def test_nothing_of_the_capture_is_lost(report: Report) -> None:
     """Every packet was read, and nothing about the feed is in doubt."""
     assert (report.feed.rejected, report.feed.warnings) == ({}, ())
