@@ -46,7 +46,7 @@ def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, sl
 
 
 def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span) -> tuple[Evidence, ...]:
-    window = (span_ns[0], span_ns[1] if span_ns[1] is not None else int(job.edges_ns[-1]))
+    window = job.measured_ns(span_ns)
 
     def row(metric: str, value: float, baseline: float, where: str) -> Evidence:
         return Evidence(
@@ -80,7 +80,7 @@ def stage_finding(job: JobView, compute: StageCompute, stage: int, span_ns: Span
     """Describe a pipeline whose work is uneven: no machine is at fault."""
     members = job.endpoints[job.stages == stage]
     names = job.names(members)
-    window = (span_ns[0], span_ns[1] if span_ns[1] is not None else int(job.edges_ns[-1]))
+    window = job.measured_ns(span_ns)
     rest = np.delete(compute.most_ns, stage)
     evidence = Evidence(
         metric=f"compute of stage {stage} per micro-batch",
@@ -113,7 +113,7 @@ def stage_finding(job: JobView, compute: StageCompute, stage: int, span_ns: Span
 def load_finding(job: JobView, wait_ratio: float, span_ns: Span) -> Finding:
     """Describe a job whose ranks arrive far apart, each time another one last."""
     ratio = 1 / (1 - min(wait_ratio, 0.9))
-    window = (span_ns[0], span_ns[1] if span_ns[1] is not None else int(job.edges_ns[-1]))
+    window = job.measured_ns(span_ns)
     evidence = Evidence(
         metric="waiting for the last to arrive, share of the iteration",
         value=round(wait_ratio, 4),
@@ -147,7 +147,7 @@ def regression_finding(
 
     With `compute`, compute grew everywhere; else only the iteration time says so, and nobody can be sent anywhere.
     """
-    window = (span_ns[0], span_ns[1] if span_ns[1] is not None else int(job.edges_ns[-1]))
+    window = job.measured_ns(span_ns)
     grade: Severity = severity(slowdown_ratio) if compute else "info"
     evidence = Evidence(
         metric="iteration time",

@@ -55,6 +55,10 @@ class JobView:
         """Median iteration time."""
         return float(np.median(np.diff(self.edges_ns)))
 
+    def measured_ns(self, span_ns: tuple[int, int | None]) -> tuple[int, int]:
+        """The window a finding was measured over: its span, to the last edge where it is still on."""
+        return span_ns[0], span_ns[1] if span_ns[1] is not None else int(self.edges_ns[-1])
+
     def name(self, endpoint: int) -> str:
         """An endpoint's address."""
         return self.fabric.addresses[endpoint]

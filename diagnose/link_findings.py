@@ -112,7 +112,7 @@ def _action(link: SlowLink, name: str) -> str:
 
 
 def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, int | None]) -> tuple[Evidence, ...]:
-    window = (span_ns[0], span_ns[1] if span_ns[1] is not None else int(job.edges_ns[-1]))
+    window = job.measured_ns(span_ns)
     found = []
     for s in np.argsort(-link.lost_ns, kind="stable")[:6]:
         if not link.slow[s]:

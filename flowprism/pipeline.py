@@ -35,7 +35,7 @@ from reconstruct.streams import streams
 from reconstruct.timelines import group_names, spans
 from reconstruct.transfers import transfers
 from strategy.layout import Strategy, infer
-from strategy.placement import seats
+from strategy.placement import Seat, seats
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,18 @@ class AnalysisOptions:
 
     jobs: JobOptions = field(default_factory=JobOptions)
     diagnosis: DiagnosisOptions = field(default_factory=DiagnosisOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    """What all jobs of one window are analysed from."""
+
+    reading: Reading
+    flow: Streams
+    window: Window
+    place: Fabric
+    seats: dict[int, Seat]
+    last_sent_ns: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +89,13 @@ def analyze(
     place = fabric(inventory, flow.addresses)
     hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None
     found = recognise(flow, services, options.jobs, hosts)
+    feed = _Feed(reading, flow, _window(reading), place, seats(inventory, flow.addresses), last_sent_ns(flow))
     results = []
     for n, job in enumerate(found.jobs):
         told("analysing jobs", n, len(found.jobs))
-        results.append(_analysed(job, flow, reading, inventory, place, options))
+        results.append(_analysed(job, feed, options))
     told("analysing jobs", len(found.jobs), len(found.jobs))
-    report = _report(paths, inventory, options, reading, found, results)
+    report = _report(paths, inventory, options, feed, found, results)
     return Analysis(report, _timelines(flow, results), {r.view.id: r.pairs for r in results})
 
 
@@ -90,10 +103,9 @@ def _nobody_listens(stage: str, done: int, total: int) -> None:
     """Progress of an analysis that nobody watches."""
 
 
-def _analysed(
-    job: Job, flow: Streams, reading: Reading, inventory: Inventory | None, place: Fabric, options: AnalysisOptions
-) -> _JobResult:
-    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, seats(inventory, flow.addresses))
+def _analysed(job: Job, feed: _Feed, options: AnalysisOptions) -> _JobResult:
+    flow = feed.flow
+    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, feed.seats)
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
         id=job_id([flow.addresses[e] for e in job.endpoints]),
@@ -103,13 +115,13 @@ def _analysed(
         stage=strategy.stage,
         groups=strategy.groups,
         sharded=strategy.layout.sharding == "fsdp",
-        fabric=place,
-        window_end_ns=_window(reading).end_ns,
-        last_sent_ns=last_sent_ns(flow),
+        fabric=feed.place,
+        window_end_ns=feed.window.end_ns,
+        last_sent_ns=feed.last_sent_ns,
     )
     findings = diagnose(view, options.diagnosis)
     hangs = any(f.kind == "hang" for f in findings)
-    happened = events(view, _outside(reading, job), _window(reading).start_ns, hangs=hangs)
+    happened = events(view, _outside(feed.reading, job), feed.window.start_ns, hangs=hangs)
     return _JobResult(view, job, strategy, findings, happened, pair_table(view))
 
 
@@ -157,10 +169,11 @@ def _report(
     paths: Sequence[Path],
     inventory: Inventory | None,
     options: AnalysisOptions,
-    reading: Reading,
+    feed: _Feed,
     found: Recognition,
     results: list[_JobResult],
 ) -> Report:
+    reading = feed.reading
     order = {"critical": 0, "warning": 1, "info": 2}
     findings = [f for r in results for f in r.findings]
     return Report(
@@ -170,7 +183,7 @@ def _report(
             inventory_sha256=_digest(inventory),
             inputs=tuple(p.name for p in paths),
         ),
-        window=_window(reading),
+        window=feed.window,
         feed=FeedSummary(
             records=reading.records,
             bytes=reading.bytes,

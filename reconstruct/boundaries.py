@@ -153,12 +153,26 @@ def _shared_places(members: list[Cycles]) -> tuple[Float, Float]:
     pause = np.concatenate([c.pause_ns for c in members])
     owner = np.repeat(np.arange(len(members)), [len(c.places) for c in members])
     share = np.where(share > 1 - SHARED_REACH / 2, share - 1.0, share)
+    return shared_by_most(share, pause, owner, len(members))
+
+
+def shared_by_most(share: Float, pause: Float, owner: Int, members: int) -> tuple[Float, Float]:
+    """Cluster places of several streams: (place, median pause) of the clusters that most streams take part in.
+
+    Args:
+        share: places, as shares of each stream's quantum.
+        pause: the pause at each.
+        owner: whose place each is.
+        members: how many streams there are.
+    """
+    if not len(share):
+        return np.zeros(0), np.zeros(0)
     order = np.argsort(share, kind="stable")
     cluster = np.concatenate([[0], np.cumsum(np.diff(share[order]) > SHARED_REACH / 2)])
     places, lengths = [], []
     for c in np.unique(cluster):
         inside = order[cluster == c]
-        if len(np.unique(owner[inside])) >= SHARED_BY * len(members):
+        if len(np.unique(owner[inside])) >= SHARED_BY * members:
             places.append(float(np.median(share[inside])))
             lengths.append(float(np.median(pause[inside])))
     return np.array(places), np.array(lengths)

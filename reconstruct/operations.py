@@ -10,15 +10,15 @@ from datamodel.frame import Frame, concat
 from datamodel.operations import FAMILY_SLOTS, OPERATIONS
 from datamodel.streams import Float, Int, Streams
 from datamodel.transfers import ROLES
+from reconstruct.arrivals import arrival_ns
+from reconstruct.boundaries import shared_by_most
 from reconstruct.cycles import Cycles
 from reconstruct.jobs import Job
 from reconstruct.transfers import between_transfers
 
 PP = ROLES.index("pp")
-# Places of two members of a group are the same within this share of the quantum ...
+# A place within this share of the quantum of the boundary is the boundary.
 SAME_PLACE = 0.006
-# ... and belong to the collective when this share of the members has them.
-SHARED_BY = 0.6
 
 
 def operations(
@@ -120,19 +120,11 @@ def _shared(members: list[tuple[Cycles, int]]) -> Float:
     pause = np.concatenate([c.pause_ns for c, _ in members])
     owner = np.repeat(np.arange(len(members)), [len(c.places) for c, _ in members])
     inner = (share > SAME_PLACE) & (share < 1 - SAME_PLACE)
-    share, length, owner = share[inner], pause[inner], owner[inner]
-    order = np.argsort(share, kind="stable")
-    cluster = np.concatenate([[0], np.cumsum(np.diff(share[order]) > SAME_PLACE)]) if len(order) else np.zeros(0)
-    places, lengths = [], []
-    for c in np.unique(cluster):
-        inside = order[cluster == c]
-        if len(np.unique(owner[inside])) >= SHARED_BY * len(members):
-            places.append(float(np.median(share[inside])))
-            lengths.append(float(np.median(length[inside])))
+    places, lengths = shared_by_most(share[inner], pause[inner], owner[inner], len(members))
     boundary_ns = float(np.median([c.pause_ns[b] for c, b in members]))
     floor_ns = max(float(np.median([c.floor_ns for c, _ in members])), 1.0)
-    kept = _above_widest_ratio(np.array(lengths), boundary_ns, floor_ns)
-    return np.array([*np.array(places)[kept], 1.0])
+    kept = _above_widest_ratio(lengths, boundary_ns, floor_ns)
+    return np.array([*places[kept], 1.0])
 
 
 def _above_widest_ratio(lengths: Float, boundary_ns: float, floor_ns: float) -> Int:
@@ -201,19 +193,6 @@ def _frame(
             "retransmitted_packets": total(streams.retransmitted[rows]),
         },
     )
-
-
-def arrival_ns(streams: Streams, rows: Int) -> Int:
-    """(rows,) when the receiver had each row's last byte; when it was sent, where no acknowledgement was seen.
-
-    A receiver may sit on the last acknowledgement of a message (RFC 1122 allows 500 ms): a row counts with no more than
-    twice the latency of the slower of its neighbours.
-    """
-    end, acknowledged = streams.end_ns[rows], streams.delivered_ns[rows]
-    latency = np.where(acknowledged > 0, np.maximum(acknowledged - end, 0), 0)
-    before, after = np.concatenate([latency[:1], latency[:-1]]), np.concatenate([latency[1:], latency[-1:]])
-    latency = np.minimum(latency, 2 * np.maximum(before, after))
-    return np.asarray(np.maximum.accumulate(end + latency), np.int64)
 
 
 def last_sent_ns(streams: Streams) -> dict[int, int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.frame import Frame, concat
-from datamodel.streams import Float, Int, Streams
+from datamodel.streams import Int, Streams
 from datamodel.transfers import TRANSFERS
+from reconstruct.arrivals import arrival_ns
 from reconstruct.cycles import Cycles
 from reconstruct.jobs import Job
 
@@ -75,33 +76,10 @@ def _frame(streams: Streams, stream: int, rows: Int, low: Int, high: Int, iterat
             "slot": slot,
             "start_ns": streams.start_ns[rows][low],
             "end_ns": end,
-            "delivered_ns": np.maximum(end, _delivered(streams, rows, low, high)),
+            "delivered_ns": arrival_ns(streams, rows)[high - 1],
             "bytes": total["bytes"],
             "packets": total["packets"],
             "retransmitted_packets": total["retransmitted"],
             "ecn_ce_packets": total["ecn_ce"],
         },
     )
-
-
-def _delivered(streams: Streams, rows: Int, low: Int, high: Int) -> Int:
-    """When each transfer's last byte was acknowledged; 0 where that is not known.
-
-    A receiver may sit on its last acknowledgement (RFC 1122 allows 500 ms): the last row counts with no more than twice
-    the latency that the transfer's other rows saw.
-    """
-    end, acknowledged = streams.end_ns[rows], streams.delivered_ns[rows]
-    latency: Float = np.where(acknowledged > 0, acknowledged - end, 0).astype(np.float64)
-    before = _maximum(latency, low, np.maximum(high - 1, low))
-    last = np.where(high - low > 1, np.minimum(latency[high - 1], 2 * before), latency[high - 1])
-    return np.where(acknowledged[high - 1] > 0, end[high - 1] + last, 0).astype(np.int64)
-
-
-def _maximum(values: Float, low: Int, high: Int) -> Float:
-    """Maximum of values[low:high] for each pair; 0 where the range is empty."""
-    if not len(low):
-        return np.zeros(0)
-    padded = np.concatenate([values, [0.0]])
-    bounds = np.stack([low, np.maximum(high, low)], axis=1).ravel()
-    found = np.maximum.reduceat(padded, bounds)[::2]
-    return np.where(high > low, found, 0.0)

@@ -10,8 +10,9 @@ import pytest
 from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
 from datamodel.transfers import ROLES
+from reconstruct.arrivals import arrival_ns
 from reconstruct.jobs import Job, JobOptions, recognise
-from reconstruct.operations import arrival_ns, last_sent_ns, operations
+from reconstruct.operations import last_sent_ns, operations
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
 from strategy.layout import Strategy, infer
