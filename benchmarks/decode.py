@@ -27,7 +27,7 @@ import dpkt
 import numpy as np
 import numpy.typing as npt
 
-from capture.capture_file import packets
+from capture.capture_file import batches
 from capture.ledger import Ledger
 from capture.mirror import Mirror
 from capture.reading import read_flows
@@ -84,7 +84,7 @@ def decode(capture: Path) -> tuple[int, float]:
     count, seconds = 0, 0.0
     for part in (held[:1], held):  # the first loads the compiled code
         before = time.perf_counter()
-        count = sum(len(batch) for batch in packets(part, capture.name, Ledger()))
+        count = sum(len(batch.packets) for batch in batches(part, capture.name, Ledger()))
         seconds = time.perf_counter() - before
     return count, seconds
 
@@ -96,8 +96,8 @@ def follow(capture: Path) -> tuple[int, float]:
     for part in (held[:1], held):
         before = time.perf_counter()
         mirror = Mirror()
-        for batch in packets(part, capture.name, Ledger()):
-            mirror.feed(batch)
+        for batch in batches(part, capture.name, Ledger()):
+            mirror.feed(batch.packets)
         mirror.flows()
         count, seconds = mirror.packets, time.perf_counter() - before
     return count, seconds

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from capture.frame_index import INDEX, Container
+from capture.frame_index import INDEX, Container, Index
 from capture.ledger import Ledger
 from capture.packet import decode
 from capture.pcap import MAGICS, Pcap
 from capture.pcapng import MAGIC, Pcapng
-from capture.window import Window
+from capture.window import Bytes, Window
 from capture.wire import PACKET, Packets
 
 BATCH_FRAMES = 2048  # packets of one batch stay in the processor's cache between decoding and following
@@ -22,8 +23,17 @@ def is_capture(head: bytes) -> bool:
     return head[:4] in MAGICS or head[:4] == MAGIC
 
 
-def packets(blocks: Iterable[bytes], name: str, ledger: Ledger) -> Iterator[Packets]:
-    """The packets of a capture, in the order of the file, in batches; each batch overwrites the one before.
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some packets of a capture, in the order of the file, and where in `data` the frame of each lies."""
+
+    data: Bytes
+    index: Index
+    packets: Packets
+
+
+def batches(blocks: Iterable[bytes], name: str, ledger: Ledger) -> Iterator[Batch]:
+    """The packets of a capture, in the order of the file; each batch overwrites the one before.
 
     Args:
         blocks: the file's decompressed content; `is_capture` of it holds.
@@ -41,7 +51,7 @@ def packets(blocks: Iterable[bytes], name: str, ledger: Ledger) -> Iterator[Pack
         while count == len(index) and not container.damage:
             count, window.start = container.scan(window.data, window.start, window.end, index)
             decode(window.data, index[:count], batch[:count])
-            yield batch[:count]
+            yield Batch(window.data, index[:count], batch[:count])
         if container.damage:
             ledger.warn(f"{name}: {container.damage}; what follows it was not read")
             return

@@ -35,17 +35,25 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         dispatcher = numba.njit(**options)(function)
     index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if index is not None:
-        # numba looks at the function's own file only, but compiles in what it calls from others beside it.
-        index._source_stamp = folder_stamp(Path(function.__code__.co_filename).parent)  # noqa: SLF001
+        # numba looks at the function's own file only, but compiles in what it calls from others of the package.
+        index._source_stamp = package_stamp(_package(function))  # noqa: SLF001
     return cast("Callable[P, R]", dispatcher)
 
 
+def _package(function: Callable[..., object]) -> Path:
+    """Folder of the top-level package that `function` is defined in; its own folder where it is in none."""
+    folder = Path(function.__code__.co_filename).parent
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
 @lru_cache
-def folder_stamp(folder: Path) -> str:
-    """What the Python files of `folder` say, condensed; compiled code of another stamp is compiled anew."""
+def package_stamp(folder: Path) -> str:
+    """What the Python files in and below `folder` say, condensed; compiled code of another stamp is compiled anew."""
     digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.py")):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 

@@ -63,6 +63,7 @@ def clear(packet: Record) -> None:
     packet["sequence"] = 0
     packet["acknowledged"] = 0
     packet["message_bytes"] = 0
+    packet["payload_at"] = 0
     packet["queue_pair"] = ABSENT
     packet["opcode"] = ABSENT
     packet["syndrome"] = ABSENT
@@ -149,6 +150,7 @@ def udp(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
         return BAD_TRANSPORT
     if packet["dst_port"] == ROCE_V2_PORT:
         return bth(data, at + 8, end, stop, packet)
+    packet["payload_at"] = at + 8
     packet["payload_bytes"] = stop - at - 8
     return FINE
 

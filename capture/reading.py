@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 
-from capture.capture_file import is_capture, packets
+from capture.capture_file import Batch, is_capture
+from capture.datagram import Datagrams
+from capture.export_reading import opened, picked, sorted_out
 from capture.ledger import Ledger
 from capture.mirror import Mirror
-from capture.stream import Progress, blocks
+from capture.payload_file import is_payload, payloads
+from capture.sampling import SamplingRates
+from capture.stream import Progress
 from datamodel.errors import InputError
+from datamodel.exporters import ExporterNotes
 from datamodel.flows import FLOWS, FeedNotes, Flows, recode
 from datamodel.frame import Frame, concat
 from datamodel.reading import Reading
@@ -21,38 +26,39 @@ from datamodel.reading import Reading
 ADDRESS_COLUMNS = ("src_addr", "dst_addr", "sampler_address")
 
 
-def read_flows(path: Path, progress: Progress | None = None) -> Reading:
+def read_flows(path: Path, progress: Progress | None = None, rates: SamplingRates | None = None) -> Reading:
     """The flow records of one file.
 
-    A file is what its content says: a pcap or pcapng capture of mirrored packets, or flow records as Parquet, CSV or
-    JSON lines; each but Parquet also compressed with gzip or Zstandard.
+    A file is what its content says: a pcap or pcapng capture of mirrored packets or of export datagrams (sFlow,
+    NetFlow, IPFIX), bare export datagrams, or flow records as Parquet, CSV or JSON lines; each but Parquet also
+    compressed with gzip or Zstandard.
 
     Args:
         path: the file.
         progress: called with (bytes of the file read, bytes of the file), from a thread.
+        rates: sampling rates of exporters that tell none or a wrong one.
 
     Raises:
         InputError: the file cannot be used at all; the message names it and the cause, in one line.
     """
     ledger = Ledger()
-    content = blocks(path, ledger, progress)
-    head = next(content, b"")
-    while 0 < len(head) < 4 and (more := next(content, b"")):
-        head += more
-    if not head:
-        cause = ledger.warnings[0].partition(": ")[2] if ledger.warnings else "holds nothing once unpacked"
-        raise InputError(f"{path}: {cause}")
+    head, content = opened(path, ledger, progress)
     if is_capture(head):
-        return _read_mirror(chain([head], content), path.name, ledger)
+        mirror, parts = sorted_out(content, path.name, ledger)
+        return _read_mirror(parts, ledger) if mirror else _read_exports(picked(parts, ledger), ledger, rates)
+    if is_payload(head):
+        return _read_exports(payloads(content, path.name, ledger), ledger, rates)
+    next(content)  # the head
     return _read_records(path, head, content, ledger, progress)
 
 
-def read_all(paths: Iterable[Path], progress: Progress | None = None) -> Reading:
+def read_all(paths: Iterable[Path], progress: Progress | None = None, rates: SamplingRates | None = None) -> Reading:
     """The flow records of several files, one after the other, as if they were one.
 
     Args:
         paths: the files, at least one.
         progress: as for `read_flows`, with the sums over all files.
+        rates: as for `read_flows`.
 
     Raises:
         InputError: there is no file, or one of them cannot be used at all.
@@ -63,7 +69,10 @@ def read_all(paths: Iterable[Path], progress: Progress | None = None) -> Reading
     sizes = [path.stat().st_size if path.is_file() else 0 for path in files]
     starts = accumulate(sizes, initial=0)
     return merged(
-        [read_flows(path, _shifted(progress, start, sum(sizes))) for path, start in zip(files, starts, strict=False)]
+        [
+            read_flows(path, _shifted(progress, start, sum(sizes)), rates)
+            for path, start in zip(files, starts, strict=False)
+        ]
     )
 
 
@@ -85,7 +94,8 @@ def merged(readings: Sequence[Reading]) -> Reading:
     notes = FeedNotes(dict(sorted(rejected.items())), tuple(warnings))
     exporters = sorted({exporter for reading in readings for exporter in reading.exporters})
     flows = _joined([reading.flows for reading in readings])
-    return _reading(flows, notes, sum(reading.records for reading in readings), tuple(exporters))
+    accounts = tuple(account for reading in readings for account in reading.accounts)
+    return _reading(flows, notes, sum(reading.records for reading in readings), tuple(exporters), accounts)
 
 
 def _joined(parts: Sequence[Flows]) -> Flows:
@@ -98,12 +108,24 @@ def _joined(parts: Sequence[Flows]) -> Flows:
     return recode(concat(FLOWS, frames), tuple(book))
 
 
-def _read_mirror(content: Iterator[bytes], name: str, ledger: Ledger) -> Reading:
+def _read_mirror(parts: Iterator[Batch], ledger: Ledger) -> Reading:
     mirror = Mirror()
-    for batch in packets(content, name, ledger):
-        mirror.feed(batch)
+    for part in parts:
+        mirror.feed(part.packets)
     mirror.account(ledger)
     return _reading(mirror.flows(), ledger.notes(), mirror.packets, mirror.exporters)
+
+
+def _read_exports(parts: Iterable[Datagrams], ledger: Ledger, rates: SamplingRates | None) -> Reading:
+    from capture.exports import Exports  # noqa: PLC0415 - TEMPORARY
+
+    exports = Exports(rates)
+    for part in parts:
+        exports.feed(part)
+    exports.account(ledger)
+    accounts = exports.exporters()
+    agents = tuple(sorted({account.agent for account in accounts}))
+    return _reading(exports.take().canonical_flows(), ledger.notes(), exports.records, agents, accounts)
 
 
 def _read_records(
@@ -123,5 +145,11 @@ def _named(flows: Flows) -> tuple[str, ...]:
     return tuple(flows.addresses[code] for code in np.unique(flows.frame["sampler_address"]) if code >= 0)
 
 
-def _reading(flows: Flows, notes: FeedNotes, records: int, exporters: tuple[str, ...]) -> Reading:
-    return Reading(flows, notes, records, int(flows.frame["bytes"].sum()), exporters)
+def _reading(
+    flows: Flows,
+    notes: FeedNotes,
+    records: int,
+    exporters: tuple[str, ...],
+    accounts: tuple[ExporterNotes, ...] = (),
+) -> Reading:
+    return Reading(flows, notes, records, int(flows.frame["bytes"].sum()), exporters, accounts)

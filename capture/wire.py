@@ -55,6 +55,7 @@ PACKET = np.dtype(
         ("sampler_low", "i8"),
         ("sequence", "i8"),  # TCP sequence number or PSN; 0 elsewhere
         ("acknowledged", "i8"),  # TCP acknowledgement number; 0 elsewhere
+        ("payload_at", "i8"),  # where the payload of a plain UDP datagram begins in the bytes decoded; 0 elsewhere
         ("message_bytes", "i8"),  # RETH DMA length; 0 where there is none
         ("ip_bytes", "i4"),  # IP header and all that follows it, as the header says
         ("payload_bytes", "i4"),  # transport payload; RoCE: without headers, padding and ICRC

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from datamodel.exporters import ExporterNotes
 from datamodel.flows import FeedNotes, Flows
 
 
@@ -17,6 +18,7 @@ class Reading:
         records: packets (of a mirror) or rows (of a record file) that count in `flows`.
         bytes: IP bytes of those records, as exported.
         exporters: addresses or names of the exporters of packets or records, sorted.
+        accounts: what each exporter of export datagrams sent and lost; none for other inputs.
     """
 
     flows: Flows
@@ -24,3 +26,4 @@ class Reading:
     records: int
     bytes: int
     exporters: tuple[str, ...]
+    accounts: tuple[ExporterNotes, ...] = ()

@@ -188,6 +188,7 @@ def _report(
             records=reading.records,
             bytes=reading.bytes,
             exporters=reading.exporters,
+            lost_datagrams=sum(account.lost_datagrams for account in reading.accounts),
             rejected=dict(reading.notes.rejected),
             warnings=reading.notes.warnings,
         ),

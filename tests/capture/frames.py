@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.capture_file import packets
+from capture.capture_file import batches
 from capture.ledger import Ledger
 from capture.wire import PACKET, Packets
 
@@ -117,7 +117,7 @@ def pcap(
 def decoded(content: bytes, ledger: Ledger | None = None, block: int = 1 << 20) -> Packets:
     """The packet rows of a capture's bytes, handed over in blocks of `block` bytes."""
     blocks = [content[i : i + block] for i in range(0, len(content), block)]
-    parts = [batch.copy() for batch in packets(blocks, "test.pcap", ledger or Ledger())]
+    parts = [batch.packets.copy() for batch in batches(blocks, "test.pcap", ledger or Ledger())]
     return np.concatenate(parts)
 
 

@@ -1,0 +1,119 @@
+"""Export datagrams of any protocol to flow records, counters and drops; keeps what decoding must remember.
+
+Templates, sequence numbers and sampling rates live in the decoders. `state` and `restore` carry them over a restart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture.address_book import AddressBook
+from capture.datagram import NO_EXPORT, Datagrams
+from capture.ledger import Ledger
+from capture.netflow.decoder import NetflowDecoder
+from capture.sampling import SamplingRates
+from capture.sflow.decoder import SflowDecoder
+from datamodel.counters import COUNTERS, DROPS
+from datamodel.errors import InputError
+from datamodel.exporters import ExporterNotes
+from datamodel.flows import FLOWS, Flows, recode
+from datamodel.frame import Frame, concat
+
+_STATE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What came out since the last time of asking; codes of all three frames point into `addresses`."""
+
+    flows: Frame
+    counters: Frame
+    drops: Frame
+    addresses: tuple[str, ...]
+
+    def canonical_flows(self) -> Flows:
+        """The flow records with an address book of their own, sorted."""
+        return recode(self.flows, self.addresses)
+
+
+class Exports:
+    """Decodes the export datagrams of many exporters.
+
+    Memory: what was decoded since the last `take`, plus the templates and accounts of the exporters, which are
+    bounded each.
+    """
+
+    def __init__(self, rates: SamplingRates | None = None) -> None:
+        self._book = AddressBook()
+        self._sflow = SflowDecoder(self._book, rates or SamplingRates())
+        self._netflow = NetflowDecoder(self._book, rates or SamplingRates())
+        self._frames: list[Frame] = []
+        self._unknown = 0
+        self.datagrams = 0
+        self.records = 0
+
+    def feed(self, batch: Datagrams) -> None:
+        """Decode a batch, in order of arrival; its bytes are not needed afterwards."""
+        self.datagrams += len(batch)
+        self._unknown += int((batch.index["protocol"] == NO_EXPORT).sum())
+        for frame in (*self._sflow.feed(batch), *self._netflow.feed(batch)):
+            self.records += len(frame)
+            self._frames.append(frame)
+
+    def take(self) -> Decoded:
+        """What was decoded since the last time; afterwards the decoders hold none of it."""
+        decoded = Decoded(
+            concat(FLOWS, self._frames),
+            concat(COUNTERS, self._sflow.take_counters()),
+            concat(DROPS, self._sflow.take_drops()),
+            self._book.texts(),
+        )
+        self._frames = []
+        self._book.clear()
+        return decoded
+
+    def exporters(self) -> tuple[ExporterNotes, ...]:
+        """The account of every exporter, by protocol, agent and domain."""
+        known = (*self._sflow.exporters(), *self._netflow.exporters())
+        return tuple(sorted(known, key=lambda e: (e.protocol, e.agent, e.domain)))
+
+    def account(self, ledger: Ledger) -> None:
+        """Tell `ledger` what was left out or guessed, over all exporters."""
+        ledger.reject("not an export datagram of a protocol that is decoded", self._unknown)
+        ledger.reject("datagram of one exporter too many", self._sflow.refused + self._netflow.refused)
+        rejected: Counter[str] = Counter()
+        for exporter in self.exporters():
+            rejected.update(exporter.rejected)
+            for warning in exporter.warnings:
+                ledger.warn(f"{exporter.protocol} {exporter.agent} domain {exporter.domain}: {warning}")
+        for reason, count in sorted(rejected.items()):
+            ledger.reject(reason, count)
+
+    def state(self) -> bytes:
+        """Templates, sampling rates and sequence numbers, for `restore`."""
+        parts = {"version": _STATE_VERSION, "sflow": self._sflow.state(), "netflow": self._netflow.state()}
+        return json.dumps(parts).encode()
+
+    def restore(self, state: bytes) -> None:
+        """Go on where another decoder's `state` was taken.
+
+        Raises:
+            InputError: it is damaged or of another version.
+        """
+        try:
+            parts = json.loads(state)
+            if parts["version"] != _STATE_VERSION:
+                raise InputError(f"decoder state: version {parts['version']}, expected {_STATE_VERSION}")
+            self._sflow.restore(parts["sflow"])
+            self._netflow.restore(parts["netflow"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"decoder state: damaged: {error}") from None
+
+
+def lost_units(exporters: tuple[ExporterNotes, ...]) -> int:
+    """Units (datagrams or records, as each protocol counts) that the sequence numbers say are missing."""
+    return int(np.sum([exporter.lost for exporter in exporters], dtype=np.int64)) if exporters else 0
