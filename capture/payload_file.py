@@ -115,10 +115,11 @@ def netflow9_bytes(data: Bytes, at: int, end: int) -> int:
     while place + 4 <= end:
         set_id = be16(data, place)
         size = be16(data, place + 2)
-        if (set_id > 1 and set_id < 256) or size < 4:
-            return place - at
+        if (set_id > 1 and set_id < 256) or size < 4 or announced(data, place, end) == SFLOW5:
+            # Some exporters fill up with zeros; only where another datagram begins does this one end.
+            return place - at if announced(data, place, end) else _MORE
         place += size
-    return place - at if place == end else _MORE
+    return _MORE
 
 
 @compiled

@@ -143,7 +143,7 @@ def test_the_account_equals_the_truth(fates: list[str], first: int) -> None:
             order.extend([number] * (2 if fate == "twice" else 1))
     for number in order:
         heard(exporter, number)
-    present = {number for number in order}
+    present = set(order)
     last = max(present, default=first)
     assert account(exporter).duplicates == len(order) - len(present)
     assert account(exporter).lost == sum(1 for number, fate in sent if fate == "lost" and number < last)
