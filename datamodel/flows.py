@@ -16,6 +16,9 @@ from datamodel.frame import Column, Frame, Schema
 TCP, UDP = 6, 17
 ROCE_V2_PORT = 4791
 
+# Columns, of flow records and of other tables, whose codes point into an address book.
+ADDRESS_COLUMNS = ("src_addr", "dst_addr", "sampler_address")
+
 FLOWS = Schema(
     "flows",
     (
@@ -99,12 +102,11 @@ def recode(frame: Frame, addresses: tuple[str, ...]) -> Flows:
         frame: rows of `FLOWS` whose address columns are codes into `addresses`.
         addresses: address of each code; may be unsorted and may repeat.
     """
-    columns = ("src_addr", "dst_addr", "sampler_address")
-    used = np.unique(np.concatenate([frame[c] for c in columns]))
+    used = np.unique(np.concatenate([frame[c] for c in ADDRESS_COLUMNS]))
     used = used[used >= 0]
     book = tuple(sorted({addresses[i] for i in used}))
     place = {a: i for i, a in enumerate(book)}
     table = np.full(len(addresses) + 1, -1, np.int32)  # the last entry serves the code -1
     for i in used:
         table[i] = place[addresses[i]]
-    return Flows(frame.replace(**{c: table[frame[c]] for c in columns}), book)
+    return Flows(frame.replace(**{c: table[frame[c]] for c in ADDRESS_COLUMNS}), book)

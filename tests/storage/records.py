@@ -1,0 +1,46 @@
+"""Small tables of records to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from datamodel.counters import COUNTERS
+from datamodel.flows import FLOWS
+from datamodel.frame import Frame
+from storage.store import Batch
+
+BOOK = ("10.0.0.2", "10.0.0.1", "2001:db8::1", "10.255.0.1")
+SECOND_NS = 1_000_000_000
+
+
+def flows(rows: int, first: int = 0) -> Frame:
+    """`rows` records whose bytes count up from `first`, so that every record can be told from every other."""
+    number = np.arange(first, first + rows)
+    return Frame(
+        FLOWS,
+        {
+            "time_flow_start_ns": number * SECOND_NS,
+            "time_flow_end_ns": number * SECOND_NS + 5,
+            "src_addr": number % 2,
+            "dst_addr": np.full(rows, 2),
+            "sampler_address": np.where(number % 3, 3, -1),
+            "bytes": number,
+            "psn_first": number % (1 << 24),
+        },
+    )
+
+
+def counters(rows: int) -> Frame:
+    """`rows` readings of interface counters."""
+    number = np.arange(rows)
+    return Frame(
+        COUNTERS,
+        {"time_ns": number, "sampler_address": np.full(rows, 3), "interface": number, "in_bytes": number * 1000},
+    )
+
+
+def batch(*tables: Frame, until: int = 0, state: bytes = b"{}", totals: Sequence[int] = ()) -> Batch:
+    """Records to commit."""
+    return Batch(until, tables, BOOK, state, totals={str(i): n for i, n in enumerate(totals)})
