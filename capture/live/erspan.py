@@ -1,0 +1,197 @@
+"""ERSPAN sessions that end at an address of this machine: mirrored packets from a raw socket of GRE (Linux raw(7))."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+from contextlib import ExitStack
+from dataclasses import dataclass
+from ipaddress import ip_address
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from capture.addresses import from_words
+from capture.ledger import Ledger
+from capture.live.message_batch import TIME_STAMPS, MessageBatch
+from capture.live.refusal import refusal, require_linux
+from capture.live.session_sequence import NOT_FOLLOWED, no_sessions, note_sequences
+from capture.packet import decode
+from capture.wire import PACKET, Packets
+from datamodel.errors import InputError
+
+BUFFER_BYTES = 64 << 20
+SNAP_BYTES = 192
+_OUTER_BYTES = 104  # IP header with all options, GRE with all fields, ERSPAN III with its subheader
+_GRE = 47
+_RAW_LINK = 101  # LINKTYPE_RAW: a raw socket delivers the IP header too
+_FORCE_BUFFER, _MEMORY = 33, 55  # SO_RCVBUFFORCE, SO_MEMINFO
+_DROPS = 8  # SK_MEMINFO_DROPS, place in the answer to the latter
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLosses:
+    """What became of the packets of one numbered session (ERSPAN II or III), by their GRE sequence numbers.
+
+    Attributes:
+        source: address the session comes from.
+        session: its number.
+        received: packets that came, each once.
+        lost: packets that never came.
+        missing: packets that have not come yet; lost if 1,024 later ones come without them.
+        late: packets that came after later ones.
+        repeated: packets that came again.
+        stray: packets whose number fits nothing.
+        restarts: times the source began to count anew.
+    """
+
+    source: str
+    session: int
+    received: int
+    lost: int
+    missing: int
+    late: int
+    repeated: int
+    stray: int
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True)
+class SocketLosses:
+    """What became of the packets that reached this machine.
+
+    Attributes:
+        received: packets taken from the socket.
+        dropped: packets lost because its buffer was full.
+    """
+
+    received: int
+    dropped: int
+
+
+class ErspanSessions:
+    """Ends every ERSPAN session (types I, II and III) that is sent to one local address; a context manager.
+
+    As a socket owns the address's GRE packets, the kernel does not answer them with `protocol unreachable`.
+    """
+
+    def __init__(self, address: str, buffer_bytes: int = BUFFER_BYTES, snap_bytes: int = SNAP_BYTES) -> None:
+        """Start receiving.
+
+        Args:
+            address: a local IPv4 address, the destination that the switches were given.
+            buffer_bytes: of the socket. Without CAP_NET_ADMIN the kernel's limit (net.core.rmem_max) is what counts.
+            snap_bytes: how much of every mirrored frame is kept.
+
+        Raises:
+            InputError: not Linux, no local IPv4 address, or CAP_NET_RAW is missing.
+        """
+        require_linux(address)
+        self.address = address
+        self._socket = _open(address, buffer_bytes)
+        self._poller = select.poll()
+        self._poller.register(self._socket, select.POLLIN)
+        self._messages = MessageBatch(_OUTER_BYTES + snap_bytes)
+        self._batch = np.zeros(len(self._messages.index), PACKET)
+        self._sessions, self._totals = no_sessions()
+        self._received = self._dropped = 0
+        self._buffer_shortfall = max(0, buffer_bytes - _buffer(self._socket))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop receiving; what was lost until now stays counted."""
+        if self._socket.fileno() >= 0:
+            self.losses()
+            self._socket.close()
+
+    def poll(self, timeout_s: float) -> Packets | None:
+        """The next mirrored packets, in the order they came; the next call overwrites them.
+
+        Args:
+            timeout_s: how long to wait for some.
+        """
+        count = self._messages.receive(self._socket, _RAW_LINK)
+        if count == 0:
+            self._poller.poll(max(0, round(timeout_s * 1000)))
+            count = self._messages.receive(self._socket, _RAW_LINK)
+        if count == 0:
+            return None
+        index, packets = self._messages.index[:count], self._batch[:count]
+        note_sequences(self._messages.data, index, self._sessions, self._totals)
+        decode(self._messages.data, index, packets)
+        self._received += count
+        return packets
+
+    def losses(self) -> SocketLosses:
+        """Packets received, and dropped for want of buffer, since the socket was opened."""
+        if self._socket.fileno() >= 0:
+            now = _drops(self._socket)
+            self._dropped += (now - self._dropped) & 0xFFFFFFFF  # the kernel counts in 32 bits
+        return SocketLosses(self._received, self._dropped)
+
+    def sessions(self) -> tuple[SessionLosses, ...]:
+        """The numbered sessions seen, by source and number."""
+        rows = self._sessions[self._sessions["used"] != 0]
+        counts = ("session", "received", "lost", "missing", "late", "repeated", "stray", "restarts")
+        listed = [
+            SessionLosses(from_words(int(row["source_high"]), int(row["source_low"])), *(int(row[c]) for c in counts))
+            for row in rows
+        ]
+        return tuple(sorted(listed, key=lambda each: (each.source, each.session)))
+
+    def account(self, ledger: Ledger) -> None:
+        """Tell `ledger` what was lost, where, since the socket was opened."""
+        ledger.reject("dropped by the kernel (socket buffer full)", self.losses().dropped)
+        sessions = self.sessions()
+        ledger.reject("lost between an ERSPAN source and here", sum(each.lost + each.missing for each in sessions))
+        ledger.reject("ERSPAN packet whose sequence number fits nothing", sum(each.stray for each in sessions))
+        if self._totals[NOT_FOLLOWED]:
+            ledger.warn(f"{self.address}: {self._totals[NOT_FOLLOWED]} packets of too many ERSPAN sessions to follow")
+        if self._buffer_shortfall:
+            ledger.warn(
+                f"{self.address}: the socket's buffer is {self._buffer_shortfall} bytes smaller than asked for; "
+                f"raise net.core.rmem_max or grant CAP_NET_ADMIN"
+            )
+
+
+def _open(address: str, buffer_bytes: int) -> socket.socket:
+    try:
+        if ip_address(address).version != 4 or ip_address(address).is_unspecified:
+            raise InputError(f"{address}: ERSPAN sessions end at one local IPv4 address; this is none")
+    except ValueError:
+        raise InputError(f"{address}: not an IP address") from None
+    with ExitStack() as undo:
+        try:
+            sock = undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_RAW, _GRE))
+            sock.setsockopt(socket.SOL_SOCKET, TIME_STAMPS, 1)
+            _enlarge(sock, buffer_bytes)
+            sock.bind((address, 0))
+        except OSError as error:
+            raise refusal(address, error) from None
+        undo.pop_all()
+    return sock
+
+
+def _enlarge(sock: socket.socket, buffer_bytes: int) -> None:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, _FORCE_BUFFER, buffer_bytes)
+    except PermissionError:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+
+
+def _buffer(sock: socket.socket) -> int:
+    """Bytes of the socket's buffer, as asked for; the kernel doubles them to pay for its own bookkeeping."""
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+
+
+def _drops(sock: socket.socket) -> int:
+    return int(struct.unpack("=9I", sock.getsockopt(socket.SOL_SOCKET, _MEMORY, 36))[_DROPS])
