@@ -46,4 +46,6 @@ check: $(STAMP)  ## format, lint, types, import law, and the tests that hold doc
 	@$(BIN)/pytest -q tests/house -m "not slow"
 
 bench: $(STAMP)  ## run the benchmarks and print their figures
-	@set -e; for script in $(sort $(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; for script in $$(grep -l '^if __name__' benchmarks/*.py); do \
+		echo "== $$script"; name=$${script%.py}; $(BIN)/python -m benchmarks.$${name#benchmarks/}; \
+	done

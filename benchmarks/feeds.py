@@ -1,0 +1,101 @@
+"""How fast export datagrams become flow records, from memory on one core, against GoFlow2's decoders in the same run.
+
+usage: python benchmarks/feeds.py [--records N]
+
+Ours does all it does in service: sequence numbers, templates, sampling rates, times, addresses, flow record columns.
+GoFlow2's decoders stop at wire structures. They are built from the Go module proxy where Go is at hand; otherwise the
+column says so. Every figure is taken in a process of its own, so that its peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.export_inputs import datagrams
+from capture.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS, SFLOW5, Datagrams
+from capture.exports import Exports
+
+BATCH_DATAGRAMS = 2048
+PEER = Path(__file__).parent / "goflow2"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=3_000_000, help="how many to decode of each protocol")
+    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        records, seconds, resident_bytes = decode(datagrams(arguments.measure, arguments.records))
+        print(json.dumps([records, seconds, resident_bytes]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        peer = built(Path(folder))
+        print(f"{'':12s}{'records':>11s}{'flowprism':>12s}{'':10s}{'GoFlow2':>12s}{'ratio':>8s}{'memory':>10s}")
+        for protocol in (SFLOW5, NETFLOW5, NETFLOW9, IPFIX):
+            report(protocol, arguments.records, peer, Path(folder))
+
+
+def report(protocol: int, records: int, peer: Path | None, folder: Path) -> None:
+    """Measure one protocol and print its line."""
+    command = [sys.executable, "-m", "benchmarks.feeds", "--measure", str(protocol), "--records", str(records)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]).stdout
+    count, seconds, peak_bytes = json.loads(output)
+    rate = count / seconds / 1e6
+    theirs = None if peer is None else peer_rate(peer, datagrams(protocol, records), folder)
+    beside = f"{'not built':>12s}{'-':>8s}" if theirs is None else f"{theirs:10.2f} M{rate / theirs:7.1f}x"
+    line = f"{PROTOCOLS[protocol]:12s}{count:11,d}{rate:10.2f} M{seconds / count * 1e9:7.0f} ns"
+    print(f"{line}{beside}{peak_bytes / 1e6:7.0f} MB")
+
+
+def decode(batch: Datagrams) -> tuple[int, float, int]:
+    """Records, seconds, and bytes of memory beyond the input."""
+    warm = Datagrams(batch.data, batch.index[:BATCH_DATAGRAMS])
+    Exports().feed(warm)
+    before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    exports, rows = Exports(), 0
+    began = time.perf_counter()
+    for first in range(0, len(batch), BATCH_DATAGRAMS):
+        exports.feed(Datagrams(batch.data, batch.index[first : first + BATCH_DATAGRAMS]))
+        if first % (16 * BATCH_DATAGRAMS) == 0:
+            rows += len(exports.take().flows)
+    rows += len(exports.take().flows)
+    seconds = time.perf_counter() - began
+    if rows != exports.records or any(e.lost or e.duplicates or e.rejected for e in exports.exporters()):
+        raise AssertionError(f"the input was not decoded whole: {exports.exporters()[0]}")
+    return rows, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before_bytes
+
+
+def built(folder: Path) -> Path | None:
+    """The peer's program, where it can be built."""
+    go = shutil.which("go")
+    if go is None:
+        return None
+    made = subprocess.run([go, "build", "-o", str(folder / "peer"), "."], cwd=PEER, check=False, capture_output=True)
+    return folder / "peer" if made.returncode == 0 else None
+
+
+def peer_rate(peer: Path, batch: Datagrams, folder: Path) -> float:
+    """Million records a second of the peer's decoders over the same datagrams, on one core."""
+    path = folder / "datagrams"
+    with path.open("wb") as file:
+        for row in batch.index:
+            payload = batch.data[row["offset"] : row["offset"] + row["bytes"]]
+            file.write(np.array([len(payload)], ">u4").tobytes() + payload.tobytes())
+    output = subprocess.run([str(peer), str(path)], check=True, stdout=subprocess.PIPE, env={"GOMAXPROCS": "1"}).stdout
+    records, seconds = output.split()
+    return int(records) / float(seconds) / 1e6
+
+
+if __name__ == "__main__":
+    main()
