@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from capture.addresses import canonical
 from capture.interface_names import resolve_interfaces
 from capture.ledger import Ledger
+from capture.time_text import times
 from datamodel.flows import FLOWS, Flows, recode
 from datamodel.frame import Column, Frame, concat
 
@@ -85,6 +86,8 @@ class Rows:
         if column.required:
             self._reject(good, empty, f"{column.name} is missing")
         if _is_text(data):
+            if column.unit == "ns":
+                data = _without_dates(data)
             values, known = _parsed(data, self._reader(column))
         else:
             values, known = _cast(data)
@@ -191,6 +194,16 @@ def _parsed(data: pa.Array, other: Callable[[str, int], int | None]) -> tuple[In
         values[named] = np.array([number or 0 for number in [*meant, None]], np.int64)[places[named]]
         known |= named
     return values, known
+
+
+def _without_dates(data: pa.Array) -> pa.Array:
+    """Texts of times, dates with a zone (as GoFlow2 renders times on request) turned into nanoseconds."""
+    dated = pc.fill_null(pc.match_substring_regex(data, r"^\s*[0-9]{4}-"), False)
+    if not pc.any(dated).as_py():
+        return data
+    found = times(pc.if_else(dated, data, pa.scalar(None, data.type)))
+    ns = pa.array(found.ns, mask=~found.known | found.zoneless).cast(pa.string())
+    return pc.if_else(dated, pc.coalesce(ns, data.cast(pa.string())), data.cast(pa.string()))
 
 
 def _limits(column: Column) -> tuple[int, int]:

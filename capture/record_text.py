@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -14,37 +15,49 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 
+from capture.dialect import Dialect
+from capture.goflow2.json_text import GOFLOW2
 from capture.ledger import Ledger
+from capture.nfdump import NFDUMP
+from capture.pmacct import PMACCT
 from datamodel.errors import InputError
 from datamodel.flows import FLOWS
 
+DIALECTS = (GOFLOW2, PMACCT, NFDUMP)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-REQUIRED = tuple(c.name for c in FLOWS if c.required)
+OWN = Dialect(
+    name="flow records",
+    signature=(),
+    columns=frozenset(FLOWS.names),
+    required=tuple((c.name,) for c in FLOWS if c.required),
+    translate=lambda table, _doubts: table,
+)
 _LISTED_COLUMNS = 12  # extra columns that a warning lists
+_DECODER = json.JSONDecoder()
 _PEEKED_LINES = 1000
 _LONGEST_HEADER_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 24  # a file without line ends is not gathered whole before it is refused
 
 
-def check_columns(path: Path, names: Iterable[str], ledger: Ledger) -> list[str]:
-    """Those of `names` that are flow record columns; a warning names the others.
+def check_columns(path: Path, names: Iterable[str], ledger: Ledger, dialect: Dialect = OWN) -> list[str]:
+    """Those of `names` that are columns of flow records in this dialect; a warning names the others.
 
     Raises:
         InputError: a required column is not among them.
     """
     present = list(dict.fromkeys(names))
-    for required in REQUIRED:
-        if required not in present:
-            raise InputError(f"{path}: required column {required!r} is missing")
-    extra = sorted(name for name in present if name not in FLOWS.names)
+    for group in dialect.required:
+        if not set(group) & set(present):
+            raise InputError(f"{path}: required column {' or '.join(map(repr, group))} is missing")
+    extra = sorted(name for name in present if name not in dialect.columns)
     if extra:
         more = f" and {len(extra) - _LISTED_COLUMNS} more" if len(extra) > _LISTED_COLUMNS else ""
         ledger.warn(f"{path.name}: columns ignored: {', '.join(extra[:_LISTED_COLUMNS])}{more}")
-    return [name for name in present if name in FLOWS.names]
+    return [name for name in present if name in dialect.columns]
 
 
 def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> Iterator[pa.Table]:
-    """The known columns of CSV or JSON lines, in batches.
+    """The columns of flow records that CSV or JSON lines hold, in batches, whoever wrote them.
 
     Raises:
         InputError: the content is neither, or lacks a required column.
@@ -54,10 +67,29 @@ def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> Iterato
     line = first.lstrip().split(b"\n", 1)[0]
     header = [] if b"\0" in line or len(line) > _LONGEST_HEADER_BYTES else _header(line)
     if line.startswith(b"{"):
-        return _json_tables(path, first, blocks, ledger)
-    if len(header) > 1 and set(header) & set(FLOWS.names):
-        return _csv_tables(path, header, first.lstrip()[len(line) + 1 :], blocks, ledger)
+        peeked = [row for text in islice(first.splitlines(), _PEEKED_LINES) for row in _json_objects(text)]
+        dialect = _dialect(name for row in peeked for name in row)
+        return _translated(path, dialect, _json_tables(path, peeked, chain([first], blocks), dialect, ledger), ledger)
+    dialect = _dialect(header)
+    if len(header) > 1 and set(header) & dialect.columns:
+        rows = chain([first.lstrip()[len(line) + 1 :]], blocks)
+        return _translated(path, dialect, _csv_tables(path, header, rows, dialect, ledger), ledger)
     raise InputError(f"{path}: neither a packet capture (pcap, pcapng) nor flow records (Parquet, CSV, JSON lines)")
+
+
+def _dialect(names: Iterable[str]) -> Dialect:
+    """Whose columns these are."""
+    present = frozenset(names)
+    return next((d for d in DIALECTS if any(signature <= present for signature in d.signature)), OWN)
+
+
+def _translated(path: Path, dialect: Dialect, tables: Iterator[pa.Table], ledger: Ledger) -> Iterator[pa.Table]:
+    doubts = Counter[str]()
+    for table in tables:
+        yield dialect.translate(table, doubts)
+    for doubt, rows in doubts.items():
+        if rows:
+            ledger.warn(f"{path.name}: {rows} rows {doubt}")
 
 
 def _whole_lines(content: Iterator[bytes]) -> Iterator[bytes]:
@@ -80,12 +112,13 @@ def _header(line: bytes) -> list[str]:
 
 
 def _csv_tables(
-    path: Path, header: list[str], first: bytes, blocks: Iterator[bytes], ledger: Ledger
+    path: Path, header: list[str], blocks: Iterator[bytes], dialect: Dialect, ledger: Ledger
 ) -> Iterator[pa.Table]:
-    known = check_columns(path, header, ledger)
+    known = check_columns(path, header, ledger, dialect)
 
-    def skip(_row: pa_csv.InvalidRow) -> str:
-        ledger.reject("row: wrong number of columns")
+    def skip(row: pa_csv.InvalidRow) -> str:
+        if not dialect.is_framing(row.text):
+            ledger.reject("row: wrong number of columns")
         return "skip"
 
     # Every value is read as text: what does not fit its column is then a row rejected, not a file lost.
@@ -93,7 +126,7 @@ def _csv_tables(
         column_types=dict.fromkeys(known, pa.string()), include_columns=known, strings_can_be_null=True
     )
     parse = pa_csv.ParseOptions(invalid_row_handler=skip)
-    for block in chain([first], blocks):
+    for block in blocks:
         if block.strip():
             yield _csv_table(block, header, convert, parse)
 
@@ -112,12 +145,13 @@ def _utf8(block: bytes) -> bytes:
     return block
 
 
-def _json_tables(path: Path, first: bytes, blocks: Iterator[bytes], ledger: Ledger) -> Iterator[pa.Table]:
-    peeked = [line for line in map(_json_object, islice(first.splitlines(), _PEEKED_LINES)) if line is not None]
-    check_columns(path, [name for line in peeked for name in line], ledger)
-    schema = pa.schema([(name, _json_type([line.get(name) for line in peeked])) for name in FLOWS.names])
+def _json_tables(
+    path: Path, peeked: list[dict[str, Any]], blocks: Iterable[bytes], dialect: Dialect, ledger: Ledger
+) -> Iterator[pa.Table]:
+    check_columns(path, [name for row in peeked for name in row], ledger, dialect)
+    schema = pa.schema([(name, _json_type([row.get(name) for row in peeked])) for name in sorted(dialect.columns)])
     parse = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    for block in chain([first], blocks):
+    for block in blocks:
         if block.strip():
             yield _json_table(block, schema, parse, ledger)
 
@@ -133,19 +167,24 @@ def _json_table(block: bytes, schema: pa.Schema, parse: pa_json.ParseOptions, le
 
 def _salvaged(block: bytes, schema: pa.Schema, ledger: Ledger) -> pa.Table:
     """The block's lines one by one, every value as text, so that only what is wrong is lost."""
-    lines = [_json_object(line) for line in block.splitlines() if line.strip()]
-    rows = [line for line in lines if line is not None]
-    ledger.reject("row: not a JSON object", len(lines) - len(rows))
+    lines = [_json_objects(line) for line in block.splitlines() if line.strip()]
+    rows = [row for line in lines for row in line]
+    ledger.reject("row: not a JSON object", sum(not line for line in lines))
     columns = {name: [_text(row.get(name)) for row in rows] for name in schema.names}
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
 
-def _json_object(line: bytes) -> dict[str, Any] | None:
+def _json_objects(line: bytes) -> list[dict[str, Any]]:
+    """The objects of a line; several where a collector wrote them before their line ends. None if any is broken."""
+    text = line.decode(errors="replace").strip()
+    found, at = [], 0
     try:
-        value = json.loads(line)
+        while at < len(text):
+            value, at = _DECODER.raw_decode(text, at)
+            found.append(value)
     except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+        return []
+    return found if all(isinstance(value, dict) for value in found) else []
 
 
 def _text(value: object) -> str | None:

@@ -1,6 +1,7 @@
-"""Flow-record files: Parquet, CSV and JSON lines, in columns named as GoFlow2 names them.
+"""Flow-record files: Parquet, CSV and JSON lines, in columns named as GoFlow2 names them, and what collectors write.
 
-A GoFlow2 dump loads as it is. Start, end, source, destination and bytes are required; all else may be missing.
+Dumps of GoFlow2 (JSON, protobuf), pmacct (JSON) and nfdump (CSV) load as they are. Start, end, source, destination
+and bytes are required; all else may be missing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from capture.goflow2.messages import begins_with_message, read_dump
+from capture.goflow2.scan import LONGEST_MESSAGE_BYTES
 from capture.ledger import Ledger
 from capture.record_columns import Rows
 from capture.record_text import check_columns, text_tables
@@ -30,7 +33,7 @@ def read_records(path: Path, ledger: Ledger, progress: Progress | None = None) -
     """The flow records of a file, in its order, what cannot be used left out and counted.
 
     Args:
-        path: a Parquet file, or CSV or JSON lines, these also compressed with gzip or Zstandard.
+        path: a Parquet file, or CSV, JSON lines or a GoFlow2 dump, these also compressed with gzip or Zstandard.
         ledger: told what was rejected, why, and what was guessed or ignored.
         progress: called with (bytes of the file read, bytes of the file).
 
@@ -63,7 +66,11 @@ def read_parquet(path: Path, ledger: Ledger, progress: Progress | None = None) -
 
 
 def read_text(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger) -> Flows:
-    """The flow records of CSV or JSON lines whose first block is `head`; see `read_records`."""
+    """The flow records of CSV, JSON lines or a GoFlow2 dump whose first block is `head`; see `read_records`."""
+    while len(head) < LONGEST_MESSAGE_BYTES and (more := next(content, b"")):
+        head += more
+    if begins_with_message(head):
+        return read_dump(chain([head], content), path.name, ledger)
     rows = Rows(ledger)
     try:
         for table in text_tables(path, chain([head], content), ledger):

@@ -98,7 +98,31 @@ def test_goflow2_dump_loads_as_it_is(tmp_path: Path) -> None:
         2, 0, 1, 6, 2048, 10,
     )  # fmt: skip
     assert flows.frame["proto"].tolist() == [6, 17, 58]
-    assert ledger.warnings == ["flows.jsonl: columns ignored: as_path, etype, layer_stack, sequence_num, type"]
+    assert ledger.warnings == [
+        "flows.jsonl: columns ignored: as_path, etype, layer_stack, sequence_num",
+        "flows.jsonl: 3 rows of sFlow count the bytes of whole frames, link header and checksum included",
+    ]
+
+
+def test_objects_that_share_a_line(tmp_path: Path) -> None:
+    """GoFlow2 under load writes objects side by side and their line ends behind them; none is lost, broken or not."""
+    row = json.dumps(GOFLOW2)
+    whole, _ = read(jsonl(tmp_path, row + row, "", row))
+    assert len(whole) == 3
+    beside, ledger = read(jsonl(tmp_path, row + row, "", "{nonsense", row))
+    assert (len(beside), dict(ledger.rejected)) == (3, {"row: not a JSON object": 1})
+
+
+def test_dates_that_goflow2_renders(tmp_path: Path) -> None:
+    """Times are also understood as dates with a zone, which GoFlow2 prints on request; without one they are refused."""
+    dated = ROW | {
+        "time_flow_start_ns": "2026-11-20T15:25:48.391000001Z",
+        "time_flow_end_ns": "2026-11-20T16:25:49+01:00",
+    }
+    flows, ledger = read(jsonl(tmp_path, dated, dated | {"time_flow_start_ns": "2026-11-20T15:25:48"}))
+    start = 1_795_188_348_391_000_001
+    assert columns(flows, "time_flow_start_ns", "time_flow_end_ns") == [(start, 1_795_188_349_000_000_000)]
+    assert ledger.rejected == {"row: time_flow_start_ns is not a whole number": 1}
 
 
 def test_only_five_columns_are_required(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""GoFlow2's protobuf output: delimited dumps and single messages to flow records."""
