@@ -15,7 +15,8 @@ import zstandard
 from capture.goflow2.messages import FlowMessages, begins_with_message, read_dump
 from capture.ledger import Ledger
 from capture.reading import read_flows
-from datamodel.flows import FLOWS, Flows
+from datamodel.flows import FLOWS, Flows, recode
+from tests.capture.exported import netflow5, sflow_sums, sums
 from tests.capture.frames import save
 from tests.capture.goflow2.flow_messages import PLAIN, START_NS, message, prefixed
 
@@ -228,3 +229,14 @@ def test_random_bytes_are_survived() -> None:
             content = chance.integers(low, 130 if low else 256, size).astype(np.uint8).tobytes()
             flows, _ = dump(content)
             assert len(flows) <= size // 20
+
+
+def test_sflow_and_netflow5_as_they_were_exported() -> None:
+    """What GoFlow2 wrote of sFlow samples and NetFlow v5 records is what the datagrams say."""
+    flows = read_flows(COLLECTORS / "goflow2.bin").flows
+    sampled = flows.frame["sampling_rate"] == 32
+    assert sums(recode(flows.frame.take(sampled), flows.addresses)) == sflow_sums()
+    exact = (flows.frame["sampling_rate"] == 0) & (flows.frame["observation_domain_id"] == 0)  # the others are no v5
+    assert sums(recode(flows.frame.take(exact), flows.addresses)) == {
+        key: record[:2] for key, record in netflow5().items()
+    }
