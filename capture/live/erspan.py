@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import select
 import socket
-import struct
 from contextlib import ExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -15,10 +14,11 @@ import numpy as np
 
 from capture.addresses import from_words
 from capture.ledger import Ledger
-from capture.live.message_batch import TIME_STAMPS, MessageBatch
+from capture.live.message_batch import MessageBatch
 from capture.live.refusal import refusal, require_linux
 from capture.live.session_sequence import NOT_FOLLOWED, no_sessions, note_sequences
 from capture.packet import decode
+from capture.receive.sockets import TIME_STAMPS, backlog, buffer_bytes_of
 from capture.wire import PACKET, Packets
 from datamodel.errors import InputError
 
@@ -27,8 +27,7 @@ SNAP_BYTES = 192
 _OUTER_BYTES = 104  # IP header with all options, GRE with all fields, ERSPAN III with its subheader
 _GRE = 47
 _RAW_LINK = 101  # LINKTYPE_RAW: a raw socket delivers the IP header too
-_FORCE_BUFFER, _MEMORY = 33, 55  # SO_RCVBUFFORCE, SO_MEMINFO
-_DROPS = 8  # SK_MEMINFO_DROPS, place in the answer to the latter
+_FORCE_BUFFER = 33  # SO_RCVBUFFORCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ class ErspanSessions:
         self._batch = np.zeros(len(self._messages.index), PACKET)
         self._sessions, self._totals = no_sessions()
         self._received = self._dropped = 0
-        self._buffer_shortfall = max(0, buffer_bytes - _buffer(self._socket))
+        self._buffer_shortfall = max(0, buffer_bytes - buffer_bytes_of(self._socket))
 
     def __enter__(self) -> Self:
         return self
@@ -134,8 +133,8 @@ class ErspanSessions:
     def losses(self) -> SocketLosses:
         """Packets received, and dropped for want of buffer, since the socket was opened."""
         if self._socket.fileno() >= 0:
-            now = _drops(self._socket)
-            self._dropped += (now - self._dropped) & 0xFFFFFFFF  # the kernel counts in 32 bits
+            _, dropped = backlog(self._socket)
+            self._dropped += (dropped - self._dropped) & 0xFFFFFFFF  # the kernel counts in 32 bits
         return SocketLosses(self._received, self._dropped)
 
     def sessions(self) -> tuple[SessionLosses, ...]:
@@ -186,12 +185,3 @@ def _enlarge(sock: socket.socket, buffer_bytes: int) -> None:
         sock.setsockopt(socket.SOL_SOCKET, _FORCE_BUFFER, buffer_bytes)
     except PermissionError:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
-
-
-def _buffer(sock: socket.socket) -> int:
-    """Bytes of the socket's buffer, as asked for; the kernel doubles them to pay for its own bookkeeping."""
-    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
-
-
-def _drops(sock: socket.socket) -> int:
-    return int(struct.unpack("=9I", sock.getsockopt(socket.SOL_SOCKET, _MEMORY, 36))[_DROPS])

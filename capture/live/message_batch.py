@@ -12,17 +12,16 @@ import numpy as np
 
 from capture.compiled import compiled
 from capture.frame_index import INDEX, NO_TIME, Index
+from capture.receive.sockets import TIME_STAMPS
 from capture.window import Bytes
 from capture.wire import Record
-
-TIME_STAMPS = 35  # SO_TIMESTAMPNS, and the type of the control message it adds to every datagram
 
 _MOST_MESSAGES = 1024  # the kernel takes no more in one call (UIO_MAXIOV)
 _STOPS = (errno.EAGAIN, errno.EINTR)
 
 # struct iovec, struct mmsghdr and struct cmsghdr with a timespec behind it, on 64-bit machines
-_PIECE = np.dtype([("base", "u8"), ("length", "u8")])
-_MESSAGE = np.dtype(
+PIECE = np.dtype([("base", "u8"), ("length", "u8")])
+MESSAGE = np.dtype(
     [
         ("name", "u8"),
         ("name_bytes", "u4"),
@@ -47,12 +46,12 @@ class MessageBatch:
         self.index = np.zeros(_MOST_MESSAGES, INDEX)
         self._slot_bytes = slot_bytes
         self._controls = np.zeros(_MOST_MESSAGES, _CONTROL)
-        pieces = np.zeros(_MOST_MESSAGES, _PIECE)
-        self._messages = np.zeros(_MOST_MESSAGES, _MESSAGE)
+        pieces = np.zeros(_MOST_MESSAGES, PIECE)
+        self._messages = np.zeros(_MOST_MESSAGES, MESSAGE)
         number = np.arange(_MOST_MESSAGES, dtype=np.uint64)
         pieces["base"] = self.data.ctypes.data + number * np.uint64(slot_bytes)
         pieces["length"] = slot_bytes
-        self._messages["pieces"] = pieces.ctypes.data + number * np.uint64(_PIECE.itemsize)
+        self._messages["pieces"] = pieces.ctypes.data + number * np.uint64(PIECE.itemsize)
         self._messages["piece_count"] = 1
         self._messages["control"] = self._controls.ctypes.data + number * np.uint64(_CONTROL.itemsize)
         self._pieces = pieces  # the kernel reads them at every call

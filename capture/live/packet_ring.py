@@ -159,8 +159,6 @@ class PacketRing:
         head = self._heads[self._block]
         if not head[STATUS_AT // 4] & USER_OWNS:
             return False
-        # Thousands of instructions lie between this and the kernel's first look at the packets, so that no processor
-        # reads them before the status, even where it may reorder loads.
         self._at = self._block * BLOCK_BYTES + int(head[FIRST_AT // 4])
         self._block_end = (self._block + 1) * BLOCK_BYTES
         self._left = int(head[PACKETS_AT // 4])

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from capture.compiled import compiled, wide
 from capture.frame_index import Index
 from capture.pcap import u32
+from capture.receive.fence import fence
 from capture.window import Bytes
 
 Marks = npt.NDArray[np.int64]
@@ -50,6 +51,7 @@ def index_block(
     Returns:
         Rows filled, where the next packet's head lies, and how many packets of the block are left.
     """
+    fence()  # nothing of the block is read before its status was
     count = 0
     while count < len(index) and count < left:
         if at + PACKET_HEAD_BYTES > end:

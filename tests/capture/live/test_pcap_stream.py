@@ -1,10 +1,14 @@
 """Captures that come through a pipe while they are being written."""
 
 import os
+import re
 import shutil
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -18,6 +22,8 @@ from tests.capture.frames import meaning, pcap, tcp_frame
 from tests.capture.live.arrivals import NAMES, frames_of, rows_of, seen_like
 from tests.capture.live.namespaces import Namespace
 from tests.capture.pcapng_writer import Writer
+
+PAGE = Path(__file__).parents[3] / "docs" / "live-mirror.md"
 
 
 @pytest.fixture
@@ -127,3 +133,23 @@ def test_tcpdump_through_a_pipe(sender: Namespace, receiver: Namespace, name: st
             assert meaning(seen_like(rows, expected)) == meaning(rows)
         tcpdump.terminate()
         assert sum(map(len, stream)) == 0
+
+
+@pytest.mark.slow
+def test_program_of_the_page(sender: Namespace, receiver: Namespace) -> None:
+    """The scapy program on the page writes a stream that we read, packet by packet."""
+    found = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found
+    if subprocess.run([sys.executable, "-c", "import scapy"], capture_output=True, check=False).returncode:
+        pytest.skip("no scapy")
+    program = found[1].replace("en0", receiver.port)
+    command = ["ip", "netns", "exec", receiver.name, sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as scapy:
+        assert scapy.stdout
+        stream = pcap_stream(scapy.stdout, Ledger(), idle_s=0.2)
+        until, batch = time.monotonic() + 30, np.empty(0, PACKET)
+        while not len(batch) and time.monotonic() < until:  # until it listens, nothing that is sent is seen
+            sender.send([tcp_frame(7, 10)])
+            batch = next(stream)
+        assert set(batch["sequence"].tolist()) == {7}
+        scapy.terminate()
