@@ -23,12 +23,14 @@ from capture.follow import (
     follow,
 )
 from capture.ledger import Ledger
+from capture.release import release_rows
 from capture.wire import REASONS, Packets
 from datamodel import flows as columns
 from datamodel.flows import Flows, recode
 from datamodel.frame import Array, Frame
 
 RECENT_PACKETS = 1 << 14
+SETTLED_NS = 1_000_000_000  # ten times the longest record; acknowledgements take milliseconds
 
 _DOUBTS = {
     FRAGMENTS: "IP fragments count under port 0, for only the first of a datagram names its ports",
@@ -83,8 +85,23 @@ class Mirror:
                 ledger.warn(f"{self._counts[place]} {text}")
 
     def flows(self) -> Flows:
-        """The flow records so far, in the order of their first packets."""
-        rows, table = self._rows[: self._counts[ROWS]], self._flows[: self._counts[FLOWS]]
+        """The flow records not taken so far, in the order of their first packets."""
+        return self._records(self._rows[: self._counts[ROWS]])
+
+    def take(self, before_ns: int) -> Flows:
+        """The flow records that ended before `before_ns`, which are then forgotten; for mirrors that never end.
+
+        What was taken, piece by piece, are the same records as all at once would have been, provided that `before_ns`
+        lies SETTLED_NS behind the newest packet fed; only acknowledgements that come later than that are missed.
+        """
+        rows, used = self._rows[: self._counts[ROWS]], int(self._counts[FLOWS])
+        taken = self._records(rows[rows["end_ns"] < before_ns])
+        places = np.empty(len(rows), np.int32)
+        self._counts[ROWS] = release_rows(self._flows, used, self._rows, len(rows), before_ns, places)
+        return taken
+
+    def _records(self, rows: Table) -> Flows:
+        table = self._flows[: self._counts[FLOWS]]
         sources, destinations, book = _address_codes(table)
         flow = table[rows["flow"]]
         ports = flow["ports"]
