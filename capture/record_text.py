@@ -67,17 +67,17 @@ def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> Iterato
     line = first.lstrip().split(b"\n", 1)[0]
     header = [] if b"\0" in line or len(line) > _LONGEST_HEADER_BYTES else _header(line)
     if line.startswith(b"{"):
-        peeked = [row for text in islice(first.splitlines(), _PEEKED_LINES) for row in _json_objects(text)]
-        dialect = _dialect(name for row in peeked for name in row)
+        peeked = json_rows(first)
+        dialect = dialect_of(name for row in peeked for name in row)
         return _translated(path, dialect, _json_tables(path, peeked, chain([first], blocks), dialect, ledger), ledger)
-    dialect = _dialect(header)
+    dialect = dialect_of(header)
     if len(header) > 1 and set(header) & dialect.columns:
         rows = chain([first.lstrip()[len(line) + 1 :]], blocks)
         return _translated(path, dialect, _csv_tables(path, header, rows, dialect, ledger), ledger)
     raise InputError(f"{path}: neither a packet capture (pcap, pcapng) nor flow records (Parquet, CSV, JSON lines)")
 
 
-def _dialect(names: Iterable[str]) -> Dialect:
+def dialect_of(names: Iterable[str]) -> Dialect:
     """Whose columns these are."""
     present = frozenset(names)
     return next((d for d in DIALECTS if any(signature <= present for signature in d.signature)), OWN)
@@ -149,14 +149,25 @@ def _json_tables(
     path: Path, peeked: list[dict[str, Any]], blocks: Iterable[bytes], dialect: Dialect, ledger: Ledger
 ) -> Iterator[pa.Table]:
     check_columns(path, [name for row in peeked for name in row], ledger, dialect)
-    schema = pa.schema([(name, _json_type([row.get(name) for row in peeked])) for name in sorted(dialect.columns)])
-    parse = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    schema = json_schema(peeked, dialect)
     for block in blocks:
         if block.strip():
-            yield _json_table(block, schema, parse, ledger)
+            yield json_table(block, schema, ledger)
 
 
-def _json_table(block: bytes, schema: pa.Schema, parse: pa_json.ParseOptions, ledger: Ledger) -> pa.Table:
+def json_rows(block: bytes) -> list[dict[str, Any]]:
+    """The objects in the first lines of JSON lines, broken ones left out: what columns and types can be told from."""
+    return [row for line in islice(block.splitlines(), _PEEKED_LINES) for row in _json_objects(line)]
+
+
+def json_schema(peeked: list[dict[str, Any]], dialect: Dialect) -> pa.Schema:
+    """Types that hold the first values of every column that is read."""
+    return pa.schema([(name, _json_type([row.get(name) for row in peeked])) for name in sorted(dialect.columns)])
+
+
+def json_table(block: bytes, schema: pa.Schema, ledger: Ledger) -> pa.Table:
+    """The columns of `schema` of a block of JSON lines; what is no object is left out and counted."""
+    parse = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     read = pa_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
     try:
         table = pa_json.read_json(io.BytesIO(block), read, parse)

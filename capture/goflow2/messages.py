@@ -27,6 +27,7 @@ from capture.goflow2.flow_message import (
     TOLD_BAD_SAMPLER,
     TOLD_FRAMES,
     TOLD_UNKNOWN_FIELDS,
+    is_flow_message,
 )
 from capture.goflow2.scan import CUT, DAMAGE, LONGEST_MESSAGE_BYTES, ROWS, STATE, decode_each, scan, sound
 from capture.ledger import Ledger
@@ -125,6 +126,12 @@ def begins_with_message(head: bytes) -> bool:
     data = np.frombuffer(head.lstrip(b"\n"), np.uint8)
     values, lengths = np.zeros(FIELDS + 2, np.int64), np.zeros(FIELDS, np.int64)
     return bool(sound(data, 0, len(data), LONGEST_MESSAGE_BYTES, KNOWN, values, lengths))
+
+
+def is_message(value: bytes) -> bool:
+    """Whether `value` is one FlowMessage, without its length in front."""
+    values, lengths = np.zeros(FIELDS + 2, np.int64), np.zeros(FIELDS, np.int64)
+    return bool(is_flow_message(np.frombuffer(value, np.uint8), 0, len(value), KNOWN, values, lengths))
 
 
 def read_dump(content: Iterable[bytes], name: str, ledger: Ledger) -> Flows:

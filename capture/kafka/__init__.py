@@ -1,0 +1,1 @@
+"""Flow records from Kafka topics that collectors write to, with the offsets that they cover."""
