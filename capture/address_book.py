@@ -34,10 +34,14 @@ class AddressBook:
         self.words: Words = np.zeros((1 << 10, 2), np.int64)
         self.slots: Slots = np.full(1 << 12, _FREE, np.int32)
         self.used = np.zeros(1, np.int64)
+        self._texts: list[str] = []
+
+    def __len__(self) -> int:
+        return int(self.used[0])
 
     def make_room(self, addresses: int) -> None:
         """Have room for so many more addresses; kernels never enlarge the book."""
-        used = int(self.used[0])
+        used = len(self)
         if used + addresses <= len(self.words):
             return
         words = np.zeros((max(2 * len(self.words), used + addresses), 2), np.int64)
@@ -53,7 +57,9 @@ class AddressBook:
 
     def texts(self) -> tuple[str, ...]:
         """Canonical text of every code."""
-        return tuple(from_words(int(high), int(low)) for high, low in self.words[: int(self.used[0])])
+        new = self.words[len(self._texts) : len(self)]
+        self._texts.extend(from_words(int(high), int(low)) for high, low in new)
+        return tuple(self._texts)
 
 
 @compiled

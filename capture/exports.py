@@ -24,6 +24,7 @@ from datamodel.flows import FLOWS, Flows, recode
 from datamodel.frame import Frame, concat
 
 _STATE_VERSION = 1
+_MOST_ADDRESSES = 1 << 17  # kept between takes, so that their texts are made once; more than any fabric has
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class Exports:
             self._book.texts(),
         )
         self._frames = []
-        self._book.clear()
+        if len(self._book) > _MOST_ADDRESSES:
+            self._book.clear()
         return decoded
 
     def exporters(self) -> tuple[ExporterNotes, ...]:
