@@ -6,6 +6,8 @@ a negative kind is minus the reason (`capture.wire`) why there is nothing furthe
 
 from __future__ import annotations
 
+import numpy as np
+
 from capture.compiled import compiled, wide
 from capture.window import Bytes
 from capture.wire import (
@@ -23,6 +25,7 @@ _VLAN, _QINQ, _OLD_QINQ, _MPLS, _MPLS_MULTICAST = 0x8100, 0x88A8, 0x9100, 0x8847
 _MAX_LABELS = 8
 _MAX_EXTENSIONS = 8
 MAPPED = 0xFFFF << 32
+_ONE = np.uint64(1)
 
 # LINKTYPE_ values (and the DLT_RAW values that some writers store instead).
 _NULL, _ETHERNET, _DLT_RAW, _DLT_RAW_BSD, _RAW, _LOOP = 0, 1, 12, 14, 101, 108
@@ -31,8 +34,13 @@ _LINUX_SLL, _RAW_IPV4, _RAW_IPV6, _LINUX_SLL2 = 113, 228, 229, 276
 
 @compiled
 def be16(data: Bytes, at: int) -> int:
-    """The big-endian 16-bit integer at `at`."""
-    return wide(data[at]) << 8 | wide(data[at + 1])
+    """The big-endian 16-bit integer at `at`, which is not negative.
+
+    The index is unsigned because a signed one is tested for counting from the end, byte by byte; without the tests
+    the bytes of an integer are loaded at once.
+    """
+    first = np.uint64(at)
+    return wide(data[first]) << 8 | wide(data[first + _ONE])
 
 
 @compiled

@@ -1,0 +1,292 @@
+"""One pass over a batch of sFlow datagrams: samples to flow records, counters and drops under construction."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from capture.address_book import Slots, Words, address_code, slot_of
+from capture.compiled import compiled, wide
+from capture.datagram import SFLOW5, Index
+from capture.exporter_table import (
+    DUPLICATE,
+    FULL,
+    IN_DATAGRAMS,
+    IN_ORDER,
+    MOST_EXPORTERS,
+    Exporter,
+    Table,
+    arrival,
+    decoded,
+    digest,
+    exporter_of,
+)
+from capture.flow_block import BLOCK_ROWS, FlowRows
+from capture.headers import be32
+from capture.sflow.blocks import ROWS, Block
+from capture.sflow.counters import counter_row, queue_row
+from capture.sflow.drops import drop_row
+from capture.sflow.flows import flow_row, sampled_packet
+from capture.sflow.layout import (
+    COUNTER_SAMPLE,
+    COUNTER_SAMPLE_EXPANDED,
+    DISCARDED,
+    DISCARDED_PACKET,
+    FLOW_SAMPLE,
+    FLOW_SAMPLE_EXPANDED,
+    LONGEST_DATAGRAM_BYTES,
+    SMALLEST_SAMPLE_BYTES,
+)
+from capture.sflow.reasons import (
+    BYTES_LEFT,
+    CAPTURE_CUT,
+    FINE,
+    LONG_SAMPLE,
+    NO_COUNTED_INTERFACE,
+    SAMPLES_MISSING,
+    SOURCES_FULL,
+    TOO_LONG,
+    UNKNOWN_SAMPLE,
+)
+from capture.sflow.samples import (
+    MOST_SOURCES,
+    direction,
+    follow_source,
+    hold_ns,
+    interface,
+    place_in_time,
+    rate,
+    source_of,
+)
+from capture.sflow.walk import (
+    counter_fields,
+    counter_structures,
+    datagram_head,
+    doubts,
+    flow_fields,
+    flow_structures,
+)
+from capture.window import Bytes
+from capture.wire import Record
+
+Counts = npt.NDArray[np.int64]
+
+# Why `take` stopped before the end; index into `state["stopped"]`.
+AT_END, ROWS_FULL, EXPORTERS_SHORT, SOURCES_SHORT = range(4)
+
+_CHECKED_BYTES = 16
+
+ADDRESSES_A_CALL = 3 * BLOCK_ROWS + 2 * ROWS  # an agent a datagram, two addresses a flow record and a drop
+
+STATE = np.dtype([("flows", "i8"), ("counters", "i8"), ("drops", "i8"), ("stopped", "i8"), ("in_order", "i8")])
+
+
+class Memory(NamedTuple):
+    """What decoding remembers; arrays that kernels fill but never enlarge."""
+
+    exporters: Table
+    exporter_slots: Slots
+    exporters_used: Counts
+    refused: Counts
+    agents: Table  # one `AGENT` row an exporter
+    sources: Table
+    source_slots: Slots
+    sources_used: Counts
+    strays: Counts  # datagrams that belong to no exporter, by reason
+    configured_words: Words  # exporters whose rate an operator gave
+    configured_slots: Slots
+    configured_rates: Counts  # of these, and last that of all others
+
+
+class Output(NamedTuple):
+    """Where rows go, and the rows at hand."""
+
+    words: Words  # of the address book
+    slots: Slots
+    used: Words
+    flows: FlowRows
+    counters: Block
+    drops: Block
+    state: Record  # `STATE`
+    head: Record  # `HEAD`
+    sample: Record  # `SAMPLE`
+    moment: Record  # `MOMENT`
+    packet: Record  # `PACKET`
+
+
+@compiled
+def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) -> int:
+    """Decode datagrams from `first` on until the batch ends or something is short; answers where to go on.
+
+    Of each kind there must be room for the rows of one datagram, however large, and in the address book for
+    `ADDRESSES_A_CALL` more. `state["stopped"]` tells why it ended; the datagram it answers with is untouched.
+    """
+    state, head = output.state, output.head
+    state["stopped"] = AT_END
+    last = min(first + BLOCK_ROWS, len(index))
+    for i in range(first, last):
+        datagram = index[i]
+        if datagram["protocol"] != SFLOW5:
+            continue
+        at = datagram["offset"]
+        end = at + min(wide(datagram["bytes"]), wide(LONGEST_DATAGRAM_BYTES))
+        most = (end - at) // SMALLEST_SAMPLE_BYTES
+        if state["flows"] + most > BLOCK_ROWS or max(state["counters"], state["drops"]) + most > ROWS:
+            state["stopped"] = ROWS_FULL
+            return i
+        reason = datagram_head(data, at, end, head)
+        if reason:
+            memory.strays[reason] += 1
+            continue
+        if memory.sources_used[0] + most > len(memory.sources) and len(memory.sources) < MOST_SOURCES:
+            state["stopped"] = SOURCES_SHORT
+            return i
+        high, low = head["agent_high"], head["agent_low"]
+        place = exporter_of(
+            memory.exporters, memory.exporter_slots, memory.exporters_used, wide(SFLOW5), high, low, head["sub_agent"]
+        )
+        if place == FULL:
+            if len(memory.exporters) < MOST_EXPORTERS:
+                state["stopped"] = EXPORTERS_SHORT
+                return i
+            memory.refused[0] += 1
+            continue
+        agent = memory.agents[place]
+        if not agent["begun"]:
+            begin_agent(agent, high, low, memory)
+        exporter = memory.exporters[place]
+        verdict = greet(data, at, end, datagram["time_ns"], head, exporter, state, output.moment)
+        if verdict == DUPLICATE:
+            continue
+        output.moment["sampler"] = address_code(output.words, output.slots, output.used, high, low)
+        output.moment["domain"] = head["sub_agent"]
+        if datagram["bytes"] > LONGEST_DATAGRAM_BYTES:
+            exporter["rejected"][TOO_LONG] += 1
+        before = state["flows"]
+        samples(data, end, datagram["cut"] != 0, place, exporter, agent, memory, output)
+        exporter["records"] += state["flows"] - before
+        decoded(exporter, head["sequence"], verdict, head["samples"])
+    return last
+
+
+@compiled
+def begin_agent(agent: Record, high: int, low: int, memory: Memory) -> None:
+    """Look up the rate that an operator gave for an exporter seen for the first time."""
+    slot = slot_of(memory.configured_words, memory.configured_slots, high, low)
+    code = wide(memory.configured_slots[slot])
+    agent["configured"] = memory.configured_rates[code]  # -1, an unknown address, is the place of all others
+    agent["begun"] = 1
+
+
+@compiled
+def greet(
+    data: Bytes, at: int, end: int, time_ns: int, head: Record, exporter: Exporter, state: Record, moment: Record
+) -> int:
+    """Enter a datagram into its exporter's account, and its time into `moment`; the answer is `arrival`'s."""
+    held = hold_ns(exporter, time_ns, True)
+    # Copies agree in all of it. Other datagrams of the same number have another uptime, if nothing else.
+    check = digest(data, max(at, end - _CHECKED_BYTES), end) ^ head["uptime_ms"] ^ (end - at) << 32
+    verdict = arrival(exporter, head["sequence"], head["uptime_ms"], time_ns, end - at, check)
+    state["in_order"] = 1 if verdict == IN_ORDER else 0
+    moment["arrival_ns"] = time_ns
+    moment["hold_ns"] = held if verdict == IN_ORDER else hold_ns(exporter, time_ns, False)
+    return verdict
+
+
+@compiled
+def samples(
+    data: Bytes, end: int, cut: bool, place: int, exporter: Exporter, agent: Record, memory: Memory, output: Output
+) -> None:
+    """Decode the samples of one datagram, as far as it goes."""
+    at, left = output.head["at"], output.head["samples"]
+    sample, rejected = output.sample, exporter["rejected"]
+    while left > 0 and at + 8 <= end:
+        kind, size = be32(data, at), be32(data, at + 4)
+        at += 8
+        partly = at + size > end
+        if partly and not cut:
+            rejected[LONG_SAMPLE] += 1
+            return
+        fault = walk(data, kind, at, min(at + size, end), partly, sample)
+        if fault:
+            rejected[CAPTURE_CUT if partly else fault] += 1
+        elif kind in (COUNTER_SAMPLE, COUNTER_SAMPLE_EXPANDED):
+            doubts(sample, rejected)
+            counted(data, rejected, output.state, sample, output.moment, output.counters)
+        else:
+            doubts(sample, rejected)
+            if kind != DISCARDED_PACKET:
+                row = source_of(memory.sources, memory.source_slots, memory.sources_used, place, sample)
+                if row == FULL:
+                    rejected[SOURCES_FULL] += 1
+                elif output.state["in_order"]:  # what comes late says nothing about the present
+                    source = memory.sources[row]
+                    follow_source(source, agent, sample, exporter["lost"][IN_DATAGRAMS], exporter["restarts"])
+            interpret(data, kind, agent, rejected, output)
+        at += size + (-size & 3)
+        left -= 1
+    if left > 0:
+        rejected[CAPTURE_CUT if cut else SAMPLES_MISSING] += 1
+    elif at < end:
+        rejected[BYTES_LEFT] += 1
+
+
+@compiled
+def walk(data: Bytes, kind: int, at: int, end: int, cut: bool, sample: Record) -> int:
+    """Fill `sample` from the sample of type `kind` at `at`; FINE or the reason why nothing of it is known."""
+    if kind == FLOW_SAMPLE or kind in (FLOW_SAMPLE_EXPANDED, DISCARDED_PACKET):
+        fault = flow_fields(data, kind, at, end, sample)
+        if fault == FINE:
+            flow_structures(data, end, cut, sample)
+        return fault
+    if kind in (COUNTER_SAMPLE, COUNTER_SAMPLE_EXPANDED):
+        fault = counter_fields(data, kind, at, end, sample)
+        if fault == FINE:
+            counter_structures(data, end, cut, sample)
+        return fault
+    return UNKNOWN_SAMPLE
+
+
+@compiled
+def counted(data: Bytes, rejected: Counts, state: Record, sample: Record, moment: Record, block: Block) -> None:
+    """Make a row of a counter sample that speaks of an interface."""
+    if counter_row(data, sample, moment, block, state["counters"]):
+        state["counters"] += 1
+    elif sample["pause_at"] >= 0:
+        rejected[NO_COUNTED_INTERFACE] += 1
+
+
+@compiled
+def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: Output) -> None:
+    """Make a row of a sampled packet, and one of the queue it waited in, and one of its discard."""
+    state, sample, moment, packet = output.state, output.sample, output.moment, output.packet
+    place_in_time(moment, agent, sample)
+    moment["in_if"] = interface(sample["in_format"], sample["in_value"])
+    moment["out_if"] = interface(sample["out_format"], sample["out_value"])
+    discarded = kind == DISCARDED_PACKET
+    stands_for = wide(1)
+    if not discarded:
+        moment["direction"] = direction(sample, moment["in_if"], moment["out_if"])
+        moment["sampling_rate"] = rate(agent, sample["sampling_rate"])
+        if sample["queue_depth"] >= 0:
+            queue_row(sample, moment, output.counters, state["counters"])
+            state["counters"] += 1
+        if sample["out_format"] == DISCARDED:
+            stands_for = max(moment["sampling_rate"], wide(1))
+            sample["reason"] = sample["out_value"]
+    source = destination = wide(-1)
+    reason = sampled_packet(data, sample, packet, agent)
+    if reason == FINE:
+        source = address_code(output.words, output.slots, output.used, packet["src_high"], packet["src_low"])
+        destination = address_code(output.words, output.slots, output.used, packet["dst_high"], packet["dst_low"])
+    if not discarded:
+        if reason == FINE:
+            flow_row(packet, moment, source, destination, output.flows, state["flows"])
+            state["flows"] += 1
+        else:
+            rejected[reason] += 1
+    if discarded or sample["out_format"] == DISCARDED:
+        drop_row(moment, sample["reason"], stands_for, source, destination, output.drops, state["drops"])
+        state["drops"] += 1

@@ -1,0 +1,129 @@
+"""Sampled packets to rows of `FLOWS`."""
+
+from __future__ import annotations
+
+from capture.compiled import compiled, wide
+from capture.flow_block import FlowRows
+from capture.headers import MAPPED, be32, be64
+from capture.packet import clear, frame_packet
+from capture.roce import CNP
+from capture.sflow.layout import HEADER_FIELDS_BYTES
+from capture.sflow.reasons import FINE, FIRST_PACKET_REASON, NO_PACKET, UNKNOWN_HEADER
+from capture.sflow.walk import header_link
+from capture.window import Bytes
+from capture.wire import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
+
+_CONGESTION_EXPERIENCED = 3
+_RECEIVER_NOT_READY, _NOT_ACKNOWLEDGED = 1, 3  # bits 5 and 6 of an AETH syndrome
+
+
+@compiled
+def sampled_packet(data: Bytes, sample: Record, packet: Record, agent: Record) -> int:
+    """Fill `packet` from a sample's header or, where that tells no IP packet, from its IP data; FINE or the reason.
+
+    A header that ends inside the transport header still says who sent how much to whom. It counts in `agent`.
+    """
+    clear(packet)
+    reason = wide(NO_PACKET)
+    at = sample["header_at"]
+    if at >= 0:
+        begin, end = at + HEADER_FIELDS_BYTES, sample["header_end"]
+        link, inside = header_link(data, be32(data, at), begin, end)
+        if link < 0:
+            reason = wide(UNKNOWN_HEADER)
+        else:
+            wire_end = max(end, begin + be32(data, at + 4) - be32(data, at + 8))
+            why = frame_packet(data, inside, end, wire_end, link, packet)
+            if why in (0, CUT_TRANSPORT, BAD_TRANSPORT):
+                agent["cut_headers"] += 1 if why or packet["header_cut"] else 0
+                return FINE
+            reason = wide(FIRST_PACKET_REASON + why)
+    if sample["ipv4_at"] >= 0:
+        ipv4_data(data, sample["ipv4_at"], packet)
+        return FINE
+    if sample["ipv6_at"] >= 0:
+        ipv6_data(data, sample["ipv6_at"], packet)
+        return FINE
+    return reason
+
+
+@compiled
+def ipv4_data(data: Bytes, at: int, packet: Record) -> None:
+    """Fill `packet` from a sampled_ipv4 structure."""
+    clear(packet)
+    packet["src_high"] = 0
+    packet["src_low"] = MAPPED | be32(data, at + 8)
+    packet["dst_high"] = 0
+    packet["dst_low"] = MAPPED | be32(data, at + 12)
+    ip_data(data, at, at + 16, packet)
+
+
+@compiled
+def ipv6_data(data: Bytes, at: int, packet: Record) -> None:
+    """Fill `packet` from a sampled_ipv6 structure."""
+    clear(packet)
+    packet["src_high"] = be64(data, at + 8)
+    packet["src_low"] = be64(data, at + 16)
+    packet["dst_high"] = be64(data, at + 24)
+    packet["dst_low"] = be64(data, at + 32)
+    ip_data(data, at, at + 40, packet)
+
+
+@compiled
+def ip_data(data: Bytes, at: int, ports_at: int, packet: Record) -> None:
+    """Fill `packet` from what sampled_ipv4 and sampled_ipv6 have in common."""
+    packet["ip_bytes"] = be32(data, at) & 0x7FFFFFFF
+    packet["proto"] = be32(data, at + 4) & 0xFF
+    packet["src_port"] = be32(data, ports_at) & 0xFFFF
+    packet["dst_port"] = be32(data, ports_at + 4) & 0xFFFF
+    packet["tcp_flags"] = be32(data, ports_at + 8) & 0x1FF
+    packet["tos"] = be32(data, ports_at + 12) & 0xFF
+
+
+@compiled
+def flow_row(packet: Record, moment: Record, source: int, destination: int, block: FlowRows, row: int) -> None:
+    """Write one sampled packet; `packets` of the whole block is 1 already.
+
+    Args:
+        packet: the packet at hand.
+        moment: when and where it was sampled.
+        source: address code.
+        destination: likewise.
+        block: of flow records.
+        row: which one of it.
+    """
+    block["time_received_ns"][row] = moment["arrival_ns"]
+    block["time_flow_start_ns"][row] = moment["time_ns"]
+    block["time_flow_end_ns"][row] = moment["time_ns"]
+    block["time_uncertainty_ns"][row] = moment["uncertainty_ns"]
+    block["sampler_address"][row] = moment["sampler"]
+    block["observation_domain_id"][row] = moment["domain"]
+    block["sampling_rate"][row] = moment["sampling_rate"]
+    block["in_if"][row] = moment["in_if"]
+    block["out_if"][row] = moment["out_if"]
+    block["flow_direction"][row] = moment["direction"]
+    block["src_addr"][row] = source
+    block["dst_addr"][row] = destination
+    block["src_port"][row] = packet["src_port"]
+    block["dst_port"][row] = packet["dst_port"]
+    block["proto"][row] = packet["proto"]
+    block["bytes"][row] = packet["ip_bytes"]
+    block["ip_tos"][row] = packet["tos"]
+    block["tcp_flags"][row] = packet["tcp_flags"]
+    block["message_bytes"][row] = packet["message_bytes"]
+    block["ecn_ce_packets"][row] = 1 if packet["tos"] & 3 == _CONGESTION_EXPERIENCED else 0
+    roce_row(packet, block, row)
+
+
+@compiled
+def roce_row(packet: Record, block: FlowRows, row: int) -> None:
+    """Write what a RoCE packet says besides; of other packets, that it says nothing."""
+    opcode, kind = packet["opcode"], packet["syndrome"] >> 5
+    number = packet["sequence"] if opcode >= 0 and opcode != CNP else wide(ABSENT)  # a CNP's number says nothing
+    block["dst_qp"][row] = packet["queue_pair"]
+    block["psn_first"][row] = number
+    block["psn_last"][row] = number
+    block["roce_opcode_first"][row] = opcode
+    block["roce_opcode_last"][row] = opcode
+    block["cnp_packets"][row] = 1 if opcode == CNP else 0
+    block["nak_packets"][row] = 1 if kind in (_RECEIVER_NOT_READY, _NOT_ACKNOWLEDGED) else 0

@@ -1,0 +1,212 @@
+"""What a sample means before its packet is looked at: its rate, its interfaces and direction, its time.
+
+Per data source the sample pool and the sample numbers are followed: between two samples of one source the pool grows
+by the packets that could have been sampled, so pool over samples is the rate as it was, whatever rate is told and
+however many datagrams were lost (sFlow version 5, section 5: sample_pool, sequence_number, drops).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from capture.compiled import compiled, wide
+from capture.exporter_table import FULL, Exporter, Table, step
+from capture.flow_table import mixed
+from capture.sflow.layout import IF_INDEX, NO_INTERFACE, NO_INTERFACE_EXPANDED, ONE_INTERFACE
+from capture.sflow.walk import ABSENT
+from capture.wire import Record
+
+Counts = npt.NDArray[np.int64]
+Slots = npt.NDArray[np.int32]
+
+MOST_SOURCES = 1 << 16  # more ports than a fabric's switches have; beyond it sources are invented
+MOST_RATES = 8  # of one exporter that are told apart
+
+INGRESS, EGRESS, NO_DIRECTION = 0, 1, 255
+LONGEST_HOLD_NS = 1_000_000_000  # no agent may hold a sample longer (sFlow version 5, section 4)
+FARTHEST_STAMP_NS = 10_000_000_000  # from the arrival; beyond it the two clocks do not agree
+
+_RESET_STEP = 1 << 20  # samples: nothing loses so many of one source between two that arrive
+_MOST_COUNTED = 1 << 61  # sums stop growing before they overflow
+
+SOURCE = np.dtype(
+    [
+        ("exporter", "i8"),  # its row in the exporter table
+        ("source_class", "i8"),
+        ("source_index", "i8"),
+        ("sequence", "i8"),  # of its newest sample
+        ("pool", "i8"),
+        ("drops", "i8"),
+        ("lost", "i8"),  # units its exporter had lost when that sample came
+        ("restarts", "i8"),  # and how often that had begun anew
+        ("samples", "i8"),  # that the agent took between the samples that came, by their numbers
+        ("packets", "i8"),  # that could have been sampled meanwhile, by the pool
+        ("told_packets", "i8"),  # the same by the rate that samples tell
+        ("missing", "i8"),  # samples that did not come though no datagram was lost
+    ]
+)
+
+AGENT = np.dtype(
+    [
+        ("configured", "i8"),  # rate an operator gave; 0 where none
+        ("overruled", "i8"),  # samples that told another rate than the configured one
+        ("without_rate", "i8"),
+        ("dropped", "i8"),  # samples the agent could not take for lack of resources
+        ("cut_headers", "i8"),  # sampled headers that end inside the transport header or before a RETH or AETH
+        ("far_stamps", "i8"),  # samples whose time stamp was not believed
+        ("rates_used", "i8"),
+        ("rates", "i8", (MOST_RATES,)),  # that its records carry
+        ("begun", "i8"),  # 1 once `configured` is looked up
+    ]
+)
+
+# What all samples of a datagram share, and those of the sample at hand.
+MOMENT = np.dtype(
+    [
+        ("arrival_ns", "i8"),
+        ("hold_ns", "i8"),  # how long before the arrival its samples may have been taken
+        ("sampler", "i8"),  # address code of the agent
+        ("domain", "i8"),
+        ("time_ns", "i8"),
+        ("uncertainty_ns", "i8"),
+        ("sampling_rate", "i8"),
+        ("in_if", "i8"),
+        ("out_if", "i8"),
+        ("direction", "i8"),
+    ]
+)
+
+
+@compiled
+def source_slot(sources: Table, slots: Slots, exporter: int, source_class: int, source_index: int) -> int:
+    """The slot that holds this data source, or the free one where it belongs."""
+    mask = len(slots) - 1
+    slot = mixed(wide(exporter), source_class << 32 ^ source_index) & mask
+    while slots[slot] >= 0:
+        row = sources[slots[slot]]
+        if row["source_index"] == source_index and row["exporter"] == exporter and row["source_class"] == source_class:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def rehash(sources: Table, count: int, slots: Slots) -> None:
+    """Enter the first `count` sources into `slots`, which are all free."""
+    for i in range(count):
+        row = sources[i]
+        slots[source_slot(sources, slots, row["exporter"], row["source_class"], row["source_index"])] = i
+
+
+@compiled
+def source_of(sources: Table, slots: Slots, used: Counts, exporter: int, sample: Record) -> int:
+    """The row of a sample's data source, begun now if it is new; FULL where there is no room left for it."""
+    slot = source_slot(sources, slots, exporter, sample["source_class"], sample["source_index"])
+    if slots[slot] >= 0:
+        return wide(slots[slot])
+    place = used[0]
+    if place >= len(sources):
+        return FULL
+    row = sources[place]
+    row["exporter"] = exporter
+    row["source_class"] = sample["source_class"]
+    row["source_index"] = sample["source_index"]
+    row["sequence"] = ABSENT
+    slots[slot] = place
+    used[0] = place + 1
+    return wide(place)
+
+
+@compiled
+def follow_source(source: Record, agent: Record, sample: Record, lost: int, restarts: int) -> None:
+    """Add what happened between a source's previous sample and this one, which did not come late.
+
+    Args:
+        source: its row.
+        agent: the `AGENT` row of its exporter.
+        sample: the sample's fields.
+        lost: units its exporter has lost so far.
+        restarts: how often its exporter began anew.
+    """
+    ahead = step(source["sequence"], sample["sequence"]) if source["sequence"] >= 0 else wide(0)
+    if source["restarts"] == restarts and 0 < ahead < _RESET_STEP:
+        fewer = step(source["drops"], sample["drops"])
+        if fewer > 0:
+            agent["dropped"] += fewer
+        if max(source["packets"], source["told_packets"]) < _MOST_COUNTED:
+            source["samples"] += ahead
+            source["packets"] += (sample["pool"] - source["pool"]) & 0xFFFFFFFF
+            source["told_packets"] += ahead * sample["sampling_rate"]
+        if source["lost"] == lost:
+            source["missing"] += ahead - 1
+    source["sequence"] = sample["sequence"]
+    source["pool"] = sample["pool"]
+    source["drops"] = sample["drops"]
+    source["lost"] = lost
+    source["restarts"] = restarts
+
+
+@compiled
+def rate(agent: Record, told: int) -> int:
+    """The rate that a sample's record is to carry; 0 is unknown."""
+    used = told
+    if agent["configured"] > 0:
+        used = agent["configured"]
+        if told != used:
+            agent["overruled"] += 1
+    if used == 0:
+        agent["without_rate"] += 1
+    for k in range(agent["rates_used"]):
+        if agent["rates"][k] == used:
+            return wide(used)
+    place = min(agent["rates_used"], wide(MOST_RATES - 1))
+    agent["rates"][place] = used
+    agent["rates_used"] = place + 1
+    return wide(used)
+
+
+@compiled
+def interface(kind: int, value: int) -> int:
+    """The interface index that an interface field names; 0 where it names none, several, or the device itself."""
+    if kind != ONE_INTERFACE or value in (NO_INTERFACE, NO_INTERFACE_EXPANDED):
+        return wide(0)
+    return wide(value)
+
+
+@compiled
+def direction(sample: Record, in_if: int, out_if: int) -> int:
+    """Whether a port sampled what came in or what went out: its data source is then the input or output interface."""
+    source = sample["source_index"]
+    if sample["source_class"] != IF_INDEX or source == 0 or in_if == out_if:
+        return NO_DIRECTION
+    if source == in_if:
+        return INGRESS
+    return EGRESS if source == out_if else NO_DIRECTION
+
+
+@compiled
+def hold_ns(exporter: Exporter, arrival_ns: int, in_order: bool) -> int:
+    """How long before its arrival a datagram's samples may have been taken.
+
+    They were taken after the agent's previous datagram left, for that would have carried them, and no more than
+    `LONGEST_HOLD_NS` ago. `last_ns` of the exporter must still be that of the datagrams before.
+    """
+    if not in_order or exporter["datagrams"] == 0:
+        return wide(LONGEST_HOLD_NS)
+    return wide(min(max(arrival_ns - exporter["last_ns"], 0), LONGEST_HOLD_NS))
+
+
+@compiled
+def place_in_time(moment: Record, agent: Record, sample: Record) -> None:
+    """Set the moment's time: the agent's own stamp where it is there and believable, else the arrival."""
+    stamp = sample["stamp_ns"]
+    moment["time_ns"] = moment["arrival_ns"]
+    moment["uncertainty_ns"] = (moment["hold_ns"] + 1) // 2
+    if stamp < 0:
+        return
+    if abs(stamp - moment["arrival_ns"]) > FARTHEST_STAMP_NS:
+        agent["far_stamps"] += 1
+        return
+    moment["time_ns"] = stamp
+    moment["uncertainty_ns"] = 0

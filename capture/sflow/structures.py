@@ -1,0 +1,452 @@
+"""The structures of sFlow by enterprise and format: their names and, member by member, what stands on the wire.
+
+Sources: sFlow version 5 (sflow.org, July 2004), the extension specifications that sflow.org's table of structure
+numbers lists, and the structures agents send that the table does not have yet (flow 1041 to 1043, counters 11).
+Members are named as there. A type is one of
+
+    u32 u64 i32 f32   integers and floating point, big-endian
+    mac               six bytes and two of padding
+    ip4 ip6           an address; `ip` is preceded by its version
+    text hex          counted bytes, padded to a multiple of four; hex16 has 16 bytes and no count
+    u32s              counted integers
+    (member, ...)     counted repetitions of these members
+"""
+
+from __future__ import annotations
+
+Type = str | tuple["Member", ...]
+Member = tuple[str, Type]
+Number = tuple[int, int]  # enterprise and format
+Structure = tuple[str, tuple[Member, ...]]
+
+
+def each(kind: Type, names: str) -> tuple[Member, ...]:
+    """Members of one type, their names set apart by blanks."""
+    return tuple((name, kind) for name in names.split())
+
+
+_ETHERNET = (("length", "u32"), ("src_mac", "mac"), ("dst_mac", "mac"), ("type", "u32"))
+_IPV4: tuple[Member, ...] = (
+    *each("u32", "length protocol"),
+    *each("ip4", "src_ip dst_ip"),
+    *each("u32", "src_port dst_port tcp_flags tos"),
+)
+_IPV6: tuple[Member, ...] = (
+    *each("u32", "length protocol"),
+    *each("ip6", "src_ip dst_ip"),
+    *each("u32", "src_port dst_port tcp_flags priority"),
+)
+_SOCKET = "local_port remote_port"
+_SOCKET4 = (("protocol", "u32"), *each("ip4", "local_ip remote_ip"), *each("u32", _SOCKET))
+_SOCKET6 = (("protocol", "u32"), *each("ip6", "local_ip remote_ip"), *each("u32", _SOCKET))
+_CONTEXT = each("text", "application operation attributes")
+_WIRELESS = (("ssid", "text"), ("bssid", "mac"), ("version", "u32"))
+
+FLOW_STRUCTURES: dict[Number, Structure] = {
+    (0, 1): ("sampled_header", (*each("u32", "protocol frame_length stripped"), ("header", "hex"))),
+    (0, 2): ("sampled_ethernet", _ETHERNET),
+    (0, 3): ("sampled_ipv4", _IPV4),
+    (0, 4): ("sampled_ipv6", _IPV6),
+    (0, 1001): ("extended_switch", each("u32", "src_vlan src_priority dst_vlan dst_priority")),
+    (0, 1002): ("extended_router", (("nexthop", "ip"), *each("u32", "src_mask_len dst_mask_len"))),
+    (0, 1003): (
+        "extended_gateway",
+        (
+            ("nexthop", "ip"),
+            *each("u32", "as src_as src_peer_as"),
+            ("dst_as_path", (("type", "u32"), ("as_numbers", "u32s"))),
+            ("communities", "u32s"),
+            ("localpref", "u32"),
+        ),
+    ),
+    (0, 1004): (
+        "extended_user",
+        (("src_charset", "u32"), ("src_user", "text"), ("dst_charset", "u32"), ("dst_user", "text")),
+    ),
+    (0, 1005): ("extended_url", (("direction", "u32"), ("url", "text"), ("host", "text"))),
+    (0, 1006): ("extended_mpls", (("nexthop", "ip"), ("in_stack", "u32s"), ("out_stack", "u32s"))),
+    (0, 1007): ("extended_nat", each("ip", "src_address dst_address")),
+    (0, 1008): ("extended_mpls_tunnel", (("tunnel_lsp_name", "text"), *each("u32", "tunnel_id tunnel_cos"))),
+    (0, 1009): ("extended_mpls_vc", (("vc_instance_name", "text"), *each("u32", "vll_vc_id vc_label_cos"))),
+    (0, 1010): ("extended_mpls_FTN", (("mplsFTNDescr", "text"), ("mplsFTNMask", "u32"))),
+    (0, 1011): ("extended_mpls_LDP_FEC", (("mplsFecAddrPrefixLength", "u32"),)),
+    (0, 1012): ("extended_vlantunnel", (("stack", "u32s"),)),
+    (0, 1013): ("extended_80211_payload", (("ciphersuite", "u32"), ("data", "hex"))),
+    (0, 1014): (
+        "extended_80211_rx",
+        (*_WIRELESS, ("channel", "u32"), ("speed", "u64"), *each("u32", "rsni rcpi packet_duration")),
+    ),
+    (0, 1015): (
+        "extended_80211_tx",
+        (
+            *_WIRELESS,
+            *each("u32", "transmissions packet_duration retrans_duration channel"),
+            ("speed", "u64"),
+            ("power", "u32"),
+        ),
+    ),
+    (0, 1017): ("extended_openflow_v1", (("flow_cookie", "u64"), *each("u32", "flow_match flow_actions"))),
+    (0, 1018): ("extended_fc", each("u32", "src_mask_len dst_mask_len next_hop metric")),
+    (0, 1019): ("extended_queue_length", each("u32", "queueIndex queueLength")),
+    (0, 1020): ("extended_nat_port", each("u32", "src_port dst_port")),
+    (0, 1021): ("extended_L2_tunnel_egress", _ETHERNET),
+    (0, 1022): ("extended_L2_tunnel_ingress", _ETHERNET),
+    (0, 1023): ("extended_ipv4_tunnel_egress", _IPV4),
+    (0, 1024): ("extended_ipv4_tunnel_ingress", _IPV4),
+    (0, 1025): ("extended_ipv6_tunnel_egress", _IPV6),
+    (0, 1026): ("extended_ipv6_tunnel_ingress", _IPV6),
+    (0, 1027): ("extended_decapsulate_egress", (("inner_header_offset", "u32"),)),
+    (0, 1028): ("extended_decapsulate_ingress", (("inner_header_offset", "u32"),)),
+    (0, 1029): ("extended_vni_egress", (("vni", "u32"),)),
+    (0, 1030): ("extended_vni_ingress", (("vni", "u32"),)),
+    (0, 1031): (
+        "extended_ib_lrh",
+        each("u32", "src_vl src_sl src_dlid src_slid src_lnh dst_vl dst_sl dst_dlid dst_slid dst_lnh"),
+    ),
+    (0, 1032): (
+        "extended_ib_grh",
+        (*each("u32", "flow_label tc"), *each("ip6", "s_gid d_gid"), *each("u32", "next_header length")),
+    ),
+    (0, 1033): ("extended_ib_brh", each("u32", "pkey dst_qp opcode")),
+    (0, 1034): ("extended_vlanin", (("stack", "u32s"),)),
+    (0, 1035): ("extended_vlanout", (("stack", "u32s"),)),
+    (0, 1036): ("extended_egress_queue", (("queue", "u32"),)),
+    (0, 1037): ("extended_acl", (("number", "u32"), ("name", "text"), ("direction", "u32"))),
+    (0, 1038): ("extended_function", (("symbol", "text"),)),
+    (0, 1039): ("extended_transit", (("delay", "u32"),)),
+    (0, 1040): ("extended_queue", (("depth", "u32"),)),
+    (0, 1041): ("extended_hw_trap", each("text", "group trap")),
+    (0, 1042): ("extended_linux_drop_reason", (("reason", "text"),)),
+    (0, 1043): ("extended_timestamp", (("nanoseconds", "u64"),)),
+    (0, 2000): (
+        "transaction",
+        (*each("u32", "direction wait duration status"), *each("u64", "bytes_received bytes_send")),
+    ),
+    (0, 2001): ("extended_nfs_storage_transaction", (("path", "hex"), *each("u32", "operation status"))),
+    (0, 2002): ("extended_scsi_storage_transaction", each("u32", "lun operation status")),
+    (0, 2003): (
+        "extended_http_transaction",
+        (*each("text", "url host referer useragent user"), ("status", "u32")),
+    ),
+    (0, 2100): ("extended_socket_ipv4", _SOCKET4),
+    (0, 2101): ("extended_socket_ipv6", _SOCKET6),
+    (0, 2102): ("extended_proxy_socket_ipv4", _SOCKET4),
+    (0, 2103): ("extended_proxy_socket_ipv6", _SOCKET6),
+    (0, 2200): (
+        "memcache_operation",
+        (
+            *each("u32", "protocol cmd"),
+            ("key", "text"),
+            *each("u32", "nkeys value_bytes uS status"),
+        ),
+    ),
+    (0, 2202): (
+        "app_operation",
+        (
+            *_CONTEXT,
+            ("status_descr", "text"),
+            *each("u64", "req_bytes resp_bytes"),
+            *each("u32", "uS status"),
+        ),
+    ),
+    (0, 2203): ("app_parent_context", _CONTEXT),
+    (0, 2204): ("app_initiator", (("actor", "text"),)),
+    (0, 2205): ("app_target", (("actor", "text"),)),
+    (0, 2206): (
+        "http_request",
+        (
+            *each("u32", "method protocol"),
+            *each("text", "uri host referer useragent xff authuser mime_type"),
+            *each("u64", "req_bytes resp_bytes"),
+            *each("u32", "uS status"),
+        ),
+    ),
+    (0, 2209): (
+        "extended_tcp_info",
+        each("u32", "dirn snd_mss rcv_mss unacked lost retrans pmtu rtt rttvar snd_cwnd reordering min_rtt"),
+    ),
+    (0, 2210): ("extended_entities", each("u32", "src_ds_class src_ds_index dst_ds_class dst_ds_index")),
+}
+
+_NIO = (
+    ("bytes_in", "u64"),
+    *each("u32", "pkts_in errs_in drops_in"),
+    ("bytes_out", "u64"),
+    *each("u32", "packets_out errs_out drops_out"),
+)
+_LANE = each(
+    "u32",
+    "index tx_bias_current tx_power tx_power_min tx_power_max tx_wavelength"
+    " rx_power rx_power_min rx_power_max rx_wavelength",
+)
+
+COUNTER_STRUCTURES: dict[Number, Structure] = {
+    (0, 1): (
+        "if_counters",
+        (
+            *each("u32", "ifIndex ifType"),
+            ("ifSpeed", "u64"),
+            *each("u32", "ifDirection ifStatus"),
+            ("ifInOctets", "u64"),
+            *each(
+                "u32",
+                "ifInUcastPkts ifInMulticastPkts ifInBroadcastPkts ifInDiscards ifInErrors ifInUnknownProtos",
+            ),
+            ("ifOutOctets", "u64"),
+            *each(
+                "u32",
+                "ifOutUcastPkts ifOutMulticastPkts ifOutBroadcastPkts ifOutDiscards ifOutErrors ifPromiscuousMode",
+            ),
+        ),
+    ),
+    (0, 2): (
+        "ethernet_counters",
+        each(
+            "u32",
+            "dot3StatsAlignmentErrors dot3StatsFCSErrors dot3StatsSingleCollisionFrames"
+            " dot3StatsMultipleCollisionFrames dot3StatsSQETestErrors dot3StatsDeferredTransmissions"
+            " dot3StatsLateCollisions dot3StatsExcessiveCollisions dot3StatsInternalMacTransmitErrors"
+            " dot3StatsCarrierSenseErrors dot3StatsFrameTooLongs dot3StatsInternalMacReceiveErrors"
+            " dot3StatsSymbolErrors",
+        ),
+    ),
+    (0, 3): (
+        "tokenring_counters",
+        each(
+            "u32",
+            "dot5StatsLineErrors dot5StatsBurstErrors dot5StatsACErrors dot5StatsAbortTransErrors"
+            " dot5StatsInternalErrors dot5StatsLostFrameErrors dot5StatsReceiveCongestions"
+            " dot5StatsFrameCopiedErrors dot5StatsTokenErrors dot5StatsSoftErrors dot5StatsHardErrors"
+            " dot5StatsSignalLoss dot5StatsTransmitBeacons dot5StatsRecoverys dot5StatsLobeWires"
+            " dot5StatsRemoves dot5StatsSingles dot5StatsFreqErrors",
+        ),
+    ),
+    (0, 4): (
+        "vg_counters",
+        (
+            ("dot12InHighPriorityFrames", "u32"),
+            ("dot12InHighPriorityOctets", "u64"),
+            ("dot12InNormPriorityFrames", "u32"),
+            ("dot12InNormPriorityOctets", "u64"),
+            *each(
+                "u32",
+                "dot12InIPMErrors dot12InOversizeFrameErrors dot12InDataErrors dot12InNullAddressedFrames"
+                " dot12OutHighPriorityFrames",
+            ),
+            ("dot12OutHighPriorityOctets", "u64"),
+            ("dot12TransitionIntoTrainings", "u32"),
+            *each("u64", "dot12HCInHighPriorityOctets dot12HCInNormPriorityOctets dot12HCOutHighPriorityOctets"),
+        ),
+    ),
+    (0, 5): (
+        "vlan_counters",
+        (("vlan_id", "u32"), ("octets", "u64"), *each("u32", "ucastPkts multicastPkts broadcastPkts discards")),
+    ),
+    (0, 6): (
+        "ieee80211_counters",
+        each(
+            "u32",
+            "dot11TransmittedFragmentCount dot11MulticastTransmittedFrameCount dot11FailedCount dot11RetryCount"
+            " dot11MultipleRetryCount dot11FrameDuplicateCount dot11RTSSuccessCount dot11RTSFailureCount"
+            " dot11ACKFailureCount dot11ReceivedFragmentCount dot11MulticastReceivedFrameCount dot11FCSErrorCount"
+            " dot11TransmittedFrameCount dot11WEPUndecryptableCount dot11QoSDiscardedFragmentCount"
+            " dot11AssociatedStationCount dot11QoSCFPollsReceivedCount dot11QoSCFPollsUnusedCount"
+            " dot11QoSCFPollsUnusableCount dot11QoSCFPollsLostCount",
+        ),
+    ),
+    (0, 7): (
+        "lag_port_stats",
+        (
+            ("dot3adAggPortActorSystemID", "mac"),
+            ("dot3adAggPortPartnerOperSystemID", "mac"),
+            *each(
+                "u32",
+                "dot3adAggPortAttachedAggID dot3adAggPortState dot3adAggPortStatsLACPDUsRx"
+                " dot3adAggPortStatsMarkerPDUsRx dot3adAggPortStatsMarkerResponsePDUsRx"
+                " dot3adAggPortStatsUnknownRx dot3adAggPortStatsIllegalRx dot3adAggPortStatsLACPDUsTx"
+                " dot3adAggPortStatsMarkerPDUsTx dot3adAggPortStatsMarkerResponsePDUsTx",
+            ),
+        ),
+    ),
+    (0, 10): (
+        "sfp",
+        (
+            *each("u32", "module_id module_num_lanes module_supply_voltage"),
+            ("module_temperature", "i32"),
+            ("lanes", _LANE),
+        ),
+    ),
+    (0, 11): ("pfc_counters", each("u32", "requests indications pause_duration storm_detected storm_restored")),
+    (0, 1001): (
+        "processor",
+        (*each("u32", "cpu_5s cpu_1m cpu_5m"), *each("u64", "total_memory free_memory")),
+    ),
+    (0, 1002): ("radio_utilization", each("u32", "elapsed_time on_channel_time on_channel_busy_time")),
+    (0, 1004): ("of_port", (("datapath_id", "u64"), ("port_no", "u32"))),
+    (0, 1005): ("port_name", (("name", "text"),)),
+    (0, 2000): (
+        "host_descr",
+        (
+            ("hostname", "text"),
+            ("uuid", "hex16"),
+            *each("u32", "machine_type os_name"),
+            ("os_release", "text"),
+        ),
+    ),
+    (0, 2001): (
+        "host_adapters",
+        (("adapters", (("ifIndex", "u32"), ("mac_addresses", (("mac_address", "mac"),)))),),
+    ),
+    (0, 2002): ("host_parent", each("u32", "container_type container_index")),
+    (0, 2003): (
+        "host_cpu",
+        (
+            *each("f32", "load_one load_five load_fifteen"),
+            *each(
+                "u32",
+                "proc_run proc_total cpu_num cpu_speed uptime cpu_user cpu_nice cpu_system cpu_idle cpu_wio"
+                " cpu_intr cpu_sintr interrupts contexts cpu_steal cpu_guest cpu_guest_nice",
+            ),
+        ),
+    ),
+    (0, 2004): (
+        "host_memory",
+        (
+            *each("u64", "mem_total mem_free mem_shared mem_buffers mem_cached swap_total swap_free"),
+            *each("u32", "page_in page_out swap_in swap_out"),
+        ),
+    ),
+    (0, 2005): (
+        "host_disk_io",
+        (
+            *each("u64", "disk_total disk_free"),
+            *each("u32", "part_max_used reads"),
+            ("bytes_read", "u64"),
+            *each("u32", "read_time writes"),
+            ("bytes_written", "u64"),
+            ("write_time", "u32"),
+        ),
+    ),
+    (0, 2006): ("host_net_io", _NIO),
+    (0, 2007): (
+        "mib2_ip_group",
+        each(
+            "u32",
+            "ipForwarding ipDefaultTTL ipInReceives ipInHdrErrors ipInAddrErrors ipForwDatagrams"
+            " ipInUnknownProtos ipInDiscards ipInDelivers ipOutRequests ipOutDiscards ipOutNoRoutes"
+            " ipReasmTimeout ipReasmReqds ipReasmOKs ipReasmFails ipFragOKs ipFragFails ipFragCreates",
+        ),
+    ),
+    (0, 2008): (
+        "mib2_icmp_group",
+        each(
+            "u32",
+            "icmpInMsgs icmpInErrors icmpInDestUnreachs icmpInTimeExcds icmpInParamProbs icmpInSrcQuenchs"
+            " icmpInRedirects icmpInEchos icmpInEchoReps icmpInTimestamps icmpInAddrMasks icmpInAddrMaskReps"
+            " icmpOutMsgs icmpOutErrors icmpOutDestUnreachs icmpOutTimeExcds icmpOutParamProbs"
+            " icmpOutSrcQuenchs icmpOutRedirects icmpOutEchos icmpOutEchoReps icmpOutTimestamps"
+            " icmpOutTimestampReps icmpOutAddrMasks icmpOutAddrMaskReps",
+        ),
+    ),
+    (0, 2009): (
+        "mib2_tcp_group",
+        each(
+            "u32",
+            "tcpRtoAlgorithm tcpRtoMin tcpRtoMax tcpMaxConn tcpActiveOpens tcpPassiveOpens tcpAttemptFails"
+            " tcpEstabResets tcpCurrEstab tcpInSegs tcpOutSegs tcpRetransSegs tcpInErrs tcpOutRsts tcpInCsumErrs",
+        ),
+    ),
+    (0, 2010): (
+        "mib2_udp_group",
+        each(
+            "u32",
+            "udpInDatagrams udpNoPorts udpInErrors udpOutDatagrams udpRcvbufErrors udpSndbufErrors udpInCsumErrors",
+        ),
+    ),
+    (0, 2100): (
+        "virt_node",
+        (*each("u32", "mhz cpus"), *each("u64", "memory memory_free"), ("num_domains", "u32")),
+    ),
+    (0, 2101): ("virt_cpu", each("u32", "state cpuTime nrVirtCpu")),
+    (0, 2102): ("virt_memory", each("u64", "memory maxMemory")),
+    (0, 2103): (
+        "virt_disk_io",
+        (
+            *each("u64", "capacity allocation available"),
+            ("rd_req", "u32"),
+            ("rd_bytes", "u64"),
+            ("wr_req", "u32"),
+            ("wr_bytes", "u64"),
+            ("errs", "u32"),
+        ),
+    ),
+    (0, 2104): ("virt_net_io", _NIO),
+    (0, 2105): ("jvm_runtime", each("text", "vm_name vm_vendor vm_version")),
+    (0, 2106): (
+        "jvm_statistics",
+        (
+            *each(
+                "u64",
+                "heap_initial heap_used heap_committed heap_max non_heap_initial non_heap_used non_heap_committed"
+                " non_heap_max",
+            ),
+            *each(
+                "u32",
+                "gc_count gc_time classes_loaded classes_total classes_unloaded compilation_time thread_num_live"
+                " thread_num_daemon thread_num_started fd_open_count fd_max_count",
+            ),
+        ),
+    ),
+    (0, 2201): (
+        "http_counters",
+        each(
+            "u32",
+            "method_option_count method_get_count method_head_count method_post_count method_put_count"
+            " method_delete_count method_trace_count method_connect_count method_other_count status_1XX_count"
+            " status_2XX_count status_3XX_count status_4XX_count status_5XX_count status_other_count",
+        ),
+    ),
+    (0, 2202): (
+        "app_operations",
+        (
+            ("application", "text"),
+            *each(
+                "u32",
+                "success other timeout internal_error bad_request forbidden too_large not_implemented not_found"
+                " unavailable unauthorized",
+            ),
+        ),
+    ),
+    (0, 2203): (
+        "app_resources",
+        (
+            *each("u32", "user_time system_time"),
+            *each("u64", "mem_used mem_max"),
+            *each("u32", "fd_open fd_max conn_open conn_max"),
+        ),
+    ),
+    (0, 2206): ("app_workers", each("u32", "workers_active workers_idle workers_max req_delayed req_dropped")),
+    (0, 2207): ("ovs_dp_stats", each("u32", "hits misses lost mask_hits flows masks")),
+    (4413, 3): (
+        "hw_tables",
+        each(
+            "u32",
+            "host_entries host_entries_max ipv4_entries ipv4_entries_max ipv6_entries ipv6_entries_max"
+            " ipv4_ipv6_entries ipv4_ipv6_entries_max long_ipv6_entries long_ipv6_entries_max total_routes"
+            " total_routes_max ecmp_nexthops ecmp_nexthops_max mac_entries mac_entries_max ipv4_neighbors"
+            " ipv6_neighbors ipv4_routes ipv6_routes acl_ingress_entries acl_ingress_entries_max"
+            " acl_ingress_counters acl_ingress_counters_max acl_ingress_meters acl_ingress_meters_max"
+            " acl_ingress_slices acl_ingress_slices_max acl_egress_entries acl_egress_entries_max"
+            " acl_egress_counters acl_egress_counters_max acl_egress_meters acl_egress_meters_max"
+            " acl_egress_slices acl_egress_slices_max",
+        ),
+    ),
+    (5703, 1): (
+        "nvidia_gpu",
+        (
+            *each("u32", "device_count processes gpu_time mem_time"),
+            *each("u64", "mem_total mem_free"),
+            *each("u32", "ecc_errors energy temperature fan_speed"),
+        ),
+    ),
+}
