@@ -23,7 +23,7 @@ from capture.follow import (
     follow,
 )
 from capture.ledger import Ledger
-from capture.release import release_rows
+from capture.release import forget_flows, release_rows
 from capture.wire import REASONS, Packets
 from datamodel import flows as columns
 from datamodel.flows import Flows, recode
@@ -31,6 +31,8 @@ from datamodel.frame import Array, Frame
 
 RECENT_PACKETS = 1 << 14
 SETTLED_NS = 1_000_000_000  # ten times the longest record; acknowledgements take milliseconds
+IDLE_NS = 600 * 1_000_000_000  # a checkpoint or an evaluation is no end of a flow
+FEW_FLOWS = 1 << 12
 
 _DOUBTS = {
     FRAGMENTS: "IP fragments count under port 0, for only the first of a datagram names its ports",
@@ -49,6 +51,7 @@ class Mirror:
         self._recent: Table = np.zeros(RECENT_PACKETS, RECENT)
         self._recent["what"] = NONE
         self._counts = np.zeros(COUNTS, np.int64)
+        self._last_ns = np.zeros(0, np.int64)  # per entry of the flow table, as of the last `take`
 
     @property
     def packets(self) -> int:
@@ -92,13 +95,36 @@ class Mirror:
         """The flow records that ended before `before_ns`, which are then forgotten; for mirrors that never end.
 
         What was taken, piece by piece, are the same records as all at once would have been, provided that `before_ns`
-        lies SETTLED_NS behind the newest packet fed; only acknowledgements that come later than that are missed.
+        lies SETTLED_NS behind the newest packet fed; only acknowledgements that come later than that are missed. Flows
+        that were silent for IDLE_NS are forgotten too, once they are most of what is remembered.
         """
         rows, used = self._rows[: self._counts[ROWS]], int(self._counts[FLOWS])
         taken = self._records(rows[rows["end_ns"] < before_ns])
+        last_ns = np.zeros(used, np.int64)
+        last_ns[: len(self._last_ns)] = self._last_ns
+        np.maximum.at(last_ns, rows["flow"], rows["end_ns"])
+        self._last_ns = last_ns
         places = np.empty(len(rows), np.int32)
         self._counts[ROWS] = release_rows(self._flows, used, self._rows, len(rows), before_ns, places)
+        self._forget(last_ns >= before_ns - IDLE_NS)
         return taken
+
+    def _forget(self, keep: npt.NDArray[np.bool_]) -> None:
+        """Forget all flows but those to keep, if they are so few that it is worth the while."""
+        if 2 * np.count_nonzero(keep) >= len(keep) or len(keep) < FEW_FLOWS:
+            return
+        places = np.empty(len(keep), np.int32)
+        left = forget_flows(self._flows, len(keep), keep.astype(np.int32), places)
+        self._counts[FLOWS] = left
+        self._last_ns = self._last_ns[places >= 0]
+        self._slots[:] = NONE
+        rehash(self._flows, left, self._slots)
+        rows = self._rows[: self._counts[ROWS]]
+        for column in ("flow", "sampler"):
+            rows[column] = np.where(rows[column] >= 0, places[rows[column]], NONE)
+        # These name flows by their places. Without them, a packet whose two sightings lie before and behind this very
+        # moment counts twice.
+        self._recent["what"] = NONE
 
     def _records(self, rows: Table) -> Flows:
         table = self._flows[: self._counts[FLOWS]]

@@ -6,22 +6,31 @@ import numpy as np
 import pytest
 
 from capture.capture_file import batches
+from capture.follow import FLOWS
 from capture.ledger import Ledger
-from capture.mirror import SETTLED_NS, Mirror
+from capture.mirror import FEW_FLOWS, IDLE_NS, SETTLED_NS, Mirror
 from capture.stream import blocks
 from capture.wire import Packets
 from datamodel.flows import Flows
 from tests.capture.frames import (
+    ACK,
     ACKNOWLEDGE,
     WRITE_FIRST,
     WRITE_LAST,
     WRITE_MIDDLE,
+    WRITE_ONLY,
     aeth,
+    bth,
     decoded,
+    erspan2,
+    ethernet,
+    ip,
     pcap,
     reth,
     roce_frame,
+    tcp,
     tcp_frame,
+    udp,
 )
 
 US, MS = 1_000, 1_000_000
@@ -123,3 +132,77 @@ def test_memory_is_that_of_what_is_not_taken() -> None:
         mirror.take(FOREVER)
         lengths.append(len(mirror._rows))
     assert lengths[-1] == lengths[0]
+
+
+def passing(number: int, at: int) -> list[tuple[int, bytes]]:
+    """A short TCP exchange and a RoCE message with its answer, on ports and addresses that only this number has."""
+    client, server = f"10.1.{number >> 8}.{number & 255}", "10.2.0.1"
+    qp = 100_000 + number
+    write = udp(50_000, 4791, bth(WRITE_ONLY, qp, 5, reth(64) + bytes(64)))
+    answer = udp(51_000, 4791, bth(ACKNOWLEDGE, qp + 1, 5, aeth(0x1F)))
+    frames = [
+        ip(6, tcp(1000 + number, 443, 1, 1, ACK, 100), client, server, ident=number + 1),
+        ip(6, tcp(443, 1000 + number, 1, 101, ACK), server, client, ident=number + 1),
+        ip(17, write, client, server),
+        ip(17, answer, server, client),
+    ]
+    return [(at + i * US, ethernet(frame)) for i, frame in enumerate(frames)]
+
+
+def test_flows_of_the_past_are_forgotten() -> None:
+    """Flows that come and go cost no memory for ever, and the records are what they would have been."""
+    lasting, whole, mirror, parts, tables = traffic(), Mirror(), Mirror(), [], []
+    for hour in range(8):
+        lasting["time_ns"] += 3600 * SETTLED_NS
+        lasting["sequence"] += 70_000
+        lasting["acknowledged"][lasting["acknowledged"] > 1] += 70_000
+        now = int(lasting["time_ns"][0])
+        short = [each for i in range(1000) for each in passing(hour * 1000 + i, now + i * MS)]
+        both = np.concatenate([lasting, decoded(pcap(short))])
+        batch = both[np.argsort(both["time_ns"], kind="stable")]
+        for each in (whole, mirror):
+            each.feed(batch)
+        parts.append(mirror.take(now + 60 * SETTLED_NS))
+        tables.append(int(mirror._counts[FLOWS]))
+    assert max(tables) < 4 * tables[0] < whole._counts[FLOWS]
+    assert rows(parts) == rows([whole.flows()])
+    assert (np.concatenate([part.frame["time_acknowledged_ns"] for part in parts]) > 0).sum() > 8_000
+
+
+def test_links_outlive_their_neighbours() -> None:
+    """RoCE flows, their answers and their exporter are still known after others of the same pair were forgotten."""
+    mirror = Mirror()
+
+    def feed(at: int, frames: list[bytes]) -> None:
+        """One microsecond apart, mirrored by a switch."""
+        mirrored = [erspan2(frame, "192.0.2.1", 5) for frame in frames]
+        mirror.feed(decoded(pcap([(T + at + i * US, frame) for i, frame in enumerate(mirrored)])))
+
+    def write(qp: int, psn: int) -> bytes:
+        """A message of one packet."""
+        return roce_frame(WRITE_ONLY, qp, psn, reth(64) + bytes(64))
+
+    def answer(qp: int, psn: int) -> bytes:
+        """Its acknowledgement."""
+        return roce_frame(ACKNOWLEDGE, qp, psn, aeth(0x1F), back=True, sport=51000)
+
+    others = [write(1000 + i, 7 * i) for i in range(FEW_FLOWS)]
+    feed(
+        0,
+        [*others[:2000], write(7, 900_000), answer(9, 900_000), write(8, 800_000), answer(10, 800_000), *others[2000:]],
+    )
+    mirror.take(T + SETTLED_NS)
+    assert mirror._counts[FLOWS] > FEW_FLOWS
+    later = IDLE_NS + 10 * SETTLED_NS
+    feed(later, [write(7, 900_001), answer(9, 900_001), write(8, 800_001), answer(10, 800_001)])
+    mirror.take(T + later)
+    assert mirror._counts[FLOWS] == 6  # four flows, an exporter, a pair
+    mirror.take(FOREVER)
+    # Numbers that both queue pairs await: whose answers these are can only be remembered, no longer found out.
+    feed(later + MS, [write(7, 900_002), write(8, 900_002), answer(9, 900_002), answer(10, 900_002)])
+    flows = mirror.flows()
+    data = flows.frame.take(flows.frame["payload_bytes"] > 0)
+    assert (data["src_qp"].tolist(), data["dst_qp"].tolist()) == ([9, 10], [7, 8])
+    assert (data["time_acknowledged_ns"] - T - later - MS).tolist() == [2 * US, 3 * US]
+    assert [flows.addresses[code] for code in data["sampler_address"]] == ["192.0.2.1"] * 2
+    assert mirror.exporters == ("192.0.2.1",)
