@@ -1,0 +1,58 @@
+"""Names and types of fields: IANA's information elements, known enterprises' elements, NetFlow v9 field types."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+REVERSE_ENTERPRISE = 29305  # elements of the way back (RFC 5103 section 6.1)
+_OCTETS = "octetArray"
+
+
+class Element(NamedTuple):
+    """A field's standard name ("" where it has none) and its abstract data type (RFC 7011 section 6.1)."""
+
+    name: str
+    type: str
+
+
+UNKNOWN = Element("", _OCTETS)
+
+# Scope field types of NetFlow v9 (RFC 3954 section 6.1).
+V9_SCOPES = {1: "System", 2: "Interface", 3: "LineCard", 4: "Cache", 5: "Template"}
+
+V5_NAMES = {
+    8: "srcaddr", 12: "dstaddr", 15: "nexthop", 10: "input", 14: "output", 2: "dPkts", 1: "dOctets", 22: "First",
+    21: "Last", 7: "srcport", 11: "dstport", 6: "tcp_flags", 4: "prot", 5: "tos", 16: "src_as", 17: "dst_as",
+    9: "src_mask", 13: "dst_mask",
+}  # fmt: skip
+
+
+@cache
+def _elements() -> dict[tuple[int, int], Element]:
+    with (files(__package__) / "elements.csv").open(encoding="ascii") as file:
+        rows = csv.DictReader(file)
+        return {(int(r["enterprise"]), int(r["element"])): Element(r["name"], r["type"]) for r in rows}
+
+
+@cache
+def _v9_fields() -> dict[int, Element]:
+    with (files(__package__) / "netflow9_fields.csv").open(encoding="ascii") as file:
+        return {int(r["field"]): Element(r["name"], r["type"]) for r in csv.DictReader(file)}
+
+
+def element(enterprise: int, number: int) -> Element:
+    """An IPFIX information element; enterprise 0 is IANA's own."""
+    if enterprise == REVERSE_ENTERPRISE:
+        forward = _elements().get((0, number), UNKNOWN)
+        return (
+            Element("reverse" + forward.name[0].upper() + forward.name[1:], forward.type) if forward.name else UNKNOWN
+        )
+    return _elements().get((enterprise, number), UNKNOWN)
+
+
+def v9_field(number: int) -> Element:
+    """A NetFlow v9 field type; those without a name of Cisco's have IANA's, which go on where v9 ends."""
+    return _v9_fields().get(number) or _elements().get((0, number), UNKNOWN)

@@ -1,0 +1,298 @@
+"""The templates that exporters have announced, and how the kernels find them.
+
+A template belongs to a transport session: an exporter (address and domain) and its source port. A set for which that
+session announced none is decoded with the one that the same exporter announced last from another port: some send
+templates and data from different ports.
+
+Memory: at most `MOST_TEMPLATES` of all exporters, `MOST_OF_AN_EXPORTER` each; about 80 bytes a template and 24 a field.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from capture.compiled import compiled, wide
+from capture.datagram import NETFLOW5
+from capture.flow_table import mixed
+from capture.netflow.definition import Definition
+from capture.netflow.layout import FIELD, TEMPLATE, Slots, Table, Tables
+from capture.netflow.program import Program
+from capture.window import Bytes
+
+MOST_TEMPLATES = 1 << 16
+MOST_OF_AN_EXPORTER = 4096
+MOST_FIELDS = 1 << 21  # of all templates together
+UNUSED_NS = 30 * 60 * 1_000_000_000  # after which another exporter may have a template's place
+
+V5_TEMPLATE = 0  # row of the built-in template of NetFlow v5
+_FREE, _LEFT = -1, -2  # slots: never used, and used no longer
+_NOBODY = -1  # exporter of a free row
+_BUILT_IN = -2
+
+
+class Templates:
+    """Rows of `TEMPLATE` with the fields and the definitions they point to, found by hash.
+
+    Attributes:
+        rows: `TEMPLATE` rows; those of exporter -1 are free.
+        exact: slots of places in `rows`, by exporter, port and id.
+        loose: likewise, by exporter and id: the one announced last.
+        fields: `FIELD` rows of all templates.
+        definitions: the bytes that announced them.
+    """
+
+    def __init__(self) -> None:
+        self.rows: Table = np.zeros(64, TEMPLATE)
+        self.rows["exporter"] = _NOBODY
+        self.fields: Table = np.zeros(1024, FIELD)
+        self.definitions: npt.NDArray[np.uint8] = np.zeros(4096, np.uint8)
+        self.exact: Slots = np.full(256, _FREE, np.int32)
+        self.loose: Slots = np.full(256, _FREE, np.int32)
+        self._fields_used = self._definitions_used = 0
+        self._live_fields = 0
+        self._entered = 0  # slots that are not free, at most, in either table
+        self._unused = list(range(len(self.rows) - 1, V5_TEMPLATE, -1))
+        self._held: dict[int, set[int]] = {}  # rows by exporter
+
+    def count(self, exporter: int) -> int:
+        """How many templates an exporter has."""
+        return len(self._held.get(exporter, ()))
+
+    def built_in(self, definition: Definition, program: Program) -> None:
+        """Set the template that every NetFlow v5 datagram is decoded with."""
+        self._write(V5_TEMPLATE, (_BUILT_IN, 0, 0), definition, program)
+
+    def put(
+        self, exporter: int, port: int, used_ns: int, definition: Definition, program: Program
+    ) -> tuple[bool, list[int]]:
+        """Enter a template, in place of an older one of the same id.
+
+        Returns:
+            Whether it found room, and the exporters of the templates that were forgotten for it.
+        """
+        self.withdraw(exporter, port, definition.id)
+        robbed: list[int] = []
+        while not self._fits(exporter, len(definition.fields)):
+            row = self._victim(exporter, used_ns)
+            if row < 0:
+                return False, robbed
+            robbed.append(int(self.rows[row]["exporter"]))
+            self._forget(row)
+        if not self._unused:
+            self._more_rows()
+        row = self._unused.pop()
+        self._write(row, (exporter, port, used_ns), definition, program)
+        self._held.setdefault(exporter, set()).add(row)
+        self._enter(row)
+        return True, robbed
+
+    def withdraw(self, exporter: int, port: int, template: int) -> bool:
+        """Forget one template of a session; whether there was one."""
+        row = int(search(self.rows, self.exact, exporter, port, template, same_port=True))
+        if row < 0:
+            return False
+        self._forget(row)
+        return True
+
+    def withdraw_all(self, exporter: int, port: int, *, options: bool) -> None:
+        """Forget all templates of a session, or all its options templates."""
+        for row in sorted(self._held.get(exporter, ())):
+            if self.rows[row]["port"] == port and bool(self.rows[row]["options"]) == options:
+                self._forget(row)
+
+    def known(self) -> list[tuple[int, int, int, bool, bytes]]:
+        """Every template: exporter, port, when it was last used, whether an options template, its definition."""
+        found = []
+        for row in sorted(row for rows in self._held.values() for row in rows):
+            entry = self.rows[row]
+            start = int(entry["definition"])
+            content = self.definitions[start : start + int(entry["definition_bytes"])].tobytes()
+            found.append(
+                (int(entry["exporter"]), int(entry["port"]), int(entry["used_ns"]), bool(entry["options"]), content)
+            )
+        return found
+
+    def _fits(self, exporter: int, fields: int) -> bool:
+        room = self._unused or len(self.rows) < MOST_TEMPLATES
+        return bool(room) and self.count(exporter) < MOST_OF_AN_EXPORTER and self._live_fields + fields <= MOST_FIELDS
+
+    def _victim(self, exporter: int, now_ns: int) -> int:
+        """The template to forget: another exporter's only where it went unused for long."""
+        if self.count(exporter) < MOST_OF_AN_EXPORTER:
+            row = self._longest_unused(np.flatnonzero(self.rows["exporter"] >= 0))
+            if row >= 0 and now_ns - int(self.rows[row]["used_ns"]) > UNUSED_NS:
+                return row
+        return self._longest_unused(np.array(sorted(self._held.get(exporter, ())), np.int64))
+
+    def _longest_unused(self, rows: npt.NDArray[np.int64]) -> int:
+        return int(rows[np.argmin(self.rows["used_ns"][rows])]) if len(rows) else -1
+
+    def _more_rows(self) -> None:
+        rows = np.zeros(min(2 * len(self.rows), MOST_TEMPLATES), TEMPLATE)
+        rows["exporter"] = _NOBODY
+        rows[: len(self.rows)] = self.rows
+        self._unused = list(range(len(rows) - 1, len(self.rows) - 1, -1))
+        self.rows = rows
+
+    def _write(self, row: int, place: tuple[int, int, int], definition: Definition, program: Program) -> None:
+        self._more_fields(len(program.fields))
+        self._more_definitions(len(definition.content))
+        entry = self.rows[row]
+        entry["exporter"], entry["port"], entry["used_ns"] = place
+        entry["id"], entry["options"], entry["variable"] = definition.id, definition.options, definition.variable
+        entry["record_bytes"] = definition.least_bytes
+        entry["kind"], entry["flags"], entry["present"] = program.kind, program.flags, program.present
+        entry["start"], entry["end"], entry["duration"] = program.units
+        entry["first_field"], entry["fields"] = self._fields_used, len(program.fields)
+        entry["definition"], entry["definition_bytes"] = self._definitions_used, len(definition.content)
+        fields = np.array(list(program.fields), FIELD)
+        self.fields[self._fields_used : self._fields_used + len(fields)] = fields
+        content = np.frombuffer(definition.content, np.uint8)
+        self.definitions[self._definitions_used : self._definitions_used + len(content)] = content
+        self._fields_used += len(fields)
+        self._definitions_used += len(content)
+        self._live_fields += len(fields)
+
+    def _more_fields(self, fields: int) -> None:
+        """Have room for so many more fields: without those of forgotten templates, or in a larger table."""
+        if self._fields_used + fields <= len(self.fields):
+            return
+        live = np.flatnonzero(self.rows["exporter"] != _NOBODY)
+        live = live[np.argsort(self.rows["first_field"][live], kind="stable")]
+        table = np.zeros(max(2 * (self._live_fields + fields), 1024), FIELD)
+        used = 0
+        for row in live:
+            first, count = int(self.rows[row]["first_field"]), int(self.rows[row]["fields"])
+            table[used : used + count] = self.fields[first : first + count]
+            self.rows[row]["first_field"] = used
+            used += count
+        self.fields, self._fields_used = table, used
+
+    def _more_definitions(self, size: int) -> None:
+        """Likewise for definitions."""
+        if self._definitions_used + size <= len(self.definitions):
+            return
+        live = np.flatnonzero(self.rows["exporter"] != _NOBODY)
+        needed = int(self.rows["definition_bytes"][live].sum()) + size
+        content = np.zeros(max(2 * needed, 4096), np.uint8)
+        used = 0
+        for row in live:
+            start, count = int(self.rows[row]["definition"]), int(self.rows[row]["definition_bytes"])
+            content[used : used + count] = self.definitions[start : start + count]
+            self.rows[row]["definition"] = used
+            used += count
+        self.definitions, self._definitions_used = content, used
+
+    def _enter(self, row: int) -> None:
+        if 2 * (self._entered + 1) > len(self.exact):
+            live = np.flatnonzero(self.rows["exporter"] >= 0)
+            size = max(256, 1 << (4 * len(live)).bit_length())
+            self.exact, self.loose = np.full(size, _FREE, np.int32), np.full(size, _FREE, np.int32)
+            # The one used last comes last, so that it is found where any port will do.
+            for other in live[np.argsort(self.rows["used_ns"][live], kind="stable")]:
+                enter(self.rows, self.exact, self.loose, int(other))
+            self._entered = len(live)
+        enter(self.rows, self.exact, self.loose, row)
+        self._entered += 1
+
+    def _forget(self, row: int) -> None:
+        entry = self.rows[row]
+        leave(self.rows, self.exact, self.loose, row)
+        self._held[int(entry["exporter"])].discard(row)
+        if not self._held[int(entry["exporter"])]:
+            del self._held[int(entry["exporter"])]
+        self._live_fields -= int(entry["fields"])
+        entry["exporter"], entry["fields"], entry["definition_bytes"] = _NOBODY, 0, 0
+        self._unused.append(row)
+
+
+@compiled
+def first_slot(slots: Slots, exporter: int, port: int, template: int) -> int:
+    """Where the search for a template begins."""
+    return mixed(mixed(wide(0x5BD1E995), exporter << 16 | template), port) & (len(slots) - 1)
+
+
+@compiled
+def search(rows: Table, slots: Slots, exporter: int, port: int, template: int, same_port: bool) -> int:
+    """The row of a template, or -1. `slots` is `exact` with `same_port`, else `loose`."""
+    mask = len(slots) - 1
+    slot = first_slot(slots, exporter, port if same_port else wide(-1), template)
+    while slots[slot] != _FREE:
+        place = wide(slots[slot])
+        if place >= 0:
+            row = rows[place]
+            if row["exporter"] == exporter and row["id"] == template and (not same_port or row["port"] == port):
+                return place
+        slot = (slot + 1) & mask
+    return -1
+
+
+@compiled
+def enter(rows: Table, exact: Slots, loose: Slots, place: int) -> None:
+    """Enter a row into both tables; in `loose` it takes the place of another port's."""
+    row = rows[place]
+    exporter, port, template = wide(row["exporter"]), wide(row["port"]), wide(row["id"])
+    slot = first_slot(exact, exporter, port, template)
+    while exact[slot] >= 0:
+        slot = (slot + 1) & (len(exact) - 1)
+    exact[slot] = place
+    slot = first_slot(loose, exporter, wide(-1), template)
+    free = wide(-1)
+    while loose[slot] != _FREE:
+        other = wide(loose[slot])
+        if other >= 0 and rows[other]["exporter"] == exporter and rows[other]["id"] == template:
+            loose[slot] = place
+            return
+        if other == _LEFT and free < 0:
+            free = slot
+        slot = (slot + 1) & (len(loose) - 1)
+    loose[slot if free < 0 else free] = place
+
+
+@compiled
+def leave(rows: Table, exact: Slots, loose: Slots, place: int) -> None:
+    """Take a row out of both tables; in `loose` no other port's takes its place before it is announced again."""
+    row = rows[place]
+    exporter, port, template = wide(row["exporter"]), wide(row["port"]), wide(row["id"])
+    slot = first_slot(exact, exporter, port, template)
+    while exact[slot] != _FREE:
+        if exact[slot] == place:
+            exact[slot] = _LEFT
+            break
+        slot = (slot + 1) & (len(exact) - 1)
+    slot = first_slot(loose, exporter, wide(-1), template)
+    while loose[slot] != _FREE:
+        if loose[slot] == place:
+            loose[slot] = _LEFT
+            break
+        slot = (slot + 1) & (len(loose) - 1)
+
+
+@compiled
+def find_exact(tables: Tables, exporter: int, port: int, template: int) -> int:
+    """The row of a template that this very session announced, or -1."""
+    return search(tables.templates, tables.exact, exporter, port, template, True)
+
+
+@compiled
+def find(tables: Tables, exporter: int, port: int, template: int, protocol: int) -> int:
+    """The row of the template that decodes a set, or -1."""
+    if protocol == NETFLOW5:
+        return V5_TEMPLATE
+    row = search(tables.templates, tables.exact, exporter, port, template, True)
+    return row if row >= 0 else search(tables.templates, tables.loose, exporter, port, template, False)
+
+
+@compiled
+def same_definition(data: Bytes, at: int, end: int, tables: Tables, row: int, options: int) -> bool:
+    """Whether the template record at `at` says what is known of it already."""
+    template = tables.templates[row]
+    size = wide(template["definition_bytes"])
+    if at + size > end or template["options"] != options:
+        return False
+    start = wide(template["definition"])
+    for i in range(size):  # noqa: SIM110 - kernels have no generators
+        if data[at + i] != tables.definitions[start + i]:
+            return False
+    return True

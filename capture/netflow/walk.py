@@ -1,0 +1,317 @@
+"""The walk through a batch: datagrams, their sets, and the records in them.
+
+The kernel stops where the driver (`capture.netflow.decoder`) must do something, and goes on where it stopped: all
+that it needs to know for that stands in `PROGRESS`.
+"""
+
+from __future__ import annotations
+
+from capture.compiled import compiled, wide
+from capture.datagram import NETFLOW5, NETFLOW9, Index
+from capture.exporter_table import decoded
+from capture.headers import be16
+from capture.netflow.interpret import interpret
+from capture.netflow.layout import (
+    BIFLOW,
+    CHUNK,
+    EMPTY,
+    EVENTS,
+    FIRST_DATA_SET,
+    FLOWS,
+    INIT,
+    IPFIX_OPTIONS_TEMPLATES,
+    IPFIX_TEMPLATES,
+    OPTIONS,
+    RATE,
+    RATE_SIZE,
+    RATE_SPACE,
+    SAMPLER_ID,
+    SECTIONED,
+    SET_HEADER_BYTES,
+    TELLING_OPTIONS,
+    V9_OPTIONS_TEMPLATES,
+    WALKED,
+    WITHOUT_ADDRESSES,
+    Row,
+    Tables,
+)
+from capture.netflow.load import BEYOND, load_columns, load_record
+from capture.netflow.opening import NEW_EXPORTER, OPENED, SKIPPED, open_datagram
+from capture.netflow.reasons import (
+    BAD_SET,
+    BAD_TEMPLATE,
+    BYTES_LEFT,
+    EVENT,
+    LONG_RECORD,
+    LONG_SET,
+    NO_ADDRESSES,
+    NO_COUNTERS,
+    NO_RECORD,
+    OPTIONS_DATA,
+    OTHER_PORT,
+    RESERVED_SET,
+    SAMPLERS_FULL,
+)
+from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn, told_rate
+from capture.netflow.settle import SECTION_TELLS, section_rows, settle
+from capture.netflow.templates import find, find_exact, same_definition
+from capture.netflow.waiting import keep_waiting
+from capture.window import Bytes
+
+# Why the kernel stops.
+DONE, NEEDS_EXPORTER, NEEDS_TEMPLATE, NEEDS_BLOCK, NEEDS_WAITING_ROOM, NEEDS_SAMPLERS = range(6)
+_LARGEST_INIT_MS = 1 << 43
+
+
+@compiled
+def walk(data: Bytes, index: Index, tables: Tables) -> int:
+    """Go on with the batch; DONE, or what is needed to go on further."""
+    progress = tables.progress[0]
+    while progress["datagram"] < len(index):
+        if not progress["opened"]:
+            outcome = open_datagram(data, index[progress["datagram"]], tables)
+            if outcome == NEW_EXPORTER:
+                return NEEDS_EXPORTER
+            progress["opened"] = 1 if outcome == OPENED else 0
+            if outcome == SKIPPED:
+                progress["datagram"] += 1
+                continue
+        need = walk_sets(data, tables)
+        if need != DONE:
+            return need
+        if not progress["again"]:
+            exporter = tables.exporters[progress["exporter"]]
+            decoded(exporter, progress["sequence"], progress["verdict"], progress["records"])
+        progress["opened"] = 0
+        progress["datagram"] += 1
+    return DONE
+
+
+@compiled
+def walk_sets(data: Bytes, tables: Tables) -> int:
+    """Go on with the sets of the datagram at hand."""
+    progress = tables.progress[0]
+    while progress["at"] < progress["end"] or progress["set_end"]:
+        if progress["set_end"] == 0 and not open_set(data, progress, tables.exporters[progress["exporter"]]):
+            return DONE
+        need = wide(DONE)
+        if progress["set_id"] >= FIRST_DATA_SET or progress["protocol"] == NETFLOW5:
+            need = data_set(data, tables)
+        elif is_template_set(progress):
+            need = template_set(data, tables)
+        else:
+            tables.exporters[progress["exporter"]]["rejected"][RESERVED_SET] += 1
+        if need != DONE:
+            return need
+        progress["at"] = progress["set_end"]
+        progress["set_end"] = 0
+    return DONE
+
+
+@compiled
+def is_template_set(progress: Row) -> bool:
+    """Whether the set announces templates: 0 and 1 in NetFlow v9, 2 and 3 in IPFIX."""
+    if progress["protocol"] == NETFLOW9:
+        return bool(progress["set_id"] <= V9_OPTIONS_TEMPLATES)
+    return bool(progress["set_id"] >= IPFIX_TEMPLATES and progress["set_id"] <= IPFIX_OPTIONS_TEMPLATES)
+
+
+@compiled
+def open_set(data: Bytes, progress: Row, exporter: Row) -> bool:
+    """Read a set's header; False where the rest of the datagram holds none."""
+    rejected = exporter["rejected"]
+    at, end = progress["at"], progress["end"]
+    if at + SET_HEADER_BYTES > end:
+        if not all_zero(data, at, end):
+            rejected[BYTES_LEFT] += 1
+        progress["at"] = end
+        return False
+    length = be16(data, at + 2)
+    if length < SET_HEADER_BYTES:
+        if not all_zero(data, at, end):  # some exporters fill their datagrams up with zeros
+            rejected[BAD_SET] += 1
+            progress["records"] = -1
+        progress["at"] = end
+        return False
+    progress["set_at"] = at
+    progress["set_id"] = be16(data, at)
+    progress["set_end"] = at + length
+    progress["template"] = -1
+    if at + length > end:
+        progress["set_end"] = end
+        if not progress["again"]:
+            rejected[LONG_SET] += 1
+        progress["records"] = -1
+    progress["at"] = at + SET_HEADER_BYTES
+    return True
+
+
+@compiled
+def all_zero(data: Bytes, at: int, end: int) -> bool:
+    """Whether nothing but zeros is left."""
+    for i in range(at, end):  # noqa: SIM110 - kernels have no generators
+        if data[i]:
+            return False
+    return True
+
+
+@compiled
+def template_set(data: Bytes, tables: Tables) -> int:
+    """Go on with a set of template records: those known already are passed over, for another the driver is needed."""
+    progress = tables.progress[0]
+    options = 1 if progress["set_id"] in (1, 3) else 0
+    while progress["at"] + 4 <= progress["set_end"]:
+        at = progress["at"]
+        template = be16(data, at)
+        if template < FIRST_DATA_SET and (progress["protocol"] == NETFLOW9 or be16(data, at + 2)):
+            if not all_zero(data, at, progress["set_end"]):
+                tables.exporters[progress["exporter"]]["rejected"][BAD_TEMPLATE] += 1
+            return DONE
+        row = find_exact(tables, progress["exporter"], progress["port"], template)
+        if row < 0 or not same_definition(data, at, progress["set_end"], tables, row, options):
+            return NEEDS_TEMPLATE
+        tables.templates[row]["used_ns"] = progress["received_ns"]
+        progress["at"] = at + tables.templates[row]["definition_bytes"]
+    return DONE
+
+
+@compiled
+def data_set(data: Bytes, tables: Tables) -> int:
+    """Go on with a set of data records."""
+    progress = tables.progress[0]
+    if progress["template"] < 0:
+        row = find(tables, progress["exporter"], progress["port"], progress["set_id"], progress["protocol"])
+        if row < 0:
+            progress["records"] = -1
+            return DONE if keep_waiting(data, tables) else wide(NEEDS_WAITING_ROOM)
+        progress["template"] = row
+        tables.templates[row]["used_ns"] = progress["received_ns"]
+        if progress["protocol"] != NETFLOW5 and tables.templates[row]["port"] != progress["port"]:
+            tables.sources[progress["exporter"]]["doubts"][OTHER_PORT] += 1
+    template = tables.templates[progress["template"]]
+    kind = template["kind"]
+    if kind == FLOWS and not template["flags"] & WALKED:
+        return uniform_records(data, tables, template)
+    if kind == FLOWS:
+        return peculiar_records(data, tables, template)
+    if kind == TELLING_OPTIONS:
+        return telling_options(data, tables, template)
+    other_records(data, tables, template)
+    return DONE
+
+
+@compiled
+def count_records(progress: Row, records: int) -> None:
+    """Add to the datagram's data records, unless their number cannot be known."""
+    if progress["records"] >= 0:
+        progress["records"] += records
+
+
+@compiled
+def uniform_records(data: Bytes, tables: Tables, template: Row) -> int:
+    """Decode records of one length, many at once."""
+    progress = tables.progress[0]
+    size = wide(template["record_bytes"])
+    while progress["at"] + size <= progress["set_end"]:
+        room = len(tables.block["bytes"]) - progress["rows"]
+        if room == 0:
+            return NEEDS_BLOCK
+        records = min((progress["set_end"] - progress["at"]) // size, wide(CHUNK), room)
+        first, fields = wide(template["first_field"]), wide(template["fields"])
+        load_columns(data, progress["at"], records, size, tables.fields, first, fields, tables.matrix)
+        interpret(tables, template, template["present"], records)
+        progress["at"] += records * size
+        count_records(progress, records)
+    return DONE
+
+
+@compiled
+def peculiar_records(data: Bytes, tables: Tables, template: Row) -> int:
+    """Decode records one by one: of variable length, of both directions, with packet sections, events among them."""
+    progress = tables.progress[0]
+    step = 2 if template["flags"] & BIFLOW else 1
+    present = wide(template["present"])
+    if template["flags"] & SECTIONED:
+        present |= SECTION_TELLS
+        progress["sectioned"] = 1
+    while progress["at"] + template["record_bytes"] <= progress["set_end"]:
+        room = min(len(tables.block["bytes"]) - progress["rows"], wide(CHUNK))
+        if room < step:
+            return NEEDS_BLOCK
+        columns = wide(0)
+        while columns + step <= room and next_record(data, tables, template, columns):
+            columns += settle(data, tables, template, columns)
+        row = progress["rows"]
+        interpret(tables, template, present, columns)
+        if template["flags"] & SECTIONED:
+            section_rows(tables.packets, tables.block, row, columns)
+    return DONE
+
+
+@compiled
+def next_record(data: Bytes, tables: Tables, template: Row, column: int) -> bool:
+    """Load the set's next record into a column; False where there is none."""
+    progress = tables.progress[0]
+    if progress["at"] + template["record_bytes"] > progress["set_end"]:
+        return False
+    after = load_record(data, progress["at"], progress["set_end"], template, tables.fields, tables.matrix, column)
+    if after == BEYOND:
+        tables.exporters[progress["exporter"]]["rejected"][LONG_RECORD] += 1
+        progress["records"] = -1
+        progress["at"] = progress["set_end"]
+        return False
+    progress["at"] = after
+    count_records(progress, 1)
+    return True
+
+
+@compiled
+def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
+    """Learn sampling rates, and when the uptime began, from options data."""
+    progress, matrix = tables.progress[0], tables.matrix
+    exporter, present = wide(progress["exporter"]), template["present"]
+    spaced, sized = present >> RATE_SPACE & 1 == 1, present >> RATE_SIZE & 1 == 1
+    while progress["at"] + template["record_bytes"] <= progress["set_end"]:
+        full = tables.samplers.used[0] + ENTRIES_A_SAMPLER > len(tables.samplers.rows)
+        if full and len(tables.samplers.rows) < MOST_SAMPLERS:
+            return NEEDS_SAMPLERS
+        if not next_record(data, tables, template, wide(0)):
+            break
+        tables.exporters[exporter]["rejected"][OPTIONS_DATA] += 1
+        if present >> RATE & 1:
+            space = matrix[RATE_SPACE, 0] if spaced else wide(0)
+            size = matrix[RATE_SIZE, 0] if sized else wide(0)
+            rate = told_rate(matrix[RATE, 0], space, size, spaced, sized)
+            sampler = matrix[SAMPLER_ID, 0] if present >> SAMPLER_ID & 1 else wide(0)
+            if rate and not learn(tables.samplers, tables.sources[exporter], exporter, sampler, rate):
+                tables.exporters[exporter]["rejected"][SAMPLERS_FULL] += 1
+        if present >> INIT & 1 and 0 < matrix[INIT, 0] < _LARGEST_INIT_MS:
+            tables.sources[exporter]["init_ms"] = matrix[INIT, 0]
+            tables.sources[tables.sources[exporter]["agent"]]["init_ms"] = matrix[INIT, 0]
+    return DONE
+
+
+@compiled
+def other_records(data: Bytes, tables: Tables, template: Row) -> None:
+    """Count records that are no flows, by what they are instead."""
+    progress, kind = tables.progress[0], template["kind"]
+    rejected = tables.exporters[progress["exporter"]]["rejected"]
+    if kind == EMPTY:
+        rejected[NO_RECORD] += 1
+        progress["records"] = -1
+        return
+    if template["variable"]:
+        records = wide(0)
+        while next_record(data, tables, template, wide(0)):
+            records += 1
+    else:
+        records = (progress["set_end"] - progress["at"]) // template["record_bytes"]
+        count_records(progress, records)
+    if kind == OPTIONS:
+        rejected[OPTIONS_DATA] += records
+    elif template["flags"] & EVENTS:
+        rejected[EVENT] += records
+    elif kind == WITHOUT_ADDRESSES:
+        rejected[NO_ADDRESSES] += records
+    else:
+        rejected[NO_COUNTERS] += records
