@@ -7,13 +7,17 @@ whose number or wire type flow.proto does not know is stepped over and counted.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from capture.address_book import Slots, Words, address_code
 from capture.addresses import MAPPED
 from capture.compiled import compiled, wide
 from capture.flow_block import FlowRows
-from capture.goflow2.protobuf import AT, LENGTH, VALUE, VARINT, Ints, behind_value, varint
+from capture.goflow2.protobuf import LENGTH, VARINT, field_value, varint
+from capture.goflow2.protobuf import MALFORMED as BROKEN
 from capture.window import Bytes
+
+Ints = npt.NDArray[np.int64]
 
 # Numbers of the fields that become columns.
 TYPE, SAMPLING_RATE, SRC_ADDR, DST_ADDR, BYTES, PACKETS, SAMPLER_ADDRESS = 1, 3, 6, 7, 9, 10, 11
@@ -90,8 +94,8 @@ def fields(data: Bytes, start: int, end: int, known: Ints, values: Ints, lengths
         start: offset of the message.
         end: offset one past it.
         known: `KNOWN`.
-        values: shape (FIELDS + 2,); receives varints and offsets of strings by field number, and at 0 how many fields
-            are not known; its end serves as scratch.
+        values: shape (FIELDS,); receives varints and offsets of strings by field number, and at 0 how many fields are
+            not known.
         lengths: shape (FIELDS,); receives lengths of strings, -1 where a string is absent.
     """
     values[UNKNOWN_FIELDS] = 0
@@ -99,32 +103,23 @@ def fields(data: Bytes, start: int, end: int, known: Ints, values: Ints, lengths
         values[field] = 0
         lengths[field] = -1
     values[FLOW_DIRECTION] = -1
-    out = values[FIELDS:]
-    at = start
+    at = wide(start)
     while at < end:
-        tag = wide(data[at])
-        at += 1
-        if tag >= 0x80:
-            if not varint(data, at - 1, end, out):
-                return False
-            tag, at = out[VALUE], out[AT]
-        wire_type, number = tag & 7, (tag >> 3) & 0x1FFFFFFFFFFFFFFF
-        if wire_type == VARINT and at < end and data[at] < 0x80:
-            out[VALUE] = data[at]
-            out[AT] = at + 1
-        elif not behind_value(data, at, end, wire_type, out):
+        tag, at = varint(data, at, end)
+        if at == BROKEN:
             return False
-        at = out[AT]
-        if number == 0 or number > HIGHEST_NUMBER:
+        wire_type, number = tag & 7, (tag >> 3) & 0x1FFFFFFFFFFFFFFF
+        value, at = field_value(data, at, end, wire_type)
+        if at == BROKEN or number == 0 or number > HIGHEST_NUMBER:
             return False
         if number >= FIELDS or known[number] != wire_type + 1:
             # A repeated number may also come one by one; none of those is carried.
             values[UNKNOWN_FIELDS] += number >= FIELDS or known[number] != 1 + LENGTH or wire_type != VARINT
         elif wire_type == VARINT:
-            values[number] = out[VALUE]
+            values[number] = value
         else:
-            values[number] = at - out[VALUE]
-            lengths[number] = out[VALUE]
+            values[number] = at - value
+            lengths[number] = value
     return True
 
 
@@ -204,7 +199,7 @@ def flow_row(
         start: offset of the message.
         end: offset one past it.
         known: `KNOWN`.
-        values: scratch, shape (FIELDS + 2,).
+        values: scratch, shape (FIELDS,).
         lengths: scratch, shape (FIELDS,).
         told: shape (TOLD,); counts what is worth telling.
         words: the address book's addresses, with room for three more.

@@ -50,7 +50,7 @@ class FlowMessages:
         self._parts: dict[str, list[Array]] = {name: [] for name in COLUMNS}
         self._window = Window()
         self._appended = 0
-        self._values, self._lengths = np.zeros(FIELDS + 2, np.int64), np.zeros(FIELDS, np.int64)
+        self._values, self._lengths = np.zeros(FIELDS, np.int64), np.zeros(FIELDS, np.int64)
         self._told, self._rejected = np.zeros(TOLD, np.int64), np.zeros(len(REASONS), np.int64)
         self._state = np.zeros(STATE, np.int64)
         self._damage: list[int] = []
@@ -124,13 +124,13 @@ class FlowMessages:
 def begins_with_message(head: bytes) -> bool:
     """Whether a file that begins with `head` is a dump of length-prefixed FlowMessages."""
     data = np.frombuffer(head.lstrip(b"\n"), np.uint8)
-    values, lengths = np.zeros(FIELDS + 2, np.int64), np.zeros(FIELDS, np.int64)
+    values, lengths = np.zeros(FIELDS, np.int64), np.zeros(FIELDS, np.int64)
     return bool(sound(data, 0, len(data), LONGEST_MESSAGE_BYTES, KNOWN, values, lengths))
 
 
 def is_message(value: bytes) -> bool:
     """Whether `value` is one FlowMessage, without its length in front."""
-    values, lengths = np.zeros(FIELDS + 2, np.int64), np.zeros(FIELDS, np.int64)
+    values, lengths = np.zeros(FIELDS, np.int64), np.zeros(FIELDS, np.int64)
     return bool(is_flow_message(np.frombuffer(value, np.uint8), 0, len(value), KNOWN, values, lengths))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from capture.address_book import Slots, Words
 from capture.compiled import compiled, wide
 from capture.flow_block import BLOCK_ROWS, FlowRows
-from capture.goflow2.flow_message import FIELDS, FINE, MALFORMED, flow_row, is_flow_message
-from capture.goflow2.protobuf import AT, VALUE, Ints, varint
+from capture.goflow2.flow_message import FINE, MALFORMED, Ints, flow_row, is_flow_message
+from capture.goflow2.protobuf import MALFORMED as BROKEN
+from capture.goflow2.protobuf import varint
 from capture.window import Bytes
 
 LINE_FEED = 0x0A
@@ -20,28 +21,24 @@ ROWS, DAMAGE, SEARCHING, CUT, STATE = 0, 1, 2, 3, 4
 
 
 @compiled
-def prefixed(data: Bytes, at: int, end: int, longest: int, values: Ints) -> int:
-    """Length of the message whose prefix is at `at`; 0 where there is none, -1 where it goes beyond `end`.
+def prefixed(data: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
+    """Length and offset of the message whose prefix is at `at`.
 
-    Leaves the offset of the message itself in `values[FIELDS + AT]`.
+    The length is 0 where there is no such message, -1 where it goes beyond `end`.
     """
-    out = values[FIELDS:]
-    if not varint(data, at, min(end, at + LONGEST_PREFIX_BYTES), out):
-        return wide(-1 if end < at + LONGEST_PREFIX_BYTES else 0)
-    length = out[VALUE]
+    length, first = varint(data, at, min(end, at + LONGEST_PREFIX_BYTES))
+    if first == BROKEN:
+        return wide(-1 if end < at + LONGEST_PREFIX_BYTES else 0), first
     if length <= 0 or length > longest:
-        return wide(0)
-    return wide(-1) if length > end - out[AT] else wide(length)
+        return wide(0), first
+    return (wide(-1) if length > end - first else length), first
 
 
 @compiled
 def sound(data: Bytes, at: int, end: int, longest: int, known: Ints, values: Ints, lengths: Ints) -> bool:
     """Whether a whole length-prefixed FlowMessage stands at `at`, beyond reasonable doubt."""
-    length = prefixed(data, at, end, longest, values)
-    if length <= 0:
-        return False
-    start = values[FIELDS + AT]
-    return is_flow_message(data, start, start + length, known, values, lengths)
+    length, first = prefixed(data, at, end, longest)
+    return length > 0 and is_flow_message(data, first, first + length, known, values, lengths)
 
 
 @compiled
@@ -88,7 +85,7 @@ def scan(
         end: offset one past the bytes at hand.
         last: whether nothing follows them.
         known: `KNOWN`.
-        values: scratch, shape (FIELDS + 2,).
+        values: scratch, shape (FIELDS,).
         lengths: scratch, shape (FIELDS,).
         told: shape (TOLD,); see `flow_row`.
         rejected: shape (len(REASONS),); counts what gave no row.
@@ -109,12 +106,11 @@ def scan(
             at = found if found < end or last else max(at, end - LONGEST_SOUGHT_BYTES - LONGEST_PREFIX_BYTES)
         if at >= end or state[SEARCHING]:
             break
-        length = prefixed(data, at, end, LONGEST_MESSAGE_BYTES, values)
+        length, first = prefixed(data, at, end, LONGEST_MESSAGE_BYTES)
         if length < 0 and not last:
             break
         behind = at + 1
         if length > 0:
-            first = values[FIELDS + AT]
             behind = behind_line_feeds(data, first + length, end)
             reason = flow_row(
                 data, first, first + length, known, values, lengths, told, words, slots, used, block, rows
@@ -164,7 +160,7 @@ def decode_each(
         bounds: shape (n + 1,), n at most BLOCK_ROWS; message i lies between bounds[i] and bounds[i + 1].
         has_prefix: whether each begins with its length; one whose length is not its size is malformed.
         known: `KNOWN`.
-        values: scratch, shape (FIELDS + 2,).
+        values: scratch, shape (FIELDS,).
         lengths: scratch, shape (FIELDS,).
         told: shape (TOLD,); see `flow_row`.
         rejected: shape (len(REASONS),); counts what gave no row.
@@ -177,8 +173,7 @@ def decode_each(
     for i in range(len(bounds) - 1):
         at, end = bounds[i], bounds[i + 1]
         if has_prefix:
-            length = prefixed(data, at, end, LONGEST_MESSAGE_BYTES, values)
-            at = values[FIELDS + AT] if length > 0 else end
+            length, at = prefixed(data, at, end, LONGEST_MESSAGE_BYTES)
             if length <= 0 or at + length != end:
                 rejected[MALFORMED] += 1
                 continue
