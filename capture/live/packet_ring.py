@@ -14,16 +14,17 @@ import numpy as np
 from capture.capture_file import BATCH_FRAMES
 from capture.frame_index import INDEX
 from capture.ledger import Ledger
+from capture.live.refusal import refusal
 from capture.live.ring_block import (
     BROKEN,
     FIRST_AT,
-    KERNEL_OWNS,
     MARKS,
     MERGED,
     PACKETS_AT,
     STATUS_AT,
     TAGS_STRIPPED,
     USER_OWNS,
+    give_back,
     index_block,
 )
 from capture.live.ring_socket import BLOCK_BYTES, check, counted, link_type, open_socket
@@ -70,13 +71,18 @@ class PacketRing:
             fanout: the number of the group (0 to 65,535) this ring shares the interface with.
 
         Raises:
-            InputError: not Linux, no such interface, interface down, or CAP_NET_RAW is missing.
+            InputError: not Linux, no such interface, interface down, a number out of its range, or CAP_NET_RAW is
+                missing.
         """
         blocks = max(2, ring_bytes // BLOCK_BYTES)
         self.interface = interface
         self._socket = open_socket(interface, blocks, snap_bytes, fanout)
-        self._link, self._number = link_type(self._socket), socket.if_nametoindex(interface)
-        self._memory = mmap.mmap(self._socket.fileno(), blocks * BLOCK_BYTES)
+        try:
+            self._link, self._number = link_type(self._socket), socket.if_nametoindex(interface)
+            self._memory = mmap.mmap(self._socket.fileno(), blocks * BLOCK_BYTES)
+        except OSError as error:
+            self._socket.close()
+            raise refusal(interface, error) from None
         self._ring = np.frombuffer(self._memory, np.uint8)
         self._heads = self._ring.view(np.uint32).reshape(blocks, BLOCK_BYTES // 4)
         self._poller = select.poll()
@@ -172,7 +178,7 @@ class PacketRing:
                 check(self._socket, self.interface)
 
     def _release_block(self) -> None:
-        self._heads[self._block, STATUS_AT // 4] = KERNEL_OWNS
+        give_back(self._heads, self._block)
         self._block = (self._block + 1) % len(self._heads)
         self._until_count -= 1
         if self._until_count == 0:

@@ -18,6 +18,7 @@ from capture.receive.fence import fence
 from capture.window import Bytes
 
 Marks = npt.NDArray[np.int64]
+Heads = npt.NDArray[np.uint32]  # a ring as 32-bit words, a row a block
 
 STATUS_AT, PACKETS_AT, FIRST_AT = 8, 12, 16  # in a block's head
 KERNEL_OWNS, USER_OWNS = 0, 1  # in its status
@@ -75,6 +76,13 @@ def index_block(
         step = u32(ring, at, _LITTLE)
         at = at + step if step else end  # the last packet of a block has no next one
     return count, at, left - count
+
+
+@compiled
+def give_back(heads: Heads, block: int) -> None:
+    """Let the kernel fill a block of the ring again; all that was read of it, was read before."""
+    fence()
+    heads[block, STATUS_AT // 4] = KERNEL_OWNS
 
 
 @compiled

@@ -19,6 +19,7 @@ _SOL_PACKET = 263
 _ADD_MEMBERSHIP, _RX_RING, _STATISTICS, _VERSION, _FANOUT, _IGNORE_OUTGOING = 1, 5, 6, 10, 18, 23
 _TPACKET_V3, _PROMISCUOUS, _FANOUT_HASH = 2, 1, 0
 _ALL_PROTOCOLS = 0x0003
+_LAST_GROUP = 0xFFFF
 _ATTACH_FILTER = 26
 _FRAME_BYTES = 2048  # has no meaning in version 3 but must divide the block
 _RETURN = 0x06  # BPF_RET | BPF_K
@@ -37,9 +38,14 @@ def open_socket(interface: str, blocks: int, snap_bytes: int, fanout: int | None
         fanout: number of a group of sockets that share the interface, each flow going to one of them; None: all of it.
 
     Raises:
-        InputError: there is no such interface, it is down or of a kind we cannot read, or we may not.
+        InputError: there is no such interface, it is down or of a kind we cannot read, we may not, or a number is out
+            of its range.
     """
     require_linux(interface)
+    if snap_bytes < 1:
+        raise InputError(f"{interface}: at least one byte of every frame must be kept, not {snap_bytes}")
+    if fanout is not None and not 0 <= fanout <= _LAST_GROUP:
+        raise InputError(f"{interface}: fan-out groups are numbered from 0 to {_LAST_GROUP}, not {fanout}")
     with ExitStack() as undo:
         try:
             sock = undo.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
@@ -109,7 +115,7 @@ def _join(sock: socket.socket, fanout: int | None) -> None:
     if fanout is None:
         return
     try:
-        sock.setsockopt(_SOL_PACKET, _FANOUT, fanout & 0xFFFF | _FANOUT_HASH << 16)
+        sock.setsockopt(_SOL_PACKET, _FANOUT, fanout | _FANOUT_HASH << 16)
     except OSError as error:
         interface = sock.getsockname()[0]
         raise InputError(f"{interface}: cannot join fan-out group {fanout}: {error.strerror}") from None

@@ -224,6 +224,16 @@ def test_not_permitted(receiver: Namespace) -> None:
         PacketRing(receiver.port)
 
 
+@pytest.mark.parametrize(
+    ("snap_bytes", "fanout", "cause"),
+    [(0, None, "at least one byte"), (192, 70_000, "from 0 to 65535, not 70000"), (192, -1, "from 0 to 65535, not -1")],
+)
+def test_number_out_of_range(snap_bytes: int, fanout: int | None, cause: str) -> None:
+    """A number that cannot be meant is one line, and is not bent into one that can."""
+    with pytest.raises(InputError, match=f"^lo: .*{cause}"):
+        PacketRing("lo", SMALLEST_RING, snap_bytes, fanout)
+
+
 def test_not_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elsewhere one line names the way that is open."""
     monkeypatch.setattr(sys, "platform", "darwin")
