@@ -43,7 +43,7 @@ WAITING_PACKETS = 300_000
 RECORD_HEAD_BYTES = 16
 BURST = 512
 QUIET_S = 1.0
-SPACES = ("fpbench-a", "fpbench-b")
+SPACES = tuple(f"fpbench{os.getpid()}{end}" for end in "ab")
 PORTS = ("fpba", "fpbb")
 IP = shutil.which("ip") or ""
 
