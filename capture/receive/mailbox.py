@@ -75,6 +75,8 @@ class Mailbox:
         self._messages["control"] = self._controls.ctypes.data + number * np.uint64(_CONTROL.itemsize)
         self._address = self._messages.ctypes.data
         self._count, self._next, self._now_ns = 0, 0, 0
+        self.deliver(0, 0)  # nothing yet: it is compiled now, not while datagrams wait
+        stamp(self._controls, self._messages, 0, 0)
 
     def receive(self, sock: socket.socket) -> int:
         """Take what waits in `sock`, up to MOST_MESSAGES, without waiting for more; how many there were.

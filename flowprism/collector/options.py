@@ -1,0 +1,62 @@
+"""What a collector is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from capture.receive.sockets import Listen
+from capture.sampling import SamplingRates
+from datamodel.errors import InputError
+
+# The ports registered for sFlow and IPFIX, and the one that NetFlow exporters commonly use (it has none).
+_SFLOW_PORT, _NETFLOW_PORT, _IPFIX_PORT = 6343, 2055, 4739
+DEFAULT_LISTENS = (
+    Listen("*", _SFLOW_PORT),
+    Listen("*", _NETFLOW_PORT),
+    Listen("*", _IPFIX_PORT),
+    Listen("*", _IPFIX_PORT, tcp=True),
+)
+MOST_WORKERS = 64
+_TCP_PREFIX = "tcp:"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorOptions:
+    """Settings of one run.
+
+    Attributes:
+        out: folder that records are kept in.
+        listens: where exporters send to.
+        workers: pairs of processes that share the exporters.
+        allow: networks that may send; everybody where there is none.
+        rates: configured sampling rates.
+        commit_every_s: after which what was received is made durable, at the latest.
+        ring_bytes: memory of each worker for datagrams that are not durable yet.
+        buffer_bytes: kernel memory to ask for, for each socket.
+        decoder: module and name of what makes the decoder from sampling rates.
+    """
+
+    out: Path
+    listens: tuple[Listen, ...] = DEFAULT_LISTENS
+    workers: int = 1
+    allow: tuple[str, ...] = ()
+    rates: SamplingRates = field(default_factory=SamplingRates)
+    commit_every_s: float = 5.0
+    ring_bytes: int = 256 << 20
+    buffer_bytes: int = 64 << 20
+    decoder: str = "capture.exports:Exports"
+
+
+def parse_listen(text: str) -> Listen:
+    """Where `[tcp:]HOST:PORT` says to listen; an IPv6 address stands in brackets, * is every address.
+
+    Raises:
+        InputError: it is not of that form.
+    """
+    tcp = text.startswith(_TCP_PREFIX)
+    host, _, port = text.removeprefix(_TCP_PREFIX).rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535 or (":" in host) != bracketed:
+        raise InputError(f"--listen {text}: expected [tcp:]HOST:PORT, an IPv6 address in brackets, * for every address")
+    return Listen(host.strip("[]"), int(port), tcp)

@@ -1,0 +1,187 @@
+"""What the collector is doing: one JSON file, replaced every second, and a line for people every minute."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from capture.receive.sockets import backlog, buffer_bytes_of
+from flowprism.collector.refused import refused_sources
+from flowprism.collector.worker import Worker
+
+SCHEMA = "flowprism.collector/v1"
+FILE = "status.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums of one run.
+
+    Attributes:
+        received: datagrams and messages taken in.
+        durable: of these, contained in committed segments (or set aside).
+        records: flow records in committed segments.
+        kernel_drops: datagrams that the kernel had no room for.
+        refused: datagrams and sessions of sources that are not allowed.
+        set_aside: datagrams that cannot be decoded.
+        lost: what sequence numbers say is missing, by unit.
+    """
+
+    received: int
+    durable: int
+    records: int
+    kernel_drops: int
+    refused: int
+    set_aside: int
+    lost: dict[str, int]
+
+    def __str__(self) -> str:
+        lost = ", ".join(f"{count} {unit}" for unit, count in sorted(self.lost.items()) if count) or "none"
+        return (
+            f"received {self.received} datagrams, durable {self.durable}, flow records {self.records}, "
+            f"lost by sequence number: {lost}, dropped by the kernel {self.kernel_drops}, refused {self.refused}, "
+            f"set aside {self.set_aside}"
+        )
+
+
+@dataclass(slots=True)
+class Drops:
+    """Datagrams that one socket's kernel counter says were dropped; the counter has 32 bits, this has more."""
+
+    total: int = 0
+    seen: int = 0
+
+    def update(self, counter: int) -> None:
+        """Take note of the counter."""
+        self.total += (counter - self.seen) & 0xFFFFFFFF
+        self.seen = counter
+
+
+@dataclass(slots=True)
+class Status:
+    """Gathers what is told of a run, and writes it."""
+
+    folder: Path
+    session: str
+    workers: Sequence[Worker]
+    _drops: dict[tuple[int, int], Drops] = field(default_factory=dict)
+    _queued: dict[tuple[int, int], int] = field(default_factory=dict)
+    _before: dict[str, int] = field(default_factory=dict)
+    _before_s: float = 0.0
+
+    def look(self) -> None:
+        """Ask the sockets what waits in them and what they dropped."""
+        for worker in self.workers:
+            for number, door in enumerate(worker.doors):
+                if not door.listen.tcp:
+                    queued, dropped = backlog(door.socket)
+                    self._queued[worker.index, number] = queued
+                    self._drops.setdefault((worker.index, number), Drops()).update(dropped)
+
+    def totals(self) -> Totals:
+        """The sums so far."""
+        lost = Counter[str]()
+        for worker in self.workers:
+            lost.update(worker.account.get("lost", {}))
+        told = [worker.account.get("totals", {}) for worker in self.workers]
+        headers = [worker.header for worker in self.workers]
+        return Totals(
+            received=sum(int(h["written"]) for h in headers),
+            durable=sum(int(h["committed"]) for h in headers),
+            records=sum(totals.get("flows", 0) for totals in told),
+            kernel_drops=sum(drops.total for drops in self._drops.values()),
+            refused=sum(int(h["refused"]) + int(h["sessions_refused"]) for h in headers),
+            set_aside=sum(totals.get("set_aside", 0) for totals in told),
+            lost=dict(lost),
+        )
+
+    def write(self) -> None:
+        """Replace the status file. A disk that is full or gone is no reason to stop: receiving goes on without it."""
+        text = json.dumps(self.document(), indent=1)
+        new = self.folder / f"{FILE}.new"
+        try:
+            new.write_text(text)
+            new.replace(self.folder / FILE)
+        except OSError:
+            return
+
+    def document(self) -> dict[str, Any]:
+        """The whole status, JSON-able."""
+        now = time.monotonic()
+        span_s = now - self._before_s
+        rejected = Counter[str]()
+        for worker in self.workers:
+            rejected.update(worker.account.get("rejected", {}))
+        totals = self.totals()
+        document = {
+            "schema": SCHEMA,
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "session": self.session,
+            "totals": {name: getattr(totals, name) for name in Totals.__slots__},
+            "workers": [self._worker(worker, span_s) for worker in self.workers],
+            "sockets": [self._socket(w, n, span_s) for w in self.workers for n in range(len(w.doors))],
+            "exporters_known": sum(worker.account.get("exporters_known", 0) for worker in self.workers),
+            "exporters": [exporter for worker in self.workers for exporter in worker.account.get("exporters", ())],
+            "rejected": dict(sorted(rejected.items())),
+            "warnings": [text for worker in self.workers for text in worker.account.get("warnings", ())],
+            "refused_sources": refused_sources([worker.header for worker in self.workers]),
+        }
+        self._before_s = now
+        return document
+
+    def _worker(self, worker: Worker, span_s: float) -> dict[str, Any]:
+        header, room = worker.header, worker.ring_bytes
+        return {
+            "worker": worker.index,
+            "received": int(header["written"]),
+            "received_per_s": self._rate(f"received {worker.index}", int(header["written"]), span_s),
+            "received_bytes": int(header["bytes"]),
+            "waiting": worker.waiting(),
+            "ring_bytes": room,
+            "ring_full_waits": int(header["waits"]),
+            "ring_full_s": int(header["wait_ns"]) / 1e9,
+            "decoded": int(header["decoded"]),
+            "durable": int(header["committed"]),
+            "receiver_deaths": worker.receiver.deaths,
+            "decoder_deaths": worker.decoder.deaths,
+            "stored": worker.account.get("totals", {}),
+            "lost": worker.account.get("lost", {}),
+            "refused": int(header["refused"]),
+            "sessions": {
+                name.removeprefix("sessions_"): int(header[name])
+                for name in ("sessions", "sessions_open", "sessions_refused", "sessions_idle", "sessions_broken")
+            },
+            "messages_cut": int(header["messages_cut"]),
+        }
+
+    def _socket(self, worker: Worker, number: int, span_s: float) -> dict[str, Any]:
+        door, key = worker.doors[number], (worker.index, number)
+        received = int(worker.header["received"][number])
+        said = {
+            "worker": worker.index,
+            "listen": str(door.listen),
+            "received": received,
+            "received_per_s": self._rate(f"socket {key}", received, span_s),
+        }
+        if door.listen.tcp:
+            return said
+        drops = self._drops.get(key, Drops()).total
+        return {
+            **said,
+            "buffer_bytes": buffer_bytes_of(door.socket),
+            "queued_bytes": self._queued.get(key, 0),
+            "kernel_drops": drops,
+            "kernel_drops_per_s": self._rate(f"drops {key}", drops, span_s),
+        }
+
+    def _rate(self, name: str, count: int, span_s: float) -> float:
+        """By how much a count grew in a second since the status before; 0 where there was none."""
+        before = self._before.get(name)
+        self._before[name] = count
+        return 0.0 if before is None or span_s <= 0 else round((count - before) / span_s, 1)

@@ -1,0 +1,175 @@
+"""The supervisor: binds the sockets, holds the rings, keeps each worker's two processes alive, and tells how it goes.
+
+Sockets and rings outlive the processes that use them. It decodes and stores nothing itself, so there is little in it
+that could fail; if it is killed all the same, its workers take what has arrived, store it and end.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from capture.receive.allowing import networks
+from capture.receive.sockets import Door, buffer_bytes_of, open_doors
+from flowprism.collector import child
+from flowprism.collector.options import CollectorOptions
+from flowprism.collector.status import Status
+from flowprism.collector.worker import Worker
+from storage import session
+
+_WATCH_S = 0.1
+_STATUS_S, _LINE_S = 1.0, 60.0
+_TAKE_OVER_S = 20.0  # within which the workers of a supervisor that was killed have stored what they had
+_RECEIVERS_END_S = 15.0  # more than emptying the sockets takes
+_PROGRESS_S = 60.0  # without a commit, while stopping: records cannot be stored
+
+
+class Supervisor:
+    """One run of a collector."""
+
+    def __init__(self, options: CollectorOptions) -> None:
+        """Take note of the options; nothing is opened yet."""
+        self._options = options
+        self._stopping = False
+
+    def run(self) -> bool:
+        """Collect until SIGTERM or SIGINT, then store all that was received; whether that worked.
+
+        Raises:
+            InputError: the folder, a port or an option cannot be used.
+        """
+        options = self._options
+        networks(options.allow)
+        begun = session.begin(options.out, _TAKE_OVER_S)
+        doors = open_doors(options.listens, options.workers, options.buffer_bytes)
+        try:
+            workers = [Worker(n, own, self._plan(n, begun), begun.lock) for n, own in enumerate(doors)]
+            status = Status(options.out, begun.name, workers)
+            self._greet(begun, doors)
+            with _signals(self._stop) as wake:
+                self._collect(workers, status, wake)
+                self._finish(workers, status, wake)
+            return self._say_goodbye(status)
+        finally:
+            for door in (door for own in doors for door in own):
+                door.socket.close()
+            os.close(begun.lock)
+
+    def _stop(self) -> None:
+        self._stopping = True
+
+    def _plan(self, worker: int, begun: session.Session) -> dict[str, object]:
+        """What a worker's processes need to know, except for its ring and sockets."""
+        options = self._options
+        same = begun.workers == options.workers
+        return {
+            "out": str(options.out),
+            "session": begun.name,
+            "worker": worker,
+            "workers": options.workers,
+            "state": begun.states.get(worker, "") if same else "",
+            "decoder": options.decoder,
+            "rates": dict(options.rates.by_exporter),
+            "rate_otherwise": options.rates.otherwise,
+            "commit_every_s": options.commit_every_s,
+            "ring_bytes": options.ring_bytes,
+            "allow": list(options.allow),
+        }
+
+    def _collect(self, workers: list[Worker], status: Status, wake: socket.socket) -> None:
+        next_status = next_line = 0.0
+        while not self._stopping:
+            for worker in workers:
+                worker.watch(stopping=False)
+            now = time.monotonic()
+            if now >= next_status:
+                status.look()
+                status.write()
+                next_status = now + _STATUS_S
+            if now >= next_line:
+                if next_line:
+                    child.complain(str(status.totals()))
+                next_line = now + _LINE_S
+            _wait(wake, _WATCH_S)
+
+    def _finish(self, workers: list[Worker], status: Status, wake: socket.socket) -> None:
+        """Have the receivers empty their sockets, then the decoders store what is in the rings."""
+        receivers_end = time.monotonic() + _RECEIVERS_END_S
+        progress, progress_s = -1, time.monotonic()
+        while not all(worker.finished for worker in workers):
+            now = time.monotonic()
+            for worker in workers:
+                if now > receivers_end and not worker.emptied:
+                    worker.give_up_receiving()
+                worker.watch(stopping=True)
+            if (durable := status.totals().durable) != progress:
+                progress, progress_s = durable, now
+            elif now - progress_s > _PROGRESS_S:
+                break
+            _wait(wake, _WATCH_S / 5)
+        for worker in workers:
+            worker.receiver.kill()
+            worker.decoder.kill()
+        status.look()
+        status.write()
+
+    def _greet(self, begun: session.Session, doors: list[list[Door]]) -> None:
+        options = self._options
+        for warning in begun.warnings:
+            child.complain(warning)
+        if begun.removed:
+            child.complain(f"{options.out}: removed {begun.removed} files that an interrupted run left uncommitted")
+        if begun.workers not in (0, options.workers):
+            child.complain(
+                f"there were {begun.workers} workers before, now {options.workers}: templates are learnt anew"
+            )
+        listening = ", ".join(str(door.listen) for door in doors[0])
+        child.complain(f"listening on {listening}; {options.workers} workers; writing to {options.out}")
+        datagram_doors = [door for door in doors[0] if not door.listen.tcp]
+        granted = min((buffer_bytes_of(door.socket) for door in datagram_doors), default=options.buffer_bytes)
+        if granted < options.buffer_bytes:
+            child.complain(
+                f"the kernel grants {granted} bytes a socket instead of {options.buffer_bytes}, so that short stalls "
+                f"may cost datagrams; raise net.core.rmem_max or grant CAP_NET_ADMIN"
+            )
+
+    def _say_goodbye(self, status: Status) -> bool:
+        totals = status.totals()
+        child.complain(str(totals))
+        unstored = totals.received - totals.durable
+        if unstored:
+            child.complain(f"{unstored} datagrams that were received could not be stored")
+        return not unstored
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[socket.socket]:
+    """SIGTERM and SIGINT call `stop`; these and the end of a child make the socket readable."""
+    reading, writing = socket.socketpair()
+    reading.setblocking(False)
+    writing.setblocking(False)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)}
+    wakeup = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, lambda *_: stop())
+    signal.signal(signal.SIGINT, lambda *_: stop())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        reading.close()
+        writing.close()
+
+
+def _wait(wake: socket.socket, timeout_s: float) -> None:
+    """Wait until a signal comes, or the time is over."""
+    select.select([wake], [], [], timeout_s)
+    with suppress(BlockingIOError):
+        wake.recv(4096)
