@@ -28,7 +28,7 @@ PACKET_HEAD_BYTES = 48
 TAGS_STRIPPED, MERGED, BROKEN = range(3)
 MARKS = 3
 
-_TAG_STRIPPED, _MERGED_TCP = 1 << 4, 1 << 8  # TP_STATUS_VLAN_VALID; TP_STATUS_GSO_TCP, since Linux 6.2
+_TAG_STRIPPED, _MERGED_TCP = 1 << 4, 1 << 8  # TP_STATUS_VLAN_VALID; TP_STATUS_GSO_TCP, which older kernels never set
 _LITTLE = sys.byteorder == "little"
 
 

