@@ -49,6 +49,7 @@ class Rows:
         self._ledger = ledger
         self._frames: list[Frame] = []
         self._codes: dict[str, int] = {}  # canonical address -> code
+        self._canonical: dict[str, str | None] = {}  # text met before -> canonical address, None where it is none
         self._interfaces: dict[str, int] = {}  # interface name -> its place; in the column as -1 - place until the end
         self._unknown_names = Counter[str]()
 
@@ -119,7 +120,9 @@ class Rows:
         codes = np.full(len(texts) + 1, column.default, np.int64)  # the last one serves missing values
         known = np.zeros(len(texts) + 1, np.bool_)
         for i, text in enumerate(texts):
-            address = canonical(text) or (text.strip() if column.name == "sampler_address" else None)
+            if text not in self._canonical:
+                self._canonical[text] = canonical(text)
+            address = self._canonical[text] or (text.strip() if column.name == "sampler_address" else None)
             if address:
                 codes[i] = self._codes.setdefault(address, len(self._codes))
                 known[i] = True

@@ -50,6 +50,9 @@ def times(data: pa.Array) -> Times:
     Args:
         data: texts or whole numbers.
     """
+    if data.null_count == len(data):
+        nowhere = np.zeros(len(data), np.bool_)
+        return Times(np.zeros(len(data), np.int64), nowhere, nowhere, nowhere)
     parts = pc.extract_regex(pc.utf8_trim_whitespace(pc.cast(data, pa.string())), _FORM)
     date, number, fraction, zone = (_field(parts, name) for name in ("date", "number", "fraction", "zone"))
     dated, counted = _filled(date), _filled(number)

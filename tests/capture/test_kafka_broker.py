@@ -15,7 +15,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from capture.kafka.feed import KafkaBatch, KafkaFeed
 from capture.kafka.offsets import Offsets
-from datamodel.errors import InputError
 from tests.capture.exported import netflow5, payloads, sflow_sums, sums
 from tests.capture.goflow2.flow_messages import message, prefixed
 from tests.capture.kafka_broker.broker import free_ports, goflow2, kafka, tool, topic
@@ -198,9 +197,3 @@ def test_pmacct_writes_json(broker: str, tmp_path: Path) -> None:
     flows = [sums(batch.flows) for batch in batches if batch.records]
     assert flows == [{key: record[:2] for key, record in netflow5().items()}]
     assert [batch.notes.rejected for batch in batches] == [{}] * len(batches)
-
-
-def test_settings_that_the_client_refuses(broker: str) -> None:
-    """A setting that librdkafka does not know is refused in one line."""
-    with pytest.raises(InputError, match="kafka: No such configuration property"):
-        KafkaFeed({"bootstrap.servers": broker, "group.id": "x", "no.such": "y"}, ["t"])
