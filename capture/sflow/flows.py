@@ -7,7 +7,7 @@ from capture.flow_block import FlowRows
 from capture.headers import MAPPED, be32, be64
 from capture.packet import clear, frame_packet
 from capture.roce import CNP
-from capture.sflow.layout import HEADER_FIELDS_BYTES
+from capture.sflow.layout import ETHERNET_HEADER, HEADER_FIELDS_BYTES, LINK_ETHERNET
 from capture.sflow.reasons import FINE, FIRST_PACKET_REASON, NO_PACKET, UNKNOWN_HEADER
 from capture.sflow.walk import header_link
 from capture.window import Bytes
@@ -28,7 +28,9 @@ def sampled_packet(data: Bytes, sample: Record, packet: Record, agent: Record) -
     at = sample["header_at"]
     if at >= 0:
         begin, end = at + HEADER_FIELDS_BYTES, sample["header_end"]
-        link, inside = header_link(data, be32(data, at), begin, end)
+        link, inside = wide(LINK_ETHERNET), begin
+        if be32(data, at) != ETHERNET_HEADER:
+            link, inside = header_link(data, be32(data, at), begin, end)
         if link < 0:
             reason = wide(UNKNOWN_HEADER)
         else:

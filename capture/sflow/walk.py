@@ -20,7 +20,6 @@ from capture.sflow.layout import (
     DISCARDED_PACKET,
     DISCARDED_PACKET_BYTES,
     EGRESS_QUEUE,
-    ETHERNET_HEADER,
     FLOW_SAMPLE,
     FLOW_SAMPLE_BYTES,
     FLOW_SAMPLE_EXPANDED_BYTES,
@@ -37,7 +36,6 @@ from capture.sflow.layout import (
     KNOWN_COUNTER,
     KNOWN_COUNTER_ELSEWHERE,
     KNOWN_FLOW,
-    LINK_ETHERNET,
     LINK_RAW,
     MPLS_HEADER,
     PFC_COUNTERS,
@@ -353,13 +351,11 @@ def doubts(sample: Record, rejected: Record) -> None:
 
 @compiled
 def header_link(data: Bytes, protocol: int, at: int, end: int) -> tuple[int, int]:
-    """The link type by which `capture.packet` knows a sampled header, and where to begin; -1 where it knows none.
+    """The link type by which `capture.packet` knows a header that is not Ethernet's, and where to begin; or -1.
 
     An MPLS label stack (RFC 3032) and PPP framing (RFC 1661, 1662) are stepped over here, for they are no link types
     there.
     """
-    if protocol == ETHERNET_HEADER:
-        return LINK_ETHERNET, at
     if protocol in (IPV4_HEADER, IPV6_HEADER):
         return LINK_RAW, at
     if protocol == MPLS_HEADER:
