@@ -28,7 +28,8 @@ FIELDS = 113
 HIGHEST_NUMBER = (1 << 29) - 1  # that protocol buffers allow
 UNKNOWN_FIELDS = 0  # no field has this number; its place counts those that are not known
 
-SFLOW_5 = 1
+SFLOW_5, NETFLOW_V9, IPFIX = 1, 3, 4
+SECOND_NS = 10**9
 
 # The fields above, which are looked at; what else stands in the scratch arrays is of earlier messages.
 USED = (
@@ -82,7 +83,8 @@ REASONS = (
 
 # What is counted beside the reasons, in `told`.
 FRAMES = "of sFlow count the bytes of whole frames, link header and checksum included"
-TOLD_FRAMES, TOLD_UNKNOWN_FIELDS, TOLD_BAD_SAMPLER, TOLD = 0, 1, 2, 3
+EXPORT_SECOND = "of several packets have no times of their own, only the second of their export"
+TOLD_FRAMES, TOLD_UNKNOWN_FIELDS, TOLD_BAD_SAMPLER, TOLD_EXPORT_SECOND, TOLD = 0, 1, 2, 3, 4
 
 
 @compiled
@@ -215,6 +217,12 @@ def flow_row(
         return reason
     told[TOLD_UNKNOWN_FIELDS] += values[UNKNOWN_FIELDS]
     told[TOLD_FRAMES] += values[TYPE] == SFLOW_5 and lengths[LAYER_STACK] > 0
+    told[TOLD_EXPORT_SECOND] += (
+        (values[TYPE] == NETFLOW_V9 or values[TYPE] == IPFIX)
+        and values[PACKETS] > 1
+        and values[TIME_FLOW_START_NS] == values[TIME_FLOW_END_NS]
+        and values[TIME_FLOW_START_NS] % SECOND_NS == 0
+    )
     sampler_bytes = lengths[SAMPLER_ADDRESS]
     sampler = code(data, values[SAMPLER_ADDRESS], sampler_bytes, words, slots, used)
     told[TOLD_BAD_SAMPLER] += sampler_bytes > 0 and sampler < 0

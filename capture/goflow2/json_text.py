@@ -1,4 +1,4 @@
-"""GoFlow2's JSON as columns of `FLOWS`: nothing is translated, since they have its names; sFlow sizes are doubted."""
+"""GoFlow2's JSON as columns of `FLOWS`: nothing is translated, they have its names; sizes and times are doubted."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from capture.dialect import Dialect, text_column
-from capture.goflow2.flow_message import FRAMES
+from capture.goflow2.flow_message import EXPORT_SECOND, FRAMES
 from datamodel.flows import FLOWS
 
 
 def _translate(table: pa.Table, doubts: Counter[str]) -> pa.Table:
-    doubts[FRAMES] += int(pc.sum(pc.equal(text_column(table, "type"), "SFLOW_5")).as_py() or 0)
+    kind = text_column(table, "type")
+    doubts[FRAMES] += _count(pc.equal(kind, "SFLOW_5"))
+    start, end = (text_column(table, f"time_flow_{edge}_ns") for edge in ("start", "end"))
+    at_export = pc.and_(pc.equal(start, end), pc.ends_with(start, "0" * 9))
+    several = pc.invert(pc.is_in(text_column(table, "packets"), pa.array(["0", "1"])))
+    templated = pc.is_in(kind, pa.array(["NETFLOW_V9", "IPFIX"]))
+    doubts[EXPORT_SECOND] += _count(pc.and_(pc.and_(at_export, several), templated))
     return table.drop_columns(["type"])
+
+
+def _count(rows: pa.Array) -> int:
+    return int(pc.sum(rows).as_py() or 0)
 
 
 GOFLOW2 = Dialect(

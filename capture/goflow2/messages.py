@@ -18,6 +18,7 @@ from capture.address_book import AddressBook
 from capture.flow_block import BLOCK_ROWS, flow_block
 from capture.goflow2.flow_message import (
     COLUMNS,
+    EXPORT_SECOND,
     FIELDS,
     FRAMES,
     KNOWN,
@@ -25,6 +26,7 @@ from capture.goflow2.flow_message import (
     REASONS,
     TOLD,
     TOLD_BAD_SAMPLER,
+    TOLD_EXPORT_SECOND,
     TOLD_FRAMES,
     TOLD_UNKNOWN_FIELDS,
     is_flow_message,
@@ -109,6 +111,7 @@ class FlowMessages:
         for place, what in (
             (TOLD_UNKNOWN_FIELDS, "fields of unknown number were skipped"),
             (TOLD_FRAMES, f"messages {FRAMES}"),
+            (TOLD_EXPORT_SECOND, f"messages {EXPORT_SECOND}"),
             (TOLD_BAD_SAMPLER, "messages have a sampler_address that is no address; taken as unknown"),
         ):
             if self._told[place]:

@@ -171,7 +171,7 @@ def test_a_dump_reads_like_its_json(tmp_path: Path, pack: object) -> None:
     assert rows(binary.flows) == rows(text.flows)
     assert (binary.records, binary.bytes, binary.exporters) == (text.records, text.bytes, text.exporters)
     assert (binary.notes.rejected, text.notes.rejected) == ({}, {})
-    assert binary.notes.warnings == (f"dump: 30 {FRAMES}",)
+    assert f"dump: 30 {FRAMES}" in binary.notes.warnings
 
 
 def rows(flows: Flows) -> list[tuple[object, ...]]:
