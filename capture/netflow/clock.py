@@ -21,6 +21,7 @@ SECOND_NS, MILLISECOND_NS, MICROSECOND_NS = 1_000_000_000, 1_000_000, 1_000
 SECOND_MS = 1_000
 CLOCK_SET_NS = 946_684_800 * SECOND_NS  # 2000: no clock that was ever set tells less
 FAR_NS = 366 * 86_400 * SECOND_NS
+AHEAD_NS = 30 * 86_400 * SECOND_NS  # by which no flow can end after its export, whatever the clocks
 IMPOSSIBLE = 0  # a wire time that no clock tells
 
 LAST_MS = (1 << 33) * 1_000  # of all that ns since 1970 can tell in 64 bits

@@ -85,7 +85,7 @@ def unsigned(data: Bytes, at: int, length: int) -> int:
 def load_record(data: Bytes, at: int, end: int, template: Row, fields: Table, matrix: Words, column: int) -> int:
     """Load the record at `at`, which ends at `end` at the latest, into one column; where it ends, or BEYOND."""
     if not template["variable"]:
-        stop = at + template["record_bytes"]
+        stop = at + wide(template["record_bytes"])
         if stop > end:
             return BEYOND
         for k in range(template["first_field"], template["first_field"] + template["fields"]):

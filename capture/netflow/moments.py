@@ -6,6 +6,8 @@ from capture.compiled import compiled, wide
 from capture.datagram import IPFIX
 from capture.flow_block import FlowRows
 from capture.netflow.clock import (
+    AHEAD_NS,
+    CLOCK_SET_NS,
     FAR_NS,
     IMPOSSIBLE,
     LAST_MS,
@@ -30,7 +32,7 @@ from capture.netflow.layout import (
     Row,
     Words,
 )
-from capture.netflow.reasons import END_BEFORE_START, FAR_OFF, NO_BOOT_TIME, NO_TIMES, NOT_NTP
+from capture.netflow.reasons import END_BEFORE_START, FAR_OFF, IMPOSSIBLE_TIME, NO_BOOT_TIME, NO_TIMES, NOT_NTP
 
 _MASK32 = 0xFFFFFFFF
 _NO_BOOT_UNCERTAINTY_NS = 60 * SECOND_NS  # a record is exported within its active timeout, usually a minute
@@ -85,26 +87,30 @@ def times(
 
 @compiled
 def plausible(start: Words, end: Words, export_ns: int, row: int, rows: int) -> bool:
-    """Whether all times are within a year of their export, and in the right order."""
+    """Whether all times are in the year before their export, or close to it, and in the right order."""
     earliest, latest, shortest = wide(export_ns), wide(export_ns), wide(0)
     for i in range(row, row + rows):
         earliest = min(earliest, start[i], end[i])
         latest = max(latest, start[i], end[i])
         shortest = min(shortest, end[i] - start[i])
-    return export_ns - earliest <= FAR_NS and latest - export_ns <= FAR_NS and shortest >= 0
+    return export_ns - earliest <= FAR_NS and latest - export_ns <= AHEAD_NS and shortest >= 0
 
 
 @compiled
 def put_right(progress: Row, source: Row, start: Words, end: Words, uncertainty: Words, rows: int) -> None:
-    """Put right, and count, times that lie years from their export or in the wrong order."""
+    """Put right times that cannot be, and count those that are doubtful."""
     export_ns, row, doubts = wide(progress["export_ns"]), progress["rows"], source["doubts"]
     for i in range(row, row + rows):
-        if abs(end[i] - export_ns) > FAR_NS or abs(start[i] - export_ns) > FAR_NS:
+        earliest, latest = min(start[i], end[i]), max(start[i], end[i])
+        if earliest < CLOCK_SET_NS or latest - export_ns > AHEAD_NS:
             end[i] = export_ns
             start[i] = export_ns
             uncertainty[i] = progress["export_uncertainty_ns"]
+            doubts[IMPOSSIBLE_TIME] += 1
+            continue
+        if export_ns - earliest > FAR_NS:  # a trace played back
             doubts[FAR_OFF] += 1
-        elif end[i] < start[i]:
+        if end[i] < start[i]:
             start[i] = end[i]
             doubts[END_BEFORE_START] += 1
 

@@ -79,7 +79,7 @@ from capture.netflow.names import REVERSE_ENTERPRISE
 COUNTERS = {BYTES: (1, 231, 23, 352, 85, 353), PACKETS: (2, 298, 24, 86)}
 SIMPLE = {
     PROTO: (4,), TOS: (5,), TCP_FLAGS: (6,), IN_IF: (10, 252), OUT_IF: (14, 253), DIRECTION: (61,), INIT: (160,),
-    SAMPLER_ID: (48, 302), EVENT_KIND: (233, 40005, 230), RATE: (34, 50, 305, 310), SECTION_BYTES: (312,),
+    SAMPLER_ID: (48, 302), EVENT_KIND: (233, 40005, 230), SECTION_BYTES: (312,),
     SRC_PORT: (7,), DST_PORT: (11,),
 }  # fmt: skip
 PORTS_BY_PROTOCOL = {SRC_PORT: (180, 182), DST_PORT: (181, 183)}  # UDP's and TCP's; one of them is zero
@@ -127,6 +127,7 @@ def program_of(definition: Definition, protocol: int) -> Program:
     plan.addresses()
     plan.counters()
     plan.simple()
+    plan.rates()
     plan.times()
     plan.section()
     return plan.program()
@@ -187,13 +188,20 @@ class _Plan:
             chosen = self._first(target, elements)
             if target in (TOS, TCP_FLAGS):
                 self._first(BACK[target], elements, REVERSE_ENTERPRISE)
-            elif target == RATE and chosen == 305:
-                self._take(RATE_SPACE, 306)
-            elif target == RATE and chosen == 310:
-                self._take(RATE_SIZE, 309)
             elif target in PORTS_BY_PROTOCOL and not chosen:
                 self._gather(target, PORTS_BY_PROTOCOL[target])
         self._flags |= EVENTS if self._has(EVENT_KIND) else 0
+
+    def rates(self) -> None:
+        """Sampling; a samplingPacketInterval alone comes last: some tell what is left out by a population instead."""
+        if self._first(RATE, (34, 50)):
+            return
+        if (0, 306) in self._places and self._take(RATE, 305):
+            self._take(RATE_SPACE, 306)
+        elif self._take(RATE, 310):
+            self._take(RATE_SIZE, 309)
+        else:
+            self._take(RATE, 305)
 
     def _gather(self, target: int, elements: tuple[int, ...]) -> None:
         """Load all of `elements`; the first one in the record is kept unless a later one is not zero."""

@@ -61,7 +61,7 @@ REASONS = (
     *(f"exported packet section: {reason}" if reason else "exported packet section" for reason in PACKET_REASONS),
 )
 
-DOUBTS = 13  # room for the kinds below
+DOUBTS = 14  # room for the kinds below
 (
     NO_TIMES,
     NO_BOOT_TIME,
@@ -76,13 +76,14 @@ DOUBTS = 13  # room for the kinds below
     RATE_REPLACED,
     OTHER_PORT,
     HUGE_COUNT,
+    IMPOSSIBLE_TIME,
 ) = range(DOUBTS)
 
 DOUBT_TEXTS = (
     "{} records carry no times; the time of export stands for them",
     "{} records tell times since the exporter started, which it never told; the newest is taken for the time of export",
     "{} records end before they begin; the end stands for both",
-    "{} records lie more than a year from their export; the time of export stands for them",
+    "{} records began more than a year before their export",
     "{} records were exported by a clock that was never set; the time of receipt stands for it",
     "{} records tell times as plain counts where NTP time stamps belong (RFC 7011, 6.1.9 and 6.1.10)",
     "{} records count since their flow began, not since the record before",
@@ -92,4 +93,5 @@ DOUBT_TEXTS = (
     "{} records tell another sampling rate than is configured; the configuration is believed",
     "{} sets were decoded with a template that came from another port",
     "{} records count more than 2^63 bytes or packets; they were set to 0",
+    "{} records tell impossible times (before 2000, or long after their export); the time of export stands for them",
 )

@@ -1,0 +1,167 @@
+"""What the wire said, as dicts, and that the columns say the same."""
+
+import json
+import struct
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capture.netflow.describe import WireTemplates, describe
+from tests.capture.export_bytes import netflow5, record5
+from tests.capture.netflow.sender import (
+    FLOW,
+    VARIABLE,
+    Collector,
+    Field,
+    flow,
+    ipfix,
+    netflow9,
+    one_set,
+    options_template_9,
+    template,
+)
+
+ENDS: tuple[Field, ...] = ((8, 4), (12, 4))
+A, B = ip_address("10.0.0.1").packed, ip_address("10.0.0.2").packed
+# Columns by the elements they are taken from.
+COLUMNS = {
+    "src_addr": ("sourceIPv4Address", "sourceIPv6Address", "IPV4_SRC_ADDR", "IPV6_SRC_ADDR"),
+    "dst_addr": ("destinationIPv4Address", "destinationIPv6Address", "IPV4_DST_ADDR", "IPV6_DST_ADDR"),
+    "src_port": ("sourceTransportPort", "L4_SRC_PORT"), "dst_port": ("destinationTransportPort", "L4_DST_PORT"),
+    "proto": ("protocolIdentifier", "PROTOCOL"), "bytes": ("octetDeltaCount", "IN_BYTES"),
+    "packets": ("packetDeltaCount", "IN_PKTS"), "in_if": ("ingressInterface", "INPUT_SNMP"),
+    "out_if": ("egressInterface", "OUTPUT_SNMP"), "ip_tos": ("ipClassOfService", "SRC_TOS"),
+    "tcp_flags": ("tcpControlBits", "TCP_FLAGS"), "flow_direction": ("flowDirection", "DIRECTION"),
+}  # fmt: skip
+
+
+def said(*payloads: bytes) -> list[dict[str, Any]]:
+    """What these datagrams of one source say."""
+    templates = WireTemplates()
+    found = [record for payload in payloads for record in describe(payload, templates, "192.0.2.1", 5000)]
+    json.dumps(found, allow_nan=False)
+    return found
+
+
+def test_netflow5() -> None:
+    """A v5 record has its members' names."""
+    (record,) = said(netflow5((record5(size=9000),), sequence=7))
+    expected = {"protocol": "NetFlow v5", "exporter": "192.0.2.1", "sequence": 7, "engine_id": 1, "srcaddr": "10.0.0.1",
+                "dstaddr": "10.0.0.2", "dOctets": 9000, "dPkts": 9, "srcport": 1000, "prot": 6}  # fmt: skip
+    assert {name: record[name] for name in expected} == expected
+
+
+def test_ipfix_types() -> None:
+    """Values are of their elements' types; unknown enterprises' elements are hex under their numbers."""
+    fields: tuple[Field, ...] = (
+        (8, 4), (27, 16), (56, 6), (371, VARIABLE), (434, 4), (320, 8), (276, 1), (70, 3), (999, 2, 4242), (1, 3, 29305)
+    )  # fmt: skip
+    record = A + ip_address("2001:db8::1").packed + bytes.fromhex("020000000001") + b"\x05Zoe\0\0"
+    record += struct.pack("!id", -5, 0.5) + b"\x01" + b"\xab\xcd\xef" + b"\x12\x34" + b"\0\x01\x00"
+    announced, found = said(ipfix(one_set(2, template(256, fields)), one_set(256, record), sequence=3, domain=9))
+    assert announced["record"] == "template"
+    assert announced["fields"][3] == {"name": "userName", "length": "variable"}
+    expected = {
+        "protocol": "IPFIX", "domain": 9, "sequence": 3, "record": "data", "template": 256,
+        "sourceIPv4Address": "10.0.0.1", "sourceIPv6Address": "2001:db8::1", "sourceMacAddress": "02:00:00:00:00:01",
+        "userName": "Zoe", "mibObjectValueInteger": -5, "absoluteError": 0.5, "dataRecordsReliability": True,
+        "mplsTopLabelStackSection": "abcdef", "4242/999": "1234", "reverseOctetDeltaCount": 256,
+    }  # fmt: skip
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_a_field_that_occurs_twice() -> None:
+    """It has a list."""
+    _, found = said(ipfix(one_set(2, template(256, ((58, 2), (58, 2)))), one_set(256, struct.pack("!HH", 1, 2))))
+    assert found["vlanId"] == [1, 2]
+
+
+def test_netflow9_names_and_scopes() -> None:
+    """v9 has Cisco's field names, and options templates scopes of their own."""
+    options = one_set(1, options_template_9(257, ((1, 4), (2, 2)), ((48, 1), (50, 4))))
+    data = one_set(257, struct.pack("!IHBI", 1, 2, 3, 4))
+    plain = one_set(0, template(256, ((8, 4), (1, 4), (231, 4))))
+    records = said(netflow9(options, data, plain, one_set(256, A + struct.pack("!II", 5, 6))))
+    by_kind = {record["record"]: record for record in records}
+    told = by_kind["options data"]
+    assert (told["System"], told["Interface"], told["FLOW_SAMPLER_ID"]) == (1, 2, 3)
+    assert told["FLOW_SAMPLER_RANDOM_INTERVAL"] == 4
+    assert by_kind["data"]["IPV4_SRC_ADDR"] == "10.0.0.1"
+    assert by_kind["data"]["NF_F_FWD_FLOW_DELTA_BYTES"] == 6
+
+
+def test_where_it_had_to_stop() -> None:
+    """An error says what is wrong, after everything that could be read."""
+    whole = ipfix(one_set(2, template(256, FLOW)), one_set(256, flow(1), flow(2)))
+    records = said(whole[:-10])
+    assert [record.get("octetDeltaCount") for record in records][:2] == [None, 1]
+    assert "missing" in records[-2]["error"]
+    assert "has" in records[-1]["error"]
+    assert said(b"\x00")[0]["error"] == "ends inside its header"
+    assert said(ipfix(one_set(300, b"1234")))[0]["error"] == "its template is not known"
+
+
+def meant(column: str, value: int | str) -> int | str:
+    """What a column makes of a value that it cannot hold."""
+    if isinstance(value, int) and column in ("bytes", "packets"):
+        return value if value < 1 << 63 else 0
+    return value & 0xFFFF if isinstance(value, int) and column == "tcp_flags" else value
+
+
+def agree(payloads: tuple[bytes, ...]) -> int:
+    """Hold the columns of a batch against what the wire said; how many values were compared."""
+    rows = Collector().rows(*payloads)
+    records = [record for record in said(*payloads) if record.get("record") == "data" and "error" not in record]
+    assert len(rows) == len(records)
+    compared = 0
+    for row, record in zip(rows, records, strict=True):
+        for column, names in COLUMNS.items():
+            for name in names:
+                value = record.get(name)
+                if isinstance(value, int | str):
+                    assert row[column] == meant(column, value), (column, record)
+                    compared += 1
+    return compared
+
+
+NUMBERS = st.sampled_from(((7, 2), (11, 2), (4, 1), (5, 1), (6, 2), (6, 1), (10, 4), (14, 2), (2, 8), (2, 5), (60, 1)))
+UNKNOWN = st.sampled_from(((95, 4), (500, 3), (700, 7, 9), (96, VARIABLE), (291, VARIABLE)))
+
+
+@given(
+    extra=st.lists(NUMBERS | UNKNOWN, max_size=12, unique_by=lambda field: field[0]),
+    records=st.integers(1, 40),
+    seed=st.randoms(use_true_random=False),
+)
+def test_both_readings_agree(extra: list[Field], records: int, seed: Any) -> None:  # noqa: ANN401
+    """For any template and any values, the columns say what the plain reading says."""
+    fields: list[Field] = [*ENDS, (1, 4), *extra]
+    seed.shuffle(fields)
+    content = b""
+    for _ in range(records):
+        for field in fields:
+            size = seed.randrange(6) if field[1] == VARIABLE else field[1]
+            content += (bytes([size]) if field[1] == VARIABLE else b"") + seed.randbytes(size)
+    messages = (ipfix(one_set(2, template(256, fields))), ipfix(one_set(256, content)))
+    assert agree(messages) >= 3 * records
+
+
+@given(payload=st.binary(max_size=200), version=st.sampled_from((5, 9, 10)))
+def test_no_bytes_raise(payload: bytes, version: int) -> None:
+    """Whatever stands behind the version, both readings come to an end."""
+    damaged = struct.pack("!H", version) + payload
+    said(ipfix(one_set(2, template(256, FLOW))), damaged)
+    Collector().rows(damaged)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 15, 19, 23])
+def test_cut_headers(size: int) -> None:
+    """A datagram that ends inside its header belongs to nobody and is counted."""
+    collector = Collector()
+    whole = ipfix(one_set(2, template(256, FLOW)))
+    assert collector.rows(whole[:size]) == []
+    expected = 1 if 4 <= size < 16 or size == 15 else 0  # shorter ones do not even tell their protocol
+    assert sum(collector.decoder.rejected.values()) == expected
