@@ -1,0 +1,218 @@
+"""Bursts: what the fabric carried, message by message, before any telemetry looked at it.
+
+This is the joint between the simulation and all telemetry: everything a mirror, a meter or a sampling switch can know
+is in these rows, their addresses and the fabric.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.flows import ROCE_V2_PORT, TCP, UDP
+from datamodel.frame import Column, Frame, Schema
+from datamodel.streams import Float, Int
+from simulate.graph import NOBODY, OTHER, TRANSFER
+from simulate.job import queue_pair_numbers
+from simulate.run import Instance, Run
+
+MTU_BYTES = 4096  # payload of a RoCE packet
+SEGMENT_BYTES = 8948  # payload of a TCP packet in a jumbo frame
+PSNS = 1 << 24
+
+BURSTS = Schema(
+    "bursts",
+    (
+        Column("job", "i4", "", "index of the job in the scenario; -1 none"),
+        Column("iteration", "i4", "", "counted through the job's attempts; -1 none"),
+        Column("purpose", "i1", "code", "what it serves, an index into simulate.graph.PURPOSES"),
+        Column("src", "i4", "code", "endpoint that sends, a number of the fabric"),
+        Column("dst", "i4", "code", "endpoint that receives"),
+        Column("rank", "i4", "", "rank that sends, where another's NIC carries it; -1 none"),
+        Column("proto", "u1", "", "IP protocol: UDP for RoCEv2, TCP for other traffic"),
+        Column("src_port", "u2", "", "transport source port, constant for a queue pair"),
+        Column("dst_port", "u2", "", "transport destination port"),
+        Column("spine", "i2", "", "spine that its packets cross; -1 inside a leaf"),
+        Column("src_qp", "i8", "", "sender's queue pair, which no data packet names; -1 not RoCE"),
+        Column("dst_qp", "i8", "", "receiver's queue pair, as in the BTH; -1 not RoCE"),
+        Column("psn_first", "i8", "", "packet sequence number of the first packet, modulo 2^24; -1 not RoCE"),
+        Column("psn_last", "i8", "", "of the last packet"),
+        Column("ready_ns", "i8", "ns", "both sides were ready: the receiver's clear-to-send is there"),
+        Column("start_ns", "i8", "ns", "first byte leaves the sender, UTC"),
+        Column("end_ns", "i8", "ns", "last byte leaves the sender"),
+        Column("paused_ns", "i8", "ns", "nothing could be sent from here; 0 never"),
+        Column("resumed_ns", "i8", "ns", "until here; 0 never"),
+        Column("delivered_ns", "i8", "ns", "the receiver had the last byte"),
+        Column("bytes", "i8", "B", "payload, each byte once"),
+        Column("packets", "i8", "", "packets that carry it, each once"),
+        Column("message_bytes", "i8", "B", "length in each RETH but the last, which has the rest; 0 not RoCE"),
+        Column("messages", "i8", "", "RDMA writes it consists of; 0 not RoCE"),
+        Column("retransmitted_packets", "i8", "", "packets sent again"),
+    ),
+)
+
+
+class Sequences:
+    """Packet sequence numbers of queue pairs, carried from one part of a simulation to the next."""
+
+    def __init__(self) -> None:
+        self._next: dict[int, int] = {}
+
+    def first(self, queue_pair: Int, packets: Int) -> Int:
+        """(n,) number of each burst's first packet; bursts of a queue pair in the order they were sent."""
+        order = np.argsort(queue_pair, kind="stable")
+        pairs, begin = np.unique(queue_pair[order], return_index=True)
+        sent = np.concatenate([[0], np.cumsum(packets[order])])
+        base = np.array([self._next.get(int(p), int(p) * 7919 % PSNS) for p in pairs], np.int64)
+        ends = np.append(begin[1:], len(order))
+        repeat = np.repeat(np.arange(len(pairs)), ends - begin)
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = base[repeat] + sent[:-1] - sent[begin][repeat]
+        totals = (base + sent[ends] - sent[begin]) % PSNS
+        self._next.update(zip(pairs.tolist(), totals.tolist(), strict=True))
+        return numbers % PSNS
+
+
+def bursts(run: Run, epoch_ns: int, sequences: Sequences, seed: int) -> Frame:
+    """What left every NIC for another host, in order of time; what had not begun when the run stopped is left out.
+
+    Args:
+        run: the simulation.
+        epoch_ns: UTC of its time 0.
+        sequences: packet sequence numbers so far; carried on.
+        seed: of what packets are lost.
+    """
+    parts = [_of_instance(run, instance) for instance in run.instances] + [_of_traffic(run)]
+    columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    keep = (~np.isnan(columns["start"])) & (columns["bytes"] > 0)
+    columns = {name: values[keep] for name, values in columns.items()}
+    order = np.lexsort([columns["dst"], columns["src"], columns["connection"], np.round(columns["start"])])
+    columns = {name: values[order] for name, values in columns.items()}
+    return _frame(run, columns, epoch_ns, sequences, np.random.default_rng(seed))
+
+
+def _timed(run: Run, rows: slice, chosen: Int) -> dict[str, Float]:
+    """Times of the chosen ones of some operations, and what they moved."""
+    t = run.timing
+    start, end = t.start_ns[rows][chosen], t.end_ns[rows][chosen]
+    paused, resumed = t.paused_ns[rows][chosen], t.resumed_ns[rows][chosen]
+    unfinished = np.isnan(end)
+    stopped = np.where(np.isnan(paused) | (resumed > paused), run.until_ns, paused)  # what stands still has ended
+    end = np.where(unfinished & ~np.isnan(start), stopped, end)
+    whole = np.rint(run.volume[rows][chosen])
+    share = t.moved[rows][chosen] / np.maximum(run.work[rows][chosen], 1.0)
+    moved = np.where(unfinished, np.floor(run.volume[rows][chosen] * share), whole)
+    again = ~np.isnan(resumed) & (resumed > paused) & (paused > start) & (resumed < end)
+    return {
+        "start": start,
+        "end": end,
+        "bytes": moved.astype(np.int64),
+        "paused": np.where(again, paused, np.nan),
+        "resumed": np.where(again, resumed, np.nan),
+    }
+
+
+def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
+    """Transfers of one iteration that cross a NIC."""
+    seat, job = instance.seat, run.jobs[instance.job]
+    g = seat.graph
+    chosen = np.flatnonzero((g.kind == TRANSFER) & (seat.path[:, 0] != NOBODY))
+    count = len(chosen)
+    salt = instance.job * 64 + instance.attempt
+    return {
+        **_timed(run, instance.rows, chosen),
+        "job": np.full(count, instance.job),
+        "iteration": np.full(count, instance.iteration),
+        "purpose": g.purpose[chosen],
+        "src": seat.src[chosen],
+        "dst": seat.dst[chosen],
+        "rank": np.where(g.src[chosen] < job.plan.world, g.src[chosen], NOBODY),
+        "connection": seat.connection[chosen],
+        "src_port": seat.port[chosen],
+        "dst_port": np.full(count, ROCE_V2_PORT),
+        "spine": np.where(seat.path[chosen, 2] == NOBODY, NOBODY, seat.spine[chosen]),
+        "proto": np.full(count, UDP),
+        "dst_qp": queue_pair_numbers(seat.connection[chosen], salt),
+        "src_qp": queue_pair_numbers(seat.connection[chosen], salt + (1 << 20)),
+        "message_bytes": np.full(count, job.message_bytes),
+    }
+
+
+def _of_traffic(run: Run) -> dict[str, np.ndarray]:
+    """Messages of no job."""
+    t = run.traffic
+    count = len(t.src)
+    rows = slice(run.traffic_first, run.traffic_first + count)
+    nobody = np.full(count, NOBODY)
+    spine = run.fabric.spine(t.src, t.dst, t.src_port)
+    crosses = run.fabric.path(t.src, t.dst, spine)[:, 2] != NOBODY
+    return {
+        **_timed(run, rows, np.arange(count)),
+        "job": nobody,
+        "iteration": nobody,
+        "purpose": np.full(count, OTHER),
+        "src": t.src,
+        "dst": t.dst,
+        "rank": nobody,
+        "connection": t.src_port * 65536 + t.dst_port,
+        "src_port": t.src_port,
+        "dst_port": t.dst_port,
+        "spine": np.where(crosses, spine, NOBODY),
+        "proto": np.full(count, TCP),
+        "dst_qp": nobody,
+        "src_qp": nobody,
+        "message_bytes": np.zeros(count, np.int64),
+    }
+
+
+def _frame(
+    run: Run, c: dict[str, np.ndarray], epoch_ns: int, sequences: Sequences, random: np.random.Generator
+) -> Frame:
+    def utc(name: str, absent: int = 0) -> Int:
+        values = c[name]
+        return np.where(np.isnan(values), absent, np.rint(np.nan_to_num(values)).astype(np.int64) + epoch_ns)
+
+    roce = c["proto"] == UDP
+    messages = -(-c["bytes"] // np.maximum(c["message_bytes"], 1))
+    rest = c["bytes"] - (messages - 1) * c["message_bytes"]
+    whole = (messages - 1) * -(-c["message_bytes"] // MTU_BYTES)
+    packets = np.where(roce, whole - (-rest // MTU_BYTES), -(-c["bytes"] // SEGMENT_BYTES))
+    again = random.binomial(packets, _lost_ratio(run, c))
+    first = np.full(len(packets), NOBODY)
+    first[roce] = sequences.first((c["job"] * (1 << 24) + c["dst_qp"])[roce], packets[roce])
+    start, end = utc("start"), utc("end")
+    return Frame(
+        BURSTS,
+        {
+            **{
+                name: c[name]
+                for name in ("job", "iteration", "purpose", "src", "dst", "rank", "proto", "src_port", "dst_port")
+            },
+            **{name: c[name] for name in ("spine", "src_qp", "dst_qp", "bytes")},
+            "psn_first": first,
+            "psn_last": np.where(roce, (first + packets - 1) % PSNS, NOBODY),
+            "ready_ns": start,
+            "start_ns": start,
+            "end_ns": end,
+            "paused_ns": utc("paused"),
+            "resumed_ns": utc("resumed"),
+            "delivered_ns": end + int(run.fabric.latency_ns),
+            "packets": packets,
+            "message_bytes": np.where(roce, np.minimum(c["message_bytes"], c["bytes"]), 0),
+            "messages": np.where(roce, messages, 0),
+            "retransmitted_packets": again,
+        },
+    )
+
+
+def _lost_ratio(run: Run, c: dict[str, np.ndarray]) -> Float:
+    """(n,) share of a burst's packets that its path loses while a lossy cable is on it."""
+    ratio = np.zeros(len(c["start"]))
+    leaf, other = run.fabric.leaf_of_nic(c["src"]), run.fabric.leaf_of_nic(c["dst"])
+    for fault, begin, end in zip(run.faults, run.fault_ns, run.fault_end_ns, strict=True):
+        if fault.loss_ratio and not np.isnan(begin):
+            up = (leaf == fault.leaf) if fault.direction in {"tx", "both"} else np.zeros(len(ratio), np.bool_)
+            down = (other == fault.leaf) if fault.direction in {"rx", "both"} else np.zeros(len(ratio), np.bool_)
+            lossy = (up | down) & (c["spine"] == fault.spine) & (c["end"] > begin)
+            lossy &= np.isnan(end) | (c["start"] < end)
+            ratio[lossy] = fault.loss_ratio
+    return ratio

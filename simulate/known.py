@@ -1,0 +1,92 @@
+"""The inventory of a simulated fabric, as YAML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from simulate.fabric import SPINE_PORT, Fabric
+from simulate.job import Job
+from simulate.scenario import Scenario
+
+Entry = dict[str, object]
+
+
+def inventory_yaml(scenario: Scenario) -> str:
+    """`flowprism.inventory/v1` with hosts, switches, cables, the services' network, tenants and jobs as labels.
+
+    Each entry is a line of JSON, which YAML is a superset of: a hundred thousand endpoints are written at once.
+    """
+    fabric = scenario.fabric
+    parts = {
+        "hosts": _hosts(fabric),
+        "switches": _switches(fabric),
+        "links": _cables(fabric),
+        "tenants": _tenants(scenario),
+        "jobs": ({"name": j.name, "tenant": j.tenant, "hosts": _hosts_of(fabric, j)} for j in scenario.jobs),
+    }
+    lines = ["schema: flowprism.inventory/v1"]
+    for key, entries in parts.items():
+        lines += [f"{key}:", *(f"  - {json.dumps(entry)}" for entry in entries)]
+    if fabric.services:
+        lines += ["services:", "  - 10.200.0.0/16"]
+    return "\n".join(lines) + "\n"
+
+
+def _hosts(fabric: Fabric) -> Iterator[Entry]:
+    shared = fabric.gpus_per_host // fabric.nics_per_host
+    for host in range(fabric.hosts):
+        endpoints = []
+        for rail in range(fabric.nics_per_host):
+            gpus = list(range(rail * shared, (rail + 1) * shared))
+            nic = host * fabric.nics_per_host + rail
+            endpoints.append(_endpoint(fabric, nic) | {"gpu": gpus[0] if shared == 1 else gpus, "rail": rail})
+        yield {"name": fabric.host_name(host), "endpoints": endpoints}
+    for service in range(fabric.services):
+        yield {"name": f"service{service}", "endpoints": [_endpoint(fabric, fabric.nics + service)]}
+
+
+def _endpoint(fabric: Fabric, nic: int) -> Entry:
+    pod = fabric.hosts_per_leaf
+    if nic >= fabric.nics:
+        service = nic - fabric.nics
+        leaf, seat, speed = fabric.training_leaves + service // pod, service % pod, fabric.service_gbps
+    else:
+        host, rail = divmod(nic, fabric.nics_per_host)
+        many = fabric.nics_per_host
+        leaf = host // pod * many + rail if fabric.rail_optimised else host // pod
+        seat, speed = host % pod if fabric.rail_optimised else host % pod * many + rail, fabric.nic_gbps
+    port = SPINE_PORT + fabric.spines + seat
+    return {"address": fabric.address(nic), "switch": fabric.leaf_name(leaf), "port": port, "speed_gbps": speed}
+
+
+def _switches(fabric: Fabric) -> Iterator[Entry]:
+    for leaf in range(fabric.leaves):
+        yield {"name": fabric.leaf_name(leaf), "role": "leaf", "agent": f"10.255.{leaf // 250}.{leaf % 250 + 1}"}
+    for spine in range(fabric.spines):
+        yield {"name": f"spine{spine}", "role": "spine", "agent": f"10.254.{spine // 250}.{spine % 250 + 1}"}
+
+
+def _cables(fabric: Fabric) -> Iterator[Entry]:
+    for leaf in range(fabric.leaves):
+        for spine in range(fabric.spines):
+            yield {
+                "a": fabric.leaf_name(leaf),
+                "a_port": SPINE_PORT + spine,
+                "b": f"spine{spine}",
+                "b_port": 1 + leaf,
+                "speed_gbps": fabric.uplink_gbps,
+            }
+
+
+def _hosts_of(fabric: Fabric, job: Job) -> list[str]:
+    hosts = {int(h) for a in job.attempts for h in (a.gpus // fabric.gpus_per_host)}
+    return [fabric.host_name(h) for h in sorted(hosts)]
+
+
+def _tenants(scenario: Scenario) -> Iterator[Entry]:
+    hosts: dict[str, dict[str, None]] = {}
+    for job in scenario.jobs:
+        hosts.setdefault(job.tenant, {}).update(dict.fromkeys(_hosts_of(scenario.fabric, job)))
+    for name, members in hosts.items():
+        yield {"name": name, "hosts": list(members)}

@@ -1,0 +1,77 @@
+"""A scenario: a fabric, the jobs and other traffic on it, what goes wrong, and how it is watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from simulate.background import Traffic, bulk, calls, none, scrapes, together
+from simulate.fabric import Fabric
+from simulate.faults import Fault
+from simulate.job import Job
+
+Telemetry = Literal["mirror", "exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bustle:
+    """Traffic of no job, between services and hosts that do not train.
+
+    Attributes:
+        seconds: how long it goes on.
+        bulk_every_s, bulk_bytes: each bystander moves a file to or from a service about so often.
+        calls_every_s: each bystander and service calls another.
+        scrape_every_s: the last service fetches metrics from all bystanders and other services.
+    """
+
+    seconds: float
+    bulk_every_s: float = 1.0
+    bulk_bytes: float = 20e6
+    calls_every_s: float = 0.1
+    scrape_every_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One case to simulate.
+
+    Attributes:
+        name, about: what it is called and shows.
+        fabric, jobs, faults: what runs where, and what goes wrong.
+        telemetry: rows of a mirror, or exact flow records.
+        answers: telemetry shows the reverse traffic too.
+        bustle: other traffic; None for none.
+        coupled: jobs share links with one another; without, each has the fabric to itself, which is exact where no link
+            carries two jobs, and lets the biggest clusters be simulated a job at a time.
+        window_s: the run stops then; None: when all is done, or nothing can go on.
+    """
+
+    name: str
+    about: str
+    fabric: Fabric
+    jobs: tuple[Job, ...]
+    faults: tuple[Fault, ...] = ()
+    telemetry: Telemetry = "exact"
+    answers: bool = True
+    bustle: Bustle | None = None
+    coupled: bool = True
+    window_s: float | None = None
+
+
+def traffic(scenario: Scenario, seed: int) -> Traffic:
+    """The scenario's other traffic, drawn."""
+    bustle, fabric = scenario.bustle, scenario.fabric
+    if bustle is None:
+        return none()
+    random = np.random.default_rng(np.random.SeedSequence((seed, 0xB057)))
+    used = np.concatenate([fabric.nic_of_gpu(a.gpus) for j in scenario.jobs for a in j.attempts])
+    bystanders = np.setdiff1d(np.arange(fabric.nics), used)
+    services = fabric.nics + np.arange(fabric.services)
+    everybody = np.concatenate([bystanders, services])
+    parts = [calls(everybody, bustle.seconds, bustle.calls_every_s, random)]
+    if len(services):
+        parts.append(bulk(bystanders, services, bustle.seconds, bustle.bulk_every_s, bustle.bulk_bytes, random))
+        parts.append(scrapes(int(services[-1]), everybody[:-1], bustle.seconds, bustle.scrape_every_s, 20_000))
+    return together(parts)

@@ -1,0 +1,153 @@
+"""What a fabric's telemetry makes of bursts: the rows of a mirror, and exact flow records.
+
+Both see every byte at the sender's leaf. Data rows come with what flows back: the receiver's clear-to-send, a small
+RDMA write before each burst, and its acknowledgements.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.flows import FLOWS, ROCE_V2_PORT, TCP, UDP
+from datamodel.frame import Frame, concat
+from datamodel.streams import Int
+
+ROCE_HEADER_BYTES = 20 + 8 + 12 + 4  # IP, UDP, BTH and invariant CRC
+RETH_BYTES, AETH_BYTES = 16, 4
+TCP_HEADER_BYTES = 52  # with the timestamp option
+CLEAR_TO_SEND_BYTES = 64  # one entry of NCCL's FIFO
+PACKETS_PER_ACK = 16
+CLEAR_AHEAD_NS = 4_000
+WRITE_FIRST, WRITE_LAST, WRITE_ONLY, ACKNOWLEDGE = 6, 8, 10, 0x11
+
+# A mirror's row lasts no longer (as capture.follow cuts them); bursts follow one another with gaps of their own.
+SPAN_NS = 5_000_000
+
+
+def exact_flows(bursts: Frame, answers: bool) -> Frame:
+    """One flow record a burst, as a meter exports that cuts by message; with `answers` the reverse direction too."""
+    rows = _data_rows(bursts)
+    return concat(FLOWS, [rows, *_answers(bursts, seen=False)]) if answers else rows
+
+
+def mirror_flows(bursts: Frame, answers: bool) -> Frame:
+    """Rows as the mirror's decoder makes them: cut where the flow pauses, with payload and acknowledgement known."""
+    rows = _trains(_data_rows(bursts.take(_pieces(bursts)[0])), bursts)
+    return concat(FLOWS, [rows, *_answers(bursts, seen=True)]) if answers else rows
+
+
+def _data_rows(b: Frame) -> Frame:
+    """A row a burst."""
+    roce = b["proto"] == UDP
+    sent = b["packets"] + b["retransmitted_packets"]
+    header = np.where(roce, ROCE_HEADER_BYTES, TCP_HEADER_BYTES)
+    again = b["retransmitted_packets"] * (b["bytes"] // np.maximum(b["packets"], 1))
+    alone = b["packets"] == b["messages"]
+    return Frame(
+        FLOWS,
+        {
+            "time_flow_start_ns": b["start_ns"],
+            "time_flow_end_ns": b["end_ns"],
+            "src_addr": b["src"],
+            "dst_addr": b["dst"],
+            "src_port": b["src_port"],
+            "dst_port": b["dst_port"],
+            "proto": b["proto"],
+            "bytes": b["bytes"] + again + sent * header + b["messages"] * RETH_BYTES,
+            "packets": sent,
+            "dst_qp": b["dst_qp"],
+            "psn_first": b["psn_first"],
+            "psn_last": b["psn_last"],
+            "roce_opcode_first": np.where(roce, np.where(alone, WRITE_ONLY, WRITE_FIRST), -1),
+            "roce_opcode_last": np.where(roce, np.where(alone, WRITE_ONLY, WRITE_LAST), -1),
+            "message_bytes": np.where(roce, b["bytes"], 0),
+            "retransmitted_packets": b["retransmitted_packets"],
+        },
+    )
+
+
+def _pieces(b: Frame) -> tuple[Int, Int]:
+    """Each burst as often as a mirror cuts it by time, and which of its pieces each is."""
+    count = np.maximum(-(-(b["end_ns"] - b["start_ns"]) // SPAN_NS), 1)
+    count = np.minimum(count, np.maximum(b["packets"], 1))
+    of = np.repeat(np.arange(len(count)), count)
+    return of, np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+
+
+def _trains(rows: Frame, bursts: Frame) -> Frame:
+    """Whole-burst rows cut into pieces of equal length, a stretch in which nothing could be sent left out."""
+    of, place = _pieces(bursts)
+    count = np.bincount(of, minlength=len(bursts))[of]
+
+    def share(name: str) -> Int:
+        return rows[name] * (place + 1) // count - rows[name] * place // count
+
+    start, end = rows["time_flow_start_ns"], rows["time_flow_end_ns"]
+    gap = (bursts["resumed_ns"] - bursts["paused_ns"])[of]
+    busy = end - start - gap
+    begin, finish = busy * place // count, busy * (place + 1) // count
+    stands = np.where(gap > 0, bursts["paused_ns"][of] - start, np.iinfo(np.int64).max)
+    begin, finish = begin + np.where(begin >= stands, gap, 0), finish + np.where(finish > stands, gap, 0)
+    payload = bursts["bytes"][of]
+    packets = share("packets")
+    psn = (rows["psn_first"] + bursts["packets"][of] * place // count) % (1 << 24)
+    last = (rows["psn_first"] + bursts["packets"][of] * (place + 1) // count - 1) % (1 << 24)
+    roce = rows["proto"] == UDP
+    return rows.replace(
+        time_flow_start_ns=start + begin,
+        time_flow_end_ns=start + finish,
+        bytes=share("bytes"),
+        packets=packets,
+        payload_bytes=payload * (place + 1) // count - payload * place // count,
+        message_bytes=np.where(place == 0, rows["message_bytes"], 0),
+        retransmitted_packets=share("retransmitted_packets"),
+        psn_first=np.where(roce, psn, -1),
+        psn_last=np.where(roce, last, -1),
+        time_acknowledged_ns=start + finish + (bursts["delivered_ns"] - bursts["end_ns"])[of],
+    )
+
+
+def _answers(b: Frame, *, seen: bool) -> list[Frame]:
+    """What flows back: clear-to-send writes and acknowledgements of RoCE, acknowledgements of TCP."""
+    roce = b.take(b["proto"] == UDP)
+    clear = _back(roce, roce["ready_ns"] - CLEAR_AHEAD_NS, roce["ready_ns"] - CLEAR_AHEAD_NS, roce["messages"] * 0 + 1)
+    clear = clear.replace(
+        bytes=np.full(len(roce), ROCE_HEADER_BYTES + RETH_BYTES + CLEAR_TO_SEND_BYTES),
+        message_bytes=np.full(len(roce), CLEAR_TO_SEND_BYTES),
+        roce_opcode_first=np.full(len(roce), WRITE_ONLY),
+        roce_opcode_last=np.full(len(roce), WRITE_ONLY),
+        payload_bytes=np.full(len(roce), CLEAR_TO_SEND_BYTES if seen else -1),
+    )
+    delay = b["delivered_ns"] - b["end_ns"]
+    acks = np.maximum(b["messages"], -(-b["packets"] // PACKETS_PER_ACK))
+    back = _back(b, np.minimum(b["start_ns"] + 2 * delay, b["delivered_ns"]), b["delivered_ns"], acks)
+    is_roce = back["proto"] == UDP
+    size = np.where(is_roce, ROCE_HEADER_BYTES + AETH_BYTES, TCP_HEADER_BYTES)
+    opcode = np.where(is_roce, ACKNOWLEDGE, -1)
+    back = back.replace(
+        bytes=acks * size,
+        roce_opcode_first=opcode,
+        roce_opcode_last=opcode,
+        payload_bytes=np.full(len(b), 0 if seen else -1),
+    )
+    return [clear, back]
+
+
+def _back(b: Frame, start_ns: Int, end_ns: Int, packets: Int) -> Frame:
+    """Rows from receiver to sender: of RoCE with the receiver's own source port and the sender's queue pair."""
+    tcp = b["proto"] == TCP
+    return Frame(
+        FLOWS,
+        {
+            "time_flow_start_ns": start_ns,
+            "time_flow_end_ns": end_ns,
+            "src_addr": b["dst"],
+            "dst_addr": b["src"],
+            "src_port": np.where(tcp, b["dst_port"], b["src_port"]),
+            "dst_port": np.where(tcp, b["src_port"], ROCE_V2_PORT),
+            "proto": b["proto"],
+            "bytes": packets,
+            "packets": packets,
+            "dst_qp": b["src_qp"],
+        },
+    )

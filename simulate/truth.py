@@ -1,0 +1,220 @@
+"""The truth of a simulation: jobs as they ran, and faults with every name that is right for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+
+from datamodel.streams import Int
+from datamodel.truth import AcceptedSubject, Fault, TrueJob
+from simulate import faults
+from simulate.collective import by_host
+from simulate.fabric import Fabric
+from simulate.job import Job
+from simulate.run import Run
+
+# An iteration that takes less than this longer is reported by nobody (design: thresholds).
+LEAST_SLOWDOWN_RATIO = 1.05
+_HANGS = ("hang_compute", "hang_communication")
+_KINDS = {
+    "straggler": ("straggler",),
+    "slow_nic": ("slow_link",),
+    "flap": ("slow_link",),
+    "slow_uplink": ("slow_uplink",),
+    "ecmp_collision": ("slow_uplink",),
+    "contention": ("contention",),
+    "hang_compute": ("hang",),
+    "hang_communication": ("hang",),
+    "regression": ("regression",),
+    "stage_imbalance": ("imbalance",),
+    "sequence_imbalance": ("imbalance",),
+}
+
+
+def iterations_ns(run: Run, job: int, epoch_ns: int) -> tuple[tuple[int, int], ...]:
+    """First beginning and last end of each iteration that all its cells have ended, UTC."""
+    found = []
+    for instance in run.instances:
+        if instance.job == job:
+            start = run.timing.start_ns[instance.first + instance.seat.iteration.begin]
+            end = run.timing.end_ns[instance.first + instance.seat.iteration.end]
+            if not np.isnan(end).any():
+                found.append((epoch_ns + round(float(start.min())), epoch_ns + round(float(end.max()))))
+    return tuple(found)
+
+
+def true_job(run: Run, index: int, epoch_ns: int) -> TrueJob:
+    """A job as it ran: endpoints of all attempts, groups of the last."""
+    job = run.jobs[index]
+    nics = np.unique(np.concatenate([run.fabric.nic_of_gpu(a.gpus) for a in job.attempts]))
+    groups, layout = _groups(run.fabric, job)
+    return TrueJob(
+        id=job.name,
+        endpoints=tuple(run.fabric.address(int(n)) for n in nics),
+        layout=layout,
+        groups=groups,
+        iterations=iterations_ns(run, index, epoch_ns),
+    )
+
+
+def _groups(fabric: Fabric, job: Job) -> tuple[dict[str, tuple[tuple[str, ...], ...]], dict[str, int]]:
+    """Process groups as endpoints, and sizes; what never leaves a host is tp's, by the convention for layouts.
+
+    So are members of a gradient group on one host whose rings stay on their rails, unless other traffic links them.
+    """
+    plan, gpus = job.plan, job.attempts[-1].gpus
+    host = gpus // fabric.gpus_per_host
+    inside = {
+        kind: bool((host[g] == host[g][:, :1]).all())
+        for kind, g in (("cp", plan.cp_groups()), ("ep", plan.ep_groups()))
+    }
+    sizes = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
+    tensor = plan.tp_groups()
+    if inside["cp"] and plan.cp > 1:
+        sizes["tp"], sizes["cp"] = plan.tp * plan.cp, 1
+        tensor = plan.ranks().reshape(-1, plan.tp * plan.cp)
+    if inside["ep"]:
+        sizes["ep"] = 1
+    gradient = plan.gradient_groups() if sizes["cp"] > 1 or plan.cp == 1 else _replicas(job)
+    members = by_host(gradient, host).members
+    apart = members.shape[2] > 1 and len(np.unique(fabric.nic_of_gpu(gpus)[members[0, 0]])) == members.shape[2]
+    if apart and sizes["ep"] == 1 and sizes["cp"] == 1 and not job.workload.collectives.crossing:
+        local = members.shape[2]
+        sizes["tp"], sizes["dp"] = sizes["tp"] * local, sizes["dp"] // local
+        gradient = members.swapaxes(1, 2).reshape(-1, members.shape[1])
+        tensor = np.concatenate([np.sort(np.concatenate(cells))[None] for cells in _fellows(tensor, members)])
+    by_kind = {"tp": tensor, "dp": gradient, "pp": plan.pp_groups(), "ep": plan.ep_groups(), "cp": plan.cp_groups()}
+    named = {}
+    for kind, ranks in by_kind.items():
+        if sizes[kind] > 1 or (kind == "dp" and ranks.shape[1] > 1):
+            found = _addresses(fabric, fabric.nic_of_gpu(gpus)[ranks], ordered=kind != "pp")
+            if found:
+                named[kind] = found
+    return named, sizes
+
+
+def _fellows(tensor: Int, members: Int) -> list[list[Int]]:
+    """Tensor groups that the same gradient groups hold on one host, together."""
+    cell = {int(rank): n for n, group in enumerate(tensor) for rank in group}
+    found: dict[tuple[int, ...], list[Int]] = {}
+    for host in members.reshape(-1, members.shape[2]):
+        cells = tuple(sorted({cell[int(rank)] for rank in host}))
+        found.setdefault(cells, [tensor[n] for n in cells])
+    return list(found.values())
+
+
+def _replicas(job: Job) -> Int:
+    """(groups, dp) where cp counts as tp."""
+    plan = job.plan
+    return plan.ranks().transpose(0, 2, 3, 1).reshape(-1, plan.dp)
+
+
+def _addresses(fabric: Fabric, groups: Int, *, ordered: bool) -> tuple[tuple[str, ...], ...]:
+    """Each group's endpoints, each once; groups of one left out, equal ones too."""
+    found: dict[tuple[str, ...], None] = {}
+    for group in groups.tolist():
+        members = list(dict.fromkeys(group))
+        if len(members) > 1:
+            found[tuple(fabric.address(n) for n in (sorted(members) if ordered else members))] = None
+    return tuple(found)
+
+
+def true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], epoch_ns: int) -> Fault | None:
+    """A fault of a run with what it may be called; None where the run stopped before it set in."""
+    fault = run.faults[number]
+    job = run.jobs[fault.job]
+    since = run.fault_ns[number]
+    always = fault.kind in {"stage_imbalance", "sequence_imbalance"}
+    if np.isnan(since) and not always:
+        return None
+    before, after = _durations(iterations, fault)
+    count = len(iterations)
+    slower = before and after and median(after) / median(before) >= LEAST_SLOWDOWN_RATIO
+    dated = fault.first > 0
+    start = (
+        iterations[fault.first][0]
+        if np.isnan(since) and fault.first < count
+        else epoch_ns + round(np.nan_to_num(since))
+    )
+    return Fault(
+        kinds=_KINDS[fault.kind],
+        accept=tuple(_accepted(run.fabric, job, fault)),
+        job=job.name,
+        start_ns=start if dated else None,
+        iteration=fault.first if dated else None,
+        iteration_ns=round(median(before or after)) if dated and (before or after) else None,
+        periods=faults.flap_periods(fault, count) if fault.kind == "flap" else 1,
+        what=fault.kind if fault.kind != "straggler" else f"straggler_{fault.shape}",
+        optional=bool(before and after and not slower) and fault.kind not in _HANGS,
+    )
+
+
+def _durations(iterations: Sequence[tuple[int, int]], fault: faults.Fault) -> tuple[list[int], list[int]]:
+    """From end to end: iterations before the fault, and with it."""
+    ends = [end for _, end in iterations]
+    every = [b - a for a, b in pairwise(ends)]  # of iteration n + 1
+    first = max(fault.first - 1, 0)
+    last = len(every) if fault.last is None else fault.last
+    with_it = every[first:last]
+    if fault.kind == "flap":
+        with_it = [d for n, d in enumerate(with_it) if n // fault.every % 2 == 0]
+    if fault.kind == "straggler" and fault.shape == "sporadic":
+        with_it = sorted(with_it)[len(with_it) * 2 // 3 :]
+    if fault.kind == "straggler" and fault.shape == "thermal":
+        with_it = with_it[faults.THERMAL_STEPS :]
+    return every[:first], with_it
+
+
+def _accepted(fabric: Fabric, job: Job, fault: faults.Fault) -> list[AcceptedSubject]:
+    if fault.kind in {"straggler", "hang_compute"}:
+        return _at_rank(fabric, job, fault.rank)
+    if fault.kind in {"slow_nic", "flap"}:
+        return _at_nic(fabric, job, fault.rank)
+    if fault.kind == "hang_communication":
+        return _at_nic(fabric, job, fault.rank) + _at_rank(fabric, job, fault.rank)
+    if fault.kind in {"slow_uplink", "ecmp_collision", "contention"}:
+        # A mirror does not say which cable a flow took; the leaf is then the smallest thing that holds all suspects.
+        leaf, spine = fabric.leaf_name(fault.leaf), f"spine{fault.spine}"
+        whole = [AcceptedSubject(type="switch", ids=(leaf,)), AcceptedSubject(type="link", ids=(leaf, spine))]
+        every = [AcceptedSubject(type="link", ids=(leaf, f"spine{s}")) for s in range(fabric.spines)]
+        return whole + (every if fault.kind != "slow_uplink" else [])
+    if fault.kind == "stage_imbalance":
+        return [*_heavy_stage(fabric, job), AcceptedSubject(type="job", ids="*")]
+    return [AcceptedSubject(type="job", ids="*")]
+
+
+def _at_rank(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
+    """A rank's endpoint, its tensor group's, or its host."""
+    gpus = job.attempts[0].gpus
+    cell = job.plan.tp_groups()[rank // job.plan.tp]
+    nics = dict.fromkeys(fabric.nic_of_gpu(gpus[cell]).tolist())
+    group = tuple(sorted(fabric.address(n) for n in nics))
+    host = fabric.host_name(int(gpus[rank]) // fabric.gpus_per_host)
+    return [
+        AcceptedSubject(type="endpoint", ids=group, within=True),
+        AcceptedSubject(type="host", ids=(host,)),
+        AcceptedSubject(type="group", ids=group, within=True),
+    ]
+
+
+def _at_nic(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
+    """A rank's NIC, or its cable to the leaf."""
+    nic = faults.nic_of_rank(fabric, job, rank)
+    leaf = fabric.leaf_name(int(fabric.leaf_of_nic(np.array([nic]))[0]))
+    host = fabric.host_name(int(fabric.host_of_nic(np.array([nic]))[0]))
+    address = fabric.address(nic)
+    return [
+        AcceptedSubject(type="endpoint", ids=(address,)),
+        AcceptedSubject(type="link", ids=(leaf, address)),
+        AcceptedSubject(type="link", ids=(leaf, host)),
+    ]
+
+
+def _heavy_stage(fabric: Fabric, job: Job) -> list[AcceptedSubject]:
+    stage = int(np.argmax(job.workload.stage_scale or (1.0,)))
+    ranks = job.plan.ranks()[stage].ravel()
+    nics = np.unique(fabric.nic_of_gpu(job.attempts[-1].gpus[ranks])).tolist()
+    return [AcceptedSubject(type="group", ids=tuple(sorted(fabric.address(n) for n in nics)))]
