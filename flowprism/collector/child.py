@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+# Tables of a commit are large enough for glibc to give them back to the system and to fetch empty pages for the next;
+# keeping them makes decoding a tenth faster. The peak is the same.
+_KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -26,7 +29,7 @@ def start(module: str, plan: Mapping[str, object], descriptors: Iterable[int]) -
         plan: what it is to do; JSON-able.
         descriptors: open files that it inherits, under the same numbers.
     """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    environment = {**_KEEP_MEMORY, **os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)  # the child lets them through once it can handle them
     try:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module

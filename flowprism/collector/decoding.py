@@ -24,6 +24,7 @@ from datamodel.errors import InputError
 from flowprism.collector import child, decoder
 from flowprism.collector.accounts import Accounts
 from flowprism.collector.quarantine import set_aside, udp_packet
+from flowprism.collector.warming import warm_up
 from storage.layout import Writer
 from storage.store import Batch, Store, read_state
 
@@ -182,6 +183,7 @@ def _restored(plan: dict[str, Any], folder: Path, state: str) -> decoder.Decoder
     """A decoder that remembers what the state file says; a fresh one where there is none or it is damaged."""
     make = decoder.named(plan["decoder"])
     rates = SamplingRates(plan["rates"], plan["rate_otherwise"])
+    warm_up(make(rates))
     decodes = make(rates)
     if not state:
         return decodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 
@@ -19,6 +20,7 @@ def main() -> None:
     ring = Ring(plan["ring"], plan["ring_bytes"])
     doors = [Door(socket.socket(fileno=door["socket"]), Listen(**door["listen"])) for door in plan["doors"]]
     Receiver(ring, doors, networks(plan["allow"]), stop.is_set).run()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
 
 
 if __name__ == "__main__":

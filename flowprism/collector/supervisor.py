@@ -26,7 +26,8 @@ _WATCH_S = 0.1
 _STATUS_S, _LINE_S = 1.0, 60.0
 _TAKE_OVER_S = 20.0  # within which the workers of a supervisor that was killed have stored what they had
 _RECEIVERS_END_S = 15.0  # more than emptying the sockets takes
-_PROGRESS_S = 60.0  # without a commit, while stopping: records cannot be stored
+# While stopping, without progress: records cannot be stored. A decoder that is still being compiled takes longer.
+_PROGRESS_S, _COMING_UP_S = 60.0, 600.0
 
 
 class Supervisor:
@@ -100,16 +101,18 @@ class Supervisor:
     def _finish(self, workers: list[Worker], status: Status, wake: socket.socket) -> None:
         """Have the receivers empty their sockets, then the decoders store what is in the rings."""
         receivers_end = time.monotonic() + _RECEIVERS_END_S
-        progress, progress_s = -1, time.monotonic()
+        progress: list[tuple[int, int, bool]] = []
+        progress_s = time.monotonic()
         while not all(worker.finished for worker in workers):
             now = time.monotonic()
             for worker in workers:
                 if now > receivers_end and not worker.emptied:
                     worker.give_up_receiving()
                 worker.watch(stopping=True)
-            if (durable := status.totals().durable) != progress:
-                progress, progress_s = durable, now
-            elif now - progress_s > _PROGRESS_S:
+            before, progress = progress, [worker.progress() for worker in workers if not worker.finished]
+            if progress != before:
+                progress_s = now
+            elif now - progress_s > (_PROGRESS_S if all(up for *_, up in progress) else _COMING_UP_S):
                 break
             _wait(wake, _WATCH_S / 5)
         for worker in workers:

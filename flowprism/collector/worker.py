@@ -16,7 +16,7 @@ from flowprism.collector import child
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 30.0
 _MOST_DOUBLINGS = 16
 _LONG_LIFE_S = 60.0  # whoever lived so long did not die of its start
-_STALL_S = 120.0  # longer than the slowest machine compiles a decoder
+_STALL_S = 120.0  # at one batch, which takes milliseconds
 
 
 class Process:
@@ -34,11 +34,12 @@ class Process:
         self._failures = 0
         self._started_s = self._due_s = 0.0
         self._said = b""
+        self._asked = False
 
     def keep_up(self) -> None:
         """Start it where it does not run and its time has come."""
         if self.running is None and time.monotonic() >= self._due_s:
-            self._started_s = time.monotonic()
+            self._started_s, self._asked = time.monotonic(), False
             self.running = child.start(*self._start)
 
     def ended(self) -> int | None:
@@ -66,8 +67,9 @@ class Process:
         self._failures = 0
 
     def stop(self) -> None:
-        """Ask it to end, where it runs."""
-        if self.running is not None:
+        """Ask it to end, once, where it runs."""
+        if self.running is not None and not self._asked:
+            self._asked = True
             self.running.terminate()
 
     def kill(self) -> None:
@@ -146,6 +148,11 @@ class Worker:
         self.emptied = True
         self.header["closed"] = 1
 
+    def progress(self) -> tuple[int, int, bool]:
+        """Changes as long as the decoder gets on; the last part says whether it has come up."""
+        ready = int(self.header["ready"]) > self.decoder.deaths
+        return int(self.header["committed"]), int(self.header["decoded"]), ready
+
     def waiting(self) -> int:
         """Datagrams in the ring that are not durable yet."""
         return int(self.header["written"]) - int(self.header["committed"])
@@ -155,7 +162,7 @@ class Worker:
         if code is None:
             return
         self.receiver.bury()
-        if code == 0 and stopping:
+        if stopping and self.header["closed"]:
             self.emptied = True
         else:
             delay = self.receiver.died()

@@ -1,0 +1,39 @@
+"""`flowprism collect`, as it is typed; what it does is in `flowprism.cli.collecting`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def collect(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the records; `analyze` reads it.")],
+    listen: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[tcp:]HOST:PORT",
+            help="Listen here; may be repeated (default *:6343, *:2055, *:4739, tcp:*:4739).",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(metavar="N", help="Workers that share the exporters.")] = 1,
+    allow: Annotated[
+        list[str] | None, typer.Option(metavar="CIDR", help="Only this network may send; may be repeated.")
+    ] = None,
+    sampling_rate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
+    ] = None,
+    commit_every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Make records durable at least so often.")
+    ] = 5.0,
+) -> None:
+    """Receive sFlow, NetFlow and IPFIX until told to stop, and keep the flow records.
+
+    SIGTERM or Ctrl-C ends it; what was received is then stored. How it goes
+    is in DIR/status.json, every second.
+    """
+    from flowprism.cli import collecting  # here, so that `--help` need not wait for the rest
+
+    collecting.run(out, listen or (), workers, allow or (), sampling_rate or (), commit_every)

@@ -1,0 +1,45 @@
+"""A collector from the command line: check the options, run the supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamodel.errors import InputError
+from flowprism.cli.sampling_rates import parsed
+from flowprism.collector.options import DEFAULT_LISTENS, MOST_WORKERS, CollectorOptions, parse_listen
+from flowprism.collector.supervisor import Supervisor
+
+_LONGEST_INTERVAL_S = 3600.0
+_SHORTEST_INTERVAL_S = 0.05
+
+
+def run(
+    out: Path,
+    listen: Sequence[str],
+    workers: int,
+    allow: Sequence[str],
+    sampling_rates: Sequence[str],
+    commit_every_s: float,
+) -> None:
+    """Collect until a signal comes.
+
+    Raises:
+        InputError: an option cannot be used, or records could not be stored.
+    """
+    if not 1 <= workers <= MOST_WORKERS:
+        raise InputError(f"--workers {workers}: expected a number from 1 to {MOST_WORKERS}")
+    if not _SHORTEST_INTERVAL_S <= commit_every_s <= _LONGEST_INTERVAL_S:
+        raise InputError(
+            f"--commit-every {commit_every_s:g}: expected {_SHORTEST_INTERVAL_S} to {_LONGEST_INTERVAL_S:g} seconds"
+        )
+    options = CollectorOptions(
+        out=out,
+        listens=tuple(parse_listen(text) for text in listen) or DEFAULT_LISTENS,
+        workers=workers,
+        allow=tuple(allow),
+        rates=parsed(sampling_rates),
+        commit_every_s=commit_every_s,
+    )
+    if not Supervisor(options).run():
+        raise InputError(f"{out}: not all that was received could be stored")

@@ -1,0 +1,1 @@
+"""Export datagrams of a capture, sent again to a collector."""
