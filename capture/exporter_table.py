@@ -2,7 +2,8 @@
 
 Protocols count different things: sFlow and NetFlow v9 their datagrams, NetFlow v5 and IPFIX the records before this
 datagram (sFlow version 5 specification, section 5; RFC 3954 section 5.1; RFC 7011 section 3.1). Exporters exist that
-count the other way than their protocol says; so both ways are followed, and the one that fits is reported.
+count the other way than their protocol says, or count this datagram's records in (Open vSwitch, softflowd); so all
+three ways are followed, and the one that fits is reported.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from capture.addresses import from_words
 from capture.compiled import compiled, wide
 from capture.datagram import IPFIX, NETFLOW5, PROTOCOLS
 from capture.flow_table import mixed
-from capture.headers import be32
+from capture.headers import be16, be32
 from capture.window import Bytes
 from datamodel.exporters import ExporterNotes
 
@@ -30,8 +31,9 @@ FULL = -1  # answer of `exporter_of` when a new exporter would be one too many
 # Verdicts of `arrival`.
 IN_ORDER, LATE, DUPLICATE = range(3)
 
-IN_DATAGRAMS, IN_RECORDS = range(2)  # what a sequence number counts
-UNIT_NAMES = ("datagrams", "records")
+# What a sequence number counts; IN_RECORDS_SO_FAR: this datagram's included.
+IN_DATAGRAMS, IN_RECORDS, IN_RECORDS_SO_FAR = range(3)
+UNIT_NAMES = ("datagrams", "records", "records")
 
 _RECENT = 16  # datagrams whose repetition is recognised
 _REJECTED = 48  # reasons a protocol may have
@@ -53,14 +55,14 @@ EXPORTER = np.dtype(
         ("datagrams", "i8"),
         ("bytes", "i8"),
         ("records", "i8"),
-        ("late", "i8"),
         ("duplicates", "i8"),
-        ("restarts", "i8"),
         ("uptime_ms", "i8"),  # of the newest datagram; -1 where the protocol has none
-        # Both ways of counting (IN_DATAGRAMS, IN_RECORDS): next number (-1 not known), units lost, times it misfitted.
-        ("expected", "i8", (2,)),
-        ("lost", "i8", (2,)),
-        ("misfits", "i8", (2,)),
+        # By way of counting. The next number, -1 where not known; for IN_RECORDS_SO_FAR the newest one.
+        ("expected", "i8", (3,)),
+        ("lost", "i8", (3,)),  # units
+        ("misfits", "i8", (3,)),  # datagrams whose number was not the one expected
+        ("late", "i8", (3,)),  # datagrams
+        ("restarts", "i8", (3,)),
         ("recent", "i8", (_RECENT, 2)),  # sequence number and digest of the newest datagrams
         ("rejected", "i8", (_REJECTED,)),  # by the protocol's own reason codes
         ("protocol", "u1"),
@@ -162,7 +164,7 @@ def exporter_of(
     row["domain"] = domain
     row["uptime_ms"] = -1
     row["first_ns"] = 0
-    for unit in range(2):
+    for unit in range(3):
         row["expected"][unit] = -1
     for k in range(_RECENT):
         row["recent"][k, 0] = -1
@@ -173,13 +175,22 @@ def exporter_of(
 
 @compiled
 def digest(data: Bytes, at: int, end: int) -> int:
-    """A check number over size and last 64 bytes of `data[at:end]`; with the sequence number it tells copies."""
-    state = mixed(wide(0x5BD1E995), end - at)
-    place = max(at, end - 64)
+    """A check number over size and all bytes of `data[at:end]`; with the sequence number it tells copies.
+
+    All of them count: exporters that do not number their datagrams send ones that differ in a single record. Sums of
+    words and of their running sums (Fletcher) stay below 2^63 for all that UDP can carry.
+    """
+    total, weighted = wide(0), wide(0)
+    place = at
     while place + 4 <= end:
-        state = mixed(state, be32(data, place))
+        total += be32(data, place)
+        weighted += total
         place += 4
-    return state
+    while place < end:
+        total += wide(data[place])
+        weighted += total
+        place += 1
+    return mixed(mixed(mixed(wide(0x5BD1E995), end - at), total), weighted)
 
 
 @compiled
@@ -213,21 +224,15 @@ def arrival(exporter: Exporter, sequence: int, uptime_ms: int, time_ns: int, siz
     exporter["datagrams"] += 1
     exporter["bytes"] += size
     began_anew = uptime_fell(exporter, uptime_ms)
-    late = False
     own = counted_in(exporter)
-    for unit in range(2):
-        ahead = placed(exporter, unit, sequence, began_anew)
+    verdict = IN_ORDER
+    for unit in range(3):
+        found = placed(exporter, unit, sequence, began_anew)
         if unit == own:
-            began_anew = began_anew or ahead == _BEGAN_ANEW
-            late = ahead < 0
-    if began_anew:
-        exporter["restarts"] += 1
-    elif late:
-        exporter["late"] += 1
-        return LATE
-    if uptime_ms >= 0:
+            verdict = found
+    if uptime_ms >= 0 and verdict == IN_ORDER:
         exporter["uptime_ms"] = uptime_ms
-    return IN_ORDER
+    return verdict
 
 
 @compiled
@@ -241,18 +246,21 @@ def seen_before(exporter: Exporter, sequence: int, check: int) -> bool:
 
 @compiled
 def placed(exporter: Exporter, unit: int, sequence: int, began_anew: bool) -> int:
-    """Units by which `sequence` is ahead of what was expected, counted as lost; or _BEGAN_ANEW."""
+    """LATE or IN_ORDER by one way of counting; what is missing before `sequence` is counted as lost."""
     if exporter["expected"][unit] < 0:
-        return 0
+        return IN_ORDER
     ahead = step(exporter["expected"][unit], sequence)
-    if ahead != 0:
-        exporter["misfits"][unit] += 1
     if began_anew or ahead >= _LARGEST_LOSS or ahead < -_LARGEST_DELAY:
         exporter["expected"][unit] = -1
-        return _BEGAN_ANEW
-    if ahead > 0:
-        exporter["lost"][unit] += ahead
-    return ahead
+        exporter["restarts"][unit] += 1
+        return IN_ORDER
+    if unit != IN_RECORDS_SO_FAR:
+        exporter["misfits"][unit] += 1 if ahead != 0 else 0
+        exporter["lost"][unit] += max(ahead, wide(0))
+    if ahead < 0:
+        exporter["late"][unit] += 1
+        return LATE
+    return IN_ORDER
 
 
 @compiled
@@ -265,13 +273,16 @@ def uptime_fell(exporter: Exporter, uptime_ms: int) -> bool:
 
 @compiled
 def counted_in(exporter: Exporter) -> int:
-    """What this exporter's sequence numbers count: what its protocol says, unless only the other way fits."""
+    """What this exporter's sequence numbers count: what its protocol says, unless only another way fits."""
     own = IN_RECORDS if exporter["protocol"] == NETFLOW5 or exporter["protocol"] == IPFIX else IN_DATAGRAMS
-    other = 1 - own
-    judged = exporter["datagrams"] >= _ENOUGH_TO_JUDGE
-    if judged and exporter["misfits"][own] > 2 * exporter["misfits"][other] + exporter["datagrams"] // 4:
-        return other
-    return own
+    if exporter["datagrams"] < _ENOUGH_TO_JUDGE:
+        return own
+    best = own
+    for unit in range(3):
+        if exporter["misfits"][unit] < exporter["misfits"][best]:
+            best = unit
+    # A loss misfits every way of counting, so a way that misfits less is the exporter's.
+    return best if exporter["misfits"][own] > 2 * exporter["misfits"][best] else own
 
 
 @compiled
@@ -294,6 +305,23 @@ def decoded(exporter: Exporter, sequence: int, verdict: int, records: int) -> No
             exporter["expected"][unit] = after
         elif verdict == LATE:
             exporter["lost"][unit] = max(wide(0), exporter["lost"][unit] - units)
+    counted_so_far(exporter, sequence, records)
+
+
+@compiled
+def counted_so_far(exporter: Exporter, sequence: int, records: int) -> None:
+    """The same for numbers that count the records of their own datagram in: only now can the gap before it be told."""
+    newest = exporter["expected"][IN_RECORDS_SO_FAR]
+    ahead = step(newest, sequence) if newest >= 0 else wide(0)
+    if newest >= 0 and records >= 0:
+        gap = ahead - records
+        exporter["misfits"][IN_RECORDS_SO_FAR] += 1 if gap != 0 else 0
+        if ahead < 0:
+            exporter["lost"][IN_RECORDS_SO_FAR] = max(wide(0), exporter["lost"][IN_RECORDS_SO_FAR] - records)
+        else:
+            exporter["lost"][IN_RECORDS_SO_FAR] += max(gap, wide(0))
+    if newest < 0 or ahead > 0:
+        exporter["expected"][IN_RECORDS_SO_FAR] = sequence
 
 
 def notes(exporter: Exporter, reasons: tuple[str, ...]) -> ExporterNotes:
@@ -314,9 +342,9 @@ def notes(exporter: Exporter, reasons: tuple[str, ...]) -> ExporterNotes:
         records=int(exporter["records"]),
         lost=int(exporter["lost"][unit]),
         lost_unit=UNIT_NAMES[unit],
-        late=int(exporter["late"]),
+        late=int(exporter["late"][unit]),
         duplicates=int(exporter["duplicates"]),
-        restarts=int(exporter["restarts"]),
+        restarts=int(exporter["restarts"][unit]),
         first_ns=int(exporter["first_ns"]),
         last_ns=int(exporter["last_ns"]),
         rejected=rejected,

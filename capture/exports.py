@@ -87,7 +87,7 @@ class Exports:
         """Tell `ledger` what was left out or guessed, over all exporters."""
         ledger.reject("not an export datagram of a protocol that is decoded", self._unknown)
         ledger.reject("datagram of one exporter too many", self._sflow.refused + self._netflow.refused)
-        rejected: Counter[str] = Counter()
+        rejected = Counter(self._sflow.rejected) + Counter(self._netflow.rejected)
         for exporter in self.exporters():
             rejected.update(exporter.rejected)
             for warning in exporter.warnings:

@@ -12,6 +12,7 @@ import numpy as np
 from capture.capture_file import Batch, is_capture
 from capture.datagram import Datagrams
 from capture.export_reading import opened, picked, sorted_out
+from capture.exports import Exports
 from capture.ledger import Ledger
 from capture.mirror import Mirror
 from capture.payload_file import is_payload, payloads
@@ -117,8 +118,6 @@ def _read_mirror(parts: Iterator[Batch], ledger: Ledger) -> Reading:
 
 
 def _read_exports(parts: Iterable[Datagrams], ledger: Ledger, rates: SamplingRates | None) -> Reading:
-    from capture.exports import Exports  # noqa: PLC0415 - TEMPORARY
-
     exports = Exports(rates)
     for part in parts:
         exports.feed(part)
