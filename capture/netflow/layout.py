@@ -84,7 +84,7 @@ FLOWS, TELLING_OPTIONS, OPTIONS, WITHOUT_ADDRESSES, WITHOUT_COUNTERS, EMPTY = ra
 
 # What is special about a template's records; bits.
 WALKED = 1  # they must be loaded one by one
-BOTH_FAMILIES = 2  # they hold an IPv4 and an IPv6 address each, of which one is empty
+BOTH_FAMILIES = 2  # they hold IPv4 and IPv6 addresses, of which one kind may be empty
 BIFLOW = 4  # they count both directions
 SECTIONED = 8  # they hold a packet's first bytes
 COUNTS_TOTALS = 16

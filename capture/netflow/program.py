@@ -145,7 +145,8 @@ class _Plan:
         self._places: dict[tuple[int, int], int] = {}
         for place, field in enumerate(definition.fields):
             if not (field.scope and protocol == NETFLOW9):  # there a scope's types are numbers of their own
-                self._places.setdefault((field.enterprise, field.element), place)
+                # Of several occurrences the last is the innermost header's (RFC 7011 section 8).
+                self._places[field.enterprise, field.element] = place
 
     def _take(self, target: int, element: int, how: int = UNSIGNED, enterprise: int = 0) -> bool:
         place = self._places.get((enterprise, element))

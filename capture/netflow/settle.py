@@ -93,10 +93,12 @@ def counted(matrix: Words, present: int, column: int) -> bool:
 
 @compiled
 def choose_family(matrix: Words, column: int) -> None:
-    """Take the IPv4 addresses of a record whose IPv6 addresses are empty."""
-    for high in (SOURCE, SOURCE + 1, DESTINATION, DESTINATION + 1):
-        if matrix[high, column]:
-            return
+    """Take the IPv4 addresses of a record unless they are empty.
+
+    Where both families are filled in, IPv4 travelled inside IPv6 (Cisco's SRv6 records).
+    """
+    if (matrix[SOURCE_OTHER + 1, column] | matrix[DESTINATION_OTHER + 1, column]) & 0xFFFFFFFF == 0:
+        return
     for offset in range(2):
         matrix[SOURCE + offset, column] = matrix[SOURCE_OTHER + offset, column]
         matrix[DESTINATION + offset, column] = matrix[DESTINATION_OTHER + offset, column]
