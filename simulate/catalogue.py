@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from datamodel.errors import InputError
 from simulate.base import Wish, dense_volumes, fabric_for, one_job
+from simulate.cluster import cluster
 from simulate.collective import CollectiveOptions
 from simulate.faults import Fault
 from simulate.job import Attempt, Job
@@ -281,4 +282,8 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
     ),
     "twin-healthy": ("twin of the recording s1-healthy: 16 GPUs, tp 2 pp 2 dp 4, 0.4 Gb/s", healthy),
     "twin-slow-nic": ("twin of s2-slow-nic: one NIC at 80 Mb/s from iteration 14", slow_nic),
+    "cluster": (
+        "a minute of a cluster of 10,000 GPUs (--gpus from 1,000 up): tens of jobs, every fourth with a fault",
+        cluster,
+    ),
 }

@@ -62,9 +62,8 @@ def by_host(groups: Int, host_of_rank: Int) -> Hosts:
     count = groups.shape[1]
     changes = 1 + (sorted_hosts[:, 1:] != sorted_hosts[:, :-1]).sum(axis=1)
     local = count // int(changes[0])
-    whole = (
-        sorted_hosts.reshape(len(groups), -1, local) if (changes == changes[0]).all() and count % local == 0 else None
-    )
+    even = (changes == changes[0]).all() and local * int(changes[0]) == count
+    whole = sorted_hosts.reshape(len(groups), -1, local) if even else None
     if whole is None or (whole != whole[:, :, :1]).any():
         raise InputError("a process group has unequally many members on its hosts")
     return Hosts(np.take_along_axis(groups, order, axis=1).reshape(len(groups), -1, local))

@@ -1,0 +1,121 @@
+"""A whole cluster for a minute: tens of jobs of mixed layouts, some with faults, from a thousand GPUs up.
+
+Jobs are simulated one by one (no link carries two of them), their volumes gathered into few units of layers and
+collectives into few pieces, so that a GPU leaves a few hundred flow records a minute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from datamodel.errors import InputError
+from simulate.base import GPUS_PER_HOST, Wish, dense_volumes, fabric_for
+from simulate.collective import CollectiveOptions
+from simulate.faults import Fault, FaultKind
+from simulate.job import Attempt, Job
+from simulate.plan import Plan, packed
+from simulate.scenario import Scenario
+from simulate.workload import Workload
+
+WINDOW_S = 60.0
+GPUS, LEAST_GPUS = 10_000, 1_000
+_GPUS_A_JOB, _MOST_JOBS, _LEAST_JOBS = 320, 40, 5
+_FAULT_EVERY, _ONSET = 4, 3
+_PIECES = CollectiveOptions(steps=8)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of job: its share of the cluster's jobs, its plan with dp left open, and its workload."""
+
+    share: float
+    plan: Plan
+    model: str
+    workload: dict[str, object]
+    units: int = 1
+    micro_batch: int = 1
+
+
+_KINDS = (
+    _Kind(0.45, Plan(tp=8, pp=4), "llama3-70b", {"batches": 24, "buckets": 2, "overlap": True}),
+    _Kind(0.25, Plan(tp=8, pp=8), "llama3-405b", {"batches": 16, "sharding": "zero", "global_norm": True}),
+    _Kind(0.18, Plan(tp=8, pp=4), "llama3-70b", {"batches": 16, "chunks": 2}),
+    _Kind(0.08, Plan(tp=1), "llama3-70b", {"batches": 1, "sharding": "fsdp", "overlap": True}, 8),
+    _Kind(0.04, Plan(tp=4, ep=8, dp=8, pp=2), "mixtral-8x7b", {"batches": 4}, 2, 8),
+)
+_FAULTS: tuple[tuple[FaultKind, float], ...] = (
+    ("straggler", 1.4),
+    ("slow_nic", 6.0),
+    ("regression", 1.3),
+    ("hang_compute", 1.0),
+)
+
+
+def cluster(wish: Wish) -> Scenario:
+    """The cluster of the wished size.
+
+    Raises:
+        InputError: fewer than a thousand GPUs.
+    """
+    gpus = wish.gpus or GPUS
+    if gpus < LEAST_GPUS:
+        raise InputError(f"--gpus {gpus}: a cluster has at least {LEAST_GPUS}")
+    jobs = _jobs(gpus, wish)
+    faults = [_fault(n, jobs[n]) for n in range(0, len(jobs), _FAULT_EVERY)]
+    return Scenario(
+        "",
+        "",
+        fabric_for(gpus, spines=32),
+        tuple(jobs),
+        faults=tuple(faults),
+        answers=False,
+        coupled=False,
+        window_s=WINDOW_S,
+    )
+
+
+def _jobs(gpus: int, wish: Wish) -> list[Job]:
+    """Jobs of very different sizes that fill the cluster, each on hosts of its own."""
+    random = np.random.default_rng(np.random.SeedSequence((wish.seed, 0xC1)))
+    count = int(np.clip(gpus // _GPUS_A_JOB, _LEAST_JOBS, _MOST_JOBS))
+    weight = np.sort(random.lognormal(0.0, 0.9, count))[::-1]
+    kinds = [_KINDS[0], _KINDS[1], *random.choice(np.arange(len(_KINDS)), count - 2, p=[k.share for k in _KINDS])]
+    jobs: list[Job] = []
+    first = 0
+    for n in range(count):
+        kind = kinds[n] if isinstance(kinds[n], _Kind) else _KINDS[int(kinds[n])]
+        plan = _sized(kind.plan, int(gpus * weight[n] / weight.sum()), gpus - first)
+        if plan is not None:
+            jobs.append(_job(f"job{len(jobs)}", kind, plan, first, wish))
+            first += -(-plan.world // GPUS_PER_HOST) * GPUS_PER_HOST
+    return jobs
+
+
+def _sized(plan: Plan, wanted: int, left: int) -> Plan | None:
+    """The plan with dp for about so many GPUs, whole hosts and whole ep groups; None where they are not left."""
+    replica = plan.tp * plan.pp
+    step = max(plan.ep, GPUS_PER_HOST // plan.tp, 1)
+    dp = max(round(wanted / replica / step), 2 if step == 1 else 1) * step
+    while dp > step and dp * replica > left:
+        dp -= step
+    return replace(plan, dp=dp) if dp * replica <= left and dp > 1 else None
+
+
+def _job(name: str, kind: _Kind, plan: Plan, first_gpu: int, wish: Wish) -> Job:
+    chunks = int(str(kind.workload.get("chunks", 1)))
+    volumes = dense_volumes(plan, kind.model, chunks, kind.units, micro_batch=kind.micro_batch)
+    workload = replace(Workload(volumes=volumes, collectives=_PIECES), **kind.workload)  # type: ignore[arg-type]
+    least_s = (volumes.forward_s + volumes.backward_s) * (workload.batches + plan.pp - 1)
+    iterations = wish.times(int(WINDOW_S / least_s) + 1)
+    attempt = Attempt(packed(plan, first_gpu), iterations)
+    tenant = f"t{(first_gpu // 512) % 5}"
+    return Job(name, plan, workload, (attempt,), tenant=tenant, start_s=first_gpu % 4096 / 4096)
+
+
+def _fault(number: int, job: Job) -> Fault:
+    kind, size = _FAULTS[number // _FAULT_EVERY % len(_FAULTS)]
+    iterations = job.attempts[0].iterations
+    rank = job.plan.world // 2 + 3 if job.plan.world > 8 else 0
+    return Fault(kind, job=number, first=min(_ONSET, iterations - 1), rank=rank, size=size)
