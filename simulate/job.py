@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -26,7 +26,7 @@ from simulate.workload import Noise, Workload
 POINT_TO_POINT = (PIPELINE, TOKEN)
 # Gathers and scatters of one group run on one communicator; what is not named here has one of its own.
 _COMMUNICATOR = {PARAMETER: GRADIENT}
-PURPOSES_AT_MOST, CHANNELS_AT_MOST = 16, 64
+PURPOSES_AT_MOST, CHANNELS_AT_MOST, SERVICES_AT_MOST = 16, 64, 4096
 LEAST_FACTOR = 0.3
 
 
@@ -57,7 +57,8 @@ class Job:
         attempts: where and for how long.
         start_s: when the first attempt begins.
         proxied: messages between different rails leave by the NIC on the receiver's rail (NCCL's PXN).
-        queue_pairs: of a connection; its messages take turns (NCCL_IB_QPS_PER_CONNECTION).
+        queue_pairs: of a connection (NCCL_IB_QPS_PER_CONNECTION); chunks of a message take turns on them, so that
+            all are busy at once.
         message_bytes: largest RDMA write.
     """
 
@@ -110,14 +111,15 @@ def seated(fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool, evaluati
         checkpoint=checkpoint,
         evaluation=evaluation,
     )
-    g = made.graph
+    g, lane = split(made.graph, job.queue_pairs)
+    made = replace(made, graph=g)
     moves = g.kind == TRANSFER
     nic = np.concatenate([fabric.nic_of_gpu(gpus), fabric.nics + np.arange(fabric.services)])
     src, dst = nic[np.where(moves, g.src, 0)], nic[np.where(moves, g.dst, 0)]
     if job.proxied and fabric.rail_optimised:
         rail = src - src % fabric.nics_per_host + dst % fabric.nics_per_host
         src = np.where(np.isin(g.purpose, POINT_TO_POINT) & (src < fabric.nics), rail, src)
-    connection = _connections(job, g, moves)
+    connection = np.where(moves, _connections(job, g) * job.queue_pairs + lane, NOBODY)
     port = source_port(connection, _salt(fabric, job, attempt))
     spine = fabric.spine(src, dst, port)
     path = np.where(moves[:, None], fabric.path(src, dst, spine), NOBODY)
@@ -132,21 +134,36 @@ def _salt(fabric: Fabric, job: Job, attempt: int) -> Int:
     return np.array([number + 7919 * attempt + 104729 * fabric.hash_seed])
 
 
-def _connections(job: Job, g: Graph, moves: np.ndarray) -> Int:
-    """Number of each transfer's connection and queue pair: communicator, ranks, channel, and whose turn it is."""
+def _connections(job: Job, g: Graph) -> Int:
+    """Number of each transfer's connection: communicator, ranks and channel."""
     purpose = np.array([_COMMUNICATOR.get(p, p) for p in range(PURPOSES_AT_MOST)])[g.purpose]
-    ranks = job.plan.world + 4096
-    key = ((purpose * CHANNELS_AT_MOST + g.channel % CHANNELS_AT_MOST) * ranks + g.src) * ranks + g.dst
-    key = np.where(moves, key, NOBODY)
-    if job.queue_pairs == 1:
-        return key
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    place = np.arange(len(key))
-    turn = np.empty(len(key), np.int64)
-    turn[order] = place - np.maximum.accumulate(np.where(first, place, 0))
-    return np.where(moves, key * job.queue_pairs + turn % job.queue_pairs, NOBODY)
+    ranks = job.plan.world + SERVICES_AT_MOST
+    key: Int = ((purpose * CHANNELS_AT_MOST + g.channel % CHANNELS_AT_MOST) * ranks + g.src) * ranks + g.dst
+    return key
+
+
+def split(graph: Graph, lanes: int) -> tuple[Graph, Int]:
+    """Each transfer as `lanes` equal ones, and the lane of each operation; the first keeps its number.
+
+    What follows a transfer in a ring follows it lane by lane; everything else waits for all lanes.
+    """
+    moves = np.flatnonzero(graph.kind == TRANSFER)
+    lane = np.repeat(np.arange(lanes), [len(graph), *[len(moves)] * (lanes - 1)])
+    of = np.concatenate([np.arange(len(graph)), np.tile(moves, lanes - 1)])
+    columns = {f.name: getattr(graph, f.name)[of] for f in fields(Graph) if f.name not in {"before", "after"}}
+    columns["work"] = np.where(columns["kind"] == TRANSFER, columns["work"] / lanes, columns["work"])
+    place = np.full(len(graph), NOBODY)
+    place[moves] = np.arange(len(moves))
+    pairs = [(graph.before, graph.after)]
+    for number in range(1, lanes):
+        own = [
+            np.where(place[end] == NOBODY, end, len(graph) + (number - 1) * len(moves) + place[end])
+            for end in (graph.before, graph.after)
+        ]
+        moved = (place[graph.before] != NOBODY) | (place[graph.after] != NOBODY)
+        pairs.append((own[0][moved], own[1][moved]))
+    before, after = (np.concatenate(ends).astype(np.int32) for ends in zip(*pairs, strict=True))
+    return Graph(**columns, before=before, after=after), lane
 
 
 def work_of(seat: Seated, job: Job, seed: tuple[int, ...]) -> Float:

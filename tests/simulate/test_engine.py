@@ -1,4 +1,8 @@
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,6 +99,38 @@ def test_a_crowd_is_shared_approximately_and_never_above_the_link() -> None:
     timing = ran([(TRANSFER, 10, (0,))] * count)
     assert timing.share < 1
     assert timing.end_ns.max() == pytest.approx(10 * count)
+
+
+INTERPRETED = """
+import numpy as np
+from simulate.engine import run
+count = 60
+random = np.random.default_rng(5)
+path = np.stack([random.integers(0, 6, count), 6 + random.integers(0, 6, count)] + [np.full(count, -1)] * 2, axis=1)
+before = np.arange(count - 12, dtype=np.int32)
+timing = run(
+    np.ones(count, np.int32), random.uniform(50, 100, count), np.zeros(count), np.full(count, 3.0),
+    path.astype(np.int32), (before, before + 12), random.uniform(0.5, 2, 12), np.zeros(count),
+)
+print(timing.end_ns.tobytes().hex())
+"""
+
+
+def test_compiled_and_interpreted_runs_agree() -> None:
+    """Equal to the last bit with and without the compiler."""
+    ends = [
+        subprocess.run(
+            [sys.executable, "-c", INTERPRETED],
+            env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
+            cwd=Path(__file__).resolve().parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for disabled in ("0", "1")
+    ]
+    assert ends[0] == ends[1]
+    assert len(ends[0]) > 60 * 16
 
 
 flows = st.lists(
