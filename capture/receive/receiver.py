@@ -36,6 +36,7 @@ class Receiver:
             stopping: asked often; once it is true the sockets are emptied and `run` returns.
         """
         self._ring, self._stopping = ring, stopping
+        ring.header["closed"] = 0
         self._mailbox = Mailbox(ring, allowed)
         self._udp = {d.socket.fileno(): (d.socket, d.listen.port, n) for n, d in enumerate(doors) if not d.listen.tcp}
         self._sessions = Sessions(ring, allowed, self._wait_for_room)

@@ -101,6 +101,7 @@ def _shared(listen: Listen, family: int, host: str, workers: int, buffer_bytes: 
     doors: list[Door] = []
     port = listen.port
     try:
+        _refuse_to_share(family, host, listen)
         for _ in range(workers):
             sock = undo.enter_context(socket.socket(family, socket.SOCK_STREAM if listen.tcp else socket.SOCK_DGRAM))
             _prepare(sock, family, listen.tcp, buffer_bytes)
@@ -114,6 +115,18 @@ def _shared(listen: Listen, family: int, host: str, workers: int, buffer_bytes: 
     except OSError as error:
         raise InputError(f"{Listen(host, listen.port, listen.tcp)}: cannot listen: {error.strerror}") from None
     return doors
+
+
+def _refuse_to_share(family: int, host: str, listen: Listen) -> None:
+    """Fail where anybody else listens: sockets that share a port would let another collector have half of all."""
+    with socket.socket(family, socket.SOCK_STREAM if listen.tcp else socket.SOCK_DGRAM) as probe:
+        if family == socket.AF_INET6:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if listen.tcp:  # sessions of an earlier run that are not quite over are nobody
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, listen.port))
+        if listen.tcp:
+            probe.listen()
 
 
 def _prepare(sock: socket.socket, family: int, tcp: bool, buffer_bytes: int) -> None:

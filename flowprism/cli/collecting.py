@@ -35,7 +35,7 @@ def run(
         )
     options = CollectorOptions(
         out=out,
-        listens=tuple(parse_listen(text) for text in listen) or DEFAULT_LISTENS,
+        listens=tuple(dict.fromkeys(parse_listen(text) for text in listen)) or DEFAULT_LISTENS,
         workers=workers,
         allow=tuple(allow),
         rates=parsed(sampling_rates),

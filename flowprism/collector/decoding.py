@@ -31,7 +31,7 @@ from storage.store import Batch, Store, read_state
 # One batch: records of datagrams of such sizes take 100 MB at the very most.
 _MOST_DATAGRAMS, _MOST_BYTES = 4096, 4 << 20
 # A commit is due when so much of the ring waits for it, or so many records.
-_COMMIT_FILL_RATIO, _COMMIT_RECORDS = 0.25, 1 << 20
+_COMMIT_FILL_RATIO, _COMMIT_RECORDS = 0.25, 1 << 19
 _REST_S = 0.005  # lets datagrams gather; the ring holds a second of the highest rate
 _FEW_DATAGRAMS = 512
 _ORPHAN_S = 3.0  # how long to wait for a receiver once the supervisor has gone
@@ -67,7 +67,7 @@ class Decoding:
         self._suspects = range(int(header["mark_from"]), int(header["mark_to"]))
         twice = self._suspects and header["mark_alone"] and self._suspects.start >= self._at
         self._poison = self._suspects.start if twice else None
-        self._telling = True
+        self._told: dict[str, Any] | None = {}  # the account told last; None where nobody listens any more
 
     def run(self) -> None:
         """Decode until the ring is closed and empty.
@@ -170,13 +170,15 @@ class Decoding:
 
     def _tell(self, *, force: bool = False) -> None:
         """Tell the supervisor the account, where it is new."""
-        if not self._telling or not (self._accounts.refresh() or force):
+        self._accounts.refresh()
+        if self._told is None or (self._told is self._accounts.told and not force):
             return
+        self._told = self._accounts.told
         try:
-            sys.stdout.write(json.dumps({**self._accounts.told, "totals": self._totals}) + "\n")
+            sys.stdout.write(json.dumps({**self._told, "totals": self._totals}) + "\n")
             sys.stdout.flush()
         except BrokenPipeError:
-            self._telling = False
+            self._told = None
 
 
 def _restored(plan: dict[str, Any], folder: Path, state: str) -> decoder.Decoder:

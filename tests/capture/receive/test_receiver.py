@@ -249,10 +249,26 @@ def test_the_kernels_buffer_is_told() -> None:
     assert buffer_bytes_of(door.socket) == BUFFER_BYTES
 
 
-def test_a_taken_port_is_one_line() -> None:
-    """A port in use is named."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_taken_port_is_one_line(tcp: bool, shared: bool) -> None:
+    """A port in use is named, also where its user would share it: nobody gets a part of what is meant for us."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM) as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, int(shared))
         other.bind(("127.0.0.1", 0))
+        if tcp:
+            other.listen()
         port = other.getsockname()[1]
         with pytest.raises(InputError, match=f"127.0.0.1:{port}: cannot listen: Address already in use"):
-            doors_at(Listen("127.0.0.1", port))
+            doors_at(Listen("127.0.0.1", port, tcp))
+
+
+def test_a_port_is_free_again_at_once() -> None:
+    """Sessions that ended a moment ago do not keep a restarted collector from its port."""
+    ring, ((door,),) = small_ring(), doors_at(Listen("127.0.0.1", 0, tcp=True))
+    with receiving(ring, [door]), socket.create_connection(("127.0.0.1", door.listen.port)) as connection:
+        connection.sendall(MESSAGE + b"no IPFIX at all, so that we close first")
+        assert connection.recv(1) == b""
+    door.socket.close()
+    ((again,),) = doors_at(Listen("127.0.0.1", door.listen.port, tcp=True))
+    assert again.listen.port == door.listen.port
