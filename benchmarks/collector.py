@@ -1,0 +1,123 @@
+"""How much a collector takes over loopback into durable segments, and what becomes of what it cannot take.
+
+usage: python -m benchmarks.collector [--seconds S] [--rates N,N]
+
+The real commands: `flowprism collect` as a process with its workers, and the sender of `flowprism replay` in this one.
+The input is sFlow, six samples of RoCEv2 headers a datagram. `uncounted` is what was sent and is neither stored nor
+counted as dropped; it must be 0 at any rate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from benchmarks.export_inputs import datagrams
+from capture.datagram import SFLOW5, Datagrams
+from flowprism.replay.pacing import Pace
+from flowprism.replay.sender import send
+from storage.layout import SEGMENTS
+
+SAMPLES_A_DATAGRAM = 6
+PATIENCE_S = 600.0  # nothing compiled may be on disk yet
+COLLECT = "from flowprism.cli import main; main()"
+
+
+def main() -> None:
+    """Print a line for each rate."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long to send at each rate")
+    parser.add_argument("--rates", default="60000,120000,170000,300000", help="datagrams a second")
+    arguments = parser.parse_args()
+    batch = datagrams(SFLOW5, 300_000 * SAMPLES_A_DATAGRAM)
+    heads = ("datagrams/s", "samples/s", "sent", "stored", "dropped", "uncounted", "cores: rx", "decode", "MB", "B/row")
+    print("".join(f"{head:>12}" for head in heads))
+    for rate in map(int, arguments.rates.split(",")):
+        print("".join(f"{value:>12}" for value in measured(batch, rate, arguments.seconds)), flush=True)
+
+
+def measured(batch: Datagrams, rate: int, seconds: float) -> tuple[object, ...]:
+    """One run at one rate: the columns of its line."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with collecting(folder) as process:
+            port = int(status(folder)["sockets"][0]["listen"].rpartition(":")[2])
+            send([Datagrams(batch.data, batch.index[:1])], "127.0.0.1", port, Pace())
+            until(lambda: status(folder)["totals"]["durable"] == 1)
+            before = cpu_s(process)
+            turns = max(1, round(rate * seconds / len(batch)))
+            sent = send(repeat(batch, turns), "127.0.0.1", port, Pace(per_s=rate))
+            after, memory = cpu_s(process), memory_mb(process)
+        totals = status(folder)["totals"]
+        stored = sum(path.stat().st_size for path in (folder / SEGMENTS).iterdir())
+    shares = [f"{(after[part] - before[part]) / sent.seconds:.2f}" for part in ("receiving", "decoding")]
+    reached = sent.datagrams / sent.seconds
+    all_sent = sent.datagrams + 1
+    uncounted = all_sent - totals["durable"] - totals["kernel_drops"]
+    counts = (all_sent, totals["durable"], totals["kernel_drops"], uncounted)
+    size = f"{stored / max(1, totals['records']):.1f}"
+    return (f"{reached:.0f}", f"{reached * SAMPLES_A_DATAGRAM:.0f}", *counts, *shares, memory, size)
+
+
+@contextmanager
+def collecting(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A collector for the time of the block; at its end all that was received is stored."""
+    command = [sys.executable, "-c", COLLECT, "collect", "--out", str(folder), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        until((folder / "status.json").exists)
+        yield process
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE_S)
+
+
+def status(folder: Path) -> dict[str, Any]:
+    """The collector's newest status."""
+    found: dict[str, Any] = json.loads((folder / "status.json").read_text())
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something to come true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit("the collector does not come up")
+        time.sleep(0.1)
+
+
+def workers(process: subprocess.Popen[bytes]) -> dict[str, int]:
+    """Process ids of a collector's one worker, by what they do."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    names = {int(child): Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[3].decode() for child in children}
+    return {name.rpartition(".")[2]: child for child, name in names.items()}
+
+
+def cpu_s(process: subprocess.Popen[bytes]) -> dict[str, float]:
+    """Processor time that the worker's processes have used."""
+    tick = os.sysconf("SC_CLK_TCK")
+    used = {}
+    for name, child in workers(process).items():
+        parts = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+        used[name] = (int(parts[11]) + int(parts[12])) / tick
+    return used
+
+
+def memory_mb(process: subprocess.Popen[bytes]) -> int:
+    """Memory of the worker's processes, the ring not counted."""
+    lines = [line for pid in workers(process).values() for line in Path(f"/proc/{pid}/status").read_text().splitlines()]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) // 1024
+
+
+if __name__ == "__main__":
+    main()
