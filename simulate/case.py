@@ -16,7 +16,8 @@ from datamodel.errors import InputError
 from datamodel.flows import FLOWS
 from datamodel.frame import Frame, Schema
 from datamodel.timeline import SPAN_NAMES, SPANS
-from datamodel.truth import Truth
+from datamodel.truth import Fault as TrueFault
+from datamodel.truth import TrueJob, Truth
 from simulate.background import none
 from simulate.bursts import Sequences, bursts
 from simulate.known import inventory_yaml
@@ -103,9 +104,8 @@ def runs(scenario: Scenario, seed: int) -> Iterator[Run]:
 
 def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | None) -> CaseSize:
     addresses = scenario.fabric.addresses()
-    truth_jobs, truth_faults = [], []
-    records = volume = operations = 0
-    exact = 1.0
+    truth = _Truth([], [])
+    sizes = []
     sequences = Sequences()
     with (
         _Table(folder / "flows.parquet", FLOWS, _columns(scenario), addresses) as flows,
@@ -113,33 +113,45 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
     ):
         for number, run in enumerate(runs(scenario, seed)):
             seen = bursts(run, EPOCH_NS, sequences, seed)
-            make = mirror_flows if scenario.telemetry == "mirror" else exact_flows
-            rows = make(seen, scenario.answers)
+            rows = (mirror_flows if scenario.telemetry == "mirror" else exact_flows)(seen, scenario.answers)
             flows.write(rows.sort("time_flow_start_ns", "src_addr", "dst_addr", "src_port", "dst_qp", "bytes"))
-            for index in run.jobs:
-                truth_jobs.append(true_job(run, index, EPOCH_NS))
-                if scenario.fabric.gpus <= SPANS_GPUS:
-                    timelines.write(spans(run, index, EPOCH_NS, truth_jobs[-1].iterations))
-            for n, fault in enumerate(run.faults):
-                truth_faults.append(true_fault(run, n, iterations_ns(run, fault.job, EPOCH_NS), EPOCH_NS))
-            records, volume, operations = (
-                records + len(rows),
-                volume + int(seen["bytes"].sum()),
-                operations + len(run.work),
-            )
-            exact = min(exact, run.timing.share)
+            truth.add(run)
+            if scenario.fabric.gpus <= SPANS_GPUS:
+                for index, job in zip(run.jobs, truth.jobs[-len(run.jobs) :], strict=True):
+                    timelines.write(spans(run, index, EPOCH_NS, job.iterations))
+            sizes.append(CaseSize(len(rows), int(seen["bytes"].sum()), len(run.work), run.timing.share))
             if progress is not None:
                 progress("simulating", number + 1, 1 if scenario.coupled else len(scenario.jobs))
-    truth = Truth(
-        jobs=tuple(truth_jobs),
-        faults=tuple(f for f in truth_faults if f is not None),
-        case=scenario.name,
-        about=scenario.about,
-        seed=seed,
-    )  # type: ignore[call-arg]  # a truth keeps fields of its maker's own
-    text = json.dumps(truth.model_dump(by_alias=True), indent=1 if scenario.fabric.gpus <= SPANS_GPUS else None)
-    (folder / "truth" / "truth.json").write_text(text + "\n")
-    return CaseSize(records, volume, operations, exact)
+    truth.write(scenario, seed, folder / "truth" / "truth.json")
+    return CaseSize(
+        sum(s.records for s in sizes),
+        sum(s.bytes for s in sizes),
+        sum(s.operations for s in sizes),
+        min(s.exact_ratio for s in sizes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """What was really so, gathered run by run."""
+
+    jobs: list[TrueJob]
+    faults: list[TrueFault]
+
+    def add(self, run: Run) -> None:
+        """Take in the jobs of a run and the faults that set in."""
+        self.jobs.extend(true_job(run, index, EPOCH_NS) for index in run.jobs)
+        found = (
+            true_fault(run, n, iterations_ns(run, fault.job, EPOCH_NS), EPOCH_NS) for n, fault in enumerate(run.faults)
+        )
+        self.faults.extend(fault for fault in found if fault is not None)
+
+    def write(self, scenario: Scenario, seed: int, path: Path) -> None:
+        """As JSON, in lines where people may want to read it."""
+        made = {"case": scenario.name, "about": scenario.about, "seed": seed}
+        truth = Truth.model_validate({"jobs": self.jobs, "faults": self.faults, **made})
+        text = json.dumps(truth.model_dump(by_alias=True), indent=1 if scenario.fabric.gpus <= SPANS_GPUS else None)
+        path.write_text(text + "\n")
 
 
 def _columns(scenario: Scenario) -> tuple[str, ...]:

@@ -60,40 +60,57 @@ def true_job(run: Run, index: int, epoch_ns: int) -> TrueJob:
     )
 
 
-def _groups(fabric: Fabric, job: Job) -> tuple[dict[str, tuple[tuple[str, ...], ...]], dict[str, int]]:
-    """Process groups as endpoints, and sizes; what never leaves a host is tp's, by the convention for layouts.
+Groups = dict[str, tuple[tuple[str, ...], ...]]
 
-    So are members of a gradient group on one host whose rings stay on their rails, unless other traffic links them.
-    """
-    plan, gpus = job.plan, job.attempts[-1].gpus
-    host = gpus // fabric.gpus_per_host
-    inside = {
-        kind: bool((host[g] == host[g][:, :1]).all())
-        for kind, g in (("cp", plan.cp_groups()), ("ep", plan.ep_groups()))
-    }
+
+def _groups(fabric: Fabric, job: Job) -> tuple[Groups, dict[str, int]]:
+    """Process groups as endpoints, and sizes; what never leaves a host is tp's, by the convention for layouts."""
+    plan, nic = job.plan, fabric.nic_of_gpu(job.attempts[-1].gpus)
+    host = job.attempts[-1].gpus // fabric.gpus_per_host
     sizes = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
-    tensor = plan.tp_groups()
-    if inside["cp"] and plan.cp > 1:
-        sizes["tp"], sizes["cp"] = plan.tp * plan.cp, 1
-        tensor = plan.ranks().reshape(-1, plan.tp * plan.cp)
-    if inside["ep"]:
+    ranks = {
+        "tp": plan.tp_groups(), "dp": plan.gradient_groups(), "pp": plan.pp_groups(), "ep": plan.ep_groups(),
+        "cp": plan.cp_groups(),
+    }  # fmt: skip
+    if plan.ep > 1 and _inside(host, ranks["ep"]):
         sizes["ep"] = 1
-    gradient = plan.gradient_groups() if sizes["cp"] > 1 or plan.cp == 1 else _replicas(job)
-    members = by_host(gradient, host).members
-    apart = members.shape[2] > 1 and len(np.unique(fabric.nic_of_gpu(gpus)[members[0, 0]])) == members.shape[2]
-    if apart and sizes["ep"] == 1 and sizes["cp"] == 1 and not job.workload.collectives.crossing:
-        local = members.shape[2]
-        sizes["tp"], sizes["dp"] = sizes["tp"] * local, sizes["dp"] // local
-        gradient = members.swapaxes(1, 2).reshape(-1, members.shape[1])
-        tensor = np.concatenate([np.sort(np.concatenate(cells))[None] for cells in _fellows(tensor, members)])
-    by_kind = {"tp": tensor, "dp": gradient, "pp": plan.pp_groups(), "ep": plan.ep_groups(), "cp": plan.cp_groups()}
-    named = {}
-    for kind, ranks in by_kind.items():
-        if sizes[kind] > 1 or (kind == "dp" and ranks.shape[1] > 1):
-            found = _addresses(fabric, fabric.nic_of_gpu(gpus)[ranks], ordered=kind != "pp")
-            if found:
-                named[kind] = found
-    return named, sizes
+    if plan.cp > 1 and _inside(host, ranks["cp"]):
+        sizes["tp"], sizes["cp"] = plan.tp * plan.cp, 1
+        ranks["tp"] = plan.ranks().reshape(-1, plan.tp * plan.cp)
+        ranks["dp"] = plan.ranks().transpose(0, 2, 3, 1).reshape(-1, plan.dp)
+    _keep_to_rails(fabric, job, nic, sizes, ranks)
+    named = {
+        kind: _addresses(fabric, nic[groups], ordered=kind != "pp")
+        for kind, groups in ranks.items()
+        if sizes[kind] > 1 or (kind == "dp" and groups.shape[1] > 1)
+    }
+    return {kind: groups for kind, groups in named.items() if groups}, sizes
+
+
+def _inside(host: Int, groups: Int) -> bool:
+    """Whether no group leaves its host."""
+    return bool((host[groups] == host[groups][:, :1]).all())
+
+
+def _keep_to_rails(fabric: Fabric, job: Job, nic: Int, sizes: dict[str, int], ranks: dict[str, Int]) -> None:
+    """Members of a gradient group on one host that never meet on the fabric count as tp's too.
+
+    They do not where rings stay on their rails and no other exchange of the group crosses them.
+    """
+    host = fabric.host_of_nic(nic)
+    members = by_host(ranks["dp"], host).members
+    local = members.shape[2]
+    apart = local > 1 and len(np.unique(nic[members[0, 0]])) == local
+    crossed = job.workload.collectives.crossing or sizes["cp"] > 1 or (sizes["ep"] > 1 and not job.proxied)
+    if not apart or crossed:
+        return
+    sizes["tp"], sizes["dp"] = sizes["tp"] * local, sizes["dp"] // local
+    ranks["dp"] = members.swapaxes(1, 2).reshape(-1, members.shape[1])
+    ranks["tp"] = np.stack([np.sort(np.concatenate(cells)) for cells in _fellows(ranks["tp"], members)])
+    if sizes["ep"] > 1:
+        experts = by_host(ranks["ep"], host).members
+        sizes["ep"] = experts.shape[1]
+        ranks["ep"] = experts.swapaxes(1, 2).reshape(-1, experts.shape[1])
 
 
 def _fellows(tensor: Int, members: Int) -> list[list[Int]]:
@@ -104,12 +121,6 @@ def _fellows(tensor: Int, members: Int) -> list[list[Int]]:
         cells = tuple(sorted({cell[int(rank)] for rank in host}))
         found.setdefault(cells, [tensor[n] for n in cells])
     return list(found.values())
-
-
-def _replicas(job: Job) -> Int:
-    """(groups, dp) where cp counts as tp."""
-    plan = job.plan
-    return plan.ranks().transpose(0, 2, 3, 1).reshape(-1, plan.dp)
 
 
 def _addresses(fabric: Fabric, groups: Int, *, ordered: bool) -> tuple[tuple[str, ...], ...]:
