@@ -17,6 +17,10 @@ from storage.manifest import read_manifests
 from tests.flowprism.collector.fake import HANGS, KILLS, ONCE, RAISES, datagram
 from tests.flowprism.collector.running import Collector, sender
 
+# Decoders that are killed before they come to anything let the ring fill up; what is dropped then would be counted,
+# but these tests want to see every datagram stored.
+RING_BYTES, RING_DATAGRAMS = 64 << 20, 110_000
+
 
 class Load:
     """Numbered datagrams, sent as long as the `with` block lasts."""
@@ -54,10 +58,11 @@ def kill_decoders(folder: Path, rounds: int, seed: int) -> None:
     """Kill the decoder under load so many times; in the end all is there once."""
     chance = random.Random(seed)  # noqa: S311 - a fixed seed is the point
     load = Load(2000)
-    with Collector(folder) as collector:
+    with Collector(folder, options={"ring_bytes": RING_BYTES}) as collector:
         with load.on(collector):
             for _ in range(rounds):
                 collector.until(lambda: len(collector.children("collector.decoding")) == 1)
+                collector.until(lambda: waiting(collector) < RING_DATAGRAMS // 2)
                 time.sleep(chance.random() * 3)
                 for process in collector.children("collector.decoding"):
                     os.kill(process, signal.SIGKILL)
@@ -66,6 +71,12 @@ def kill_decoders(folder: Path, rounds: int, seed: int) -> None:
     assert collector.kept() == load.records()
     assert totals["received"] == totals["durable"] == load.next
     assert (totals["kernel_drops"], totals["set_aside"], totals["lost"]) == (0, 0, {"datagrams": 0})
+
+
+def waiting(collector: Collector) -> int:
+    """Datagrams that are received and not stored yet."""
+    totals = collector.totals()
+    return int(totals["received"]) - int(totals["durable"])
 
 
 def kill_everything(folder: Path, rounds: int, seed: int) -> None:
