@@ -23,12 +23,11 @@ WINDOW_S = 60.0
 GPUS, LEAST_GPUS = 10_000, 1_000
 _GPUS_A_JOB, _MOST_JOBS, _LEAST_JOBS = 320, 40, 5
 _FAULT_EVERY, _ONSET = 4, 3
-_PIECES = CollectiveOptions(steps=8)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of job: its share of the cluster's jobs, its plan with dp left open, and its workload."""
+    """A kind of job: its share of the cluster's jobs, its plan with dp left open, its workload, how that is gathered."""
 
     share: float
     plan: Plan
@@ -36,14 +35,15 @@ class _Kind:
     workload: dict[str, object]
     units: int = 1
     micro_batch: int = 1
+    pieces: int = 8
 
 
 _KINDS = (
     _Kind(0.45, Plan(tp=8, pp=4), "llama3-70b", {"batches": 24, "buckets": 2, "overlap": True}),
-    _Kind(0.25, Plan(tp=8, pp=8), "llama3-405b", {"batches": 16, "sharding": "zero", "global_norm": True}),
+    _Kind(0.25, Plan(tp=8, pp=16), "llama3-405b", {"batches": 6, "sharding": "zero"}),
     _Kind(0.18, Plan(tp=8, pp=4), "llama3-70b", {"batches": 16, "chunks": 2}),
-    _Kind(0.08, Plan(tp=1), "llama3-70b", {"batches": 1, "sharding": "fsdp", "overlap": True}, 8),
-    _Kind(0.04, Plan(tp=4, ep=8, dp=8, pp=2), "mixtral-8x7b", {"batches": 4}, 2, 8),
+    _Kind(0.08, Plan(tp=1), "llama3-8b", {"batches": 1, "sharding": "fsdp", "overlap": True}, 8, 8, 2),
+    _Kind(0.04, Plan(tp=4, ep=8, dp=8, pp=2), "mixtral-8x7b", {"batches": 4}, 2, 4),
 )
 _FAULTS: tuple[tuple[FaultKind, float], ...] = (
     ("straggler", 1.4),
@@ -106,7 +106,7 @@ def _sized(plan: Plan, wanted: int, left: int) -> Plan | None:
 def _job(name: str, kind: _Kind, plan: Plan, first_gpu: int, wish: Wish) -> Job:
     chunks = int(str(kind.workload.get("chunks", 1)))
     volumes = dense_volumes(plan, kind.model, chunks, kind.units, micro_batch=kind.micro_batch)
-    workload = replace(Workload(volumes=volumes, collectives=_PIECES), **kind.workload)  # type: ignore[arg-type]
+    workload = replace(Workload(volumes=volumes, collectives=CollectiveOptions(steps=kind.pieces)), **kind.workload)  # type: ignore[arg-type]
     least_s = (volumes.forward_s + volumes.backward_s) * (workload.batches + plan.pp - 1)
     iterations = wish.times(int(WINDOW_S / least_s) + 1)
     attempt = Attempt(packed(plan, first_gpu), iterations)
