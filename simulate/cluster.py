@@ -27,7 +27,7 @@ _FAULT_EVERY, _ONSET = 4, 3
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of job: its share of the cluster's jobs, its plan with dp left open, its workload, how that is gathered."""
+    """A kind of job: its share of the jobs, its plan with dp left open, its workload and how that is gathered."""
 
     share: float
     plan: Plan
