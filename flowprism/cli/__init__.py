@@ -14,6 +14,7 @@ import flowprism
 from datamodel.errors import FlowprismError
 from flowprism.cli.analyze import analyze
 from flowprism.cli.evaluate import evaluate
+from flowprism.cli.simulate import simulate
 
 app = typer.Typer(
     name="flowprism",
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(analyze)
 app.command()(evaluate)
+app.command()(simulate)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,33 @@
+"""Simulating from the command line: make the named scenario, write its case, say what was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from flowprism.cli.progress_bars import progress_bars
+from simulate.base import Wish
+from simulate.case import write_case
+from simulate.catalogue import CATALOGUE, scenario
+
+
+def show_catalogue() -> None:
+    """Print each scenario's name and what it shows."""
+    width = max(map(len, CATALOGUE))
+    typer.echo("\n".join(f"{name:<{width}}  {about}" for name, (about, _) in CATALOGUE.items()))
+
+
+def run(name: str, out: Path, seed: int, gpus: int | None, iterations: int | None) -> None:
+    """Write the case of a named scenario into `out`, and what it holds to stderr.
+
+    Raises:
+        InputError: there is no such scenario, it cannot be had in that size, or `out` cannot be written.
+    """
+    made = scenario(name, Wish(seed, gpus, iterations))
+    with progress_bars() as progress:
+        size = write_case(made, out, seed, progress)
+    text = f"{out}: {size.records} flow records, {size.bytes / 1e9:.1f} GB, {len(made.jobs)} jobs"
+    if size.exact_ratio < 1:
+        text += f"; {1 - size.exact_ratio:.1%} of the rate changes shared links approximately"
+    typer.echo(text, err=True)
