@@ -13,7 +13,9 @@ import typer
 import flowprism
 from datamodel.errors import FlowprismError
 from flowprism.cli.analyze import analyze
+from flowprism.cli.collect import collect
 from flowprism.cli.evaluate import evaluate
+from flowprism.cli.replay import replay
 from flowprism.cli.simulate import simulate
 
 app = typer.Typer(
@@ -26,6 +28,8 @@ app = typer.Typer(
 )
 app.command()(analyze)
 app.command()(evaluate)
+app.command()(collect)
+app.command()(replay)
 app.command()(simulate)
 
 
