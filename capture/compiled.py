@@ -27,20 +27,10 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
     Kernels work in arrays they are given and allocate none, so they do without reference counting (`_nrt`): counting
     every array handed from one kernel to the next costs half of the running and half of the compilation time.
+    What a kernel calls becomes part of it (`forceinline`): a record passes through dozens of small functions, and an
+    array handed to one costs seven words a call.
     """
-    return _dispatcher(function)
-
-
-def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """As `compiled`, and put into each of its callers.
-
-    For what a hot loop hands many arrays: each of them costs seven words a call.
-    """
-    return _dispatcher(function, forceinline=True)
-
-
-def _dispatcher(function: Callable[P, R], **further: bool) -> Callable[P, R]:
-    options: dict[str, Any] = {"nogil": True, "_nrt": False, **further}
+    options: dict[str, Any] = {"nogil": True, "_nrt": False, "forceinline": True}
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in may be written; then it is compiled in every process

@@ -18,7 +18,7 @@ from capture.addresses import from_words
 from capture.compiled import compiled, wide
 from capture.datagram import IPFIX, NETFLOW5, PROTOCOLS
 from capture.flow_table import mixed
-from capture.headers import be16, be32
+from capture.headers import be32
 from capture.window import Bytes
 from datamodel.exporters import ExporterNotes
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture.address_book import AddressBook
-from capture.datagram import NO_EXPORT, Datagrams
+from capture.datagram import NO_EXPORT, PROTOCOLS, SFLOW5, Datagrams
 from capture.ledger import Ledger
 from capture.netflow.decoder import NetflowDecoder
 from capture.sampling import SamplingRates
@@ -60,8 +60,13 @@ class Exports:
     def feed(self, batch: Datagrams) -> None:
         """Decode a batch, in order of arrival; its bytes are not needed afterwards."""
         self.datagrams += len(batch)
-        self._unknown += int((batch.index["protocol"] == NO_EXPORT).sum())
-        for frame in (*self._sflow.feed(batch), *self._netflow.feed(batch)):
+        seen = np.bincount(batch.index["protocol"], minlength=len(PROTOCOLS))
+        self._unknown += int(seen[NO_EXPORT])
+        # A decoder that is not needed need not be compiled either.
+        frames = self._sflow.feed(batch) if seen[SFLOW5] else []
+        if len(batch) > seen[NO_EXPORT] + seen[SFLOW5]:
+            frames += self._netflow.feed(batch)
+        for frame in frames:
             self.records += len(frame)
             self._frames.append(frame)
 

@@ -95,6 +95,8 @@ def concat(schema: Schema, frames: Iterable[Frame]) -> Frame:
     parts = list(frames)
     if not parts:
         return empty(schema)
+    if len(parts) == 1:
+        return parts[0]
     return Frame(schema, {c.name: np.concatenate([p[c.name] for p in parts]) for c in schema})
 
 

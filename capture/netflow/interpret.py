@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.address_book import address_code
-from capture.compiled import compiled, inlined, wide
+from capture.compiled import compiled, wide
 from capture.netflow.layout import (
     BYTES,
     COUNTS_LAYER2,
@@ -38,7 +38,7 @@ _MASK8, _MASK16, _MASK63, _ALL_BITS = 0xFF, 0xFFFF, 0x7FFFFFFFFFFFFFFF, -1
 Column = npt.NDArray[np.integer]
 
 
-@inlined
+@compiled
 def interpret(tables: Tables, template: Row, present: int, rows: int) -> None:
     """Turn the first `rows` columns of the matrix into as many rows of the block, which has room for them.
 
@@ -78,14 +78,14 @@ def interpret(tables: Tables, template: Row, present: int, rows: int) -> None:
     tables.exporters[progress["exporter"]]["records"] += rows
 
 
-@inlined
+@compiled
 def fill(out: Column, row: int, rows: int, value: int) -> None:
     """Write one value into `rows` rows."""
     for i in range(row, row + rows):
         out[i] = value
 
 
-@inlined
+@compiled
 def copy(column: Words, there: int, mask: int, out: Column, row: int, rows: int) -> None:
     """Write loaded values, as many bits of them as `mask` has; 0 where none were loaded."""
     if there:
@@ -95,7 +95,7 @@ def copy(column: Words, there: int, mask: int, out: Column, row: int, rows: int)
         fill(out, row, rows, 0)
 
 
-@inlined
+@compiled
 def counts(source: Row, column: Words, there: int, out: Column, row: int, rows: int) -> None:
     """Write counters; those that no column can hold are set to 0 and told."""
     copy(column, there, _ALL_BITS, out, row, rows)
@@ -119,7 +119,7 @@ def directions(column: Words, there: int, out: Column, row: int, rows: int) -> N
         fill(out, row, rows, _UNKNOWN_DIRECTION)
 
 
-@inlined
+@compiled
 def addresses(book: Book, high: Words, low: Words, out: Column, row: int, rows: int) -> None:
     """Write the address codes of one end."""
     for i in range(rows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.compiled import compiled, inlined, wide
+from capture.compiled import compiled, wide
 from capture.datagram import IPFIX
 from capture.flow_block import FlowRows
 from capture.netflow.clock import (
@@ -38,7 +38,7 @@ _MASK32 = 0xFFFFFFFF
 _NO_BOOT_UNCERTAINTY_NS = 60 * SECOND_NS  # a record is exported within its active timeout, usually a minute
 
 
-@inlined
+@compiled
 def times(
     progress: Row, source: Row, agent: Row, matrix: Words, block: FlowRows, template: Row, present: int, rows: int
 ) -> None:
@@ -85,7 +85,7 @@ def times(
         put_right(progress, source, start, end, uncertainty, rows)
 
 
-@inlined
+@compiled
 def plausible(start: Words, end: Words, export_ns: int, row: int, rows: int) -> bool:
     """Whether all times are in the year before their export, or close to it, and in the right order."""
     earliest, latest, shortest = wide(export_ns), wide(export_ns), wide(0)

@@ -9,6 +9,8 @@ Memory: at most `MOST_TEMPLATES` of all exporters, `MOST_OF_AN_EXPORTER` each; a
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,6 +28,7 @@ MOST_FIELDS = 1 << 21  # of all templates together
 UNUSED_NS = 30 * 60 * 1_000_000_000  # after which another exporter may have a template's place
 
 V5_TEMPLATE = 0  # row of the built-in template of NetFlow v5
+_OLDEST = 64  # of an exporter's templates, the ones announced first; one of them makes room for a new one
 _FREE, _LEFT = -1, -2  # slots: never used, and used no longer
 _NOBODY = -1  # exporter of a free row
 _BUILT_IN = -2
@@ -53,7 +56,8 @@ class Templates:
         self._live_fields = 0
         self._entered = 0  # slots that are not free, at most, in either table
         self._unused = list(range(len(self.rows) - 1, V5_TEMPLATE, -1))
-        self._held: dict[int, set[int]] = {}  # rows by exporter
+        self._held: dict[int, dict[int, None]] = {}  # rows by exporter, in order of announcement
+        self._nobody_idle_before_ns = 0  # no template will have been unused for long before then
 
     def count(self, exporter: int) -> int:
         """How many templates an exporter has."""
@@ -83,7 +87,7 @@ class Templates:
             self._more_rows()
         row = self._unused.pop()
         self._write(row, (exporter, port, used_ns), definition, program)
-        self._held.setdefault(exporter, set()).add(row)
+        self._held.setdefault(exporter, {})[row] = None
         self._enter(row)
         return True, robbed
 
@@ -119,11 +123,14 @@ class Templates:
 
     def _victim(self, exporter: int, now_ns: int) -> int:
         """The template to forget: another exporter's only where it went unused for long."""
-        if self.count(exporter) < MOST_OF_AN_EXPORTER:
+        if self.count(exporter) < MOST_OF_AN_EXPORTER and now_ns >= self._nobody_idle_before_ns:
             row = self._longest_unused(np.flatnonzero(self.rows["exporter"] >= 0))
-            if row >= 0 and now_ns - int(self.rows[row]["used_ns"]) > UNUSED_NS:
+            idle_from_ns = int(self.rows[row]["used_ns"]) + UNUSED_NS
+            if now_ns > idle_from_ns:
                 return row
-        return self._longest_unused(np.array(sorted(self._held.get(exporter, ())), np.int64))
+            self._nobody_idle_before_ns = idle_from_ns  # until then nobody need be looked for again
+        own = islice(self._held.get(exporter, ()), _OLDEST)
+        return self._longest_unused(np.fromiter(own, np.int64))
 
     def _longest_unused(self, rows: npt.NDArray[np.int64]) -> int:
         return int(rows[np.argmin(self.rows["used_ns"][rows])]) if len(rows) else -1
@@ -199,7 +206,7 @@ class Templates:
     def _forget(self, row: int) -> None:
         entry = self.rows[row]
         leave(self.rows, self.exact, self.loose, row)
-        self._held[int(entry["exporter"])].discard(row)
+        del self._held[int(entry["exporter"])][row]
         if not self._held[int(entry["exporter"])]:
             del self._held[int(entry["exporter"])]
         self._live_fields -= int(entry["fields"])

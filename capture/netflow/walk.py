@@ -6,7 +6,7 @@ that it needs to know for that stands in `PROGRESS`.
 
 from __future__ import annotations
 
-from capture.compiled import compiled, inlined, wide
+from capture.compiled import compiled, wide
 from capture.datagram import NETFLOW5, NETFLOW9, Index
 from capture.exporter_table import decoded
 from capture.headers import be16
@@ -87,7 +87,7 @@ def walk(data: Bytes, index: Index, tables: Tables) -> int:
     return DONE
 
 
-@inlined
+@compiled
 def walk_sets(data: Bytes, tables: Tables) -> int:
     """Go on with the sets of the datagram at hand."""
     progress = tables.progress[0]
@@ -175,7 +175,7 @@ def template_set(data: Bytes, tables: Tables) -> int:
     return DONE
 
 
-@inlined
+@compiled
 def data_set(data: Bytes, tables: Tables) -> int:
     """Go on with a set of data records."""
     progress = tables.progress[0]
@@ -207,7 +207,7 @@ def count_records(progress: Row, records: int) -> None:
         progress["records"] += records
 
 
-@inlined
+@compiled
 def uniform_records(data: Bytes, tables: Tables, template: Row) -> int:
     """Decode records of one length, many at once."""
     progress = tables.progress[0]

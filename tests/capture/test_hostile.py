@@ -1,0 +1,133 @@
+"""No datagram takes the decoders down, fills their memory, or touches what another exporter sends."""
+
+from __future__ import annotations
+
+import resource
+import struct
+import time
+
+import numpy as np
+import pytest
+
+from capture.datagram import DATAGRAM, Datagrams, announced
+from capture.exporter_table import MOST_EXPORTERS
+from capture.exports import Exports
+from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, record5, sflow, template
+from tests.capture.frames import ethernet, ip, tcp
+from tests.fuzz.mutation import mutated
+from tests.fuzz.seeds import export_datagrams
+
+ATTACKER, HONEST = 0xFFFF0A000001, 0xFFFF0A000002
+FIELDS = ((8, 4), (12, 4), (4, 1), (1, 8), (2, 8), (152, 8), (153, 8))
+START_MS = 1_700_000_000_000
+MUTATED = 100_000
+
+
+def sent(datagrams: list[tuple[int, bytes]], first_ns: int = 10**18) -> Datagrams:
+    """A batch of datagrams from (source address, payload)."""
+    index = np.zeros(len(datagrams), DATAGRAM)
+    data = np.frombuffer(b"".join(payload for _, payload in datagrams), np.uint8)
+    sizes = np.array([len(payload) for _, payload in datagrams])
+    index["bytes"], index["offset"] = sizes, np.cumsum(sizes) - sizes
+    index["source_low"] = [source for source, _ in datagrams]
+    index["source_port"] = 40000
+    index["time_ns"] = first_ns + np.arange(len(datagrams)) * 1000
+    for row in index:
+        row["protocol"] = announced(data, row["offset"], row["offset"] + row["bytes"])
+    return Datagrams(data, index)
+
+
+def honest(number: int) -> bytes:
+    """The n-th message of an exporter that uses the attacker's template and domain ids; every tenth has a template."""
+    record = struct.pack("!IIBQQQQ", 0x0A010001, 0x0A010002, 6, 1000 + number, 7, START_MS, START_MS + number)
+    sets = (flow_set(256, record),)
+    return ipfix((flow_set(2, template(256, FIELDS)), *sets) if number % 10 == 0 else sets, sequence=number)
+
+
+def assert_untouched(exports: Exports, frames_bytes: list[int], count: int) -> None:
+    """All the honest exporter's records came out as sent, and nothing of it is called lost or rejected."""
+    (account,) = [e for e in exports.exporters() if (e.protocol, e.agent, e.domain) == ("IPFIX", "10.0.0.2", 1)]
+    assert frames_bytes == [1000 + n for n in range(count)]
+    assert (account.records, account.lost, account.duplicates, dict(account.rejected)) == (count, 0, 0, {})
+
+
+def honest_bytes(exports: Exports) -> list[int]:
+    """Byte counts of the honest exporter's records since the last time."""
+    found = exports.take()
+    if "10.0.0.2" not in found.addresses:
+        return []
+    code = found.addresses.index("10.0.0.2")
+    return [int(n) for n in found.flows["bytes"][found.flows["sampler_address"] == code]]
+
+
+def test_a_hundred_thousand_damaged_datagrams_hurt_nobody() -> None:
+    """Whatever one exporter sends, another that uses the same ids is decoded whole; time and memory stay small."""
+    seeds = [datagram for datagrams in export_datagrams() for datagram in datagrams]
+    exports, number, bytes_seen = Exports(), 0, list[int]()
+    exports.feed(sent([(HONEST, honest(number))]))
+    number += 1
+    bad = mutated(seeds, MUTATED, seed=7)
+    before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    seconds = 0.0
+    while chunk := [(ATTACKER, datagram) for _, datagram in zip(range(1000), bad, strict=False)]:
+        for at in (300, 700):
+            chunk.insert(at, (HONEST, honest(number)))
+            number += 1
+        batch = sent(chunk)
+        began = time.perf_counter()
+        exports.feed(batch)
+        bytes_seen += honest_bytes(exports)
+        seconds += time.perf_counter() - began
+    assert_untouched(exports, bytes_seen, number)
+    assert exports.datagrams == MUTATED + number
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before_bytes < 500e6
+    assert seconds < 60
+
+
+def test_a_flood_of_templates_is_bounded_and_touches_nobody() -> None:
+    """A hundred thousand templates of one exporter cost bounded memory, and another's template of the same id stays."""
+    exports, number, bytes_seen = Exports(), 0, list[int]()
+    before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    for flood in range(0, 100_000, 5_000):
+        messages = [(HONEST, honest(number))]
+        number += 1
+        for first in range(flood, flood + 5_000, 50):
+            many = b"".join(template(256 + n % 65_000, ((1, 1 + n % 8), (2, 4))) for n in range(first, first + 50))
+            messages.append((ATTACKER, ipfix((flow_set(2, many),), domain=first // 1000)))
+        exports.feed(sent(messages))
+        bytes_seen += honest_bytes(exports)
+    assert_untouched(exports, bytes_seen, number)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before_bytes < 300e6
+    assert len(exports.state()) < 50e6
+
+
+@pytest.mark.parametrize("kind", ["sflow", "netflow5"])
+def test_a_million_invented_exporters_are_refused_beyond_a_bound(kind: str) -> None:
+    """Agents by the hundred thousand fill the table, no more; who was known before goes on being decoded."""
+    sample = flow_sample(ethernet(ip(6, tcp(1, 2, 3, 4, 16, 100))))
+    exports, number, bytes_seen = Exports(), 0, list[int]()
+    before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    for first in range(0, 200_000, 5_000):
+        messages = [(HONEST, honest(number))]
+        number += 1
+        for n in range(first, first + 5_000):
+            payload = sflow((sample,), agent=f"11.{n >> 16}.{n >> 8 & 255}.{n & 255}") if kind == "sflow" else None
+            messages.append((0xFFFF20000000 + n, payload or netflow5((record5(),))))
+        exports.feed(sent(messages))
+        bytes_seen += honest_bytes(exports)
+    assert_untouched(exports, bytes_seen, number)
+    assert len(exports.exporters()) <= 2 * MOST_EXPORTERS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before_bytes < 400e6
+
+
+def test_tunnels_within_tunnels_come_to_an_end() -> None:
+    """A header that nests the same tunnel a hundred times is rejected in bounded time."""
+    inner = ethernet(ip(6, tcp(1, 2, 3, 4, 16)))
+    nested = bytes(0)
+    for _ in range(100):
+        nested = ip(4, nested or inner[14:])
+    exports = Exports()
+    exports.feed(sent([(HONEST, sflow((flow_sample(ethernet(nested)[:1400]),)))]))
+    assert len(exports.take().flows) == 0
+    (account,) = exports.exporters()
+    assert sum(account.rejected.values()) == 1

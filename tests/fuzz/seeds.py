@@ -1,0 +1,67 @@
+"""Valid inputs that fuzzing and mutation begin from."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, netflow9, record5, sflow, template
+from tests.capture.frames import ethernet, ip, ip6, pcap, reth, roce_frame, tcp, udp
+from tests.capture.pcapng_writer import Writer
+from tests.fuzz.targets import joined
+
+_ROCE = roce_frame(0x06, 77, 1000, reth(1 << 20))
+_VXLAN = ethernet(ip(17, udp(5000, 4789, b"\x08\0\0\0\0\0\x07\0" + _ROCE)))
+_FRAMES = (
+    _ROCE,
+    _VXLAN,
+    ethernet(ip(6, tcp(1, 2, 3, 4, 16, 50))),
+    ethernet(ip6(6, tcp(1, 2, 3, 4, 16), "::1", "::2"), 0x86DD),
+)
+
+_FIELDS = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (1, 8), (2, 8), (152, 8), (153, 8))
+_RECORD = struct.pack("!IIHHBQQQQ", 0x0A000001, 0x0A000002, 1, 4791, 17, 9000, 9, 1_700_000_000_000, 1_700_000_000_500)
+_VARIABLE = ((27, 16), (28, 16), (1, 4), (82, 65535), (34, 4))
+_VARIABLE_RECORD = (
+    bytes(15) + b"\x01" + bytes(15) + b"\x02" + struct.pack("!I", 70) + b"\x04eth0" + struct.pack("!I", 1000)
+)
+_V9_FIELDS = ((8, 4), (12, 4), (1, 4), (2, 4), (22, 4), (21, 4), (48, 1))
+_V9_RECORD = struct.pack("!IIIIIIB", 0x0A000001, 0x0A000002, 5000, 5, 1000, 2000, 7)
+_OPTIONS = struct.pack("!HHHHHHHHH", 257, 4, 8, 1, 4, 48, 1, 34, 4) + bytes(2)
+_IPFIX_OPTIONS = struct.pack("!HHHHHHH", 258, 2, 1, 149, 4, 34, 4)
+
+
+def export_datagrams() -> list[list[bytes]]:
+    """Sequences of valid datagrams, by kind."""
+    samples = tuple(flow_sample(frame, n, 1000, 3, 1000 * n) for n, frame in enumerate(_FRAMES))
+    templated = flow_set(2, template(256, _FIELDS) + template(257, _VARIABLE))
+    return [
+        [sflow(samples, sequence=1), sflow(samples[:1], agent="2001:db8::1", sequence=5)],
+        [netflow5((record5(), record5()), 0), netflow5((record5(),), 2)],
+        [ipfix((templated,), 0), ipfix((flow_set(256, _RECORD * 3), flow_set(257, _VARIABLE_RECORD * 2)), 0)],
+        [ipfix((flow_set(3, _IPFIX_OPTIONS), flow_set(258, struct.pack("!II", 1, 4096))), 0)],
+        [netflow9((flow_set(0, template(256, _V9_FIELDS)),), 1), netflow9((flow_set(256, _V9_RECORD * 4),), 4, 1)],
+        [netflow9((flow_set(1, _OPTIONS), flow_set(257, struct.pack("!IBI", 1, 7, 512))), 2)],
+    ]
+
+
+def _captures() -> list[bytes]:
+    classic = pcap([(10**18 + n, frame) for n, frame in enumerate(_FRAMES)])
+    blocks = Writer().section().interface()
+    for frame in _FRAMES:
+        blocks.packet(10**15, frame)
+    return [classic, blocks.out]
+
+
+def _dump() -> list[bytes]:
+    return [(Path(__file__).parents[1] / "data" / "collectors" / "goflow2.bin").read_bytes()[:2000]]
+
+
+SEEDS: dict[str, Callable[[], list[bytes]]] = {
+    "exports": lambda: [joined(datagrams) for datagrams in export_datagrams()],
+    "frame": lambda: [b"\x01" + frame for frame in _FRAMES],
+    "capture": _captures,
+    "bare": lambda: [b"".join(datagrams) for datagrams in export_datagrams()],
+    "goflow2": _dump,
+}

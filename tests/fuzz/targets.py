@@ -1,0 +1,124 @@
+"""What is fuzzed: each target takes any bytes and raises only where a promise is broken.
+
+An input is a sequence of datagrams, each behind its length as 16 bits, so that what one leaves behind (templates,
+sequence numbers) meets the next.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from capture.capture_file import batches, is_capture
+from capture.datagram import DATAGRAM, Datagrams, announced
+from capture.exports import Exports
+from capture.frame_index import INDEX
+from capture.goflow2.messages import read_dump
+from capture.ledger import Ledger
+from capture.mirror import Mirror
+from capture.packet import decode
+from capture.payload_file import payloads
+from capture.wire import PACKET
+
+_MOST_DATAGRAMS = 16
+_EXPORTERS = (0xFFFF0A000001, 0xFFFF0A000002)
+
+
+def split(content: bytes) -> Iterator[bytes]:
+    """The datagrams of an input."""
+    for _ in range(_MOST_DATAGRAMS):
+        if len(content) < 2:
+            return
+        (size,) = struct.unpack_from("!H", content)
+        yield content[2 : 2 + size]
+        content = content[2 + size :]
+
+
+def joined(datagrams: list[bytes]) -> bytes:
+    """The input that holds these datagrams."""
+    return b"".join(struct.pack("!H", len(datagram)) + datagram for datagram in datagrams)
+
+
+def batch_of(datagrams: list[bytes], first_ns: int = 10**18) -> Datagrams:
+    """Datagrams of two exporters in turn, one a millisecond."""
+    index = np.zeros(len(datagrams), DATAGRAM)
+    data = np.frombuffer(b"".join(datagrams), np.uint8)
+    offset = 0
+    for n, datagram in enumerate(datagrams):
+        row = index[n]
+        row["offset"], row["bytes"], row["time_ns"] = offset, len(datagram), first_ns + n * 10**6
+        row["source_low"], row["source_port"] = _EXPORTERS[n % 2], 40000
+        row["protocol"] = announced(data, offset, offset + len(datagram))
+        offset += len(datagram)
+    return Datagrams(data, index)
+
+
+def exports(content: bytes) -> None:
+    """Export datagrams of any protocol: nothing raises, nothing invents records, codes stay within the book."""
+    datagrams = list(split(content))
+    decoder = Exports()
+    decoder.feed(batch_of(datagrams))
+    found = decoder.take()
+    for name in ("src_addr", "dst_addr", "sampler_address"):
+        codes = found.flows[name]
+        _hold(bool(((codes >= -1) & (codes < len(found.addresses))).all()), f"{name} points outside the book")
+    # The smallest record is one byte; a reverse flow makes a second row of it.
+    _hold(len(found.flows) <= 2 * len(content), f"{len(found.flows)} records from {len(content)} bytes")
+    _hold(bool((found.flows["time_flow_end_ns"] >= found.flows["time_flow_start_ns"]).all()), "ends before it starts")
+    _hold(decoder.records == len(found.flows), "counts other records than it gives")
+    decoder.account(Ledger())
+    again = Exports()
+    again.restore(decoder.state())
+    again.feed(batch_of(datagrams, first_ns=2 * 10**18))
+    again.take()
+
+
+def frame(content: bytes) -> None:
+    """A mirrored frame of any link type."""
+    if not content:
+        return
+    data = np.frombuffer(content, np.uint8)
+    index, packets = np.zeros(1, INDEX), np.zeros(1, PACKET)
+    index[0]["offset"], index[0]["captured_bytes"], index[0]["link"] = 1, len(content) - 1, content[0]
+    index[0]["wire_bytes"] = len(content) - 1
+    decode(data, index, packets)
+    mirror = Mirror()
+    mirror.feed(packets)
+    flows = mirror.flows()
+    _hold(len(flows) <= 1, "one frame, several records")
+
+
+def capture(content: bytes) -> None:
+    """A pcap or pcapng file."""
+    if is_capture(content):
+        for _ in batches([content], "fuzz.pcap", Ledger()):
+            pass
+
+
+def bare(content: bytes) -> None:
+    """A file of bare export datagrams: every byte is in one of them or counted as none."""
+    ledger = Ledger()
+    sizes = [int(batch.index["bytes"].sum()) for batch in payloads([content], "fuzz.dat", ledger)]
+    _hold(sum(sizes) + sum(ledger.rejected.values()) == len(content), "bytes are missing")
+
+
+def goflow2(content: bytes) -> None:
+    """A GoFlow2 dump of length-prefixed protobuf messages."""
+    flows = read_dump([content[:100], content[100:]], "fuzz.bin", Ledger())
+    _hold(len(flows) <= len(content), "more records than bytes")
+
+
+def _hold(fine: bool, broken: str) -> None:
+    if not fine:
+        raise AssertionError(broken)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "exports": exports,
+    "frame": frame,
+    "capture": capture,
+    "bare": bare,
+    "goflow2": goflow2,
+}

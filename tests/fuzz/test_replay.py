@@ -1,0 +1,33 @@
+"""What fuzzing once found stays mended, and damaged inputs break no promise, with every index checked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.replay import replay
+from tests.fuzz.targets import TARGETS
+
+ROOT = Path(__file__).parents[2]
+SLOW_INPUTS = 20_000
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_regressions_and_damaged_seeds_keep_the_promises(name: str) -> None:
+    """Every input that once broke something, and a few hundred damaged ones."""
+    assert replay(name, 300, seed=1) >= 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_compiled_kernels_stay_within_their_arrays(name: str, tmp_path: Path) -> None:
+    """The same with the compiler's bounds checks on, over many more."""
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-W", "error", "-m", "tests.fuzz.replay", name, str(SLOW_INPUTS), "2"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) >= SLOW_INPUTS
