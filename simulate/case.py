@@ -26,7 +26,7 @@ from simulate.scenario import Scenario, traffic
 from simulate.sharing import NEVER_NS
 from simulate.spans import spans
 from simulate.telemetry import exact_flows, mirror_flows
-from simulate.truth import iterations_ns, true_fault, true_job
+from simulate.truth import true_faults, true_job
 
 EPOCH_NS = 1_780_000_000_000_000_000
 SPANS_GPUS = 16_384  # beyond, true timelines would outgrow the flow records many times over
@@ -141,10 +141,8 @@ class _Truth:
     def add(self, run: Run) -> None:
         """Take in the jobs of a run and the faults that set in."""
         self.jobs.extend(true_job(run, index, EPOCH_NS) for index in run.jobs)
-        found = (
-            true_fault(run, n, iterations_ns(run, fault.job, EPOCH_NS), EPOCH_NS) for n, fault in enumerate(run.faults)
-        )
-        self.faults.extend(fault for fault in found if fault is not None)
+        for n in range(len(run.faults)):
+            self.faults.extend(true_faults(run, n, EPOCH_NS))
 
     def write(self, scenario: Scenario, seed: int, path: Path) -> None:
         """As JSON, in lines where people may want to read it."""

@@ -91,6 +91,11 @@ def _shared_nics(nics: int) -> Maker:
     return make
 
 
+def _mirrored(maker: Maker) -> Maker:
+    """The same, as a mirror sees it."""
+    return lambda wish: replace(maker(wish), telemetry="mirror")
+
+
 def _plain_leaves(wish: Wish) -> Scenario:
     made = _variant()(wish)
     return replace(made, fabric=fabric_for(made.jobs[0].plan.world, rail_optimised=False, hosts_per_leaf=4))
@@ -173,6 +178,7 @@ def _sequence_heavy(wish: Wish) -> Scenario:
 _STRAGGLER = Fault("straggler", first=ONSET, rank=43, size=1.4)
 CATALOGUE: dict[str, tuple[str, Maker]] = {
     "dense": ("70B, tp 8 pp 4 dp 4, 1F1B, one ring all-reduce a gradient", _variant()),
+    "dense-mirror": ("the same as a mirror sees it", _mirrored(_variant())),
     "dense-overlap": (
         "the same with gradient buckets reduced during the backward pass",
         _variant(buckets=4, overlap=True),
@@ -226,6 +232,7 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
         _variant(noise=Noise(sequence_ratio=0.2)),
     ),
     "straggler": ("one GPU computes 40 % slower from iteration 14", _faulty(_STRAGGLER)),
+    "straggler-mirror": ("the same as a mirror sees it", _mirrored(_faulty(_STRAGGLER))),
     "straggler-thermal": (
         "one GPU slows down over six iterations",
         _faulty(replace(_STRAGGLER, shape="thermal", size=1.6)),
@@ -237,6 +244,10 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
     "slow-nic": (
         "one NIC at a fifth of its rate, both directions",
         _faulty(Fault("slow_nic", first=ONSET, rank=43, size=5)),
+    ),
+    "slow-nic-mirror": (
+        "the same as a mirror sees it",
+        _mirrored(_faulty(Fault("slow_nic", first=ONSET, rank=43, size=5))),
     ),
     "slow-nic-tx": (
         "one NIC sends at a fifth",

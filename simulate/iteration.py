@@ -42,12 +42,15 @@ class Iteration:
 
     Attributes:
         graph: its operations.
-        begin, end: (cells,) marks.
+        begin, end: (cells,) marks of the first and last operations.
+        started, done: (cells,) marks of the training step itself, without evaluation before and checkpoint after it.
     """
 
     graph: Graph
     begin: Int
     end: Int
+    started: Int
+    done: Int
 
 
 def iteration(
@@ -80,6 +83,7 @@ class _Builder:
         now = begin
         if evaluation:
             now = Passes(self.builder, plan, w, self.host_of_rank).run(now, w.pauses.evaluation_batches, backward=False)
+        started = now = self.builder.add(MARK, plan.cells, after=[now])
         if w.sharding == "fsdp":
             now = self._sharded(now)
         else:
@@ -90,10 +94,11 @@ class _Builder:
         if w.sharding == "zero":
             now = self._over_gradient_groups(now, w.volumes.parameter_bytes, 1, PARAMETER)
         extra = [self._read(begin)] if self.services and w.pauses.data_bytes else []
+        done = self.builder.add(MARK, plan.cells, after=[now])
         if checkpoint:
             now = self._checkpoint(now)
         end = self.builder.add(MARK, plan.cells, after=[now, *extra], src=np.arange(plan.cells))
-        return Iteration(self.builder.graph(), begin, end)
+        return Iteration(self.builder.graph(), begin, end, started, done)
 
     def _over_gradient_groups(self, cells: Int, size: float, phases: int, purpose: int) -> Int:
         """A collective over dp x cp; (cells,) to (cells,)."""

@@ -35,12 +35,12 @@ _KINDS = {
 
 
 def iterations_ns(run: Run, job: int, epoch_ns: int) -> tuple[tuple[int, int], ...]:
-    """First beginning and last end of each iteration that all its cells have ended, UTC."""
+    """First beginning and last end of each training step that all its cells have ended, UTC."""
     found = []
     for instance in run.instances:
         if instance.job == job:
-            start = run.timing.start_ns[instance.first + instance.seat.iteration.begin]
-            end = run.timing.end_ns[instance.first + instance.seat.iteration.end]
+            start = run.timing.start_ns[instance.first + instance.seat.iteration.started]
+            end = run.timing.end_ns[instance.first + instance.seat.iteration.done]
             if not np.isnan(end).any():
                 found.append((epoch_ns + round(float(start.min())), epoch_ns + round(float(end.max()))))
     return tuple(found)
@@ -133,8 +133,22 @@ def _addresses(fabric: Fabric, groups: Int, *, ordered: bool) -> tuple[tuple[str
     return tuple(found)
 
 
-def true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], epoch_ns: int) -> Fault | None:
-    """A fault of a run with what it may be called; None where the run stopped before it set in."""
+def true_faults(run: Run, number: int, epoch_ns: int) -> list[Fault]:
+    """A fault of a run with what it may be called; none where the run stopped before it set in.
+
+    Who contends with a job suffers as well, from its own beginning on: that may be reported too.
+    """
+    fault = run.faults[number]
+    found = _true_fault(run, number, iterations_ns(run, fault.job, epoch_ns), epoch_ns)
+    if found is None:
+        return []
+    if fault.kind != "contention":
+        return [found]
+    undated = {"start_ns": None, "iteration": None, "iteration_ns": None}
+    return [found, found.model_copy(update={"job": run.jobs[fault.other].name, "optional": True, **undated})]
+
+
+def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], epoch_ns: int) -> Fault | None:
     fault = run.faults[number]
     job = run.jobs[fault.job]
     since = run.fault_ns[number]
@@ -152,7 +166,7 @@ def true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], epo
     )
     return Fault(
         kinds=_KINDS[fault.kind],
-        accept=tuple(_accepted(run.fabric, job, fault)),
+        accept=tuple(_accepted(run, job, fault)),
         job=job.name,
         start_ns=start if dated else None,
         iteration=fault.first if dated else None,
@@ -179,22 +193,39 @@ def _durations(iterations: Sequence[tuple[int, int]], fault: faults.Fault) -> tu
     return every[:first], with_it
 
 
-def _accepted(fabric: Fabric, job: Job, fault: faults.Fault) -> list[AcceptedSubject]:
+def _accepted(run: Run, job: Job, fault: faults.Fault) -> list[AcceptedSubject]:
+    fabric = run.fabric
     if fault.kind in {"straggler", "hang_compute"}:
         return _at_rank(fabric, job, fault.rank)
     if fault.kind in {"slow_nic", "flap"}:
         return _at_nic(fabric, job, fault.rank)
     if fault.kind == "hang_communication":
         return _at_nic(fabric, job, fault.rank) + _at_rank(fabric, job, fault.rank)
-    if fault.kind in {"slow_uplink", "ecmp_collision", "contention"}:
-        # A mirror does not say which cable a flow took; the leaf is then the smallest thing that holds all suspects.
-        leaf, spine = fabric.leaf_name(fault.leaf), f"spine{fault.spine}"
-        whole = [AcceptedSubject(type="switch", ids=(leaf,)), AcceptedSubject(type="link", ids=(leaf, spine))]
-        every = [AcceptedSubject(type="link", ids=(leaf, f"spine{s}")) for s in range(fabric.spines)]
-        return whole + (every if fault.kind != "slow_uplink" else [])
+    if fault.kind == "contention":
+        return [s for leaf in _shared_leaves(run, fault) for s in _at_leaf(fabric, leaf, range(fabric.spines))]
+    if fault.kind in {"slow_uplink", "ecmp_collision"}:
+        spines = [fault.spine or 0] if fault.kind == "slow_uplink" else range(fabric.spines)
+        return _at_leaf(fabric, fault.leaf, spines)
     if fault.kind == "stage_imbalance":
         return [*_heavy_stage(fabric, job), AcceptedSubject(type="job", ids="*")]
     return [AcceptedSubject(type="job", ids="*")]
+
+
+def _at_leaf(fabric: Fabric, leaf: int, spines: Sequence[int]) -> list[AcceptedSubject]:
+    """Cables of a leaf, and the leaf: flows do not say which one they took, it is what holds all suspects."""
+    name = fabric.leaf_name(leaf)
+    cables = [AcceptedSubject(type="link", ids=(name, f"spine{s}")) for s in spines]
+    return [AcceptedSubject(type="switch", ids=(name,)), *cables]
+
+
+def _shared_leaves(run: Run, fault: faults.Fault) -> list[int]:
+    """Leaves whose cables both jobs of a contention use."""
+    used = []
+    for job in (fault.job, fault.other):
+        seat = next(i.seat for i in run.instances if i.job == job)
+        crosses = seat.path[:, 2] >= 0
+        used.append({int(n) for end in (seat.src, seat.dst) for n in np.unique(run.fabric.leaf_of_nic(end[crosses]))})
+    return sorted(used[0] & used[1])
 
 
 def _at_rank(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
