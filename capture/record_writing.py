@@ -41,12 +41,12 @@ def write_records(flows: Flows, path: Path) -> None:
         if form == ".parquet":
             pq.write_table(table, path, compression="zstd")
             return
-        with _compressing(path) as file:
+        with compressing(path) as file:
             if form.startswith(".csv"):
                 pa_csv.write_csv(table, file)
             else:
-                for batch in table.to_batches(BATCH_ROWS):
-                    file.write(_json_lines(batch))
+                for lines in json_lines(flows):
+                    file.write(lines)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
 
@@ -64,7 +64,8 @@ def _table(flows: Flows) -> pa.Table:
 
 
 @contextmanager
-def _compressing(path: Path) -> Iterator[BinaryIO]:
+def compressing(path: Path) -> Iterator[BinaryIO]:
+    """A new file for bytes; a name that ends in `.gz` or `.zst` compresses them."""
     with path.open("wb") as file:
         if path.suffix == ".gz":
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:  # no name or time, so that equal is equal
@@ -74,6 +75,11 @@ def _compressing(path: Path) -> Iterator[BinaryIO]:
                 yield packed
         else:
             yield file
+
+
+def json_lines(flows: Flows) -> Iterator[bytes]:
+    """Flow records as JSON lines, some thousand at a time."""
+    return map(_json_lines, _table(flows).to_batches(BATCH_ROWS))
 
 
 def _json_lines(batch: pa.RecordBatch) -> bytes:

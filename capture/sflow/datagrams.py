@@ -223,7 +223,9 @@ def samples(
                     rejected[SOURCES_FULL] += 1
                 elif output.state["in_order"]:  # what comes late says nothing about the present
                     source = memory.sources[row]
-                    follow_source(source, agent, sample, exporter["lost"][IN_DATAGRAMS], exporter["restarts"][IN_DATAGRAMS])
+                    follow_source(
+                        source, agent, sample, exporter["lost"][IN_DATAGRAMS], exporter["restarts"][IN_DATAGRAMS]
+                    )
             interpret(data, kind, agent, rejected, output)
         at += size + (-size & 3)
         left -= 1

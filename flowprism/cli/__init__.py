@@ -14,7 +14,9 @@ import flowprism
 from datamodel.errors import FlowprismError
 from flowprism.cli.analyze import analyze
 from flowprism.cli.collect import collect
+from flowprism.cli.decode import decode
 from flowprism.cli.evaluate import evaluate
+from flowprism.cli.feeds import feeds
 from flowprism.cli.replay import replay
 from flowprism.cli.simulate import simulate
 
@@ -28,9 +30,11 @@ app = typer.Typer(
 )
 app.command()(analyze)
 app.command()(evaluate)
+app.command()(feeds)
+app.command()(decode)
+app.command()(simulate)
 app.command()(collect)
 app.command()(replay)
-app.command()(simulate)
 
 
 def _print_version(wanted: bool) -> None:

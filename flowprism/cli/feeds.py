@@ -1,0 +1,34 @@
+"""`flowprism feeds`, as it is typed; what it does is in `flowprism.cli.surveying`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class SurveyFormat(StrEnum):
+    """How the survey is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def feeds(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Captures of export datagrams, or their bare payloads.")
+    ],
+    sampling_rate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
+    ] = None,
+    survey_format: Annotated[
+        SurveyFormat, typer.Option("--format", help="How the survey is written.")
+    ] = SurveyFormat.TEXT,
+) -> None:
+    """Tell who exports what, at which rates, and what of it is missing or doubtful."""
+    from flowprism.cli import surveying  # here, so that `--help` need not wait for the decoders
+
+    surveying.run(paths, sampling_rate or (), as_json=survey_format is SurveyFormat.JSON)
