@@ -3,7 +3,7 @@
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow check bench
+.PHONY: help install run test test-slow check bench fuzz
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
@@ -49,3 +49,9 @@ bench: $(STAMP)  ## run the benchmarks and print their figures
 	@set -e; for script in $$(grep -l '^if __name__' benchmarks/*.py); do \
 		echo "== $$script"; name=$${script%.py}; $(BIN)/python -m benchmarks.$${name#benchmarks/}; \
 	done
+
+TARGET = exports
+MINUTES = 20
+fuzz: $(STAMP)  ## fuzz one decoder: TARGET=exports MINUTES=20
+	@$(PIP) atheris
+	@$(BIN)/python -m tests.fuzz $(TARGET) --minutes $(MINUTES)

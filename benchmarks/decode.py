@@ -70,7 +70,7 @@ def report(capture: Path, folder: Path) -> None:
     print(f"{capture.name}: {capture.stat().st_size / 1e6:.1f} MB")
     rates = {}
     for name in MEASURES:
-        command = [sys.executable, __file__, "--measure", name, str(capture)]
+        command = [sys.executable, "-m", "benchmarks.decode", "--measure", name, str(capture)]
         output = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
         packets, seconds, peak_bytes = json.loads(output)
         rates[name] = packets / seconds / 1e6

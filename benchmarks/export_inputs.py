@@ -69,7 +69,7 @@ def _sflow(number: Ints, _protocol: int) -> Matrix:
 def _samples(number: Ints) -> Matrix:
     rows = np.zeros((len(number), _SAMPLE_BYTES), np.uint8)
     port = number % 64 + 1
-    words = (
+    words: tuple[Ints | int, ...] = (
         1, _SAMPLE_BYTES - 8, number, port, 4096, number * 4096, 0, port, number * 7 % 64 + 1, 2,
         1, 16 + _HEADER_BYTES, 1, _PAYLOAD_BYTES + 58 + 4, 4, _HEADER_BYTES,
     )  # fmt: skip

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from decode import decode, dpkt_loop, follow
 from isal import igzip
 
+from benchmarks.decode import decode, dpkt_loop, follow
 from capture.ledger import Ledger
 from capture.stream import blocks
 from flowprism import pipeline
@@ -84,7 +84,16 @@ def report(capture: Path, packets: int, folder: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "jit"), "PYTHONPATH": str(ROOT)}
     starts(environment)
     plain, packed = folder / "long.pcap", folder / "long.pcap.gz"
-    command = [sys.executable, __file__, "--packets", str(packets), "--repeat-to", str(plain), str(capture)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.pipeline",
+        "--packets",
+        str(packets),
+        "--repeat-to",
+        str(plain),
+        str(capture),
+    ]
     count = int(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
     sizes = plain.stat().st_size / 1e6, packed.stat().st_size / 1e6
     print(f"{count:,} packets, {sizes[0]:.0f} MB, {sizes[1]:.0f} MB packed")
@@ -105,7 +114,7 @@ def report(capture: Path, packets: int, folder: Path) -> None:
 
 def measured(name: str, capture: Path, environment: dict[str, str]) -> Figures:
     """One measure, in a process of its own."""
-    command = [sys.executable, __file__, "--measure", name, str(capture)]
+    command = [sys.executable, "-m", "benchmarks.pipeline", "--measure", name, str(capture)]
     figures: Figures = json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
     return figures
 

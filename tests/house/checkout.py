@@ -21,8 +21,8 @@ def files() -> list[Path]:
 
 
 def packages() -> set[str]:
-    """Top-level folders that one can import and that are installed: all with an `__init__.py` but the tests."""
-    return {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    """Top-level folders that are installed: all with an `__init__.py` but the tests and the benchmarks."""
+    return {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "benchmarks"}
 
 
 def settings() -> ConfigParser:
