@@ -113,7 +113,7 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
     ):
         for number, run in enumerate(runs(scenario, seed)):
             seen = bursts(run, EPOCH_NS, sequences, seed)
-            rows = (mirror_flows if scenario.telemetry == "mirror" else exact_flows)(seen, scenario.answers)
+            rows = _telemetry(scenario, seen)
             flows.write(rows.sort("time_flow_start_ns", "src_addr", "dst_addr", "src_port", "dst_qp", "bytes"))
             truth.add(run)
             if scenario.fabric.gpus <= SPANS_GPUS:
@@ -129,6 +129,12 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
         sum(s.operations for s in sizes),
         min(s.exact_ratio for s in sizes),
     )
+
+
+def _telemetry(scenario: Scenario, seen: Frame) -> Frame:
+    if scenario.telemetry == "mirror":
+        return mirror_flows(seen, scenario.answers, scenario.gathered)
+    return exact_flows(seen, scenario.answers)
 
 
 @dataclass(frozen=True, slots=True)

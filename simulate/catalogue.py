@@ -18,6 +18,7 @@ from simulate.workload import Noise, Pauses, Workload
 
 Maker = Callable[[Wish], Scenario]
 ITERATIONS, ONSET = 30, 14
+_GATHERED = 256  # rows of 64 MiB instead of 256 KiB
 BASE = Plan(tp=8, dp=4, pp=4)
 
 
@@ -93,7 +94,7 @@ def _shared_nics(nics: int) -> Maker:
 
 def _mirrored(maker: Maker) -> Maker:
     """The same, as a mirror sees it."""
-    return lambda wish: replace(maker(wish), telemetry="mirror")
+    return lambda wish: replace(maker(wish), telemetry="mirror", gathered=_GATHERED)
 
 
 def _plain_leaves(wish: Wish) -> Scenario:
@@ -171,7 +172,7 @@ def _stage_heavy(wish: Wish) -> Scenario:
 
 
 def _sequence_heavy(wish: Wish) -> Scenario:
-    made = _variant(batches=4, noise=Noise(replica_ratio=0.8))(wish)
+    made = _variant(Plan(tp=8, dp=8, pp=2), batches=4, noise=Noise(replica_ratio=0.8))(wish)
     return replace(made, faults=(Fault("sequence_imbalance"),))
 
 
@@ -261,8 +262,18 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
         "one cable between leaf and spine at a twentieth",
         _faulty(Fault("slow_uplink", first=ONSET, leaf=0, size=20), hosts_per_leaf=2, spines=2),
     ),
+    "slow-uplink-shared": (
+        "the same on plain leaves, where many connections share the cable",
+        _faulty(
+            Fault("slow_uplink", first=ONSET, leaf=0, size=20),
+            rail_optimised=False,
+            hosts_per_leaf=2,
+            spines=4,
+            uplink_gbps=3200.0,
+        ),
+    ),
     "lossy-uplink": (
-        "the same cable loses 1 % of its packets and most of its rate",
+        "the cable of slow-uplink loses 1 % of its packets and most of its rate",
         _faulty(Fault("slow_uplink", first=ONSET, leaf=0, size=20, loss_ratio=0.01), hosts_per_leaf=2, spines=2),
     ),
     "ecmp-collision": (
@@ -286,7 +297,7 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
         _hang(Fault("hang_communication", first=ONSET, rank=43)),
     ),
     "stage-imbalance": ("the last stage computes 40 % more", _stage_heavy),
-    "sequence-imbalance": ("sequence lengths differ between replicas", _sequence_heavy),
+    "sequence-imbalance": ("sequence lengths differ between replicas (pp 2 dp 8, 4 micro-batches)", _sequence_heavy),
     "regression": (
         "the whole job computes 25 % slower from iteration 14",
         _faulty(Fault("regression", first=ONSET, size=1.25)),

@@ -41,6 +41,7 @@ class Scenario:
         name, about: what it is called and shows.
         fabric, jobs, faults: what runs where, and what goes wrong.
         telemetry: rows of a mirror, or exact flow records.
+        gathered: rows of a mirror that are one row here, so that fast NICs do not fill a disk; 1: as decoded.
         answers: telemetry shows the reverse traffic too.
         bustle: other traffic; None for none.
         coupled: jobs share links with one another; without, each has the fabric to itself, which is exact where no link
@@ -54,6 +55,7 @@ class Scenario:
     jobs: tuple[Job, ...]
     faults: tuple[Fault, ...] = ()
     telemetry: Telemetry = "exact"
+    gathered: int = 1
     answers: bool = True
     bustle: Bustle | None = None
     coupled: bool = True

@@ -20,8 +20,8 @@ PACKETS_PER_ACK = 16
 CLEAR_AHEAD_NS = 4_000
 WRITE_FIRST, WRITE_LAST, WRITE_ONLY, ACKNOWLEDGE = 6, 8, 10, 0x11
 
-# A mirror's row lasts no longer (as capture.follow cuts them); bursts follow one another with gaps of their own.
-SPAN_NS = 5_000_000
+# A mirror's row has no more and lasts no longer (as capture.follow cuts them).
+ROW_PACKETS, ROW_NS = 64, 5_000_000
 
 
 def exact_flows(bursts: Frame, answers: bool) -> Frame:
@@ -30,9 +30,13 @@ def exact_flows(bursts: Frame, answers: bool) -> Frame:
     return concat(FLOWS, [rows, *_answers(bursts, seen=False)]) if answers else rows
 
 
-def mirror_flows(bursts: Frame, answers: bool) -> Frame:
-    """Rows as the mirror's decoder makes them: cut where the flow pauses, with payload and acknowledgement known."""
-    rows = _trains(_data_rows(bursts.take(_pieces(bursts)[0])), bursts)
+def mirror_flows(bursts: Frame, answers: bool, gathered: int) -> Frame:
+    """Rows as the mirror's decoder makes them: cut short, with payload and acknowledgement known.
+
+    `gathered` of them, which follow one another without a pause, are one row.
+    """
+    of, place = _pieces(bursts, gathered)
+    rows = _trains(_data_rows(bursts.take(of)), bursts, of, place)
     return concat(FLOWS, [rows, *_answers(bursts, seen=True)]) if answers else rows
 
 
@@ -66,17 +70,17 @@ def _data_rows(b: Frame) -> Frame:
     )
 
 
-def _pieces(b: Frame) -> tuple[Int, Int]:
-    """Each burst as often as a mirror cuts it by time, and which of its pieces each is."""
-    count = np.maximum(-(-(b["end_ns"] - b["start_ns"]) // SPAN_NS), 1)
-    count = np.minimum(count, np.maximum(b["packets"], 1))
+def _pieces(b: Frame, gathered: int) -> tuple[Int, Int]:
+    """Each burst as often as a mirror cuts it, and which of its pieces each is."""
+    by_time = -(-(b["end_ns"] - b["start_ns"]) // (ROW_NS * gathered))
+    by_packets = -(-b["packets"] // (ROW_PACKETS * gathered))
+    count = np.minimum(np.maximum(np.maximum(by_time, by_packets), 1), np.maximum(b["packets"], 1))
     of = np.repeat(np.arange(len(count)), count)
     return of, np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
 
 
-def _trains(rows: Frame, bursts: Frame) -> Frame:
+def _trains(rows: Frame, bursts: Frame, of: Int, place: Int) -> Frame:
     """Whole-burst rows cut into pieces of equal length, a stretch in which nothing could be sent left out."""
-    of, place = _pieces(bursts)
     count = np.bincount(of, minlength=len(bursts))[of]
 
     def share(name: str) -> Int:
