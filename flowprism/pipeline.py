@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.reading import read_all
+from capture.sampling import SamplingRates
 from datamodel.analysis import Analysis
 from datamodel.fabric import Fabric, fabric
 from datamodel.findings import Event, Finding
@@ -27,6 +27,7 @@ from diagnose.events import events
 from diagnose.job import JobView
 from diagnose.pairs import pair_table
 from flowprism import __version__
+from flowprism.inputs import read_inputs
 from flowprism.job_report import job_id, job_report
 from flowprism.progress import Progress
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
@@ -40,10 +41,11 @@ from strategy.placement import Seat, seats
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """Thresholds of all stages."""
+    """Thresholds of all stages, and sampling rates that the operator knows better than the feed."""
 
     jobs: JobOptions = field(default_factory=JobOptions)
     diagnosis: DiagnosisOptions = field(default_factory=DiagnosisOptions)
+    rates: SamplingRates = field(default_factory=SamplingRates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def analyze(
     """Analyse mirrors and flow records of one window.
 
     Args:
-        paths: captures or flow-record files.
+        paths: captures, flow-record files or folders of collected records.
         inventory: what is known of the fabric; None for nothing.
         options: thresholds.
         progress: told how far reading and analysing are.
@@ -83,7 +85,7 @@ def analyze(
         InputError: a file cannot be used at all.
     """
     told: Progress = progress or _nobody_listens
-    reading = read_all(paths, lambda done, total: told("reading", done, total))
+    reading = read_inputs(paths, lambda done, total: told("reading", done, total), options.rates)
     flow = streams(reading.flows)
     services = _services(inventory, flow.addresses)
     place = fabric(inventory, flow.addresses)
@@ -210,6 +212,10 @@ def _flat_options(options: AnalysisOptions) -> dict[str, str | int | float | boo
     for part, values in (("jobs", options.jobs), ("diagnosis", options.diagnosis)):
         for name in values.__slots__:
             flat[f"{part}.{name}"] = getattr(values, name)
+    for exporter, rate in options.rates.by_exporter.items():
+        flat[f"rates.{exporter}"] = rate
+    if options.rates.otherwise:
+        flat["rates.otherwise"] = options.rates.otherwise
     return dict(sorted(flat.items()))
 
 

@@ -34,6 +34,7 @@ from capture.netflow.reasons import (
     DOUBT_TEXTS,
     LONG_TEMPLATE,
     REASONS,
+    STILL_WAITING,
     TEMPLATE_LATE,
     TEMPLATES_EVICTED,
     TEMPLATES_FULL,
@@ -120,7 +121,7 @@ class NetflowDecoder:
         return tuple(self._notes(row, notes(entry, REASONS)) for row, entry in enumerate(known))
 
     def state(self) -> dict[str, object]:
-        """Exporters, templates and sampling rates, for `restore`; sets that wait are not kept."""
+        """Exporters, templates, sampling rates and the sets that wait, for `restore`."""
         exporters = int(self._exporters.used[0])
         samplers = self._samplers[: int(self._samplers_used[0])]
         return {
@@ -131,6 +132,7 @@ class NetflowDecoder:
                 [exporter, port, used_ns, options, base64.b64encode(content).decode()]
                 for exporter, port, used_ns, options, content in self._templates.known()
             ],
+            "waiting": self._waiting.state(),
             "unplaced": [int(count) for count in self._unplaced],
         }
 
@@ -147,7 +149,10 @@ class NetflowDecoder:
         if len(sources) != exporters or (sources["agent"] >= exporters).any() or (sources["agent"] < 0).any():
             raise ValueError("exporters and what is known of them do not belong together")
         self._sources[:exporters] = sources
-        self._sources["waiting_bytes"] = 0
+        self._waiting.restore(state["waiting"])
+        if (self._waiting.index["exporter"] >= exporters).any():
+            raise ValueError("a set that waits belongs to no exporter")
+        self._sources["waiting_bytes"] = self._waiting.waiting_bytes(len(self._sources))
         self._restore_samplers(np.frombuffer(base64.b64decode(state["samplers"], validate=True), SAMPLERS))
         for exporter, port, used_ns, options, content in state["templates"]:
             if not 0 <= exporter < exporters:
@@ -294,8 +299,12 @@ class NetflowDecoder:
     def _notes(self, row: int, account: ExporterNotes) -> ExporterNotes:
         source = self._sources[row]
         doubts = zip(DOUBT_TEXTS, source["doubts"].tolist(), strict=True)
+        rejected = dict(account.rejected)
+        if waiting := self._waiting.waiting_sets(row):
+            rejected[STILL_WAITING] = waiting
         return replace(
             account,
+            rejected=rejected,
             sampling_rates=tuple(sorted(source["rates"][: int(source["rates_seen"])].tolist())),
             templates=self._templates.count(row),
             warnings=tuple(text.format(count) for text, count in doubts if count),

@@ -34,6 +34,8 @@ from capture.wire import REASONS as PACKET_REASONS
     FIRST_PACKET_REASON,
 ) = range(24)
 
+STILL_WAITING = "set that waits for its template so far"  # no code: it is not left out yet
+
 REASONS = (
     "",
     "NetFlow v5 record that its datagram announces but does not hold",

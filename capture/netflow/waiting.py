@@ -5,6 +5,8 @@ Memory: at most `MOST_BYTES`, of one exporter `MOST_OF_AN_EXPORTER_BYTES`; time:
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import numpy.typing as npt
 
@@ -76,6 +78,28 @@ class WaitingRoom:
         exporters: npt.NDArray[np.int32] = known["exporter"][late].copy()
         known["exporter"][late] = -1
         return exporters
+
+    def waiting_sets(self, exporter: int) -> int:
+        """How many sets of an exporter wait."""
+        return int((self.index["exporter"][: int(self.used[SETS])] == exporter).sum())
+
+    def state(self) -> list[str]:
+        """What waits, as text, for `restore`."""
+        self._tidy_up()
+        sets, size = (int(value) for value in self.used)
+        return [base64.b64encode(part).decode() for part in (self.index[:sets].tobytes(), self.data[:size].tobytes())]
+
+    def restore(self, state: list[str]) -> None:
+        """Let wait what waited in another room; what does not fit together raises ValueError."""
+        packed, content = (base64.b64decode(part, validate=True) for part in state)
+        index, data = np.frombuffer(packed, WAITING), np.frombuffer(content, np.uint8)
+        ends = index["datagram"]["offset"] + index["datagram"]["bytes"]
+        if len(data) > MOST_BYTES or len(index) > MOST_SETS or (len(index) and int(ends.max()) > len(data)):
+            raise ValueError("sets that wait lie outside their bytes")
+        if len(index) and (index["datagram"]["offset"].min() < 0 or index["datagram"]["bytes"].min() < 0):
+            raise ValueError("sets that wait lie outside their bytes")
+        self.index, self.data = index.copy(), data.copy()
+        self.used[:] = (len(index), len(data))
 
     def waiting_bytes(self, exporters: int) -> npt.NDArray[np.int64]:
         """Bytes that wait, by exporter row."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -17,6 +17,7 @@ from datamodel.errors import InputError
 from flowprism import pipeline
 from flowprism.cli.analyze import ReportFormat
 from flowprism.cli.progress_bars import progress_bars
+from flowprism.cli.sampling_rates import parsed
 from flowprism.inventory_file import load_inventory
 from flowprism.rendering.html import render_html
 from flowprism.rendering.names import Names, names_of
@@ -39,16 +40,26 @@ class Outputs:
     timelines: Path | None = None
 
 
-def run(paths: Sequence[Path], inventory_path: Path | None, report_format: ReportFormat, outputs: Outputs) -> None:
-    """Analyse `paths` and write the results.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed."""
+
+    paths: tuple[Path, ...]
+    inventory: Path | None = None
+    rates: tuple[str, ...] = ()
+
+
+def run(given: Given, report_format: ReportFormat, outputs: Outputs) -> None:
+    """Analyse what is given and write the results.
 
     Raises:
         FlowprismError: an input cannot be used or an output cannot be written.
     """
     _check(outputs)
-    inventory = None if inventory_path is None else load_inventory(inventory_path)
+    options = pipeline.AnalysisOptions(rates=parsed(given.rates))
+    inventory = None if given.inventory is None else load_inventory(given.inventory)
     with progress_bars() as progress:
-        analysis = pipeline.analyze(paths, inventory, pipeline.AnalysisOptions(), progress)
+        analysis = pipeline.analyze(given.paths, inventory, options, progress)
     write(analysis, names_of(inventory), report_format, outputs)
 
 

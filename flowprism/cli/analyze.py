@@ -19,10 +19,14 @@ class ReportFormat(StrEnum):
 
 def analyze(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Packet captures or flow records of one window.")
+        list[Path], typer.Argument(metavar="PATH...", help="Captures, flow records or collected folders of one window.")
     ],
     inventory: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Hosts, switches and links, as YAML or CSV.")
+    ] = None,
+    sampling_rate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
     ] = None,
     report_format: Annotated[
         ReportFormat, typer.Option("--format", help="How the report is written.")
@@ -42,4 +46,5 @@ def analyze(
     """
     from flowprism.cli import analysis  # here, so that `--help` need not wait for the decoders
 
-    analysis.run(paths, inventory, report_format, analysis.Outputs(out, perfetto, timelines))
+    given = analysis.Given(tuple(paths), inventory, tuple(sampling_rate or ()))
+    analysis.run(given, report_format, analysis.Outputs(out, perfetto, timelines))

@@ -14,13 +14,13 @@ import typer
 
 from capture.export_reading import read_datagrams
 from capture.ledger import Ledger
-from capture.reading import read_all
 from capture.record_writing import compressing, json_lines, write_records
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
 from datamodel.flows import FeedNotes
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.cli.sampling_rates import parsed
+from flowprism.inputs import read_inputs
 
 STDOUT = Path("-")
 _WIRE_FORMS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
@@ -34,7 +34,7 @@ def write_flows(paths: Sequence[Path], out: Path, rates: Iterable[str]) -> None:
     """
     wanted = parsed(rates)
     with progress_bars() as progress:
-        reading = read_all(paths, None if progress is None else lambda d, t: progress("reading", d, t), wanted)
+        reading = read_inputs(paths, None if progress is None else lambda d, t: progress("reading", d, t), wanted)
     if out == STDOUT:
         with _stdout() as file:
             for lines in json_lines(reading.flows):

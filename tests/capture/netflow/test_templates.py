@@ -6,6 +6,7 @@ import struct
 import pytest
 
 from capture.netflow import templates as table
+from capture.netflow.reasons import STILL_WAITING
 from capture.netflow.waiting import LONGEST_WAIT_NS, MOST_OF_AN_EXPORTER_BYTES
 from tests.capture.netflow.sender import (
     FLOW,
@@ -101,6 +102,16 @@ def test_sets_wait_for_their_template() -> None:
     assert (account.records, account.lost, dict(account.rejected)) == (4, 0, {})
 
 
+def test_sets_go_on_waiting_over_a_restart() -> None:
+    """What waits is counted as such, goes with the state, and is decoded where the template comes only afterwards."""
+    first, second = Collector(), Collector()
+    first.rows(ipfix(one_set(256, flow(1), flow(2))))
+    assert first.rejected() == {STILL_WAITING: 1}
+    second.decoder.restore(json.loads(json.dumps(first.decoder.state())))
+    assert [row["bytes"] for row in second.rows(ipfix(KNOWN, sequence=2))] == [1, 2]
+    assert second.rejected() == {}
+
+
 def test_options_data_may_wait_too() -> None:
     """A rate told before its options template holds for what comes after that."""
     collector = Collector()
@@ -162,7 +173,7 @@ def test_full_table_protects_what_is_in_use(monkeypatch: pytest.MonkeyPatch) -> 
     for i in range(63):
         collector.rows(ipfix(KNOWN, domain=100 + i))
     collector.rows(ipfix(KNOWN, DATA, domain=1))
-    assert collector.rejected(1) == {"template that found no room": 1}
+    assert collector.rejected(1) == {"template that found no room": 1, STILL_WAITING: 1}
     later = NOW_NS + table.UNUSED_NS + 10
     collector.rows(ipfix(DATA, domain=101), at_ns=later)
     assert len(collector.rows(ipfix(KNOWN, DATA, sequence=1), at_ns=later)) == 1
@@ -209,7 +220,7 @@ def test_restart_goes_on() -> None:
     assert second.decoder.state() != first.decoder.state()
 
 
-@pytest.mark.parametrize("part", ["exporters", "sources", "samplers", "templates", "unplaced"])
+@pytest.mark.parametrize("part", ["exporters", "sources", "samplers", "templates", "waiting", "unplaced"])
 def test_damaged_state(part: str) -> None:
     """A state that was damaged is refused."""
     collector = Collector()
