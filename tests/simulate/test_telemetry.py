@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from datamodel.flows import recode
+from datamodel.frame import Frame
+from reconstruct.streams import streams
+from simulate.bursts import Sequences, bursts
+from simulate.faults import Fault
+from simulate.telemetry import ROW_NS, ROW_PACKETS, exact_flows, mirror_flows
+from tests.simulate.cases import FABRIC, job, ran
+
+
+@pytest.fixture(scope="module")
+def seen() -> Frame:
+    """Bursts of a job with a NIC that is down for a while."""
+    run = ran(job(iterations=3), Fault("flap", first=1, rank=5, size=40, every=1))
+    return bursts(run, 10**18, Sequences(), 1)
+
+
+def test_an_exact_record_holds_a_burst_and_its_headers(seen: Frame) -> None:
+    """Payload, 44 bytes of headers a packet and a RETH for each RDMA write."""
+    rows = exact_flows(seen, answers=False)
+    assert len(rows) == len(seen)
+    assert (rows["bytes"] == seen["bytes"] + 44 * seen["packets"] + 16 * seen["messages"]).all()
+    assert (rows["message_bytes"] == seen["bytes"]).all()
+
+
+@pytest.mark.parametrize("gathered", [1, 16])
+def test_a_mirrors_rows_are_short_and_whole(seen: Frame, gathered: int) -> None:
+    """None has more packets or time than the decoder allows, gathered; together they are the bursts."""
+    rows = mirror_flows(seen, answers=False, gathered=gathered)
+    assert rows["packets"].max() <= ROW_PACKETS * gathered
+    assert (rows["time_flow_end_ns"] - rows["time_flow_start_ns"]).max() <= ROW_NS * gathered
+    for column, of in (("payload_bytes", "bytes"), ("packets", "packets"), ("message_bytes", "bytes")):
+        assert rows[column].sum() == seen[of].sum()
+    assert (rows["time_acknowledged_ns"] > rows["time_flow_end_ns"]).all()
+
+
+def test_rows_of_a_burst_follow_on_in_packet_numbers(seen: Frame) -> None:
+    """Each row of a burst begins one packet after the row before it ended."""
+    burst = seen.take(np.array([int(np.argmax(seen["packets"]))]))
+    rows = mirror_flows(burst, answers=False, gathered=1)
+    assert len(rows) > 3
+    assert ((rows["psn_last"][:-1] + 1) % (1 << 24) == rows["psn_first"][1:]).all()
+    assert (rows["time_flow_start_ns"][1:] == rows["time_flow_end_ns"][:-1]).all()
+
+
+def test_a_pause_is_left_out_of_a_mirrors_rows(seen: Frame) -> None:
+    """Of a burst that stood still in its middle third no row lies within that third, and no byte is lost."""
+    burst = seen.take(np.array([int(np.argmax(seen["packets"]))]))
+    third = (burst["end_ns"] - burst["start_ns"]) // 3
+    burst = burst.replace(paused_ns=burst["start_ns"] + third, resumed_ns=burst["start_ns"] + 2 * third)
+    rows = mirror_flows(burst, answers=False, gathered=1)
+    middle = (rows["time_flow_start_ns"] + rows["time_flow_end_ns"]) // 2
+    spanning = (rows["time_flow_start_ns"] < burst["paused_ns"]) & (rows["time_flow_end_ns"] > burst["resumed_ns"])
+    still = (middle > burst["paused_ns"]) & (middle < burst["resumed_ns"]) & ~spanning
+    assert len(rows) > 10
+    assert spanning.sum() <= 1
+    assert not still.any()
+    assert rows["payload_bytes"].sum() == burst["bytes"][0]
+
+
+def test_answers_go_back_on_the_senders_queue_pair(seen: Frame) -> None:
+    """A clear-to-send before each burst and its acknowledgements until it is delivered, both small."""
+    rows = exact_flows(seen, answers=True)
+    clear, acknowledged = rows.take(np.arange(len(seen), 2 * len(seen))), rows.take(np.arange(2 * len(seen), len(rows)))
+    for back in (clear, acknowledged):
+        assert (back["src_addr"] == seen["dst"]).all()
+        assert (back["dst_addr"] == seen["src"]).all()
+        assert (back["dst_qp"] == seen["src_qp"]).all()
+    assert (clear["time_flow_end_ns"] < seen["start_ns"]).all()
+    assert (acknowledged["time_flow_end_ns"] == seen["delivered_ns"]).all()
+    assert acknowledged["bytes"].sum() < 0.01 * rows["bytes"].sum()
+
+
+def test_acknowledgements_are_no_data_to_the_analysis(seen: Frame) -> None:
+    """Streams of a feed with answers carry the bursts' bytes and, apart from them, only what announces them."""
+    addresses = FABRIC.addresses()
+    plain, answered = (streams(recode(mirror_flows(seen, answers=a, gathered=1), addresses)) for a in (False, True))
+    assert plain.bytes.sum() == seen["bytes"].sum()
+    assert answered.bytes.sum() - plain.bytes.sum() == 64 * len(seen)
