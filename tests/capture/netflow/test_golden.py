@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,10 @@ COUNTED = {"in_bytes", "in_pkts", "octetDeltaCount", "packetDeltaCount", "fwd_fl
 # And one whose clock was never set: the golden lies in 1970, our rows at the time of receipt.
 OTHERWISE = {name: {"first_switched", "last_switched"} for name in ("netflow-5-valid-01", "netflow-9-nprobe-dpi-l7")}
 LOGSTASH, TELEGRAF, PMACCT = "logstash-plugins+logstash-codec-netflow", "influxdata+telegraf", "pmacct+pmacct"
-PMACCT_CASES = ("100-IPFIXv10-CISCO", "101-NFv9-CISCO-cust_primitives", "103-IPFIXv10-CISCO-pretag-JSON_encoding",
-                "104-IPFIXv10-IPv6-CISCO-sampling_option", "500-IPFIXv10-BGP-CISCO-SRv6",
+PMACCT_CASES = ("100-IPFIXv10-CISCO", "101-NFv9-CISCO-cust_primitives", "102-NFv9-CISCO-f2rd-pretag-sampling-reload",
+                "103-IPFIXv10-CISCO-pretag-JSON_encoding", "104-IPFIXv10-IPv6-CISCO-sampling_option",
+                "110-IPFIXv10-NFv9-multiple-sources", "400-IPFIXv10-BMP-CISCO-SRv6-multiple-sources",
+                "403-IPFIXv10-BMP-IPv6-CISCO-locrib-peerdown-vrf", "500-IPFIXv10-BGP-CISCO-SRv6",
                 "502-IPFIXv10-BGP-IPv6-CISCO-SRv6-lcomms")  # fmt: skip
 
 
@@ -134,7 +137,8 @@ def test_pmacct(shared: Path, case: str) -> None:
     folder = shared / "corpus" / PMACCT / case
     ours: Counter[tuple[object, ...]] = Counter()
     collector = Collector()
-    for batch in read_datagrams(folder / "traffic-00.pcap", Ledger()):
+    captures = sorted(folder.glob("traffic-*.pcap"))
+    for batch in chain.from_iterable(read_datagrams(path, Ledger()) for path in captures):
         for row in collector.shown(collector.decoder.feed(batch)):
             key = (row["src_addr"], row["dst_addr"], row["src_port"], row["dst_port"], row["in_if"], row["out_if"])
             scale = max(row["sampling_rate"], 1) if case.startswith("104") else 1
