@@ -98,9 +98,7 @@ def _timed(run: Run, rows: slice, chosen: Int) -> dict[str, Float]:
     unfinished = np.isnan(end)
     stopped = np.where(np.isnan(paused) | (resumed > paused), run.until_ns, paused)  # what stands still has ended
     end = np.where(unfinished & ~np.isnan(start), stopped, end)
-    whole = np.rint(run.volume[rows][chosen])
-    share = t.moved[rows][chosen] / np.maximum(run.work[rows][chosen], 1.0)
-    moved = np.where(unfinished, np.floor(run.volume[rows][chosen] * share), whole)
+    moved = np.where(unfinished, np.floor(t.moved[rows][chosen]), np.rint(run.work[rows][chosen]))
     again = ~np.isnan(resumed) & (resumed > paused) & (paused > start) & (resumed < end)
     return {
         "start": start,

@@ -8,7 +8,7 @@ import numpy as np
 
 from capture.compiled import compiled, wide
 from datamodel.streams import Float, Int
-from simulate.graph import MARK, SETTING, Codes, successors
+from simulate.graph import MARK, SETTING, TRANSFER, Codes, successors
 from simulate.heap import ABSENT, Heap, Table, pop, push
 from simulate.sharing import (
     COUNTERS,
@@ -37,6 +37,7 @@ from simulate.sharing import (
     touch,
 )
 
+MOST_AT_ONCE = 0.95  # of a message, by a token bucket
 TOGETHER_NS = 0.5  # what happens within this is one moment: rounding parts what is simultaneous
 WAITING, DELAYED, ACTIVE, DONE = range(4)
 
@@ -94,6 +95,7 @@ def run(
     capacity: Float,
     earliest_ns: Float,
     until_ns: float = NEVER_NS,
+    bucket_ns: float = 0.0,
 ) -> Timing:
     """Run all operations until none can go on or `until_ns`.
 
@@ -107,6 +109,7 @@ def run(
         capacity: (resources,) at the beginning; bytes/ns of links, 1 of cells.
         earliest_ns: (n,) before which an operation does not begin.
         until_ns: when to stop.
+        bucket_ns: so much of a transfer passes at once, in time at the rate that it would have alone.
     """
     count = len(kind)
     bounds, waiting, pending = successors(count, *edges)
@@ -136,6 +139,7 @@ def run(
         shared,
         counters,
         float(until_ns),
+        float(bucket_ns),
     )
     return _timing(ops, work, counters, until_ns)
 
@@ -167,6 +171,7 @@ def turn(
     shared: Links,
     counters: Counts,
     until_ns: float,
+    bucket_ns: float,
 ) -> None:
     """The loop: everything due at one moment happens, then rates are settled.
 
@@ -184,6 +189,7 @@ def turn(
         shared: (resources,) resources being filled.
         counters: see `simulate.sharing`.
         until_ns: when to stop.
+        bucket_ns: see `run`.
     """
     for op in range(len(ops)):
         if ops[op]["pending"] == 0:
@@ -196,7 +202,7 @@ def turn(
             now = max(now, ops[op]["due_ns"])
             counters[HEAP] = pop(ops, heap, wide(counters[HEAP]))
             if ops[op]["state"] == DELAYED:
-                begin(ops, path, links, resources, heap, dirty, fresh, counters, op)
+                begin(ops, path, links, resources, heap, dirty, fresh, counters, op, bucket_ns)
             else:
                 detach(ops, path, links, resources, dirty, counters, op)
                 ops[op]["rate"] = 0.0
@@ -225,6 +231,7 @@ def begin(
     fresh: Links,
     counters: Counts,
     op: int,
+    bucket_ns: float,
 ) -> None:
     """Start an operation. Work that uses resources stays ACTIVE until it is done; all else is over at once."""
     ops[op]["start_ns"] = ops[op]["due_ns"]
@@ -237,6 +244,8 @@ def begin(
         ops[op]["due_ns"] = NEVER_NS
         counters[HEAP] = push(ops, heap, wide(counters[HEAP]), op)
         attach(ops, path, links, resources, dirty, counters, op)
+        if bucket_ns > 0 and ops[op]["kind"] == TRANSFER:
+            ops[op]["left"] -= min(ops[op]["bound"] * bucket_ns, ops[op]["left"] * MOST_AT_ONCE)
         fresh[counters[FRESH]] = op
         counters[FRESH] += 1
 

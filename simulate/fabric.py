@@ -27,8 +27,8 @@ class Fabric:
         services: storage and management NICs, on leaves of their own with as many of them as a leaf has hosts.
         service_gbps: their rate.
         latency_ns: from the last byte sent until the receiver acts on it.
-        bucket_bytes: depth of a token bucket before each NIC: so much of a message passes at once, which holds where
-            messages lie further apart than it takes to refill. 0: none, as with hardware NICs.
+        bucket_ns: depth of a token bucket before each NIC, in time at its rate: so much of a message passes at once,
+            which holds where messages lie further apart than it takes to refill. 0: none, as with hardware NICs.
         hash_seed: what switches hash five-tuples with.
     """
 
@@ -43,7 +43,7 @@ class Fabric:
     services: int = 0
     service_gbps: float = 400.0
     latency_ns: float = 8_000.0
-    bucket_bytes: float = 0.0
+    bucket_ns: float = 0.0
     hash_seed: int = 0
 
     @property

@@ -17,7 +17,6 @@ from simulate.job import Job, Seated, seated, work_of
 from simulate.sharing import NEVER_NS, WIDTH
 
 NS = 1e9
-MOST_AT_ONCE = 0.95  # of a message, by a token bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +50,7 @@ class Run:
         fabric, jobs, faults: what was run; jobs by index in the scenario.
         instances: iterations in the order of jobs and time.
         timing: of all operations.
-        volume: (n,) bytes of transfers.
-        work: (n,) work of all operations; of transfers what links must carry at their rate.
+        work: (n,) work of all operations.
         fault_ns: when each fault set in; nan where it never did or is there from the beginning.
         fault_end_ns: when it ended; nan where it did not.
         traffic, traffic_first: other traffic and its first operation.
@@ -64,7 +62,6 @@ class Run:
     faults: tuple[Fault, ...]
     instances: tuple[Instance, ...]
     timing: Timing
-    volume: Float
     work: Float
     fault_ns: tuple[float, ...]
     fault_end_ns: tuple[float, ...]
@@ -88,7 +85,7 @@ def run_jobs(
         assembly.add_job(index)
     traffic_first = assembly.add_traffic(traffic)
     marks = [assembly.add_fault(fault) for fault in faults]
-    timing, volume, work = assembly.run(until_ns)
+    timing, work = assembly.run(until_ns)
     onset = [float(timing.start_ns[m[0]]) if m else float("nan") for m in marks]
     ends = [float(timing.start_ns[m[1]]) if len(m) > 1 else float("nan") for m in marks]
     return Run(
@@ -97,7 +94,6 @@ def run_jobs(
         tuple(faults),
         tuple(assembly.instances),
         timing,
-        volume,
         work,
         tuple(onset),
         tuple(ends),
@@ -244,17 +240,15 @@ class _Assembly:
         self._edges(np.array([self._begin(index, c.iteration, c.cell) for c in changes], np.int64), ids)
         return ids
 
-    def run(self, until_ns: float) -> tuple[Timing, Float, Float]:
-        """Run the whole graph; timing, bytes and work of all operations."""
+    def run(self, until_ns: float) -> tuple[Timing, Float]:
+        """Run the whole graph; timing and work of all operations."""
         c = {name: np.concatenate(parts) for name, parts in self._columns.items()}
         self._columns.clear()
-        at_once = np.minimum(self.fabric.bucket_bytes, c["work"] * MOST_AT_ONCE)
-        work = np.where(c["kind"] == TRANSFER, c["work"] - at_once, c["work"])
         capacity = np.ones(self._resources)
         capacity[: self.fabric.resources] = self.fabric.capacity()
         timing = run(
             c["kind"],
-            work,
+            c["work"],
             c["lag_ns"],
             c["delay_ns"],
             c["path"],
@@ -262,8 +256,9 @@ class _Assembly:
             capacity,
             c["earliest_ns"],
             until_ns,
+            self.fabric.bucket_ns,
         )
-        return timing, c["work"], work
+        return timing, c["work"]
 
 
 def _busiest_spine(fabric: Fabric, job: Job, fault: Fault) -> int:

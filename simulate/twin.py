@@ -26,7 +26,7 @@ FABRIC = Fabric(
     nic_gbps=0.4,
     uplink_gbps=1.0,
     latency_ns=5_000_000.0,
-    bucket_bytes=97_000.0,
+    bucket_ns=1_940_000.0,
 )
 ITERATIONS = 30
 # What the recording's own log says a pass takes, tensor sums inside the host and waking up included.

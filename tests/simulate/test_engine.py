@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulate.engine import Timing, run
 from simulate.graph import COMPUTE, MARK, SETTING, TRANSFER
-from simulate.sharing import LIMIT, WIDTH
+from simulate.sharing import LIMIT, NEVER_NS, WIDTH
 
 LINKS = 4
 
@@ -22,7 +22,7 @@ def ran(
     capacity: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
     **more: Sequence[float],
 ) -> Timing:
-    """Operations (kind, work, resources) with edges, run; `lag`, `delay`, `earliest` by operation, `until` alone."""
+    """Operations (kind, work, resources) with edges, run; `lag`, `delay`, `earliest` by operation."""
     count = len(operations)
     path = np.full((count, WIDTH), -1, np.int32)
     for n, (_, _, resources) in enumerate(operations):
@@ -39,7 +39,8 @@ def ran(
         (before, after),
         np.array(capacity, np.float64),
         np.array(more.get("earliest", zeros), np.float64),
-        *([more["until"][0]] if "until" in more else []),
+        more["until"][0] if "until" in more else NEVER_NS,
+        more["bucket"][0] if "bucket" in more else 0.0,
     )
 
 
@@ -91,6 +92,13 @@ def test_a_run_stops_in_the_middle() -> None:
     timing = ran([(TRANSFER, 100, (0,)), (TRANSFER, 100, (0,))], until=[30])
     assert timing.moved.tolist() == [15, 15]
     assert np.isnan(timing.end_ns).all()
+
+
+def test_a_token_bucket_lets_a_messages_head_pass_at_once() -> None:
+    """Behind 20 ns of tokens at 2 bytes/ns, 40 of 100 bytes take no time; a computation has no such thing."""
+    timing = ran([(TRANSFER, 100, (0,)), (COMPUTE, 100, (1,))], capacity=(2.0, 2.0, 1.0, 1.0), bucket=[20])
+    assert timing.end_ns.tolist() == [30, 50]
+    assert timing.moved.tolist() == [100, 100]
 
 
 def test_a_crowd_is_shared_approximately_and_never_above_the_link() -> None:

@@ -115,10 +115,17 @@ def test_healthy_iterations_take_as_long(case: str, request: pytest.FixtureReque
 
 
 def test_a_slow_nic_costs_most_of_what_it_really_does(slow: tuple[Seen, Seen]) -> None:
-    """The twin's iterations grow too, by more than half of what the recording's do, which has more to it (docs)."""
+    """The twin's iterations grow by three quarters of what the recording's do or more; the rest is in the docs."""
     real, twin = slow
     grown = [np.median(s.durations_s[ONSET:]) - np.median(s.durations_s[: ONSET - 1]) for s in (real, twin)]
-    assert 0.5 < grown[1] / grown[0] < 1.0
+    assert 0.75 < grown[1] / grown[0] < 1.0
+
+
+def test_a_slow_nics_messages_take_as_long(slow: tuple[Seen, Seen]) -> None:
+    """What rank 5 sends, to its ring and to the other stage, at the 90th percentile within 5 %."""
+    for pair in (((2, 1), (3, 1)), ((2, 1), (6, 1))):
+        real, twin = (float(np.percentile(s.bursts_ms[pair], 90)) for s in slow)
+        assert twin == pytest.approx(real, rel=0.05)
 
 
 @pytest.mark.parametrize(("stages_apart", "rel", "count_rel"), [(False, 0.05, 0.15), (True, 0.25, 0.3)])
