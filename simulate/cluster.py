@@ -23,6 +23,7 @@ WINDOW_S = 60.0
 GPUS, LEAST_GPUS = 10_000, 1_000
 _GPUS_A_JOB, _MOST_JOBS, _LEAST_JOBS = 320, 40, 5
 _FAULT_EVERY, _ONSET = 4, 3
+_TFLOPS, _BATCHES = (320.0, 460.0), (0.8, 1.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,14 @@ class _Kind:
     workload: dict[str, object]
     units: int = 1
     micro_batch: int = 1
-    pieces: int = 8
+    pieces: int = 4
 
 
 _KINDS = (
-    _Kind(0.45, Plan(tp=8, pp=4), "llama3-70b", {"batches": 24, "buckets": 2, "overlap": True}),
-    _Kind(0.25, Plan(tp=8, pp=16), "llama3-405b", {"batches": 6, "sharding": "zero"}),
-    _Kind(0.18, Plan(tp=8, pp=4), "llama3-70b", {"batches": 16, "chunks": 2}),
-    _Kind(0.08, Plan(tp=1), "llama3-8b", {"batches": 1, "sharding": "fsdp", "overlap": True}, 8, 8, 2),
+    _Kind(0.45, Plan(tp=8, pp=4), "llama3-70b", {"batches": 12, "buckets": 2, "overlap": True}),
+    _Kind(0.25, Plan(tp=8, pp=8), "gpt3-175b", {"batches": 8, "sharding": "zero"}, 1, 4),
+    _Kind(0.18, Plan(tp=8, pp=4), "llama3-70b", {"batches": 12, "chunks": 2}),
+    _Kind(0.08, Plan(tp=1), "llama3-8b", {"batches": 1, "sharding": "fsdp", "overlap": True}, 8, 4, 2),
     _Kind(0.04, Plan(tp=4, ep=8, dp=8, pp=2), "mixtral-8x7b", {"batches": 4}, 2, 4),
 )
 _FAULTS: tuple[tuple[FaultKind, float], ...] = (
@@ -88,7 +89,7 @@ def _jobs(gpus: int, wish: Wish) -> list[Job]:
         kind = kinds[n] if isinstance(kinds[n], _Kind) else _KINDS[int(kinds[n])]
         plan = _sized(kind.plan, int(gpus * weight[n] / weight.sum()), gpus - first)
         if plan is not None:
-            jobs.append(_job(f"job{len(jobs)}", kind, plan, first, wish))
+            jobs.append(_job(f"job{len(jobs)}", kind, plan, first, wish, random))
             first += -(-plan.world // GPUS_PER_HOST) * GPUS_PER_HOST
     return jobs
 
@@ -103,10 +104,15 @@ def _sized(plan: Plan, wanted: int, left: int) -> Plan | None:
     return replace(plan, dp=dp) if dp * replica <= left and dp > 1 else None
 
 
-def _job(name: str, kind: _Kind, plan: Plan, first_gpu: int, wish: Wish) -> Job:
+def _job(name: str, kind: _Kind, plan: Plan, first_gpu: int, wish: Wish, random: np.random.Generator) -> Job:
+    """A job of its kind with a speed and a batch size of its own: no two trainings keep the same pace."""
     chunks = int(str(kind.workload.get("chunks", 1)))
-    volumes = dense_volumes(plan, kind.model, chunks, kind.units, micro_batch=kind.micro_batch)
+    tflops = float(random.uniform(*_TFLOPS))
+    volumes = dense_volumes(plan, kind.model, chunks, kind.units, micro_batch=kind.micro_batch, gpu_tflops=tflops)
     workload = replace(Workload(volumes=volumes, collectives=CollectiveOptions(steps=kind.pieces)), **kind.workload)  # type: ignore[arg-type]
+    groups = plan.pp if workload.chunks > 1 else 1  # an interleaved pipeline takes whole rounds of its stages
+    batches = max(round(workload.batches * random.uniform(*_BATCHES) / groups), 1) * groups
+    workload = replace(workload, batches=batches)
     least_s = (volumes.forward_s + volumes.backward_s) * (workload.batches + plan.pp - 1)
     iterations = wish.times(int(WINDOW_S / least_s) + 1)
     attempt = Attempt(packed(plan, first_gpu), iterations)
