@@ -14,6 +14,7 @@ from reconstruct.boundaries import Boundaries, boundaries, crossing
 from reconstruct.cycles import CONTROL_SHARE, Cycles, cycles
 from reconstruct.followers import Follower, followers
 from reconstruct.rhythm import beat
+from reconstruct.smeared import smeared
 
 # Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
 # cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
@@ -37,6 +38,7 @@ class JobOptions:
         smallest_stream_share: streams below this share of the largest one's bytes carry no collective.
         smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
         control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
+        covered_share: a stream whose flow records leave pauses in less than the rest of its time shows no rhythm.
         lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.
     """
 
@@ -44,6 +46,7 @@ class JobOptions:
     smallest_stream_share: float = 0.0005
     smallest_quantum_bytes: int = 16_384
     control_share: float = 0.02
+    covered_share: float = 0.5
     lockstep_share: float = 0.12
 
 
@@ -106,7 +109,7 @@ def recognise(
     joined = _in_lockstep(streams, candidates, options, hosts)
     jobs = tuple(sorted(_one_job_each(joined), key=lambda j: int(j.endpoints[0])))
     jobs = tuple(_with_followers(streams, job, options) for job in jobs)
-    return Recognition(jobs, _reasons(streams, services, rhythmic, jobs))
+    return Recognition(jobs, _reasons(streams, services, options, rhythmic, jobs))
 
 
 def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -> list[Cycles]:
@@ -117,7 +120,7 @@ def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -
         pair[s, d] = pair.get((s, d), 0) + b
     found = []
     least = options.smallest_stream_share * total.max(initial=0)
-    for i in np.flatnonzero(total >= least).tolist():
+    for i in np.flatnonzero((total >= least) & ~smeared(streams, options.covered_share)).tolist():
         ends = int(streams.src[i]), int(streams.dst[i])
         if services.intersection(ends) or total[i] < options.control_share * pair.get((ends[1], ends[0]), 0):
             continue
@@ -381,16 +384,19 @@ def _step(distance: Float) -> Float:
 
 
 def _reasons(
-    streams: Streams, services: frozenset[int], rhythmic: list[Cycles], jobs: tuple[Job, ...]
+    streams: Streams, services: frozenset[int], options: JobOptions, rhythmic: list[Cycles], jobs: tuple[Job, ...]
 ) -> dict[str, int]:
     """Why endpoints that carried data are in no job: reason -> number of endpoints."""
     everyone = {int(e) for e in streams.src} | {int(e) for e in streams.dst}
     members = {int(e) for j in jobs for e in j.endpoints}
     in_rhythm = {int(e) for c in rhythmic for e in (streams.src[c.stream], streams.dst[c.stream])}
     rest = everyone - members
+    hidden = smeared(streams, options.covered_share)
+    unseen = {int(e) for e in (*streams.src[hidden], *streams.dst[hidden])} - in_rhythm - services
     counts = {
         "named as a service by the inventory": len(rest & services),
         "periodic, but only sends or only receives, or keeps step with nobody": len(rest & in_rhythm - services),
-        "no periodic traffic": len(rest - in_rhythm - services),
+        "records span the pauses between bursts (cut by timeouts, not by message)": len(rest & unseen),
+        "no periodic traffic": len(rest - in_rhythm - services - unseen),
     }
     return {reason: n for reason, n in counts.items() if n}

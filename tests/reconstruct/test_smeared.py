@@ -1,0 +1,59 @@
+"""Records that span the pauses of training hide its rhythm; the analysis says so instead of guessing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.flows import FLOWS, Flows
+from datamodel.frame import Frame
+from reconstruct.jobs import JobOptions, recognise
+from reconstruct.smeared import smeared
+from reconstruct.streams import streams
+
+PERIOD_NS, BURST_NS = 1_000_000_000, 200_000_000
+
+
+def records(duration_ns: int, every_ns: int, payload: int = -1, count: int = 40) -> Flows:
+    """Records of a ring of four endpoints, one every so often from each to the next."""
+    number = np.tile(np.arange(count), 4)
+    source = np.repeat(np.arange(4), count)
+    start_ns = number * every_ns + source
+    columns = {
+        "time_flow_start_ns": start_ns,
+        "time_flow_end_ns": start_ns + duration_ns,
+        "src_addr": source,
+        "dst_addr": (source + 1) % 4,
+        "src_port": np.full(len(number), 1000),
+        "proto": np.full(len(number), 6),
+        "bytes": np.full(len(number), 5_000_000),
+        "packets": np.full(len(number), 4000),
+        "payload_bytes": np.full(len(number), payload),
+    }
+    return Flows(Frame(FLOWS, columns), ("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"))
+
+
+@pytest.mark.parametrize(("duration_ns", "every_ns", "hidden"), [
+    (BURST_NS, PERIOD_NS, False), (1_900_000_000, 2_000_000_000, True), (3 * PERIOD_NS, PERIOD_NS, True),
+])  # fmt: skip
+def test_records_that_leave_no_pause_are_smeared(duration_ns: int, every_ns: int, hidden: bool) -> None:
+    """A record a burst leaves the pauses between them; records cut by a timeout, or that overlap, do not."""
+    found = smeared(streams(records(duration_ns, every_ns)), JobOptions().covered_share)
+    assert found.tolist() == [hidden] * 4
+
+
+def test_packet_trains_are_never_smeared() -> None:
+    """A mirror cuts its rows at every pause, so rows that touch mean that there was none."""
+    assert not smeared(streams(records(PERIOD_NS, PERIOD_NS, payload=5_000_000)), JobOptions().covered_share).any()
+
+
+def test_a_single_record_says_nothing() -> None:
+    """It covers its own time and no other."""
+    assert not smeared(streams(records(PERIOD_NS, PERIOD_NS, count=1)), JobOptions().covered_share).any()
+
+
+def test_no_job_is_made_of_smeared_records_and_the_reason_is_told() -> None:
+    """Equal bytes come back every two seconds, but that is the exporter's timeout, not the training's rhythm."""
+    found = recognise(streams(records(1_900_000_000, 2_000_000_000)), frozenset(), JobOptions())
+    assert found.jobs == ()
+    assert found.unassigned == {"records span the pauses between bursts (cut by timeouts, not by message)": 4}
