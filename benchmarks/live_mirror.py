@@ -31,11 +31,11 @@ import numpy.typing as npt
 
 from benchmarks.decode import frames
 from capture.frame_index import INDEX
-from capture.live.message_batch import MESSAGE, PIECE
 from capture.live.packet_ring import PacketRing
 from capture.live.ring_block import MARKS, index_block
 from capture.mirror import Mirror
 from capture.packet import decode
+from capture.receive.messages import MESSAGE, PIECE
 from capture.wire import PACKET
 
 RATES = (250_000, 500_000, 1_000_000, 0)  # packets/s; 0: as fast as it goes

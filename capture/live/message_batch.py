@@ -12,29 +12,13 @@ import numpy as np
 
 from capture.compiled import compiled
 from capture.frame_index import INDEX, NO_TIME, Index
+from capture.receive.messages import CONTROL, MESSAGE, PIECE
 from capture.receive.sockets import TIME_STAMPS
 from capture.window import Bytes
 from capture.wire import Record
 
 _MOST_MESSAGES = 1024  # the kernel takes no more in one call (UIO_MAXIOV)
 _STOPS = (errno.EAGAIN, errno.EINTR)
-
-# struct iovec, struct mmsghdr and struct cmsghdr with a timespec behind it, on 64-bit machines
-PIECE = np.dtype([("base", "u8"), ("length", "u8")])
-MESSAGE = np.dtype(
-    [
-        ("name", "u8"),
-        ("name_bytes", "u4"),
-        ("pieces", "u8"),
-        ("piece_count", "u8"),
-        ("control", "u8"),
-        ("control_bytes", "u8"),
-        ("flags", "u8"),  # 32 bits and padding
-        ("length", "u4"),
-    ],
-    align=True,
-)
-_CONTROL = np.dtype([("bytes", "u8"), ("level", "i4"), ("type", "i4"), ("time_s", "i8"), ("part_ns", "i8")])
 
 
 class MessageBatch:
@@ -45,7 +29,7 @@ class MessageBatch:
         self.data: Bytes = np.zeros(_MOST_MESSAGES * slot_bytes, np.uint8)
         self.index = np.zeros(_MOST_MESSAGES, INDEX)
         self._slot_bytes = slot_bytes
-        self._controls = np.zeros(_MOST_MESSAGES, _CONTROL)
+        self._controls = np.zeros(_MOST_MESSAGES, CONTROL)
         pieces = np.zeros(_MOST_MESSAGES, PIECE)
         self._messages = np.zeros(_MOST_MESSAGES, MESSAGE)
         number = np.arange(_MOST_MESSAGES, dtype=np.uint64)
@@ -53,7 +37,7 @@ class MessageBatch:
         pieces["length"] = slot_bytes
         self._messages["pieces"] = pieces.ctypes.data + number * np.uint64(PIECE.itemsize)
         self._messages["piece_count"] = 1
-        self._messages["control"] = self._controls.ctypes.data + number * np.uint64(_CONTROL.itemsize)
+        self._messages["control"] = self._controls.ctypes.data + number * np.uint64(CONTROL.itemsize)
         self._pieces = pieces  # the kernel reads them at every call
 
     def receive(self, sock: socket.socket, link: int) -> int:
@@ -66,7 +50,7 @@ class MessageBatch:
         Raises:
             OSError: the socket failed.
         """
-        self._messages["control_bytes"] = _CONTROL.itemsize  # the kernel writes what it used
+        self._messages["control_bytes"] = CONTROL.itemsize  # the kernel writes what it used
         flags = socket.MSG_DONTWAIT | socket.MSG_TRUNC  # the latter asks for the length before the cut
         count = _recvmmsg()(sock.fileno(), self._messages.ctypes.data, _MOST_MESSAGES, flags, None)
         if count < 0:

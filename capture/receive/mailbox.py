@@ -17,6 +17,7 @@ from capture.datagram import DATAGRAM, Index
 from capture.headers import MAPPED, be16, be32, be64
 from capture.receive.allowing import Networks
 from capture.receive.header import Header
+from capture.receive.messages import CONTROL, MESSAGE, PIECE
 from capture.receive.ring import Ring, publish, put
 from capture.receive.sockets import TIME_STAMPS
 from capture.window import Bytes
@@ -30,22 +31,6 @@ _NO_MESSAGE = (errno.EAGAIN, errno.EINTR, errno.ECONNREFUSED)
 _FAMILY_IPV4, _FAMILY_IPV6 = int(socket.AF_INET), int(socket.AF_INET6)
 _LITTLE = sys.byteorder == "little"
 
-# struct iovec, struct mmsghdr, and struct cmsghdr with a timespec behind it (64-bit machines)
-_PIECE = np.dtype([("base", "u8"), ("length", "u8")])
-_MESSAGE = np.dtype(
-    [
-        ("name", "u8"),
-        ("name_bytes", "u4"),
-        ("pieces", "u8"),
-        ("piece_count", "u8"),
-        ("control", "u8"),
-        ("control_bytes", "u8"),
-        ("flags", "u8"),  # 32 bits and padding
-        ("length", "u4"),  # of the datagram
-    ],
-    align=True,
-)
-_CONTROL = np.dtype([("bytes", "u8"), ("level", "i4"), ("type", "i4"), ("time_s", "i8"), ("part_ns", "i8")])
 _NAME_BYTES = 32  # holds a sockaddr_in or a sockaddr_in6
 
 _Rows = npt.NDArray[np.void]
@@ -61,18 +46,18 @@ class Mailbox:
         self._ring, self._allowed = ring, allowed
         self._data: Bytes = np.zeros(MOST_MESSAGES * _SLOT_BYTES, np.uint8)
         self._names: Bytes = np.zeros(MOST_MESSAGES * _NAME_BYTES, np.uint8)
-        self._controls = np.zeros(MOST_MESSAGES, _CONTROL)
-        self._pieces = np.zeros(MOST_MESSAGES, _PIECE)
-        self._messages = np.zeros(MOST_MESSAGES, _MESSAGE)
+        self._controls = np.zeros(MOST_MESSAGES, CONTROL)
+        self._pieces = np.zeros(MOST_MESSAGES, PIECE)
+        self._messages = np.zeros(MOST_MESSAGES, MESSAGE)
         self._row: Index = np.zeros(1, DATAGRAM)
         self._receive = ctypes.CDLL(None, use_errno=True).recvmmsg
         number = np.arange(MOST_MESSAGES, dtype=np.uint64)
         self._pieces["base"] = self._data.ctypes.data + number * np.uint64(_SLOT_BYTES)
         self._pieces["length"] = _SLOT_BYTES
         self._messages["name"] = self._names.ctypes.data + number * np.uint64(_NAME_BYTES)
-        self._messages["pieces"] = self._pieces.ctypes.data + number * np.uint64(_PIECE.itemsize)
+        self._messages["pieces"] = self._pieces.ctypes.data + number * np.uint64(PIECE.itemsize)
         self._messages["piece_count"] = 1
-        self._messages["control"] = self._controls.ctypes.data + number * np.uint64(_CONTROL.itemsize)
+        self._messages["control"] = self._controls.ctypes.data + number * np.uint64(CONTROL.itemsize)
         self._address = self._messages.ctypes.data
         self._count, self._next, self._now_ns = 0, 0, 0
         self.deliver(0, 0)  # nothing yet: it is compiled now, not while datagrams wait
@@ -87,7 +72,7 @@ class Mailbox:
             OSError: the socket does not work.
         """
         self._messages["name_bytes"] = _NAME_BYTES
-        self._messages["control_bytes"] = _CONTROL.itemsize
+        self._messages["control_bytes"] = CONTROL.itemsize
         flags = socket.MSG_DONTWAIT
         count = self._receive(sock.fileno(), ctypes.c_void_p(self._address), MOST_MESSAGES, flags, None)
         self._now_ns = time.time_ns()

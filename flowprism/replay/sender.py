@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture.datagram import Datagrams, Index
+from capture.receive.messages import MESSAGE, PIECE
 from datamodel.errors import InputError
 from flowprism.replay.pacing import Pace, Schedule, Times
 
@@ -20,22 +21,6 @@ _MOST_MESSAGES = 64  # in one call; also bounds by how much a datagram can be ea
 _REFUSED = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH)
 _BUFFER_BYTES = 4 << 20
 _SHORTEST_SLEEP_S = 20e-6
-
-# struct iovec and struct mmsghdr (64-bit machines)
-_PIECE = np.dtype([("base", "u8"), ("length", "u8")])
-_MESSAGE = np.dtype(
-    [
-        ("name", "u8"),
-        ("name_bytes", "u4"),
-        ("pieces", "u8"),
-        ("piece_count", "u8"),
-        ("control", "u8"),
-        ("control_bytes", "u8"),
-        ("flags", "u8"),  # 32 bits and padding
-        ("length", "u4"),
-    ],
-    align=True,
-)
 
 
 @dataclass(slots=True)
@@ -106,24 +91,24 @@ class _Messages:
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._call = ctypes.CDLL(None, use_errno=True).sendmmsg
-        self._pieces = np.zeros(0, _PIECE)
-        self._messages = np.zeros(0, _MESSAGE)
+        self._pieces = np.zeros(0, PIECE)
+        self._messages = np.zeros(0, MESSAGE)
         self.refused = 0
 
     def load(self, batch: Datagrams) -> None:
         """Point at the payloads of a batch; they must stay where they are until they are sent."""
         index: Index = batch.index
-        self._pieces = np.zeros(len(index), _PIECE)
+        self._pieces = np.zeros(len(index), PIECE)
         self._pieces["base"] = np.uint64(batch.data.ctypes.data) + index["offset"].astype(np.uint64)
         self._pieces["length"] = index["bytes"]
-        self._messages = np.zeros(len(index), _MESSAGE)
-        place = np.arange(len(index), dtype=np.uint64) * np.uint64(_PIECE.itemsize)
+        self._messages = np.zeros(len(index), MESSAGE)
+        place = np.arange(len(index), dtype=np.uint64) * np.uint64(PIECE.itemsize)
         self._messages["pieces"] = np.uint64(self._pieces.ctypes.data) + place
         self._messages["piece_count"] = 1
 
     def send(self, at: int, stop: int) -> int:
         """Send messages `at` to below `stop`; how many of them the system took."""
-        address = ctypes.c_void_p(self._messages.ctypes.data + at * _MESSAGE.itemsize)
+        address = ctypes.c_void_p(self._messages.ctypes.data + at * MESSAGE.itemsize)
         count = int(self._call(self._socket.fileno(), address, stop - at, 0))
         if count >= 0:
             return count
