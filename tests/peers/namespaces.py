@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -66,7 +66,8 @@ def end_processes(space: Namespace) -> None:
     """Kill what a failed test left running inside a namespace: nobody but the test put a process there."""
     told = subprocess.run(["ip", "netns", "pids", space.name], check=False, capture_output=True, text=True).stdout
     for process in told.split():
-        os.kill(int(process), signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(int(process), signal.SIGKILL)
 
 
 def received(space: Namespace, port: str | None = None) -> tuple[int, int]:

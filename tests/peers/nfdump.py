@@ -11,30 +11,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.capture.live.namespaces import Namespace
+from tests.peers.daemon import PATIENCE_S, daemon
 
 PORT = 9995
 Row = tuple[str, str, int, int, int, int]  # source, destination, ports, bytes, packets
-_PATIENCE_S = 20.0
 
 
 @contextmanager
-def capturing(space: Namespace, daemon: str, folder: Path) -> Iterator[None]:
+def capturing(space: Namespace, program: str, folder: Path) -> Iterator[None]:
     """`nfcapd` or `sfcapd`, writing into `folder` until the end, and then all of it."""
     folder.mkdir()
-    command = ["ip", "netns", "exec", space.name, daemon, "-b", "127.0.0.1", "-p", str(PORT), "-w", str(folder)]
-    log = folder.with_suffix(".log")
-    with log.open("w") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
-        try:
-            until = time.monotonic() + _PATIENCE_S
-            while f"127.0.0.1:{PORT}" not in space.run("ss", "-Huln"):
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until, f"{daemon} does not listen: {log.read_text()}"
-                time.sleep(0.05)
-            yield
-            _drained(space)
-        finally:
-            process.terminate()
-            process.wait(_PATIENCE_S)
+    command = [program, "-b", "127.0.0.1", "-p", str(PORT), "-w", str(folder)]
+    with daemon(space, command, folder.with_suffix(".log"), lambda: bool(_waiting(space))):
+        yield
+        until = time.monotonic() + PATIENCE_S
+        while any(_waiting(space)):
+            assert time.monotonic() < until, f"{program} does not read its socket"
+            time.sleep(0.05)
 
 
 def records(folder: Path) -> Counter[Row]:
@@ -49,10 +42,7 @@ def records(folder: Path) -> Counter[Row]:
     )
 
 
-def _drained(space: Namespace) -> None:
-    """Wait until its socket holds nothing that it has not read."""
-    until = time.monotonic() + _PATIENCE_S
-    while any(line.split()[1] != "0" for line in space.run("ss", "-Huln", f"sport = :{PORT}").splitlines()):
-        assert time.monotonic() < until, "it does not read its socket"
-        time.sleep(0.05)
-    time.sleep(0.2)
+def _waiting(space: Namespace) -> list[int]:
+    """Bytes not yet read from each socket on the port; none before it is opened."""
+    told = space.run("ss", "-Huln", f"sport = :{PORT}")
+    return [int(line.split()[1]) for line in told.splitlines()]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.capture.live.namespaces import Namespace
 from tests.peers.collector import PORT
+from tests.peers.daemon import PATIENCE_S, daemon
 from tests.peers.namespaces import SWITCH_PORTS
 
 TOOLS = ("ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl")
 AGENT = "192.0.2.78"  # the switch's own address
 TARGET = f'targets="127.0.0.1:{PORT}"'
 _SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
-_PATIENCE_S = 20.0
 
 
 class Switch:
@@ -28,7 +25,7 @@ class Switch:
 
     def set(self, *command: str) -> None:
         """Change its configuration, as `ovs-vsctl` does, and wait until it is so."""
-        self._space.run("ovs-vsctl", f"--timeout={_PATIENCE_S:.0f}", f"--db=unix:{self._folder}/db.sock", *command)
+        self._space.run("ovs-vsctl", f"--timeout={PATIENCE_S:.0f}", f"--db=unix:{self._folder}/db.sock", *command)
 
     def export_sflow(self, one_in: int) -> None:
         """Send sFlow: one packet in so many, whole interface counters every second."""
@@ -57,15 +54,12 @@ def open_vswitch(space: Namespace, folder: Path) -> Iterator[Switch]:
     """A switch that hands what comes in at one port out at the other; its daemons end with it."""
     space.run("ovsdb-tool", "create", str(folder / "conf.db"), str(_SCHEMA))
     switch = Switch(space, folder)
-    with ExitStack() as daemons:
-        server = ["ovsdb-server", str(folder / "conf.db"), f"--remote=punix:{folder}/db.sock"]
-        daemons.enter_context(_daemon(space, folder, server, folder / "db.sock"))
+    server = ["ovsdb-server", str(folder / "conf.db"), f"--remote=punix:{folder}/db.sock"]
+    with _daemon(space, folder, server, folder / "db.sock"):
         switch.set("--no-wait", "init")
-        switch.set("--no-wait", "set", "Open_vSwitch", ".", "other_config:n-handler-threads=1")
-        control = folder / "ovs-vswitchd.ctl"
-        daemons.enter_context(_daemon(space, folder, ["ovs-vswitchd", f"unix:{folder}/db.sock"], control))
-        _build(switch, space, folder)
-        yield switch
+        with _daemon(space, folder, ["ovs-vswitchd", f"unix:{folder}/db.sock"], folder / "ovs-vswitchd.ctl"):
+            _build(switch, space, folder)
+            yield switch
 
 
 def _build(switch: Switch, space: Namespace, folder: Path) -> None:
@@ -78,21 +72,9 @@ def _build(switch: Switch, space: Namespace, folder: Path) -> None:
     space.run("ip", "link", "set", "br0", "up")
 
 
-@contextmanager
-def _daemon(space: Namespace, folder: Path, command: list[str], ready: Path) -> Iterator[None]:
-    """One of the two daemons, in the foreground; it is up when the socket `ready` is there."""
-    log = folder / f"{command[0]}.log"
-    options = [f"--unixctl={folder}/{command[0]}.ctl", "--no-chdir"]
-    places = {name: str(folder) for name in ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR")}
-    full = ["ip", "netns", "exec", space.name, *command, *options]
-    with log.open("w") as out, subprocess.Popen(full, stdout=out, stderr=out, env=os.environ | places) as process:
-        try:
-            until = time.monotonic() + _PATIENCE_S
-            while not ready.exists():
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until, f"{command[0]} does not start: {log.read_text()}"
-                time.sleep(0.02)
-            yield
-        finally:
-            process.terminate()
-            process.wait(_PATIENCE_S)
+def _daemon(space: Namespace, folder: Path, command: list[str], ready: Path) -> AbstractContextManager[None]:
+    """One of the two; it is up when the socket `ready` is there."""
+    name = command[0]
+    options = [f"--unixctl={folder}/{name}.ctl", "--no-chdir"]
+    places = dict.fromkeys(("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"), str(folder))
+    return daemon(space, [*command, *options], folder / f"{name}.log", ready.exists, places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +11,11 @@ from pathlib import Path
 from tests.capture.frames import ethernet, ip, udp
 from tests.capture.live.namespaces import Namespace
 from tests.peers.collector import PORT
+from tests.peers.daemon import PATIENCE_S, daemon
 
 VERSIONS = {"NetFlow v5": 5, "NetFlow v9": 9, "IPFIX": 10}
 FILLING = ("10.0.0.1", "10.0.0.2", 9, 9)
 _BUFFER_BYTES = 32 << 20
-_PATIENCE_S = 20.0
 
 
 class Softflowd:
@@ -35,7 +34,7 @@ class Softflowd:
         libpcap hands packets over in blocks, and a block only when it is full: `pusher`, at the other end of the cable,
         sends packets of a flow of its own (FILLING) behind those that are waited for.
         """
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while self._number(r"Packets processed: (\d+)") < packets:
             assert time.monotonic() < until, self.tell("statistics")
             pusher.send([ethernet(ip(17, udp(*FILLING[2:], bytes(1400)), *FILLING[:2]))] * 50)  # to nobody's station
@@ -60,15 +59,5 @@ def softflowd(space: Namespace, version: int, folder: Path) -> Iterator[Softflow
     control = folder / "softflowd.ctl"
     where = ["-i", space.port, "-n", f"127.0.0.1:{PORT}", "-p", str(folder / "softflowd.pid"), "-c", str(control)]
     how = ["-d", "-N", "-v", str(version), "-T", "full", "-A", "milli", "-B", str(_BUFFER_BYTES)]
-    command = ["ip", "netns", "exec", space.name, "softflowd", *how, *where]
-    with (folder / "softflowd.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
-        try:
-            until = time.monotonic() + _PATIENCE_S
-            while not control.exists():
-                assert process.poll() is None, (folder / "softflowd.log").read_text()
-                assert time.monotonic() < until, "softflowd does not start"
-                time.sleep(0.02)
-            yield Softflowd(space, control)
-        finally:
-            process.terminate()
-            process.wait(_PATIENCE_S)
+    with daemon(space, ["softflowd", *how, *where], folder / "softflowd.log", control.exists):
+        yield Softflowd(space, control)
