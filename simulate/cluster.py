@@ -1,7 +1,8 @@
 """A whole cluster for a minute: tens of jobs of mixed layouts, some with faults, from a thousand GPUs up.
 
-Jobs are simulated one by one (no link carries two of them), their volumes gathered into few units of layers and
-collectives into few pieces, so that a GPU leaves a few hundred flow records a minute.
+Jobs are simulated one by one (leaves have four times the uplinks their NICs can fill, so that jobs hardly compete), their
+volumes gathered into few units of layers and collectives into few pieces, so that a GPU leaves a few hundred flow
+records a minute.
 """
 
 from __future__ import annotations
