@@ -1,7 +1,7 @@
 """A whole cluster for a minute: tens of jobs of mixed layouts, some with faults, from a thousand GPUs up.
 
-Jobs are simulated one by one (leaves have four times the uplinks their NICs can fill, so that jobs hardly compete), their
-volumes gathered into few units of layers and collectives into few pieces, so that a GPU leaves a few hundred flow
+Jobs are simulated one by one: leaves have four times the uplinks their NICs can fill, so that jobs hardly compete.
+Volumes are gathered into few units of layers and collectives into few pieces, so that a GPU leaves a few hundred flow
 records a minute.
 """
 
