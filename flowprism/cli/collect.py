@@ -17,6 +17,16 @@ def collect(
             help="Listen here; may be repeated (default *:6343, *:2055, *:4739, tcp:*:4739).",
         ),
     ] = None,
+    mirror: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INTERFACE", help="Follow packets mirrored to this interface, - for a pcap stream; may be repeated."
+        ),
+    ] = None,
+    erspan: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="End ERSPAN sessions at this address of ours; may be repeated."),
+    ] = None,
     workers: Annotated[int, typer.Option(metavar="N", help="Workers that share the exporters.")] = 1,
     allow: Annotated[
         list[str] | None, typer.Option(metavar="CIDR", help="Only this network may send; may be repeated.")
@@ -29,11 +39,13 @@ def collect(
         float, typer.Option(metavar="SECONDS", help="Make records durable at least so often.")
     ] = 5.0,
 ) -> None:
-    """Receive sFlow, NetFlow and IPFIX until told to stop, and keep the flow records.
+    """Receive sFlow, NetFlow and IPFIX, or mirrored packets, and keep the flow records.
 
     SIGTERM or Ctrl-C ends it; what was received is then stored. How it goes
-    is in DIR/status.json, every second.
+    is in DIR/status.json, every second. The usual ports are opened where
+    no other source is named.
     """
     from flowprism.cli import collecting  # here, so that `--help` need not wait for the rest
 
-    collecting.run(out, listen or (), workers, allow or (), sampling_rate or (), commit_every)
+    inputs = collecting.Inputs(listen or (), mirror or (), erspan or ())
+    collecting.run(out, inputs, workers, allow or (), sampling_rate or (), commit_every)

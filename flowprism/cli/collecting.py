@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from datamodel.errors import InputError
 from flowprism.cli.sampling_rates import parsed
 from flowprism.collector.options import DEFAULT_LISTENS, MOST_WORKERS, CollectorOptions, parse_listen
+from flowprism.collector.sources import Source, kafka_source, mirror_sources
 from flowprism.collector.supervisor import Supervisor
 
 _LONGEST_INTERVAL_S = 3600.0
 _SHORTEST_INTERVAL_S = 0.05
 
 
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Where records are to come from, as typed; the usual ports where nothing is."""
+
+    listen: Sequence[str] = ()
+    mirror: Sequence[str] = ()
+    erspan: Sequence[str] = ()
+    kafka: str = ""
+    kafka_setting: Sequence[str] = ()
+
+
 def run(
     out: Path,
-    listen: Sequence[str],
+    inputs: Inputs,
     workers: int,
     allow: Sequence[str],
     sampling_rates: Sequence[str],
@@ -33,9 +46,14 @@ def run(
         raise InputError(
             f"--commit-every {commit_every_s:g}: expected {_SHORTEST_INTERVAL_S} to {_LONGEST_INTERVAL_S:g} seconds"
         )
+    sources: tuple[Source, ...] = (
+        *mirror_sources(inputs.mirror, inputs.erspan),
+        *kafka_source(inputs.kafka, inputs.kafka_setting),
+    )
     options = CollectorOptions(
         out=out,
-        listens=tuple(dict.fromkeys(parse_listen(text) for text in listen)) or DEFAULT_LISTENS,
+        listens=tuple(dict.fromkeys(map(parse_listen, inputs.listen))) or (() if sources else DEFAULT_LISTENS),
+        sources=sources,
         workers=workers,
         allow=tuple(allow),
         rates=parsed(sampling_rates),

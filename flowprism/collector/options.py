@@ -8,6 +8,7 @@ from pathlib import Path
 from capture.receive.sockets import Listen
 from capture.sampling import SamplingRates
 from datamodel.errors import InputError
+from flowprism.collector.sources import Source
 
 # The ports registered for sFlow and IPFIX, and the one that NetFlow exporters commonly use (it has none).
 _SFLOW_PORT, _NETFLOW_PORT, _IPFIX_PORT = 6343, 2055, 4739
@@ -27,7 +28,8 @@ class CollectorOptions:
 
     Attributes:
         out: folder that records are kept in.
-        listens: where exporters send to.
+        listens: where exporters send to; none where only `sources` are read.
+        sources: mirrors and topics.
         workers: pairs of processes that share the exporters.
         allow: networks that may send; everybody where there is none.
         rates: configured sampling rates.
@@ -39,6 +41,7 @@ class CollectorOptions:
 
     out: Path
     listens: tuple[Listen, ...] = DEFAULT_LISTENS
+    sources: tuple[Source, ...] = ()
     workers: int = 1
     allow: tuple[str, ...] = ()
     rates: SamplingRates = field(default_factory=SamplingRates)

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from capture.receive.sockets import backlog, buffer_bytes_of
+from flowprism.collector.feeder import Feeder
 from flowprism.collector.refused import refused_sources
+from flowprism.collector.sources import MirrorSource
 from flowprism.collector.worker import Worker
 
 SCHEMA = "flowprism.collector/v1"
@@ -27,10 +29,12 @@ class Totals:
         received: datagrams and messages taken in.
         durable: of these, contained in committed segments (or set aside).
         records: flow records in committed segments.
-        kernel_drops: datagrams that the kernel had no room for.
+        kernel_drops: datagrams and mirrored packets that the kernel had no room for.
         refused: datagrams and sessions of sources that are not allowed.
         set_aside: datagrams that cannot be decoded.
         lost: what sequence numbers say is missing, by unit.
+        packets: mirrored packets in committed records.
+        packets_lost_here: mirrored packets that died with a process before they were stored.
     """
 
     received: int
@@ -40,14 +44,21 @@ class Totals:
     refused: int
     set_aside: int
     lost: dict[str, int]
+    packets: int
+    packets_lost_here: int
 
     def __str__(self) -> str:
         lost = ", ".join(f"{count} {unit}" for unit, count in sorted(self.lost.items()) if count) or "none"
         return (
             f"received {self.received} datagrams, durable {self.durable}, flow records {self.records}, "
             f"lost by sequence number: {lost}, dropped by the kernel {self.kernel_drops}, refused {self.refused}, "
-            f"set aside {self.set_aside}"
+            f"set aside {self.set_aside}{self._sources()}"
         )
+
+    def _sources(self) -> str:
+        mirrored = f", mirrored packets {self.packets}" if self.packets else ""
+        died = f", lost with a process {self.packets_lost_here}" if self.packets_lost_here else ""
+        return mirrored + died
 
 
 @dataclass(slots=True)
@@ -70,10 +81,14 @@ class Status:
     folder: Path
     session: str
     workers: Sequence[Worker]
+    feeders: Sequence[Feeder] = ()
     _drops: dict[tuple[int, int], Drops] = field(default_factory=dict)
     _queued: dict[tuple[int, int], int] = field(default_factory=dict)
     _before: dict[str, int] = field(default_factory=dict)
     _before_s: float = 0.0
+
+    def _all(self) -> tuple[Worker | Feeder, ...]:
+        return *self.workers, *self.feeders
 
     def look(self) -> None:
         """Ask the sockets what waits in them and what they dropped."""
@@ -87,18 +102,21 @@ class Status:
     def totals(self) -> Totals:
         """The sums so far."""
         lost = Counter[str]()
-        for worker in self.workers:
-            lost.update(worker.account.get("lost", {}))
-        told = [worker.account.get("totals", {}) for worker in self.workers]
+        for each in self._all():
+            lost.update(each.account.get("lost", {}))
+        told = [each.account.get("totals", {}) for each in self._all()]
         headers = [worker.header for worker in self.workers]
         return Totals(
             received=sum(int(h["written"]) for h in headers),
             durable=sum(int(h["committed"]) for h in headers),
             records=sum(totals.get("flows", 0) for totals in told),
-            kernel_drops=sum(drops.total for drops in self._drops.values()),
+            kernel_drops=sum(drops.total for drops in self._drops.values())
+            + sum(feeder.account.get("kernel_drops", 0) for feeder in self.feeders),
             refused=sum(int(h["refused"]) + int(h["sessions_refused"]) for h in headers),
             set_aside=sum(totals.get("set_aside", 0) for totals in told),
             lost=dict(lost),
+            packets=sum(totals.get("packets", 0) for totals in told),
+            packets_lost_here=sum(feeder.lost for feeder in self.feeders),
         )
 
     def write(self) -> None:
@@ -116,8 +134,8 @@ class Status:
         now = time.monotonic()
         span_s = now - self._before_s
         rejected = Counter[str]()
-        for worker in self.workers:
-            rejected.update(worker.account.get("rejected", {}))
+        for each in self._all():
+            rejected.update(each.account.get("rejected", {}))
         totals = self.totals()
         document = {
             "schema": SCHEMA,
@@ -126,10 +144,11 @@ class Status:
             "totals": {name: getattr(totals, name) for name in Totals.__slots__},
             "workers": [self._worker(worker, span_s) for worker in self.workers],
             "sockets": [self._socket(w, n, span_s) for w in self.workers for n in range(len(w.doors))],
+            "sources": [self._feeder(feeder, span_s) for feeder in self.feeders],
             "exporters_known": sum(worker.account.get("exporters_known", 0) for worker in self.workers),
             "exporters": [exporter for worker in self.workers for exporter in worker.account.get("exporters", ())],
             "rejected": dict(sorted(rejected.items())),
-            "warnings": [text for worker in self.workers for text in worker.account.get("warnings", ())],
+            "warnings": [text for e in self._all() for text in e.account.get("warnings", ())],
             "refused_sources": refused_sources([worker.header for worker in self.workers]),
         }
         self._before_s = now
@@ -159,6 +178,26 @@ class Status:
             },
             "messages_cut": int(header["messages_cut"]),
         }
+
+    def _feeder(self, feeder: Feeder, span_s: float) -> dict[str, Any]:
+        account, received = feeder.account, int(feeder.account.get("received", 0))
+        said = {
+            "worker": feeder.index,
+            "source": str(feeder.source),
+            "unit": "packets" if isinstance(feeder.source, MirrorSource) else "records",
+            "open": feeder.is_open,
+            "received": received,
+            "received_per_s": self._rate(f"source {feeder.index}", received, span_s),
+            "durable": int(account.get("durable", 0)),
+            "deaths": feeder.process.deaths,
+            "stored": account.get("totals", {}),
+            "finished": feeder.finished,
+            **account.get("details", {}),
+        }
+        if not isinstance(feeder.source, MirrorSource):
+            return said
+        drops, lost = account.get("kernel_drops", 0), account.get("lost", {}).get("packets", 0)
+        return {**said, "kernel_drops": drops, "lost": lost, "lost_here": feeder.lost}
 
     def _socket(self, worker: Worker, number: int, span_s: float) -> dict[str, Any]:
         door, key = worker.doors[number], (worker.index, number)

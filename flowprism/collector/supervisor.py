@@ -16,7 +16,9 @@ from contextlib import contextmanager, suppress
 
 from capture.receive.allowing import networks
 from capture.receive.sockets import Door, buffer_bytes_of, open_doors
+from datamodel.errors import InputError
 from flowprism.collector import child
+from flowprism.collector.feeder import Feeder
 from flowprism.collector.options import CollectorOptions
 from flowprism.collector.status import Status
 from flowprism.collector.worker import Worker
@@ -42,23 +44,26 @@ class Supervisor:
         """Collect until SIGTERM or SIGINT, then store all that was received; whether that worked.
 
         Raises:
-            InputError: the folder, a port or an option cannot be used.
+            InputError: the folder, a port, a source or an option cannot be used.
         """
         options = self._options
         networks(options.allow)
         begun = session.begin(options.out, _TAKE_OVER_S)
-        doors = open_doors(options.listens, options.workers, options.buffer_bytes)
+        doors = open_doors(options.listens, options.workers, options.buffer_bytes) if options.listens else []
+        feeders = self._feeders(begun)
         try:
             workers = [Worker(n, own, self._plan(n, begun), begun.lock) for n, own in enumerate(doors)]
-            status = Status(options.out, begun.name, workers)
+            status = Status(options.out, begun.name, workers, feeders)
             self._greet(begun, doors)
             with _signals(self._stop) as wake:
-                self._collect(workers, status, wake)
-                self._finish(workers, status, wake)
+                self._collect(workers, feeders, status, wake)
+                self._finish(workers, feeders, status, wake)
             return self._say_goodbye(status)
         finally:
             for door in (door for own in doors for door in own):
                 door.socket.close()
+            for feeder in feeders:
+                feeder.close()
             os.close(begun.lock)
 
     def _stop(self) -> None:
@@ -82,11 +87,22 @@ class Supervisor:
             "allow": list(options.allow),
         }
 
-    def _collect(self, workers: list[Worker], status: Status, wake: socket.socket) -> None:
+    def _feeders(self, begun: session.Session) -> list[Feeder]:
+        """The sources beside the exporters; as writers they have the numbers behind the workers'."""
+        options = self._options
+        plan = {
+            "out": str(options.out),
+            "session": begun.name,
+            "workers": options.workers,
+            "commit_every_s": options.commit_every_s,
+            "offset_states": [state for number, state in begun.states.items() if number >= begun.workers],
+        }
+        return [Feeder(options.workers + n, source, plan, begun.lock) for n, source in enumerate(options.sources)]
+
+    def _collect(self, workers: list[Worker], feeders: list[Feeder], status: Status, wake: socket.socket) -> None:
         next_status = next_line = 0.0
-        while not self._stopping:
-            for worker in workers:
-                worker.watch(stopping=False)
+        while not self._stopping and (workers or not all(feeder.finished for feeder in feeders)):
+            self._watch_all(workers, feeders)
             now = time.monotonic()
             if now >= next_status:
                 status.look()
@@ -98,18 +114,28 @@ class Supervisor:
                 next_line = now + _LINE_S
             _wait(wake, _WATCH_S)
 
-    def _finish(self, workers: list[Worker], status: Status, wake: socket.socket) -> None:
-        """Have the receivers empty their sockets, then the decoders store what is in the rings."""
+    def _watch_all(self, workers: list[Worker], feeders: list[Feeder]) -> None:
+        for worker in workers:
+            worker.watch(stopping=False)
+        for feeder in feeders:
+            feeder.watch(stopping=False)
+            if feeder.refused:  # as a port that is taken
+                self._stop()
+
+    def _finish(self, workers: list[Worker], feeders: list[Feeder], status: Status, wake: socket.socket) -> None:
+        """Have the receivers empty their sockets, the decoders store what is in the rings, and sources too."""
         receivers_end = time.monotonic() + _RECEIVERS_END_S
         progress: list[tuple[int, int, bool]] = []
         progress_s = time.monotonic()
-        while not all(worker.finished for worker in workers):
+        everybody: list[Worker | Feeder] = [*workers, *feeders]
+        while unfinished := [each for each in everybody if not each.finished]:
             now = time.monotonic()
             for worker in workers:
                 if now > receivers_end and not worker.emptied:
                     worker.give_up_receiving()
-                worker.watch(stopping=True)
-            before, progress = progress, [worker.progress() for worker in workers if not worker.finished]
+            for each in unfinished:
+                each.watch(stopping=True)
+            before, progress = progress, [each.progress() for each in unfinished if not each.finished]
             if progress != before:
                 progress_s = now
             elif now - progress_s > (_PROGRESS_S if all(up for *_, up in progress) else _COMING_UP_S):
@@ -118,6 +144,8 @@ class Supervisor:
         for worker in workers:
             worker.receiver.kill()
             worker.decoder.kill()
+        for feeder in feeders:
+            feeder.give_up()
         status.look()
         status.write()
 
@@ -127,12 +155,15 @@ class Supervisor:
             child.complain(warning)
         if begun.removed:
             child.complain(f"{options.out}: removed {begun.removed} files that an interrupted run left uncommitted")
-        if begun.workers not in (0, options.workers):
+        if doors and begun.workers not in (0, options.workers):
             child.complain(
                 f"there were {begun.workers} workers before, now {options.workers}: templates are learnt anew"
             )
-        listening = ", ".join(str(door.listen) for door in doors[0])
-        child.complain(f"listening on {listening}; {options.workers} workers; writing to {options.out}")
+        reading = [f"reading {source}" for source in options.sources]
+        listening = [f"listening on {', '.join(str(d.listen) for d in own)}; {len(doors)} workers" for own in doors[:1]]
+        child.complain(f"{'; '.join(listening + reading)}; writing to {options.out}")
+        if not doors:
+            return
         datagram_doors = [door for door in doors[0] if not door.listen.tcp]
         granted = min((buffer_bytes_of(door.socket) for door in datagram_doors), default=options.buffer_bytes)
         if granted < options.buffer_bytes:
@@ -147,6 +178,8 @@ class Supervisor:
         unstored = totals.received - totals.durable
         if unstored:
             child.complain(f"{unstored} datagrams that were received could not be stored")
+        for failure in (feeder.failure for feeder in status.feeders if feeder.failure):
+            raise InputError(failure)
         return not unstored
 
 

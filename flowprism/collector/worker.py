@@ -166,7 +166,7 @@ class Worker:
             self.emptied = True
         else:
             delay = self.receiver.died()
-            child.complain(f"worker {self.index}: its receiver ended ({_how(code)}); again in {delay:.1f} s")
+            child.complain(f"worker {self.index}: its receiver ended ({how_ended(code)}); again in {delay:.1f} s")
 
     def _watch_decoder(self, *, stopping: bool) -> None:
         if (committed := int(self.header["committed"])) != self._committed:
@@ -182,7 +182,7 @@ class Worker:
             self.finished = True
         else:
             delay = self.decoder.died()
-            child.complain(f"worker {self.index}: its decoder ended ({_how(code)}); again in {delay:.1f} s")
+            child.complain(f"worker {self.index}: its decoder ended ({how_ended(code)}); again in {delay:.1f} s")
 
     def _end_stalled(self) -> None:
         """Kill a decoder that has been at one batch for long: for it, a datagram without end is as deadly as any."""
@@ -205,5 +205,6 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-def _how(code: int) -> str:
+def how_ended(code: int) -> str:
+    """In words how a process ended that left this exit code."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"

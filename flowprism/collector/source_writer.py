@@ -1,0 +1,108 @@
+"""What the process of a source keeps: its records go into the folder, its account to the supervisor."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from datamodel.flows import Flows
+from flowprism.collector import child
+from storage.layout import Writer
+from storage.store import Batch, Store, read_state
+
+CANNOT_STORE, REFUSED = 3, 4  # exit codes: of a folder that cannot be written, of a source that cannot be read
+_AGAIN_S = 1.0
+_TELL_S = 0.5
+_MOST_WARNINGS = 100
+
+
+class SourceWriter:
+    """One source's place in the folder.
+
+    Attributes:
+        totals: sums over all commits of the session, by name.
+        state: what the newest commit of the session remembers; None before the first.
+    """
+
+    def __init__(self, plan: Mapping[str, Any], stopped: Callable[[], bool]) -> None:
+        """Go on behind the newest commit.
+
+        Args:
+            plan: see `flowprism.collector.feeder`.
+            stopped: whether the process is to end.
+
+        Raises:
+            OSError: the folder cannot be used.
+            InputError: the newest commit's state cannot be read.
+        """
+        folder = Path(plan["out"])
+        self._store = Store(folder, Writer(plan["session"], plan["worker"]), plan["workers"])
+        self._stopped = stopped
+        newest = self._store.newest
+        self.totals = Counter(newest.totals if newest else {})
+        self.state = read_state(folder, newest.state) if newest else None
+        self._before = Counter(newest.rejected if newest else {})
+        self._told_s: float | None = 0.0  # None where nobody listens any more
+
+    def rejected(self, now: Mapping[str, int]) -> dict[str, int]:
+        """What was left out in the whole session, given what this process left out."""
+        return dict(sorted((self._before + Counter(now)).items()))
+
+    def commit(self, flows: Flows, until: int, state: bytes, rejected: Mapping[str, int]) -> None:
+        """Make records durable. While the folder cannot be written it is tried again, until the process is to end.
+
+        Args:
+            flows: the records; `totals` are to hold them already, except for their number.
+            until: packets or records of the session that are contained in this commit or an earlier one.
+            state: what must be remembered behind them.
+            rejected: what this process has left out so far.
+
+        Raises:
+            OSError: they cannot be written, and the process is to end.
+        """
+        self.totals["flows"] += len(flows)
+        batch = Batch(until, (flows.frame,), flows.addresses, state, (), dict(self.totals), self.rejected(rejected))
+        complained = False
+        while True:
+            try:
+                self._store.commit(batch)
+            except OSError as error:
+                if self._stopped():
+                    raise
+                if not complained:
+                    child.complain(f"{error.filename or 'the folder'}: {error.strerror or error}; trying again")
+                complained = True
+                time.sleep(_AGAIN_S)
+            else:
+                return
+
+    def tell(
+        self, account: Callable[[], Mapping[str, object]], warnings: Callable[[], Sequence[str]], *, force: bool = False
+    ) -> None:
+        """Tell the supervisor how it goes, twice a second, or in any case."""
+        now = time.monotonic()
+        if self._told_s is None or (now - self._told_s < _TELL_S and not force):
+            return
+        said = {**account(), "totals": self.totals, "warnings": list(warnings())[:_MOST_WARNINGS]}
+        self._told_s = now if _said(said) else None
+
+
+def refuse(text: str) -> None:
+    """End the process: its source cannot be read, for this reason."""
+    _said({"refused": text})
+    sys.exit(REFUSED)
+
+
+def _said(account: Mapping[str, object]) -> bool:
+    """Whether the supervisor could be told."""
+    try:
+        sys.stdout.write(json.dumps(account) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return False
+    return True
