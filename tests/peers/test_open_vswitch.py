@@ -29,6 +29,7 @@ pytestmark = pytest.mark.slow
 MEGABYTE = 1_000_000
 LARGEST_PACKET_BYTES = 1500
 BOUND_SIGMAS = 5.0
+QUIET_S = 0.3
 POLLED_S = 2.2  # the switch sends counters every second
 EXPIRED_S = 2.5  # what it caches for a second it sends at the latest then
 INGRESS, EGRESS = 0, 1
@@ -66,6 +67,13 @@ class Scene:
         a, b = self.hosts
         there = Transfer(a, b, 5001, pace_bps // 2, pace_bps)
         carry([there, Transfer(b, a, 6001, there.volume_bytes // 2, pace_bps // 2)])
+        before, counted = None, self._counted()
+        while counted != before:  # the last acknowledgements are still on their way
+            time.sleep(QUIET_S)
+            before, counted = counted, self._counted()
+        return counted
+
+    def _counted(self) -> dict[Pair, Carried]:
         return {
             (source.address, target.address): Carried(received(self.space, port), received(target))
             for source, target, port in zip(self.hosts, self.hosts[::-1], SWITCH_PORTS, strict=True)

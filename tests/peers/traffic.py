@@ -17,6 +17,7 @@ from tests.capture.live.namespaces import Namespace
 _MAX_PACING_RATE = 47  # SO_MAX_PACING_RATE, not in the socket module
 _PIECE = bytes(1 << 16)
 _QUIET_S = 0.3
+_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,14 @@ def seen(rings: Sequence[PacketRing]) -> dict[Key, tuple[int, int]]:
 
 def _listener(transfer: Transfer) -> socket.socket:
     with transfer.target.entered():
-        return socket.create_server((transfer.target.address, transfer.port))
+        listener = socket.create_server((transfer.target.address, transfer.port))
+    listener.settimeout(_PATIENCE_S)
+    return listener
 
 
 def _take(listener: socket.socket) -> int:
     with listener, listener.accept()[0] as connection:
+        connection.settimeout(_PATIENCE_S)
         return sum(iter(lambda: len(connection.recv(1 << 16)), 0))
 
 
@@ -83,6 +87,7 @@ def _send(transfer: Transfer) -> None:
     with transfer.source.entered():
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     with connection:
+        connection.settimeout(_PATIENCE_S)
         connection.setsockopt(socket.SOL_SOCKET, _MAX_PACING_RATE, transfer.pace_bps // 8)
         connection.connect((transfer.target.address, transfer.port))
         left = transfer.volume_bytes
