@@ -65,8 +65,8 @@ def templates(layer: Tree) -> list[tuple[int, list[int]]]:
 
 
 def merged(fields: Iterator[Leaf]) -> Iterator[Leaf]:
-    """Fields that tshark takes apart, put together as they stand on the wire, in hexadecimal."""
-    label = status = engine = 0
+    """Fields that tshark takes apart, put together as they stand on the wire."""
+    label = status = engine = kind = 0
     for name, text in fields:
         if name == "cflow.mpls_label":
             label = int(text) << 4
@@ -78,6 +78,10 @@ def merged(fields: Iterator[Leaf]) -> Iterator[Leaf]:
             status = int(text) << 6
         elif name.startswith("cflow.forwarding_status_"):
             yield "status", str(status | int(text))
+        elif name == "cflow.icmp_ipv6_type":
+            kind = int(text) << 8
+        elif name == "cflow.icmp_ipv6_code":
+            yield "icmp6", str(kind | int(text))
         elif name == "cflow.appl_id.classification_engine_id":
             engine = int(text)
         elif name == "cflow.appl_id.selector_id":

@@ -31,6 +31,7 @@ NETFLOW = {
     "status": "FORWARDING_STATUS forwardingStatus",
     "cflow.frag_ident": "fragmentIdentification",
     "cflow.icmp_type_code_ipv4": "ICMP_TYPE icmpTypeCodeIPv4 reverseIcmpTypeCodeIPv4",
+    "icmp6": "icmpTypeCodeIPv6",
     "cflow.if_descr": "interfaceDescription IF_DESC",
     "cflow.if_name": "interfaceName IF_NAME",
     "cflow.ingress_physical_interface": "ingressPhysicalInterface",
@@ -129,7 +130,7 @@ NETFLOW_HEADER = {
 
 # Fields by which tshark repeats, explains, takes apart or frames others.
 NETFLOW_HEADING = ("cflow.pie.ixia", "")
-NETFLOW_BESIDE = ("_ws.", "cflow.padding", "cflow.string_len", "cflow.tcpflags.", "cflow.timedelta", "cflow.icmp_ipv6_")
+NETFLOW_BESIDE = ("_ws.", "cflow.padding", "cflow.string_len", "cflow.tcpflags.", "cflow.timedelta")
 
 # sFlow: structure and member as `describe` tells them, with what its test takes apart like tshark.
 SFLOW = {
