@@ -27,6 +27,13 @@ def collect(
         list[str] | None,
         typer.Option(metavar="ADDRESS", help="End ERSPAN sessions at this address of ours; may be repeated."),
     ] = None,
+    kafka: Annotated[
+        str, typer.Option(metavar="TOPIC[,TOPIC]...", help="Read topics that another collector writes to.")
+    ] = "",
+    kafka_setting: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A librdkafka setting, bootstrap.servers at least; may be repeated."),
+    ] = None,
     workers: Annotated[int, typer.Option(metavar="N", help="Workers that share the exporters.")] = 1,
     allow: Annotated[
         list[str] | None, typer.Option(metavar="CIDR", help="Only this network may send; may be repeated.")
@@ -39,7 +46,7 @@ def collect(
         float, typer.Option(metavar="SECONDS", help="Make records durable at least so often.")
     ] = 5.0,
 ) -> None:
-    """Receive sFlow, NetFlow and IPFIX, or mirrored packets, and keep the flow records.
+    """Receive sFlow, NetFlow, IPFIX, mirrored packets or Kafka topics, and keep the flow records.
 
     SIGTERM or Ctrl-C ends it; what was received is then stored. How it goes
     is in DIR/status.json, every second. The usual ports are opened where
@@ -47,5 +54,5 @@ def collect(
     """
     from flowprism.cli import collecting  # here, so that `--help` need not wait for the rest
 
-    inputs = collecting.Inputs(listen or (), mirror or (), erspan or ())
+    inputs = collecting.Inputs(listen or (), mirror or (), erspan or (), kafka, kafka_setting or ())
     collecting.run(out, inputs, workers, allow or (), sampling_rate or (), commit_every)

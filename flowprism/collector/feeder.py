@@ -120,14 +120,17 @@ class Feeder:
         """What becomes of the source whose process has ended."""
         if code not in (0, REFUSED):
             self._count_lost()
+        how = f"{self.source}: its process ended ({how_ended(code)})"
         if self.failure or (code == 0 and (stopping or self._stream >= 0)):
             self.finished = True
-        elif self._stream >= 0 or (stopping and code != REFUSED):
-            self.failure = f"{self.source}: its process ended ({how_ended(code)}) before all was stored"
+        elif self._stream >= 0 or (stopping and code != REFUSED and isinstance(self.source, MirrorSource)):
+            self.failure = f"{how} before all was stored"
             self.finished = True
+        elif stopping:  # topics are read again the next time
+            child.complain(how)
         else:
             delay = self.process.died()
-            child.complain(f"{self.source}: its process ended ({how_ended(code)}); again in {delay:.1f} s")
+            child.complain(f"{how}; again in {delay:.1f} s")
 
     def _count_lost(self) -> None:
         """Packets of a mirror that were not durable are gone. Topics are read again."""

@@ -29,7 +29,7 @@ class CollectorOptions:
     Attributes:
         out: folder that records are kept in.
         listens: where exporters send to; none where only `sources` are read.
-        sources: mirrors and topics.
+        sources: mirrors, and topics of at most one Kafka.
         workers: pairs of processes that share the exporters.
         allow: networks that may send; everybody where there is none.
         rates: configured sampling rates.

@@ -20,6 +20,7 @@ from datamodel.errors import InputError
 from flowprism.collector import child
 from flowprism.collector.feeder import Feeder
 from flowprism.collector.options import CollectorOptions
+from flowprism.collector.sources import KafkaSource, MirrorSource, Source
 from flowprism.collector.status import Status
 from flowprism.collector.worker import Worker
 from storage import session
@@ -88,7 +89,10 @@ class Supervisor:
         }
 
     def _feeders(self, begun: session.Session) -> list[Feeder]:
-        """The sources beside the exporters; as writers they have the numbers behind the workers'."""
+        """The sources beside the exporters; as writers they have the numbers behind the workers'.
+
+        The first of these is the topics' alone: what is durable of them must not pass for the past of a mirror.
+        """
         options = self._options
         plan = {
             "out": str(options.out),
@@ -97,7 +101,13 @@ class Supervisor:
             "commit_every_s": options.commit_every_s,
             "offset_states": [state for number, state in begun.states.items() if number >= begun.workers],
         }
-        return [Feeder(options.workers + n, source, plan, begun.lock) for n, source in enumerate(options.sources)]
+        topics = [source for source in options.sources if isinstance(source, KafkaSource)]
+        mirrors = [source for source in options.sources if isinstance(source, MirrorSource)]
+        numbered: list[tuple[int, Source]] = [
+            *enumerate(topics, options.workers),
+            *enumerate(mirrors, options.workers + 1),
+        ]
+        return [Feeder(number, source, plan, begun.lock) for number, source in numbered]
 
     def _collect(self, workers: list[Worker], feeders: list[Feeder], status: Status, wake: socket.socket) -> None:
         next_status = next_line = 0.0

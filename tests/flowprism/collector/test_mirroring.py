@@ -161,7 +161,7 @@ def test_mirror_and_exports_at_once(tmp_path: Path, pair: tuple[Namespace, Names
         sender.send(frames_of(BURST))
         assert receiver.run("ss", "-Hlnu").count(receiver.address) == 1
         collector.stop()
-    assert [manifest.writer.worker for manifest in read_manifests(tmp_path)] == [0, 1]
+    assert [manifest.writer.worker for manifest in read_manifests(tmp_path)] == [0, 2]
 
 
 def test_kill_9_costs_what_was_not_committed(tmp_path: Path, pair: tuple[Namespace, Namespace]) -> None:
@@ -284,11 +284,11 @@ def test_what_cannot_be_received(tmp_path: Path, options: tuple[str, ...], compl
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"flowprism: {complaint}")
 
 
-def test_the_status_is_json(tmp_path: Path) -> None:
+def test_a_mirror_has_a_number_of_its_own(tmp_path: Path) -> None:
     """A mirror's writer comes behind the workers, also where no port is open, so that their state is not mistaken."""
     command = [*COMMAND, "--out", str(tmp_path), "--mirror", "-", "--workers", "3"]
     subprocess.run(command, cwd=ROOT, input=pcap([(1, tcp_frame(1, 9))]), check=True, capture_output=True)
     status = json.loads((tmp_path / "status.json").read_text())
-    assert [source["worker"] for source in status["sources"]] == [3]
+    assert [source["worker"] for source in status["sources"]] == [4]
     (manifest,) = read_manifests(tmp_path)
-    assert (manifest.writer.worker, manifest.commits[-1].workers) == (3, 3)
+    assert (manifest.writer.worker, manifest.commits[-1].workers) == (4, 3)
