@@ -44,7 +44,7 @@ def batches(blocks: Iterable[bytes], name: str, ledger: Ledger) -> Iterator[Batc
     container: Container | None = None
     for block in blocks:
         window.append(block)
-        if window.end - window.start < 4:
+        if container is None and window.end - window.start < 4:
             continue
         container = container or _container(bytes(window.data[window.start : window.start + 4]), ledger)
         count = len(index)

@@ -94,6 +94,15 @@ def test_idle_stream_lets_others_work(pipe: tuple[BinaryIO, BinaryIO]) -> None:
     assert awaited(stream, 2)["sequence"].tolist() == [1, 2]
 
 
+def test_idle_right_after_a_whole_packet(pipe: tuple[BinaryIO, BinaryIO]) -> None:
+    """Also where nothing waits to be put together, silence gives empty batches."""
+    reader, writer = pipe
+    stream = pcap_stream(reader, Ledger(), idle_s=0.01)
+    writer.write(pcap([(1, tcp_frame(1, 1))]))
+    assert awaited(stream, 1)["sequence"].tolist() == [1]
+    assert [len(next(stream)) for _ in range(3)] == [0, 0, 0]
+
+
 def test_end_inside_a_packet_is_told() -> None:
     """A stream that ends inside a packet gives what came before, and says so."""
     ledger = Ledger()
