@@ -38,7 +38,7 @@ class JobOptions:
         smallest_stream_share: streams below this share of the largest one's bytes carry no collective.
         smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
         control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
-        covered_share: a stream whose flow records leave pauses in less than the rest of its time shows no rhythm.
+        covered_share: flow records that cover more of the time, each longer than any pause, show no rhythm.
         lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.
     """
 

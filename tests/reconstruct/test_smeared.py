@@ -42,6 +42,14 @@ def test_records_that_leave_no_pause_are_smeared(duration_ns: int, every_ns: int
     assert found.tolist() == [hidden] * 4
 
 
+def test_messages_that_fill_most_of_the_time_are_not_smeared() -> None:
+    """Sharded training sends nearly always, but each record is one message, short beside the pause of an iteration."""
+    burst = records(19_000_000, 20_000_000, count=400)
+    start_ns = burst.frame["time_flow_start_ns"] + burst.frame["time_flow_start_ns"] // 800_000_000 * 200_000_000
+    apart = burst.frame.replace(time_flow_start_ns=start_ns, time_flow_end_ns=start_ns + 19_000_000)
+    assert not smeared(streams(Flows(apart, burst.addresses)), JobOptions().covered_share).any()
+
+
 def test_packet_trains_are_never_smeared() -> None:
     """A mirror cuts its rows at every pause, so rows that touch mean that there was none."""
     assert not smeared(streams(records(PERIOD_NS, PERIOD_NS, payload=5_000_000)), JobOptions().covered_share).any()
