@@ -119,8 +119,3 @@ class Exports:
             self._netflow.restore(parts["netflow"])
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"decoder state: damaged: {error}") from None
-
-
-def lost_units(exporters: tuple[ExporterNotes, ...]) -> int:
-    """Units (datagrams or records, as each protocol counts) that the sequence numbers say are missing."""
-    return int(np.sum([exporter.lost for exporter in exporters], dtype=np.int64)) if exporters else 0

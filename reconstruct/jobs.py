@@ -102,25 +102,26 @@ def recognise(
         hosts: host of each address code, where an inventory names it: two sets that share a host are compared first,
             sets that share none must keep in lockstep twice as closely.
     """
-    rhythmic = _rhythmic(streams, services, options)
+    hidden = smeared(streams, options.covered_share)
+    rhythmic = _rhythmic(streams, services, options, hidden)
     parts = [_without_hubs(streams, part) for part in _connected(streams, rhythmic)]
     parts = [_on_one_beat(streams, again) for part in parts for again in _connected(streams, part)]
     candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
     joined = _in_lockstep(streams, candidates, options, hosts)
     jobs = tuple(sorted(_one_job_each(joined), key=lambda j: int(j.endpoints[0])))
     jobs = tuple(_with_followers(streams, job, options) for job in jobs)
-    return Recognition(jobs, _reasons(streams, services, options, rhythmic, jobs))
+    return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
 
 
-def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions) -> list[Cycles]:
-    """Streams with a rhythm, each cut at its own fundamental."""
+def _rhythmic(streams: Streams, services: frozenset[int], options: JobOptions, hidden: Bool) -> list[Cycles]:
+    """Streams with a rhythm, each cut at its own fundamental; that of `hidden` ones cannot be seen."""
     total = streams.total_bytes()
     pair: dict[tuple[int, int], int] = {}
     for s, d, b in zip(streams.src.tolist(), streams.dst.tolist(), total.tolist(), strict=True):
         pair[s, d] = pair.get((s, d), 0) + b
     found = []
     least = options.smallest_stream_share * total.max(initial=0)
-    for i in np.flatnonzero((total >= least) & ~smeared(streams, options.covered_share)).tolist():
+    for i in np.flatnonzero((total >= least) & ~hidden).tolist():
         ends = int(streams.src[i]), int(streams.dst[i])
         if services.intersection(ends) or total[i] < options.control_share * pair.get((ends[1], ends[0]), 0):
             continue
@@ -384,14 +385,13 @@ def _step(distance: Float) -> Float:
 
 
 def _reasons(
-    streams: Streams, services: frozenset[int], options: JobOptions, rhythmic: list[Cycles], jobs: tuple[Job, ...]
+    streams: Streams, services: frozenset[int], hidden: Bool, rhythmic: list[Cycles], jobs: tuple[Job, ...]
 ) -> dict[str, int]:
     """Why endpoints that carried data are in no job: reason -> number of endpoints."""
     everyone = {int(e) for e in streams.src} | {int(e) for e in streams.dst}
     members = {int(e) for j in jobs for e in j.endpoints}
     in_rhythm = {int(e) for c in rhythmic for e in (streams.src[c.stream], streams.dst[c.stream])}
     rest = everyone - members
-    hidden = smeared(streams, options.covered_share)
     unseen = {int(e) for e in (*streams.src[hidden], *streams.dst[hidden])} - in_rhythm - services
     counts = {
         "named as a service by the inventory": len(rest & services),
