@@ -14,7 +14,7 @@ from datamodel.document import Document
 from datamodel.errors import InputError
 from datamodel.report import Report
 from datamodel.truth import Truth
-from flowprism.evaluation import LOWER_IS_BETTER, MEANINGS, falls_short, marks
+from flowprism.evaluation.marks import LOWER_IS_BETTER, MEANINGS, falls_short, marks
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
 

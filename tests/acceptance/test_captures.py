@@ -11,7 +11,7 @@ import pytest
 
 from datamodel.report import Report
 from datamodel.truth import Truth
-from flowprism.evaluation import falls_short, marks
+from flowprism.evaluation.marks import falls_short, marks
 from flowprism.rendering.report_json import render_json
 from tests.acceptance.cases import CASES, PRODUCTION, Analysed, case, needs
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from datamodel.errors import InputError
 from datamodel.truth import Truth
 from flowprism.cli import app
-from flowprism.evaluation import MEANINGS, marks
+from flowprism.evaluation.marks import MEANINGS, marks
 from flowprism.rendering.report_json import render_json
 from tests.flowprism import sample
 from tests.flowprism.test_evaluation import truth_of

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from datamodel.findings import Finding, Subject, Suspect
 from datamodel.report import Report
 from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
-from flowprism.evaluation import LOWER_IS_BETTER, MEANINGS, falls_short, marks, match_ends, pair_f1, weight
+from flowprism.evaluation.marks import LOWER_IS_BETTER, MEANINGS, falls_short, marks, match_ends, pair_f1, weight
 from flowprism.rendering.report_json import render_json
 from tests.conftest import SHARED
 from tests.flowprism import sample

@@ -1,0 +1,1 @@
+"""How good reports are: marks against the truth, and the suite of cases that yields the scoreboard."""
