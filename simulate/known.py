@@ -12,24 +12,31 @@ from simulate.scenario import Scenario
 Entry = dict[str, object]
 
 
+def inventory_document(scenario: Scenario) -> dict[str, object]:
+    """`flowprism.inventory/v1` with hosts, switches, cables, the services' network, tenants and jobs as labels."""
+    fabric = scenario.fabric
+    document: dict[str, object] = {
+        "schema": "flowprism.inventory/v1",
+        "hosts": list(_hosts(fabric)),
+        "switches": list(_switches(fabric)),
+        "links": list(_cables(fabric)),
+        "tenants": list(_tenants(scenario)),
+        "jobs": [{"name": j.name, "tenant": j.tenant, "hosts": _hosts_of(fabric, j)} for j in scenario.jobs],
+    }
+    return document | ({"services": ["10.200.0.0/16"]} if fabric.services else {})
+
+
 def inventory_yaml(scenario: Scenario) -> str:
-    """`flowprism.inventory/v1` with hosts, switches, cables, the services' network, tenants and jobs as labels.
+    """The inventory as YAML.
 
     Each entry is a line of JSON, which YAML is a superset of: a hundred thousand endpoints are written at once.
     """
-    fabric = scenario.fabric
-    parts = {
-        "hosts": _hosts(fabric),
-        "switches": _switches(fabric),
-        "links": _cables(fabric),
-        "tenants": _tenants(scenario),
-        "jobs": ({"name": j.name, "tenant": j.tenant, "hosts": _hosts_of(fabric, j)} for j in scenario.jobs),
-    }
-    lines = ["schema: flowprism.inventory/v1"]
-    for key, entries in parts.items():
-        lines += [f"{key}:", *(f"  - {json.dumps(entry)}" for entry in entries)]
-    if fabric.services:
-        lines += ["services:", "  - 10.200.0.0/16"]
+    lines: list[str] = []
+    for key, value in inventory_document(scenario).items():
+        if isinstance(value, list):
+            lines += [f"{key}:", *(f"  - {json.dumps(entry)}" for entry in value)]
+        else:
+            lines.append(f"{key}: {value}")
     return "\n".join(lines) + "\n"
 
 

@@ -10,7 +10,7 @@ from datamodel.errors import InputError
 from datamodel.truth import Truth
 from flowprism.inventory_file import load_inventory
 from simulate.base import Wish
-from simulate.case import write_case
+from simulate.case import simulated, write_case
 from simulate.catalogue import CATALOGUE, scenario
 from simulate.faults import Fault
 from simulate.scenario import Bustle, Scenario
@@ -52,6 +52,21 @@ def test_flow_records_are_read_without_a_complaint(small: Path) -> None:
     assert len(reading.flows) == pq.read_metadata(small / "flows.parquet").num_rows
     known = {a for h in load_inventory(small / "inventory.yaml").hosts for e in h.endpoints for a in e.all_addresses}
     assert set(reading.flows.addresses) == known
+
+
+@pytest.mark.parametrize("made", [SMALL, scenario("twin-healthy", Wish(iterations=2)), replace(SMALL, coupled=False)])
+def test_a_case_in_memory_is_what_its_files_say(tmp_path: Path, made: Scenario) -> None:
+    """Flow records with their address book, truth and inventory are those read back from the files."""
+    size = write_case(made, tmp_path, 5)
+    case = simulated(made, 5)
+    read = read_all([tmp_path / "flows.parquet"])
+    assert case.size == size
+    assert case.readings["flows"].flows.addresses == read.flows.addresses
+    for name, column in case.readings["flows"].flows.frame.columns().items():
+        assert (column == read.flows.frame[name]).all(), name
+    assert replace(case.readings["flows"], flows=read.flows) == read
+    assert case.truth == truth_of(tmp_path)
+    assert case.inventory == load_inventory(tmp_path / "inventory.yaml")
 
 
 def test_mirror_and_exact_flows_carry_the_same_payload(tmp_path: Path) -> None:
