@@ -11,6 +11,9 @@ Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 
+# Columns of one entry a row.
+ROW_COLUMNS = ("start_ns", "end_ns", "delivered_ns", "bytes", "packets", "retransmitted", "ecn_ce")
+
 
 @dataclass(frozen=True, slots=True)
 class Streams:
@@ -50,6 +53,28 @@ class Streams:
         """Row bounds of one stream."""
         return slice(int(self.offsets[stream]), int(self.offsets[stream + 1]))
 
+    def take(self, numbers: Int) -> Streams:
+        """Some of the streams, with rows of their own, numbered in the order given; address codes stay."""
+        count = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        rows = np.repeat(self.offsets[:-1][numbers] - offsets[:-1], count) + np.arange(offsets[-1])
+        kept = {name: taken(getattr(self, name), rows) for name in ROW_COLUMNS}
+        return Streams(
+            src=self.src[numbers],
+            dst=self.dst[numbers],
+            trains=self.trains[numbers],
+            offsets=offsets,
+            addresses=self.addresses,
+            **kept,
+        )
+
     def total_bytes(self) -> Int:
         """(n,) bytes of each stream."""
         return np.add.reduceat(self.bytes, self.offsets[:-1]) if len(self) else np.zeros(0, np.int64)
+
+
+def taken(column: Int, rows: Int) -> Int:
+    """Some entries of a column; of a column that is a view of one value (stride 0), a view of it again."""
+    if len(column) and column.strides == (0,):
+        return np.broadcast_to(column[:1].copy(), (len(rows),))
+    return column[rows]
