@@ -58,8 +58,22 @@ def _dump() -> list[bytes]:
     return [(Path(__file__).parents[1] / "data" / "collectors" / "goflow2.bin").read_bytes()[:2000]]
 
 
+def _sflow() -> list[bytes]:
+    """The datagrams of sFlow, without their version."""
+    return [joined([datagram[4:] for datagram in datagrams]) for datagrams in export_datagrams()[:1]]
+
+
+def _netflow() -> list[bytes]:
+    """Those of the others, the version as the place it has among theirs."""
+    place = {5: b"\0", 9: b"\1", 10: b"\2"}
+    return [joined([place[d[1]] + d[2:] for d in datagrams]) for datagrams in export_datagrams()[1:]]
+
+
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "exports": lambda: [joined(datagrams) for datagrams in export_datagrams()],
+    "sflow": _sflow,
+    "netflow": _netflow,
+    "wire": lambda: [joined(datagrams) for datagrams in export_datagrams()],
     "frame": lambda: [b"\x01" + frame for frame in _FRAMES],
     "capture": _captures,
     "bare": lambda: [b"".join(datagrams) for datagrams in export_datagrams()],

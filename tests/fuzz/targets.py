@@ -6,6 +6,7 @@ sequence numbers) meets the next.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Iterator
 
@@ -21,8 +22,11 @@ from capture.mirror import Mirror
 from capture.packet import decode
 from capture.payload_file import payloads
 from capture.wire import PACKET
+from capture.wire_records import WireRecords
 
 _MOST_DATAGRAMS = 16
+_SFLOW_VERSION = b"\0\0\0\5"
+_VERSIONS = (b"\0\5", b"\0\x09", b"\0\x0a")
 _EXPORTERS = (0xFFFF0A000001, 0xFFFF0A000002)
 
 
@@ -57,7 +61,29 @@ def batch_of(datagrams: list[bytes], first_ns: int = 10**18) -> Datagrams:
 
 def exports(content: bytes) -> None:
     """Export datagrams of any protocol: nothing raises, nothing invents records, codes stay within the book."""
-    datagrams = list(split(content))
+    _decode(list(split(content)), len(content))
+
+
+def sflow(content: bytes) -> None:
+    """The same with what is behind the version of sFlow datagrams: nothing is spent on finding the version."""
+    _decode([_SFLOW_VERSION + rest for rest in split(content)], 4 * _MOST_DATAGRAMS + len(content))
+
+
+def netflow(content: bytes) -> None:
+    """The same with NetFlow v5, v9 and IPFIX: the first byte of a datagram chooses among them."""
+    datagrams = [_VERSIONS[rest[0] % len(_VERSIONS)] + rest[1:] for rest in split(content) if rest]
+    _decode(datagrams, _MOST_DATAGRAMS + len(content))
+
+
+def wire(content: bytes) -> None:
+    """What datagrams say, record by record: nothing raises, and all of it is JSON."""
+    records = WireRecords()
+    for record in records.of(batch_of(list(split(content)))):
+        json.dumps(record, allow_nan=False)
+
+
+def _decode(datagrams: list[bytes], most_bytes: int) -> None:
+    """Decode them, and once more with a decoder that goes on where the first one stopped."""
     decoder = Exports()
     decoder.feed(batch_of(datagrams))
     found = decoder.take()
@@ -65,7 +91,7 @@ def exports(content: bytes) -> None:
         codes = found.flows[name]
         _hold(bool(((codes >= -1) & (codes < len(found.addresses))).all()), f"{name} points outside the book")
     # The smallest record is one byte; a reverse flow makes a second row of it.
-    _hold(len(found.flows) <= 2 * len(content), f"{len(found.flows)} records from {len(content)} bytes")
+    _hold(len(found.flows) <= 2 * most_bytes, f"{len(found.flows)} records from {most_bytes} bytes")
     _hold(bool((found.flows["time_flow_end_ns"] >= found.flows["time_flow_start_ns"]).all()), "ends before it starts")
     _hold(decoder.records == len(found.flows), "counts other records than it gives")
     decoder.account(Ledger())
@@ -117,6 +143,9 @@ def _hold(fine: bool, broken: str) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "exports": exports,
+    "sflow": sflow,
+    "netflow": netflow,
+    "wire": wire,
     "frame": frame,
     "capture": capture,
     "bare": bare,
