@@ -20,11 +20,9 @@ from capture.sampling import SamplingRates
 from capture.stream import Progress
 from datamodel.errors import InputError
 from datamodel.exporters import ExporterNotes
-from datamodel.flows import FLOWS, FeedNotes, Flows, recode
+from datamodel.flows import ADDRESS_COLUMNS, FLOWS, FeedNotes, Flows, recode
 from datamodel.frame import Frame, concat
 from datamodel.reading import Reading
-
-ADDRESS_COLUMNS = ("src_addr", "dst_addr", "sampler_address")
 
 
 def read_flows(path: Path, progress: Progress | None = None, rates: SamplingRates | None = None) -> Reading:

@@ -18,13 +18,13 @@ from capture.addresses import canonical
 from capture.interface_names import resolve_interfaces
 from capture.ledger import Ledger
 from capture.time_text import times
-from datamodel.flows import FLOWS, Flows, recode
-from datamodel.frame import Column, Frame, concat
+from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows, recode
+from datamodel.frame import Column
+from datamodel.gathering import Gathering
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-ADDRESSES = ("src_addr", "dst_addr", "sampler_address")
 INTERFACES = ("in_if", "out_if")
 
 # Names that GoFlow2 and its kin print; compared in lower case and without "-" and "_". Numbers: IANA.
@@ -45,9 +45,9 @@ _INT64 = r"^-?([0-9]{1,18}|[0-8][0-9]{18}|9[01][0-9]{17})$"  # a little less tha
 class Rows:
     """Flow records gathered batch by batch from one file."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, expected_rows: int = 0) -> None:
         self._ledger = ledger
-        self._frames: list[Frame] = []
+        self._rows = Gathering(FLOWS, expected_rows)
         self._codes: dict[str, int] = {}  # canonical address -> code
         self._canonical: dict[str, str | None] = {}  # text met before -> canonical address, None where it is none
         self._interfaces: dict[str, int] = {}  # interface name -> its place; in the column as -1 - place until the end
@@ -59,20 +59,23 @@ class Rows:
         values: dict[str, Ints] = {}
         for column in FLOWS:
             if column.name in table.column_names:
-                data = _plain(table[column.name])
-                read = self._addresses if column.name in ADDRESSES else self._numbers
+                data = _whole(table[column.name])
+                read = self._addresses if column.name in ADDRESS_COLUMNS else self._numbers
                 values[column.name] = read(column, data, good)
         self._reject(good, values["time_flow_end_ns"] < values["time_flow_start_ns"], "ends before it starts")
         for name in ("bytes", "packets"):
             if name in values:
                 self._reject(good, values[name] < 0, f"{name} is negative")
-        self._frames.append(Frame(FLOWS, {name: column[good] for name, column in values.items()}))
+        if good.all():
+            self._rows.add(len(good), values)
+        else:
+            self._rows.add(int(np.count_nonzero(good)), {name: column[good] for name, column in values.items()})
 
     def flows(self) -> Flows:
         """All rows taken in."""
         for name, count in sorted(self._unknown_names.items()):
             self._ledger.warn(f"{count} rows have a {name} of unknown name; taken as unknown")
-        frame = concat(FLOWS, self._frames)
+        frame = self._rows.frame()
         if self._interfaces:
             frame = resolve_interfaces(frame, tuple(self._interfaces), self._ledger)
         return recode(frame, tuple(self._codes))
@@ -83,6 +86,10 @@ class Rows:
         good &= ~bad
 
     def _numbers(self, column: Column, data: pa.Array, good: Mask) -> Ints:
+        sound = _sound(column, data)
+        if sound is not None:
+            return sound
+        data = _decoded(data)
         empty = _blank(data)
         if column.required:
             self._reject(good, empty, f"{column.name} is missing")
@@ -126,19 +133,35 @@ class Rows:
             if address:
                 codes[i] = self._codes.setdefault(address, len(self._codes))
                 known[i] = True
-        if column.required:
-            empty = _blank(data)
+        if column.required and not known[places].all():
+            empty = _blank(_decoded(data))
             self._reject(good, empty, f"{column.name} is missing")
             self._reject(good, ~known[places] & ~empty, f"{column.name} is not an address")
         return codes[places]
 
 
-def _plain(data: pa.ChunkedArray) -> pa.Array:
-    """One array, dictionaries resolved."""
-    array = data.combine_chunks()
+def _whole(data: pa.ChunkedArray) -> pa.Array:
+    """One array."""
+    array = data.chunk(0) if data.num_chunks == 1 else data.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # what combine_chunks gives for no or for very large data
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    return array
+
+
+def _decoded(data: pa.Array) -> pa.Array:
+    """An array whose dictionary, if it has one, is resolved."""
+    return data.dictionary_decode() if pa.types.is_dictionary(data.type) else data
+
+
+def _sound(column: Column, data: pa.Array) -> Ints | None:
+    """A column of whole numbers as it is, where every one of them can stand; None where each must be looked at."""
+    if not pa.types.is_integer(data.type) or data.null_count or column.name in INTERFACES:
+        return None
+    values: Ints = data.to_numpy(zero_copy_only=True)
+    low, high = _limits(column)
+    if len(values) and (int(values.min()) < low or int(values.max()) > high):
+        return None
+    return values
 
 
 def _is_text(data: pa.Array) -> bool:
@@ -157,10 +180,11 @@ def _blank(data: pa.Array) -> Mask:
 
 def _distinct(data: pa.Array) -> tuple[list[str], Ints, Ints]:
     """Distinct texts, per row the place of its text (the number of texts for a missing one), and rows per text."""
-    if not _is_text(data):
-        data = pc.cast(data, pa.string())
-    encoded = data.dictionary_encode()
-    texts = [text.as_py() for text in encoded.dictionary]
+    if pa.types.is_dictionary(data.type) and _is_text(data.dictionary):
+        encoded = data
+    else:
+        encoded = pc.cast(_decoded(data), pa.string()).dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
     places = np.asarray(encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False), np.int64)
     return texts, places, np.bincount(places, minlength=len(texts) + 1).astype(np.int64)
 

@@ -16,9 +16,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import zstandard
 
-from capture.record_columns import ADDRESSES
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS, Flows
+from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows
 
 BATCH_ROWS = 1 << 16
 FORMS = (".parquet", ".csv", ".jsonl", ".csv.gz", ".csv.zst", ".jsonl.gz", ".jsonl.zst")
@@ -59,7 +58,9 @@ def _table(flows: Flows) -> pa.Table:
         values = flows.frame[column.name]
         if not column.required and (values == column.default).all():
             continue
-        columns[column.name] = pa.array(book[values], pa.string()) if column.name in ADDRESSES else pa.array(values)
+        columns[column.name] = (
+            pa.array(book[values], pa.string()) if column.name in ADDRESS_COLUMNS else pa.array(values)
+        )
     return pa.table(columns)
 
 

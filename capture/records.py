@@ -21,12 +21,13 @@ from capture.record_text import check_columns, text_tables
 from capture.record_writing import write_records
 from capture.stream import Progress, blocks
 from datamodel.errors import InputError
-from datamodel.flows import Flows
+from datamodel.flows import ADDRESS_COLUMNS, Flows
 
 __all__ = ["PARQUET_MAGIC", "read_parquet", "read_records", "read_text", "write_records"]
 
 PARQUET_MAGIC = b"PAR1"
-BATCH_ROWS = 1 << 18
+BATCH_ROWS = 1 << 20
+EXPECTED_ROWS = 1 << 26  # a file may claim any number of rows; room for more is made as they come
 
 
 def read_records(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
@@ -49,11 +50,13 @@ def read_records(path: Path, ledger: Ledger, progress: Progress | None = None) -
 
 def read_parquet(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
     """The flow records of a Parquet file; see `read_records`."""
-    rows = Rows(ledger)
     try:
-        with pq.ParquetFile(path) as file:
-            known = check_columns(path, file.schema_arrow.names, ledger)
+        schema = pq.read_schema(path)
+        known = check_columns(path, schema.names, ledger)
+        texts = [name for name in ADDRESS_COLUMNS if name in known and pa.types.is_string(schema.field(name).type)]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
             size, total = path.stat().st_size, max(file.metadata.num_rows, 1)
+            rows = Rows(ledger, min(file.metadata.num_rows, EXPECTED_ROWS))
             done = 0
             for batch in file.iter_batches(BATCH_ROWS, columns=known):
                 rows.add(pa.Table.from_batches([batch]))

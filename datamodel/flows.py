@@ -102,11 +102,12 @@ def recode(frame: Frame, addresses: tuple[str, ...]) -> Flows:
         frame: rows of `FLOWS` whose address columns are codes into `addresses`.
         addresses: address of each code; may be unsorted and may repeat.
     """
-    used = np.unique(np.concatenate([frame[c] for c in ADDRESS_COLUMNS]))
-    used = used[used >= 0]
+    met = np.zeros(len(addresses) + 1, np.bool_)  # the last entry serves the code -1
+    for name in ADDRESS_COLUMNS:
+        met[frame[name]] = True
+    used = np.flatnonzero(met[:-1]).tolist()
     book = tuple(sorted({addresses[i] for i in used}))
     place = {a: i for i, a in enumerate(book)}
-    table = np.full(len(addresses) + 1, -1, np.int32)  # the last entry serves the code -1
-    for i in used:
-        table[i] = place[addresses[i]]
-    return Flows(frame.replace(**{c: table[frame[c]] for c in ADDRESS_COLUMNS}), book)
+    table = np.full(len(addresses) + 1, -1, np.int32)
+    table[used] = [place[addresses[i]] for i in used]
+    return Flows(frame.recoded(table, ADDRESS_COLUMNS), book)

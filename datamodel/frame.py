@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +45,11 @@ class Schema:
 
 
 class Frame:
-    """Equally long NumPy columns of one schema. Immutable by convention: every operation returns a new frame."""
+    """Equally long NumPy columns of one schema. Immutable by convention: every operation returns a new frame.
+
+    A column that was left out is a read-only view of its default, whatever its length: it costs no memory, and stays
+    so when rows are taken or frames are joined.
+    """
 
     __slots__ = ("_columns", "schema")
 
@@ -75,7 +79,8 @@ class Frame:
     def take(self, index: npt.ArrayLike) -> Frame:
         """The rows of an integer index or a boolean mask, in that order."""
         selector = np.asarray(index)
-        return Frame(self.schema, {k: v[selector] for k, v in self._columns.items()})
+        rows = int(np.count_nonzero(selector)) if selector.dtype == np.bool_ else len(selector)
+        return Frame(self.schema, {k: _taken(v, selector, rows) for k, v in self._columns.items()})
 
     def sort(self, *keys: str) -> Frame:
         """Rows in ascending order of the given columns, first key first; stable."""
@@ -84,6 +89,10 @@ class Frame:
     def replace(self, **columns: npt.ArrayLike) -> Frame:
         """The same rows with some columns exchanged."""
         return Frame(self.schema, {**self._columns, **columns})
+
+    def recoded(self, table: Array, names: Iterable[str]) -> Frame:
+        """The same rows with the codes of some columns exchanged: code n becomes `table[n]`."""
+        return self.replace(**{name: _recoded(self._columns[name], table) for name in names})
 
     def columns(self) -> dict[str, Array]:
         """All columns by name, in the schema's order."""
@@ -97,7 +106,21 @@ def concat(schema: Schema, frames: Iterable[Frame]) -> Frame:
         return empty(schema)
     if len(parts) == 1:
         return parts[0]
-    return Frame(schema, {c.name: np.concatenate([p[c.name] for p in parts]) for c in schema})
+    return Frame(schema, {c.name: joined([p[c.name] for p in parts]) for c in schema})
+
+
+def joined(parts: Sequence[Array]) -> Array:
+    """Columns one after the other, at least one; those of one constant become a longer one."""
+    filled = [part for part in parts if len(part)] or [parts[0]]
+    first = filled[0][:1]
+    if all(_is_constant(part) and part[0] == first for part in filled):
+        return constant(first[0], first.dtype, sum(len(part) for part in filled))
+    return np.concatenate(filled)
+
+
+def constant(value: npt.ArrayLike, dtype: npt.DTypeLike, rows: int) -> Array:
+    """A read-only column of `rows` times the same value that takes the memory of one."""
+    return np.broadcast_to(np.asarray(value, dtype), (rows,))
 
 
 def empty(schema: Schema) -> Frame:
@@ -105,11 +128,28 @@ def empty(schema: Schema) -> Frame:
     return Frame(schema, {c.name: np.empty(0, c.dtype) for c in schema})
 
 
+def _is_constant(column: Array) -> bool:
+    """Whether a column holds one value only, in one row or as a view of it."""
+    return len(column) == 1 or (len(column) > 1 and column.strides == (0,))
+
+
+def _recoded(column: Array, table: Array) -> Array:
+    if _is_constant(column):
+        return constant(table[column[0]], table.dtype, len(column))
+    return np.asarray(table[column])
+
+
+def _taken(column: Array, selector: Array, rows: int) -> Array:
+    if _is_constant(column):
+        return constant(column[0], column.dtype, rows)
+    return np.asarray(column[selector])
+
+
 def _column(schema: Schema, column: Column, given: Mapping[str, npt.ArrayLike], rows: int) -> Array:
     if column.name not in given:
         if column.required:
             raise SchemaError(f"{schema.name}: required column {column.name!r} is missing")
-        return np.full(rows, column.default, column.dtype)
+        return constant(column.default, column.dtype, rows)
     values = np.asarray(given[column.name])
     if values.ndim != 1 or len(values) != rows:
         raise SchemaError(f"{schema.name}: column {column.name!r} has shape {values.shape}, expected ({rows},)")

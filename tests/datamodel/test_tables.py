@@ -9,6 +9,7 @@ from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import SchemaError
 from datamodel.flows import FLOWS, recode
 from datamodel.frame import Frame, Schema, concat, empty
+from datamodel.gathering import Gathering
 from datamodel.operations import OPERATIONS
 from datamodel.timeline import SPANS
 from datamodel.transfers import PAIRS, TRANSFERS
@@ -53,6 +54,33 @@ def test_sort_take_and_concat_keep_rows_whole() -> None:
     assert frame.take(frame["time_ns"] == 1)["sampler_address"].tolist() == [1, 2]
     both = concat(DROPS, [frame, empty(DROPS), frame.replace(packets=[5, 5, 5])])
     assert both["packets"].tolist() == [1, 1, 1, 5, 5, 5]
+
+
+def test_columns_left_out_cost_nothing_whatever_becomes_of_them() -> None:
+    """A default stays a view of one value when rows are taken and frames joined, and ends where it meets another."""
+    frame = Frame(DROPS, {"time_ns": [3, 1, 1], "sampler_address": [0, 1, 2], "reason": [7, 8, 9]})
+    both = concat(DROPS, [frame.take([0, 2]), empty(DROPS), frame.take(frame["time_ns"] == 3)])
+    assert both["packets"].strides == (0,)
+    assert both["packets"].tolist() == [1, 1, 1]
+    assert concat(DROPS, [both, frame.replace(packets=[5, 5, 5])])["packets"].tolist() == [1, 1, 1, 5, 5, 5]
+
+
+@pytest.mark.parametrize("expected_rows", [0, 3, 100])
+def test_gathered_parts_are_one_frame(expected_rows: int) -> None:
+    """Parts with different columns, some empty, give what joining their frames gives, whatever room was expected."""
+    parts = [
+        {"time_ns": [3, 1], "sampler_address": [0, 1], "reason": [7, 8]},
+        {"time_ns": [], "sampler_address": [], "reason": []},
+        {"time_ns": [5], "sampler_address": [4], "reason": [1], "packets": [6]},
+        {"time_ns": [2], "sampler_address": [3], "reason": [2]},
+    ]
+    gathering = Gathering(DROPS, expected_rows)
+    for part in parts:
+        gathering.add(len(part["time_ns"]), {name: np.array(values) for name, values in part.items()})
+    whole = concat(DROPS, [Frame(DROPS, part) for part in parts])
+    found = gathering.frame()
+    assert all(found[name].tolist() == whole[name].tolist() for name in DROPS.names)
+    assert not len(Gathering(DROPS).frame())
 
 
 def test_recode_sorts_the_address_book_and_drops_what_nobody_uses() -> None:
