@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -23,6 +24,8 @@ Location = tuple[int | str, ...]
 def load_inventory(path: Path) -> Inventory:
     """Read `path`: CSV where the name ends in `.csv`, YAML (and so JSON) otherwise.
 
+    YAML of 100,000 endpoints takes most of a minute, the same as JSON two seconds.
+
     Raises:
         InventoryError: the file cannot be read, is not of its format, or contradicts itself or the schema.
     """
@@ -34,21 +37,40 @@ def load_inventory(path: Path) -> Inventory:
         raise InventoryError(f"{path}: {error.strerror or error}") from error
     if path.suffix.lower() == ".csv":
         return _from_csv(path, text)
-    return _from_yaml(path, text)
+    inventory = _from_json(text) if text.lstrip().startswith("{") else None
+    return inventory or _from_yaml(path, text)
+
+
+def _from_json(text: str) -> Inventory | None:
+    """The inventory of a JSON text; None where anything is wrong with it: the reader of YAML knows in which line."""
+    try:
+        return Inventory.model_validate(json.loads(text, object_pairs_hook=_with_each_key_once))
+    except ValueError:
+        return None
+
+
+def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
 
 
 def _from_yaml(path: Path, text: str) -> Inventory:
+    loader = yaml.CSafeLoader(text)
     try:
-        root = yaml.compose(text, Loader=yaml.CSafeLoader)
+        root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             what = "is empty" if root is None else "is not an inventory: expected `schema:`, `hosts:` ... at the top"
             raise InventoryError(f"{path}: {what}")
         _refuse_repeated_keys(path, root)
-        document = yaml.load(text, Loader=yaml.CSafeLoader)
+        document = loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         raise InventoryError(f"{path}: {_line(error.problem_mark)}{error.problem or 'not YAML'}") from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none, such as 2026-02-30
         raise InventoryError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    finally:
+        loader.dispose()
     try:
         return Inventory.model_validate(document)
     except ValidationError as error:

@@ -63,6 +63,19 @@ def test_json_is_yaml(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ('{"hosts": [],\n "hosts": []}', "line 2: `hosts` stands twice"),
+        ('{"hosts": [\n{"nom": "s1"}]}', "line 2: hosts[0].name: field required"),
+        ('{"hosts": [\n', "line 2: "),
+    ],
+)
+def test_mistakes_in_json_are_named_too(tmp_path: Path, text: str, cause: str) -> None:
+    """What JSON's own reader cannot place is said with its line."""
+    assert complaint(write(tmp_path, text, "inventory.json")).startswith(cause)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "cause"),
     [
         ("fd00::2", "10.1.1.1", "address 10.1.1.1 stands twice"),
