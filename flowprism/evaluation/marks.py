@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -44,33 +44,110 @@ _OFFSET_PROBES = 5
 Group = Sequence[str]
 
 
-@dataclass(slots=True)
-class _JobMarks:
-    """What the jobs of one case add up to, before means are taken."""
+@dataclass(frozen=True, slots=True)
+class JobMarks:
+    """What one true job came to.
 
-    sizes: list[bool] = field(default_factory=list)
-    wrong_sizes: int = 0
-    groups: list[float] = field(default_factory=list)
-    stages: list[float] = field(default_factory=list)
-    iterations: list[float] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
+    Attributes:
+        id: the true job's.
+        endpoints_exact: it was reported with exactly its endpoints.
+        sizes: whether each known size is right.
+        wrong_sizes: how many were answered wrongly.
+        groups: F1 of each kind of group.
+        stages: share of chains in the right order; empty where it has none.
+        iterations: F1 of the ends; empty where the truth knows none.
+        errors: relative error of each iteration that was found from end to end.
+    """
+
+    id: str
+    endpoints_exact: bool
+    sizes: tuple[bool, ...]
+    wrong_sizes: int
+    groups: tuple[float, ...]
+    stages: tuple[float, ...]
+    iterations: tuple[float, ...]
+    errors: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultMarks:
+    """What one fault came to.
+
+    Attributes:
+        fault: it.
+        named, located: weight of the best finding with an accepted subject, of the right kind and of any.
+        duplicates: further findings that name it.
+        onset: distance of its start in the best of them, in iterations; empty where that is unknown.
+        explained: numbers of the findings that name it.
+    """
+
+    fault: Fault
+    named: float
+    located: float
+    duplicates: int
+    onset: tuple[float, ...]
+    explained: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMarks:
+    """What a report came to, job by job and fault by fault.
+
+    Attributes:
+        pairs: F1 of "these two train together".
+        jobs, faults: of the truth.
+        findings: of the report, those about the feed left out.
+        true_job: the true job of each of them; None where its job is none.
+        false: numbers of the loud ones that no fault explains.
+        invented: reported jobs that are none.
+    """
+
+    pairs: float
+    jobs: tuple[JobMarks, ...]
+    faults: tuple[FaultMarks, ...]
+    findings: tuple[Finding, ...]
+    true_job: tuple[str | None, ...]
+    false: tuple[int, ...]
+    invented: int
+
+
+def examine(report: Report, truth: Truth) -> CaseMarks:
+    """Hold a report against the truth of its case."""
+    matched = _match_jobs(report, truth)
+    true_ids = {job.id: true_id for true_id, job in matched.items()}
+    findings = tuple(f for f in report.findings if f.kind != "feed")
+    faults = tuple(_mark_fault(fault, findings, true_ids) for fault in truth.faults)
+    explained = {n for fault in faults for n in fault.explained}
+    return CaseMarks(
+        pairs=pair_f1([j.endpoints for j in report.jobs], [j.endpoints for j in truth.jobs]),
+        jobs=tuple(_mark_job(matched.get(true.id), true) for true in truth.jobs),
+        faults=faults,
+        findings=findings,
+        true_job=tuple(true_ids.get(f.job or "") for f in findings),
+        false=tuple(n for n, f in enumerate(findings) if f.severity != "info" and n not in explained),
+        invented=len(report.jobs) - len(matched),
+    )
 
 
 def marks(report: Report, truth: Truth) -> dict[str, float]:
     """All marks of one case, by the names in `MEANINGS`."""
-    matched = _match_jobs(report, truth)
-    jobs = _JobMarks()
-    for true in truth.jobs:
-        _mark_job(matched.get(true.id), true, jobs)
+    case = examine(report, truth)
+    iterations = [f1 for job in case.jobs for f1 in job.iterations]
+    errors = [error for job in case.jobs for error in job.errors]
+    needed = [fault for fault in case.faults if not fault.fault.optional]
     return {
-        "jobs": pair_f1([j.endpoints for j in report.jobs], [j.endpoints for j in truth.jobs]),
-        "sizes": _mean(jobs.sizes, 1.0),
-        "wrong_sizes": jobs.wrong_sizes,
-        "groups": _mean(jobs.groups, 1.0),
-        "stages": _mean(jobs.stages, 1.0),
-        "iterations": _mean(jobs.iterations, 1.0),
-        "timeline": _mean(jobs.errors, 1.0 if jobs.iterations else 0.0),
-        **_mark_findings(report, truth, matched),
+        "jobs": case.pairs,
+        "sizes": _mean([right for job in case.jobs for right in job.sizes], 1.0),
+        "wrong_sizes": sum(job.wrong_sizes for job in case.jobs),
+        "groups": _mean([f1 for job in case.jobs for f1 in job.groups], 1.0),
+        "stages": _mean([share for job in case.jobs for share in job.stages], 1.0),
+        "iterations": _mean(iterations, 1.0),
+        "timeline": _mean(errors, 1.0 if iterations else 0.0),
+        "faults": _mean([fault.named for fault in needed], 1.0),
+        "located": _mean([fault.located for fault in needed], 1.0),
+        "false": len(case.false),
+        "duplicates": sum(fault.duplicates for fault in needed),
+        "onset": _mean([onset for fault in needed for onset in fault.onset], 0.0),
     }
 
 
@@ -119,34 +196,51 @@ def _match_jobs(report: Report, truth: Truth) -> dict[str, JobReport]:
     return {true_id: report.jobs[n] for true_id, n in matched.items()}
 
 
-def _mark_job(job: JobReport | None, true: TrueJob, into: _JobMarks) -> None:
+def _mark_job(job: JobReport | None, true: TrueJob) -> JobMarks:
     said = {name: getattr(job.layout, name) if job else None for name in _SIZES}
-    for name, size in true.layout.items():
-        into.sizes.append(said.get(name) == size)
-        into.wrong_sizes += said.get(name) not in {None, size}
-    _mark_groups(job, true, into)
+    groups, stages = _mark_groups(job, true)
+    iterations, errors = _mark_iterations(job, true)
+    return JobMarks(
+        id=true.id,
+        endpoints_exact=job is not None and set(job.endpoints) == set(true.endpoints),
+        sizes=tuple(said.get(name) == size for name, size in true.layout.items()),
+        wrong_sizes=sum(said.get(name) not in {None, size} for name, size in true.layout.items()),
+        groups=groups,
+        stages=stages,
+        iterations=iterations,
+        errors=errors,
+    )
+
+
+def _mark_iterations(job: JobReport | None, true: TrueJob) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """F1 of the ends, and the relative error of each iteration between ends that were found."""
     if not true.iterations:
-        return
+        return (), ()
     true_ends = [end for _, end in true.iterations]
     ends = sorted(i.end_ns for i in job.iterations) if job else []
     hits = match_ends(ends, true_ends)
-    into.iterations.append(2 * len(hits) / (len(ends) + len(true_ends)))
+    errors = []
     for (n, m), (n_next, m_next) in pairwise(hits):
         if m_next == m + 1:
             real = true_ends[m_next] - true_ends[m]
-            into.errors.append(abs(ends[n_next] - ends[n] - real) / real)
+            errors.append(abs(ends[n_next] - ends[n] - real) / real)
+    return (2 * len(hits) / (len(ends) + len(true_ends)),), tuple(errors)
 
 
-def _mark_groups(job: JobReport | None, true: TrueJob, into: _JobMarks) -> None:
+def _mark_groups(job: JobReport | None, true: TrueJob) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """F1 of each kind of group, and the share of chains in the right order."""
+    groups: list[float] = []
+    stages: list[float] = []
     for kind in _SIZES:
         found: tuple[Group, ...] = getattr(job.groups, kind) if job else ()
         if kind in true.groups:
-            into.groups.append(pair_f1(found, true.groups[kind]))
+            groups.append(pair_f1(found, true.groups[kind]))
         elif true.layout.get(kind) == 1 and any(len(set(g)) > 1 for g in found):
-            into.groups.append(0.0)  # a kind invented where the truth says there is none
+            groups.append(0.0)  # a kind invented where the truth says there is none
         if kind == "pp" and kind in true.groups:
             chains = {tuple(chain) for chain in found}
-            into.stages.append(_mean([tuple(chain) in chains for chain in true.groups[kind]], 1.0))
+            stages.append(_mean([tuple(chain) in chains for chain in true.groups[kind]], 1.0))
+    return tuple(groups), tuple(stages)
 
 
 def match_ends(found: Sequence[int], true: Sequence[int]) -> list[tuple[int, int]]:
@@ -181,41 +275,28 @@ def _match_at(
     return hits, cost
 
 
-def _mark_findings(report: Report, truth: Truth, matched: dict[str, JobReport]) -> dict[str, float]:
-    findings = [f for f in report.findings if f.kind != "feed"]
-    true_ids = {job.id: true_id for true_id, job in matched.items()}
-    named, located, onsets = [], [], []
-    explained: set[int] = set()
-    duplicates = 0
-    for fault in truth.faults:
-        worth = {
-            n: weight(finding, fault.accept)
-            for n, finding in enumerate(findings)
-            if true_ids.get(finding.job or "", fault.job) == fault.job
-        }
-        right = [n for n, w in worth.items() if w and findings[n].kind in fault.kinds]
-        explained.update(right)
-        if fault.optional:
-            continue
-        located.append(max(worth.values(), default=0.0))
-        named.append(max((worth[n] for n in right), default=0.0))
-        duplicates += max(len(right) - fault.periods, 0)
-        onsets += _onset(fault, [findings[n] for n in right])
-    loud = [n for n, f in enumerate(findings) if f.severity != "info"]
-    return {
-        "faults": _mean(named, 1.0),
-        "located": _mean(located, 1.0),
-        "false": len([n for n in loud if n not in explained]),
-        "duplicates": duplicates,
-        "onset": _mean(onsets, 0.0),
+def _mark_fault(fault: Fault, findings: Sequence[Finding], true_ids: dict[str, str]) -> FaultMarks:
+    worth = {
+        n: weight(finding, fault.accept)
+        for n, finding in enumerate(findings)
+        if true_ids.get(finding.job or "", fault.job) == fault.job
     }
+    right = [n for n, w in worth.items() if w and findings[n].kind in fault.kinds]
+    return FaultMarks(
+        fault=fault,
+        named=max((worth[n] for n in right), default=0.0),
+        located=max(worth.values(), default=0.0),
+        duplicates=max(len(right) - fault.periods, 0),
+        onset=_onset(fault, [findings[n] for n in right]),
+        explained=frozenset(right),
+    )
 
 
-def _onset(fault: Fault, right: Sequence[Finding]) -> list[float]:
+def _onset(fault: Fault, right: Sequence[Finding]) -> tuple[float, ...]:
     """How far off the best of the findings that name a fault dates it, in iterations; nothing where that is unknown."""
     if not right or not fault.start_ns or not fault.iteration_ns:
-        return []
-    return [min(abs(f.start_ns - fault.start_ns) for f in right) / fault.iteration_ns]
+        return ()
+    return (min(abs(f.start_ns - fault.start_ns) for f in right) / fault.iteration_ns,)
 
 
 def weight(finding: Finding, accepted: Sequence[AcceptedSubject]) -> float:
