@@ -9,8 +9,9 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import ROLES
+from diagnose.numbering import Numbering
 
 PP = ROLES.index("pp")
 DP = ROLES.index("dp")
@@ -47,46 +48,68 @@ def sends(
 
     Args:
         operations: of one job.
-        endpoints: (e,) address codes.
+        endpoints: (e,) address codes, ascending.
         stage: address code -> pipeline stage.
         iterations: how many complete ones there are.
         sharded: whether gradient groups gather and scatter all through the iteration.
     """
-    place = {int(e): n for n, e in enumerate(endpoints)}
-    own = np.array([place.get(int(e), -1) for e in operations["endpoint"]], np.int64)
-    level = np.array([stage.get(int(e), 0) for e in operations["endpoint"]], np.int64)
-    beyond = np.array([stage.get(int(e), 0) for e in operations["peer"]], np.int64)
+    place = Numbering(endpoints)
+    own, peer = place.of(operations["endpoint"]), place.of(operations["peer"])
+    level = np.append([stage.get(int(e), 0) for e in endpoints], 0).astype(np.int64)  # -1, nobody's, is of stage 0
     message = operations["role"] == PP
-    first_only = ~message & (not sharded) & (operations["role"] == DP)
     counted = (operations["iteration"] >= 0) & (operations["iteration"] < iterations) & (own >= 0)
-    counted &= ~(first_only & (operations["slot"] % FAMILY_SLOTS > 0))
-    delay = _since_last_event(operations, place)
-    kinds = np.stack([operations["role"], np.where(message, beyond - level, 0), operations["slot"]], axis=1)
+    if not sharded:
+        counted &= (operations["role"] != DP) | (operations["slot"] % FAMILY_SLOTS == 0)
+    delay = _since_last_event(operations, own, peer)
+    towards = np.where(message, level[peer] - level[own], 0)
+    kind, names = _kinds(operations, towards, counted)
+    start = operations["start_ns"]
+    shape = (len(endpoints), iterations)
     found = []
-    for role, towards, slot in np.unique(kinds[counted], axis=0).tolist():
-        rows = counted & (kinds == (role, towards, slot)).all(axis=1)
-        shape = (len(endpoints), iterations)
-        start, late = np.full(shape, np.nan), np.full(shape, np.nan)
-        # several streams of one endpoint: the earliest is the endpoint's arrival
-        order = np.flatnonzero(rows)[np.argsort(-operations["start_ns"][rows], kind="stable")]
-        at = (own[order], operations["iteration"][order])
-        start[at], late[at] = operations["start_ns"][order], delay[order]
-        found.append(Sends(role, towards, slot, late, start))
+    bounds = np.searchsorted(kind[(order := np.argsort(kind, kind="stable"))], np.arange(len(names) + 1))
+    for n, name in enumerate(names):
+        rows = order[bounds[n] : bounds[n + 1]]
+        cell = own[rows] * iterations + operations["iteration"][rows]
+        found.append(Sends(*name, *(v.reshape(shape) for v in _first_of_each(cell, start[rows], delay[rows], shape))))
     return tuple(found)
 
 
-def _since_last_event(operations: Frame, place: Mapping[int, int]) -> Float:
+def _kinds(operations: Frame, towards: Int, counted: Bool) -> tuple[Int, list[tuple[int, int, int]]]:
+    """(operations,) number of each one's kind (those that do not count: the last number), and the kinds in order."""
+    role, slot = operations["role"].astype(np.int64), operations["slot"].astype(np.int64)
+    low, high = int(towards.min(initial=0)), int(towards.max(initial=0))
+    slots = int(slot.max(initial=0)) + 1
+    packed = (role * (high - low + 1) + towards - low) * slots + slot
+    size = len(ROLES) * (high - low + 1) * slots
+    there = np.flatnonzero(np.bincount(packed[counted], minlength=size))
+    number = np.full(size, len(there))
+    number[there] = np.arange(len(there))
+    names = [(p // slots // (high - low + 1), p // slots % (high - low + 1) + low, p % slots) for p in there.tolist()]
+    return np.where(counted, number[packed], len(there)).astype(np.int32), names
+
+
+def _first_of_each(cell: Int, start_ns: Int, delay_ns: Float, shape: tuple[int, int]) -> tuple[Float, Float]:
+    """Delay and start of each cell's earliest operation: of several streams of an endpoint, that is its arrival."""
+    latest = np.iinfo(np.int64).max
+    first = np.full(shape[0] * shape[1], latest)
+    np.minimum.at(first, cell, start_ns)
+    delay = np.full(len(first), np.nan)
+    earliest = start_ns == first[cell]
+    delay[cell[earliest]] = delay_ns[earliest]
+    return delay, np.where(first < latest, first, np.nan)
+
+
+def _since_last_event(operations: Frame, own: Int, peer: Int) -> Float:
     """(operations,) time from the latest event at the sender to the operation's first byte; nan before any."""
-    own = np.array([place.get(int(e), -1) for e in operations["endpoint"]], np.int64)
-    peer = np.array([place.get(int(e), -1) for e in operations["peer"]], np.int64)
     origin, span = _extent(operations)
     # one axis for all endpoints, each on a stretch of its own
-    ended = np.concatenate(
-        [own * span + operations["end_ns"] - origin, peer * span + operations["delivered_ns"] - origin]
-    )
-    events = np.sort(ended[np.concatenate([own, peer]) >= 0])
-    start = own * span + operations["start_ns"] - origin
+    base = own * span - origin
+    received = peer * span + operations["delivered_ns"] - origin
+    events = np.sort(np.concatenate([(base + operations["end_ns"])[own >= 0], received[peer >= 0]]))
+    start = base + operations["start_ns"]
     at = np.searchsorted(events, start, side="right") - 1
+    if not len(events):
+        return np.full(len(start), np.nan)
     last = events[np.maximum(at, 0)]
     return np.where((at >= 0) & (own >= 0) & (last >= own * span), start - last, np.nan)
 

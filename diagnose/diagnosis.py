@@ -16,10 +16,11 @@ from diagnose.hangs import hang
 from diagnose.job import JobView
 from diagnose.link_findings import link_finding
 from diagnose.links import slow_link
+from diagnose.numbering import group_numbers
 from diagnose.periods import Period, periods
 from diagnose.rates import Rates, rates
 from diagnose.stages import stage_compute
-from diagnose.stragglers import EVERYBODY, lateness, quickest_ratio, without_predecessors, without_waiting_stages
+from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_predecessors, without_waiting_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,18 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
         if compute is not None:
             return [stage_finding(job, compute, uneven, span, period.slowdown_ratio)]
     if seen.late.any():
-        late = job.endpoints[_roots(measured, seen.late, period.iterations)]
+        late = job.endpoints[_roots(measured, seen.late, period.iterations, baseline)]
         ratio = period.slowdown_ratio
         return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
     return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
 
 
-def _roots(measured: _Measured, late: Bool, period: Int) -> Bool:
+def _roots(measured: _Measured, late: Bool, period: Int, baseline: Int) -> Bool:
     """Late endpoints without those that only wait for another late one."""
     job = measured.job
     if any(k.role == PP for k in measured.kinds):
-        ratio = quickest_ratio(measured.kinds, job.stages, period)
+        together = group_numbers(job.endpoints, job.groups.get("tp", ()))
+        ratio = compute_ratio(measured.kinds, job.stages, period, baseline, together)
         return without_waiting_stages(late, job.endpoints, job.groups.get("pp", ()), ratio)
     return without_predecessors(late, job.endpoints, job.successors())
 
@@ -157,7 +159,7 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
         if ratio >= 1 + least:
             return [stage_finding(job, compute, heaviest, span, ratio)]
     if seen.late.any() and seen.late.mean() < EVERYBODY / 2:
-        late = job.endpoints[_roots(measured, seen.late, best)]
+        late = job.endpoints[_roots(measured, seen.late, best, nobody)]
         ratio = _without(float(seen.excess_ns.max()), iteration_ns)
         return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
     wait = _waiting_ratio(measured, best, iteration_ns)

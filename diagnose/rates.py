@@ -37,7 +37,11 @@ class Rates:
 def rates(operations: Frame, iterations: int) -> Rates:
     """Sum operations by stream and iteration."""
     rows = operations.take((operations["iteration"] >= 0) & (operations["iteration"] < iterations))
-    streams, first, which = np.unique(rows["stream"], return_index=True, return_inverse=True)
+    order = np.argsort(rows["stream"], kind="stable")
+    begins = np.flatnonzero(np.diff(rows["stream"][order], prepend=-1))
+    first, streams = order[begins], rows["stream"][order[begins]]
+    which = np.empty(len(rows), np.int64)
+    which[order] = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(rows))))
     cell = which * iterations + rows["iteration"]
 
     def total(name: str) -> Float:
@@ -58,13 +62,3 @@ def rates(operations: Frame, iterations: int) -> Rates:
         bytes=volume,
         retransmitted=total("retransmitted_packets"),
     )
-
-
-def median_over(values: Float, iterations: Int) -> Float:
-    """Median over some iterations; nan where none was seen."""
-    chosen = values[:, iterations]
-    empty = np.isnan(chosen).all(axis=1)
-    out = np.full(len(values), np.nan)
-    if not empty.all():
-        out[~empty] = np.nanmedian(chosen[~empty], axis=1)
-    return out

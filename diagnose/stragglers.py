@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
 from diagnose.delays import PP, Sends
+from diagnose.medians import group_medians, row_medians, typical_over
+from diagnose.numbering import Numbering
 
 # The slowest of healthy sends: this percentile over the peers of a stage.
 HEALTHY_PERCENTILE = 95
@@ -18,8 +20,10 @@ AS_LATE = 0.5
 EVERYBODY = 0.6
 # A send whose delay is below this share of the longest of its direction was ready before its turn came.
 READY_SHARE = 0.1
-# Of several late stages of one pipeline, those whose quickest message is late by this share of the latest one's count.
-SLOWEST_OF_CHAIN = 0.9
+# A message had no slack where its usual delay is at most this many times the quickest one's of its direction.
+WITHOUT_SLACK = 1.25
+# Of several late stages of one pipeline, those whose compute grew by this share of what the most grown one's did count.
+SLOWEST_OF_CHAIN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def lateness(
     for kind in messages or kinds:
         for stage in np.unique(stages):
             peers = stages == stage
-            now = _median(kind.delay_ns[peers][:, period])
+            now = typical_over(kind.delay_ns[peers], period)
             usual = _reference(kind.delay_ns[peers], now, baseline)
             excess[peers] += np.nan_to_num(np.maximum(now - usual, 0))
             typical[peers] += np.nan_to_num(now)
@@ -74,20 +78,10 @@ def lateness(
 def _reference(delay_ns: Float, now: Float, baseline: Int) -> Float:
     if len(baseline):
         healthy = delay_ns[:, baseline]
-        return np.full(
-            len(now), np.nanpercentile(healthy, HEALTHY_PERCENTILE) if np.isfinite(healthy).any() else np.nan
-        )
-    if np.isfinite(now).sum() < 4:
-        return np.full(len(now), np.nan)
-    return np.full(len(now), float(np.nanpercentile(now, 75)))
-
-
-def _median(values: Float) -> Float:
-    out = np.full(len(values), np.nan)
-    seen = np.isfinite(values).sum(axis=1) * 2 >= values.shape[1]
-    if seen.any():
-        out[seen] = np.nanmedian(values[seen], axis=1)
-    return out
+        healthy = healthy[np.isfinite(healthy)]
+        return np.full(len(now), np.percentile(healthy, HEALTHY_PERCENTILE) if len(healthy) else np.nan)
+    known = now[np.isfinite(now)]
+    return np.full(len(now), float(np.percentile(known, 75, method="lower")) if len(known) >= 4 else np.nan)
 
 
 def without_predecessors(late: Bool, endpoints: Int, successor: Mapping[int, int]) -> Bool:
@@ -101,37 +95,68 @@ def without_predecessors(late: Bool, endpoints: Int, successor: Mapping[int, int
     return np.isin(endpoints, roots) if roots else late
 
 
-def quickest_ratio(kinds: tuple[Sends, ...], stages: Int, period: Int) -> Float:
-    """(e,) an endpoint's quickest message over its peers' quickest, in the direction where that is least.
+def compute_ratio(kinds: tuple[Sends, ...], stages: Int, period: Int, baseline: Int, together: Int) -> Float:
+    """(e,) how many times as long an endpoint computes before its messages as usual, the least over its messages.
 
-    Compute takes long for every message; a rank that waits for its receiver to be ready is held up only now and then,
-    and in one direction. Where the network does not show the receiver's readiness, this tells the two apart.
+    In a pipeline a message begins when both its ends are ready: whoever neighbours a late stage sends late too, but
+    not always. The first messages of an iteration find their receivers idle, the last ones their senders; one that
+    only waits has messages that come as early as ever, in one direction or all of them. Compute that takes longer
+    delays every message. Messages that usually have slack (a warm-up that waits for its first gradient) say nothing.
+
+    Args:
+        kinds: delays by kind of send.
+        stages: (e,) stage of each endpoint.
+        period: iterations to judge.
+        baseline: iterations of the job at its best; where empty, the peers of the stage are the measure.
+        together: (e,) number of each endpoint's tensor group, whose members compute in step; -1 for none.
     """
+    messages = [k for k in kinds if k.role == PP]
     least = np.full(len(stages), np.inf)
-    for towards in {k.towards for k in kinds if k.role == PP}:
-        medians = np.stack([_median(k.delay_ns[:, period]) for k in kinds if (k.role, k.towards) == (PP, towards)])
-        longest = np.nan_to_num(medians).max(axis=0)
-        quickest = np.where(medians >= READY_SHARE * longest, medians, np.inf).min(axis=0)
+    for towards in sorted({k.towards for k in messages}):
+        own = [k for k in messages if k.towards == towards]
+        now = np.stack([typical_over(k.delay_ns, period) for k in own])
+        before = np.stack([row_medians(k.delay_ns[:, baseline]) for k in own]) if len(baseline) else now
         for stage in np.unique(stages):
             peers = stages == stage
-            known = quickest[peers][np.isfinite(quickest[peers])]
-            if len(known):
-                least[peers] = np.fmin(least[peers], quickest[peers] / max(float(np.median(known)), 1.0))
-    return np.where(np.isfinite(least), least, 0.0)
+            usual = row_medians(before[:, peers])
+            tight = _without_slack(usual)
+            if stage == 0 and towards > 0:
+                tight[0] = np.isfinite(usual[0])  # behind the optimizer's step: nobody to wait for
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = now[tight][:, peers] / usual[tight][:, None]
+            if len(ratio):
+                least[peers] = np.fmin(least[peers], np.where(np.isfinite(ratio), ratio, np.inf).min(axis=0))
+    least = np.where(np.isfinite(least), least, 1.0)
+    shared = group_medians(least[together >= 0], together[together >= 0], int(together.max(initial=-1)) + 1)
+    return np.where(together >= 0, np.append(shared, np.nan)[together], least)
 
 
-def without_waiting_stages(late: Bool, endpoints: Int, chains: Iterable[tuple[int, ...]], ratio: Float) -> Bool:
+def _without_slack(usual_ns: Float) -> Bool:
+    """(slots,) messages before which an endpoint does nothing but compute."""
+    known = np.isfinite(usual_ns)
+    ready = usual_ns < READY_SHARE * float(np.max(usual_ns[known], initial=0.0))
+    quickest = float(np.min(usual_ns[known & ~ready], initial=np.inf))
+    return np.asarray(known & ~ready & (usual_ns <= WITHOUT_SLACK * quickest))
+
+
+def without_waiting_stages(late: Bool, endpoints: Int, chains: Sequence[tuple[int, ...]], ratio: Float) -> Bool:
     """Late endpoints, less those that wait for another late one of their own pipeline.
 
     Args:
         late: (e,) who is late.
         endpoints: (e,) address codes.
         chains: pipelines as address codes.
-        ratio: (e,) from `quickest_ratio`.
+        ratio: (e,) from `compute_ratio`.
     """
     kept = late.copy()
-    for chain in chains:
-        inside = late & np.isin(endpoints, chain)
-        if inside.sum() > 1:
-            kept[inside] = ratio[inside] >= SLOWEST_OF_CHAIN * ratio[inside].max()
+    if not chains:
+        return kept
+    number = np.repeat(np.arange(len(chains)), [len(c) for c in chains])
+    place = Numbering(endpoints).of(np.concatenate([np.array(c, np.int64) for c in chains]))
+    number, place = number[place >= 0], place[place >= 0]
+    number, place = number[late[place]], place[late[place]]
+    most = np.zeros(len(chains))
+    np.maximum.at(most, number, ratio[place] - 1)
+    behind = ratio[place] - 1 < SLOWEST_OF_CHAIN * most[number]
+    kept[place[behind]] = False
     return kept

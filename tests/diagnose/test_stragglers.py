@@ -7,7 +7,7 @@ import pytest
 
 from datamodel.streams import Float, Int
 from diagnose.delays import Sends
-from diagnose.stragglers import Lateness, lateness, without_predecessors
+from diagnose.stragglers import Lateness, compute_ratio, lateness, without_predecessors, without_waiting_stages
 from tests.diagnose.hand_made import DP, MS, PP, SECOND
 
 ENDPOINTS, HALF = 8, 6
@@ -115,3 +115,73 @@ def test_a_ring_that_is_late_all_round_has_no_root() -> None:
     ring = {e: (e + 1) % ENDPOINTS for e in range(ENDPOINTS)}
     everybody = np.ones(ENDPOINTS, bool)
     assert without_predecessors(everybody, np.arange(ENDPOINTS), ring).all()
+
+
+def chain(*late: tuple[int, int, int, float]) -> tuple[Sends, ...]:
+    """A pipeline of four stages, an endpoint each; three messages each way after 50 ms.
+
+    `late` are (stage, towards, slot, ms) from iteration 6 on.
+    """
+    kinds = []
+    for towards, senders in ((1, (0, 1, 2)), (-1, (1, 2, 3))):
+        for slot in range(3):
+            delay = np.full((4, 2 * HALF), np.nan)
+            delay[list(senders)] = 50 * MS
+            for stage, way, place, ms in late:
+                if (way, place) == (towards, slot):
+                    delay[stage, HALF:] = ms * MS
+            kinds.append(Sends(PP, towards, slot, delay, delay))
+    return tuple(kinds)
+
+
+FOUR, ALONE = np.arange(4), np.full(4, -1)
+
+
+def grown(*late: tuple[int, int, int, float], together: Int = ALONE) -> Float:
+    """Compute of the four stages over what it was."""
+    return compute_ratio(chain(*late), FOUR, SINCE, BEFORE, together)
+
+
+LATE_ALWAYS = [(1, towards, slot, 80) for towards in (1, -1) for slot in range(3)]
+# 0 finds 1 not ready from its second message on; 2 gives back its second and third gradient to one that is busy
+NEIGHBOURS = [(0, 1, 1, 80), (0, 1, 2, 80), (2, -1, 1, 80), (2, -1, 2, 80), (3, -1, 2, 80)]
+
+
+def test_compute_delays_every_message_and_waiting_some() -> None:
+    """Stage 1 takes 60 % longer before all it sends; its neighbours now and then send as early as ever."""
+    np.testing.assert_allclose(grown(*LATE_ALWAYS, *NEIGHBOURS), [1.0, 1.6, 1.0, 1.0])
+
+
+def test_a_message_with_slack_says_nothing() -> None:
+    """A warm-up message that always waited for its gradient comes as late as ever: 1 is slow all the same."""
+    kinds = [k for k in chain(*LATE_ALWAYS) if (k.towards, k.slot) != (1, 2)]
+    waits = np.full((4, 2 * HALF), np.nan)
+    waits[1] = 120 * MS
+    ratio = compute_ratio((*kinds, Sends(PP, 1, 2, waits, waits)), FOUR, SINCE, BEFORE, ALONE)
+    assert ratio[1] == pytest.approx(1.6)
+
+
+def test_the_first_message_behind_the_optimizer_tells() -> None:
+    """Stage 0's first message takes longer than its others, and it is no receiver that holds it up."""
+    kinds = [k for k in chain(*NEIGHBOURS) if (k.towards, k.slot) != (1, 0)]
+    first = np.full((4, 2 * HALF), np.nan)
+    first[:2] = 90 * MS
+    ratio = compute_ratio((Sends(PP, 1, 0, first, first), *kinds), FOUR, SINCE, BEFORE, ALONE)
+    assert ratio[0] == pytest.approx(1.0)
+
+
+def test_a_tensor_group_has_one_compute() -> None:
+    """The median of its members, so that one message of one rank does not clear it."""
+    delay = np.full((4, 2 * HALF), 50.0 * MS)
+    delay[:3, HALF:] = 80 * MS
+    kinds = (Sends(PP, 1, 0, delay, delay),)
+    ratio = compute_ratio(kinds, np.zeros(4, np.int64), SINCE, BEFORE, np.array([0, 0, 0, -1]))
+    np.testing.assert_allclose(ratio, [1.6, 1.6, 1.6, 1.0])
+
+
+def test_who_waits_in_a_pipeline_is_no_cause() -> None:
+    """All of the chain are late, 1 alone computes longer; in a chain of its own 5 stays, and so does 9, in none."""
+    endpoints, late = np.array([0, 1, 2, 3, 4, 5, 9]), np.array([True, True, True, True, False, True, True])
+    ratio = np.array([1.0, 1.6, 1.1, 1.0, 1.0, 1.02, 1.0])
+    kept = without_waiting_stages(late, endpoints, ((0, 1, 2, 3), (4, 5)), ratio)
+    assert endpoints[kept].tolist() == [1, 5, 9]

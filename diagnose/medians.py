@@ -1,0 +1,49 @@
+"""Medians of rows with gaps, for tables of millions of cells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.streams import Float, Int
+
+
+def row_medians(values: Float) -> Float:
+    """Median over the last axis; nan counts as not seen, and is the answer where nothing was."""
+    if not values.shape[-1]:
+        return np.full(values.shape[:-1], np.nan)
+    ranked = np.sort(values, axis=-1)  # nan comes last
+    seen = np.isfinite(ranked).sum(axis=-1)
+    low = np.take_along_axis(ranked, np.maximum(seen - 1, 0)[..., None] // 2, axis=-1)[..., 0]
+    high = np.take_along_axis(ranked, np.minimum(seen // 2, values.shape[-1] - 1)[..., None], axis=-1)[..., 0]
+    return np.where(seen > 0, (low + high) / 2, np.nan)
+
+
+def median_over(values: Float, iterations: Int) -> Float:
+    """(rows,) median of each row of (rows, iterations) over some iterations; nan where none was seen."""
+    return row_medians(values[:, iterations])
+
+
+def typical_over(values: Float, iterations: Int) -> Float:
+    """The same, nan too where less than half of the iterations were seen."""
+    chosen = values[:, iterations]
+    often = np.isfinite(chosen).sum(axis=1) * 2 >= chosen.shape[1]
+    return np.where(often, row_medians(chosen), np.nan)
+
+
+def group_medians(values: Float, group: Int, groups: int) -> Float:
+    """(groups,) median of the finite values of each group; nan where there are none.
+
+    Args:
+        values: (n,).
+        group: (n,) number of each value's group.
+        groups: how many there are.
+    """
+    seen = np.isfinite(values)
+    values, group = values[seen], group[seen]
+    order = np.lexsort([values, group])
+    count = np.bincount(group, minlength=groups)
+    first = np.cumsum(count) - count
+    ranked = np.append(values[order], np.nan)
+    low = np.where(count > 0, first + (count - 1) // 2, len(values))
+    high = np.where(count > 0, first + count // 2, len(values))
+    return np.asarray((ranked[low] + ranked[high]) / 2)
