@@ -14,7 +14,7 @@ from flowprism.cli import app
 from flowprism.evaluation.marks import MEANINGS, marks
 from flowprism.rendering.report_json import render_json
 from tests.flowprism import sample
-from tests.flowprism.test_evaluation import truth_of
+from tests.flowprism.evaluation.test_marks import truth_of
 
 
 @pytest.fixture(scope="module")
