@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from datamodel.inventory import Inventory, Link
 
@@ -26,6 +27,19 @@ class Fabric:
     def uplinks(self, switch: str) -> tuple[Link, ...]:
         """Cables of one switch to others."""
         return tuple(link for link in self.links if switch in (link.a, link.b))
+
+    def around(self, endpoints: Iterable[int]) -> Fabric:
+        """The part that concerns some endpoints: where they are plugged in, and the cables of their switches."""
+        known = [e for e in endpoints if e in self.host]
+        switch = {e: self.switch[e] for e in known if e in self.switch}
+        own = set(switch.values())
+        return replace(
+            self,
+            host={e: self.host[e] for e in known},
+            switch=switch,
+            port={e: self.port[e] for e in switch},
+            links=tuple(link for link in self.links if own & {link.a, link.b}),
+        )
 
 
 def fabric(inventory: Inventory | None, addresses: tuple[str, ...]) -> Fabric:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -14,60 +15,56 @@ import numpy as np
 from capture.sampling import SamplingRates
 from datamodel.analysis import Analysis
 from datamodel.fabric import Fabric, fabric
-from datamodel.findings import Event, Finding
+from datamodel.findings import Finding
+from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame, concat
 from datamodel.inventory import Inventory
 from datamodel.reading import Reading
 from datamodel.report import FeedSummary, Provenance, Report, Window
 from datamodel.streams import Streams
 from datamodel.timeline import SPANS, Timelines
-from datamodel.transfers import ROLES
-from diagnose.diagnosis import DiagnosisOptions, diagnose
-from diagnose.events import events
-from diagnose.job import JobView
-from diagnose.pairs import pair_table
+from diagnose.diagnosis import DiagnosisOptions
 from flowprism import __version__
 from flowprism.inputs import read_inputs
-from flowprism.job_report import job_id, job_report
+from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
 from flowprism.progress import Progress
+from flowprism.workers import in_order
+from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
-from reconstruct.operations import last_sent_ns, operations
+from reconstruct.operations import last_sent_ns
 from reconstruct.streams import streams
-from reconstruct.timelines import group_names, spans
-from reconstruct.transfers import transfers
-from strategy.layout import Strategy, infer
 from strategy.placement import Seat, seats
+
+# A process needs two seconds to start: fewer rows are analysed sooner in this one.
+ROWS_WORTH_A_PROCESS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """Thresholds of all stages, and sampling rates that the operator knows better than the feed."""
+    """Thresholds of all stages, and sampling rates that the operator knows better than the feed.
+
+    Attributes:
+        workers: processes that analyse jobs side by side, where there is enough to do; the result is the same.
+        tables: whether timelines and pair tables are wanted; without them those of the analysis are empty.
+    """
 
     jobs: JobOptions = field(default_factory=JobOptions)
     diagnosis: DiagnosisOptions = field(default_factory=DiagnosisOptions)
     rates: SamplingRates = field(default_factory=SamplingRates)
+    workers: int = 1
+    tables: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class _Feed:
-    """What all jobs of one window are analysed from."""
+class _Scene:
+    """What the jobs of one window are cut from."""
 
-    reading: Reading
     flow: Streams
     window: Window
     place: Fabric
     seats: dict[int, Seat]
     last_sent_ns: dict[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _JobResult:
-    view: JobView
-    job: Job
-    strategy: Strategy
-    findings: list[Finding]
-    events: list[Event]
-    pairs: Frame
+    inventory: Inventory | None
 
 
 def analyze(
@@ -78,53 +75,103 @@ def analyze(
     Args:
         paths: captures, flow-record files or folders of collected records.
         inventory: what is known of the fabric; None for nothing.
-        options: thresholds.
+        options: thresholds, and how to work.
         progress: told how far reading and analysing are.
 
     Raises:
         InputError: a file cannot be used at all.
     """
     told: Progress = progress or _nobody_listens
-    reading = read_inputs(paths, lambda done, total: told("reading", done, total), options.rates)
+    inputs = tuple(path.name for path in paths)
+    # the reading has no name here, so that `analyze_reading` can let go of it
+    return analyze_reading(
+        read_inputs(paths, partial(told, "reading"), options.rates), inputs, inventory, options, told
+    )
+
+
+def analyze_reading(
+    reading: Reading,
+    inputs: tuple[str, ...],
+    inventory: Inventory | None,
+    options: AnalysisOptions,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Analyse flow records that are in memory already; `inputs` are their names in the report."""
+    told: Progress = progress or _nobody_listens
+    summary, window = _summary(reading), _window(reading.flows)
     flow = streams(reading.flows)
-    services = _services(inventory, flow.addresses)
+    del reading  # the streams hold what later stages need; both together are too much of a large cluster
     place = fabric(inventory, flow.addresses)
     hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None
-    found = recognise(flow, services, options.jobs, hosts)
-    feed = _Feed(reading, flow, _window(reading), place, seats(inventory, flow.addresses), last_sent_ns(flow))
-    results = []
-    for n, job in enumerate(found.jobs):
-        told("analysing jobs", n, len(found.jobs))
-        results.append(_analysed(job, feed, options))
-    told("analysing jobs", len(found.jobs), len(found.jobs))
-    report = _report(paths, inventory, options, feed, found, results)
-    return Analysis(report, _timelines(flow, results), {r.view.id: r.pairs for r in results})
+    found = recognise(flow, _services(inventory, flow.addresses), options.jobs, hosts)
+    scene = _Scene(flow, window, place, seats(inventory, flow.addresses), last_sent_ns(flow), inventory)
+    results = _job_results(scene, found, options, told)
+    report = Report(
+        provenance=_provenance(inputs, inventory, options),
+        window=window,
+        feed=summary,
+        jobs=tuple(r.report for r in results),
+        unassigned=_unassigned(found, window),
+        events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
+        findings=_by_severity([f for r in results for f in r.findings]),
+    )
+    tables = {r.report.id: r.tables for r in results if r.tables is not None}
+    return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})
 
 
 def _nobody_listens(stage: str, done: int, total: int) -> None:
     """Progress of an analysis that nobody watches."""
 
 
-def _analysed(job: Job, feed: _Feed, options: AnalysisOptions) -> _JobResult:
-    flow = feed.flow
-    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, feed.seats)
-    by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
-    view = JobView(
-        id=job_id([flow.addresses[e] for e in job.endpoints]),
-        endpoints=job.endpoints,
-        edges_ns=job.edges_ns,
-        operations=operations(flow, job, strategy.role, by_role),
-        stage=strategy.stage,
-        groups=strategy.groups,
-        sharded=strategy.layout.sharding == "fsdp",
-        fabric=feed.place,
-        window_end_ns=feed.window.end_ns,
-        last_sent_ns=feed.last_sent_ns,
-    )
-    findings = diagnose(view, options.diagnosis)
-    hangs = any(f.kind == "hang" for f in findings)
-    happened = events(view, _outside(feed.reading, job), feed.window.start_ns, hangs=hangs)
-    return _JobResult(view, job, strategy, findings, happened, pair_table(view))
+def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, told: Progress) -> list[JobResult]:
+    """Every job analysed, in the jobs' order."""
+    jobs = len(found.jobs)
+    enough = len(scene.flow.start_ns) // ROWS_WORTH_A_PROCESS
+    results: list[JobResult] = []
+    for result in in_order(analysed, _tasks(scene, found, options), min(options.workers, jobs, enough)):
+        told("analysing jobs", len(results), jobs)
+        results.append(result)
+    told("analysing jobs", jobs, jobs)
+    return results
+
+
+def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Iterator[JobTask]:
+    labels = scene.inventory and scene.inventory.model_copy(update={"hosts": (), "switches": (), "links": ()})
+    between = _between_jobs(scene.flow, found)
+    for number, job in enumerate(found.jobs):
+        members = job.endpoints.tolist()
+        flow, own = job_streams(scene.flow, job)
+        yield JobTask(
+            number=number,
+            streams=flow,
+            job=own,
+            outside=_outside(between, job),
+            window=scene.window,
+            place=scene.place.around(members),
+            seats={e: scene.seats[e] for e in members if e in scene.seats},
+            last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
+            labels=labels,
+            options=options.diagnosis,
+            tables=options.tables,
+        )
+
+
+def _between_jobs(flow: Streams, found: Recognition) -> Streams:
+    """Streams between an endpoint of a job and one that is not of that job."""
+    job_of = np.full(len(flow.addresses), -1, np.int64)
+    for number, job in enumerate(found.jobs):
+        job_of[job.endpoints] = number
+    return flow.take(np.flatnonzero(job_of[flow.src] != job_of[flow.dst]))
+
+
+def _outside(between: Streams, job: Job) -> Frame:
+    """Rows between a job's endpoints and others."""
+    touching = np.isin(between.src, job.endpoints) | np.isin(between.dst, job.endpoints)
+    rows = between.take(np.flatnonzero(touching))
+    ends = {"src_addr": rows.src, "dst_addr": rows.dst}
+    count = np.diff(rows.offsets)
+    times = {"time_flow_start_ns": rows.start_ns, "time_flow_end_ns": rows.end_ns}
+    return Frame(FLOWS, {**times, **{n: np.repeat(v, count) for n, v in ends.items()}, "bytes": rows.bytes})
 
 
 def _services(inventory: Inventory | None, addresses: Sequence[str]) -> frozenset[int]:
@@ -142,67 +189,46 @@ def _services(inventory: Inventory | None, addresses: Sequence[str]) -> frozense
     return frozenset(found)
 
 
-def _outside(reading: Reading, job: Job) -> Frame:
-    """Records between a job's endpoints and others."""
-    frame = reading.flows.frame
-    inside = np.isin(frame["src_addr"], job.endpoints), np.isin(frame["dst_addr"], job.endpoints)
-    return frame.take(inside[0] != inside[1])
-
-
-def _window(reading: Reading) -> Window:
-    frame = reading.flows.frame
-    if not len(frame):
+def _window(flows: Flows) -> Window:
+    if not len(flows):
         return Window(start_ns=0, end_ns=0)
+    frame = flows.frame
     return Window(start_ns=int(frame["time_flow_start_ns"].min()), end_ns=int(frame["time_flow_end_ns"].max()))
 
 
-def _timelines(flow: Streams, results: list[_JobResult]) -> Timelines:
+def _timelines(addresses: tuple[str, ...], tables: Mapping[str, JobTables]) -> Timelines:
     parts: list[Frame] = []
     names: list[str] = []
-    for n, result in enumerate(results):
-        own, offset = group_names(result.strategy.groups, flow.addresses)
-        shifted = {role: first + len(names) for role, first in offset.items()}
-        parts.append(spans(result.view.operations, result.job.edges_ns, result.job.endpoints, n, shifted))
-        names += own
-    return Timelines(concat(SPANS, parts), flow.addresses, tuple(r.view.id for r in results), tuple(names))
+    for own in tables.values():
+        group = own.spans["group"]
+        parts.append(own.spans.replace(group=np.where(group >= 0, group + len(names), -1)))
+        names += own.groups
+    return Timelines(concat(SPANS, parts), addresses, tuple(tables), tuple(names))
 
 
-def _report(
-    paths: Sequence[Path],
-    inventory: Inventory | None,
-    options: AnalysisOptions,
-    feed: _Feed,
-    found: Recognition,
-    results: list[_JobResult],
-) -> Report:
-    reading = feed.reading
-    order = {"critical": 0, "warning": 1, "info": 2}
-    findings = [f for r in results for f in r.findings]
-    return Report(
-        provenance=Provenance(
-            version=__version__,
-            options=_flat_options(options),
-            inventory_sha256=_digest(inventory),
-            inputs=tuple(p.name for p in paths),
-        ),
-        window=feed.window,
-        feed=FeedSummary(
-            records=reading.records,
-            bytes=reading.bytes,
-            exporters=reading.exporters,
-            lost_datagrams=sum(account.lost_datagrams for account in reading.accounts),
-            rejected=dict(reading.notes.rejected),
-            warnings=reading.notes.warnings,
-        ),
-        jobs=tuple(job_report(r.view, r.strategy, inventory) for r in results),
-        unassigned=_unassigned(found, reading),
-        events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
-        findings=tuple(sorted(findings, key=lambda f: (order[f.severity], f.start_ns, f.id))),
+def _provenance(inputs: tuple[str, ...], inventory: Inventory | None, options: AnalysisOptions) -> Provenance:
+    flat, digest = _flat_options(options), _digest(inventory)
+    return Provenance(version=__version__, options=flat, inventory_sha256=digest, inputs=inputs)
+
+
+def _summary(reading: Reading) -> FeedSummary:
+    return FeedSummary(
+        records=reading.records,
+        bytes=reading.bytes,
+        exporters=reading.exporters,
+        lost_datagrams=sum(account.lost_datagrams for account in reading.accounts),
+        rejected=dict(reading.notes.rejected),
+        warnings=reading.notes.warnings,
     )
 
 
-def _unassigned(found: Recognition, reading: Reading) -> tuple[str, ...]:
-    if not len(reading.flows):
+def _by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
+    order = {"critical": 0, "warning": 1, "info": 2}
+    return tuple(sorted(findings, key=lambda f: (order[f.severity], f.start_ns, f.id)))
+
+
+def _unassigned(found: Recognition, window: Window) -> tuple[str, ...]:
+    if not window.end_ns:
         return ("the input holds no usable flow record",)
     return tuple(f"{n} endpoint{'s' if n > 1 else ''}: {reason}" for reason, n in found.unassigned.items())
 

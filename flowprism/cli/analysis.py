@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,11 +43,15 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed."""
+    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed, by how many processes.
+
+    `workers` is None for as many as the machine has processors.
+    """
 
     paths: tuple[Path, ...]
     inventory: Path | None = None
     rates: tuple[str, ...] = ()
+    workers: int | None = None
 
 
 def run(given: Given, report_format: ReportFormat, outputs: Outputs) -> None:
@@ -56,7 +61,9 @@ def run(given: Given, report_format: ReportFormat, outputs: Outputs) -> None:
         FlowprismError: an input cannot be used or an output cannot be written.
     """
     _check(outputs)
-    options = pipeline.AnalysisOptions(rates=parsed(given.rates))
+    drawn = report_format is ReportFormat.HTML or outputs.perfetto is not None or outputs.timelines is not None
+    workers = given.workers or os.cpu_count() or 1
+    options = pipeline.AnalysisOptions(rates=parsed(given.rates), workers=workers, tables=drawn)
     inventory = None if given.inventory is None else load_inventory(given.inventory)
     with progress_bars() as progress:
         analysis = pipeline.analyze(given.paths, inventory, options, progress)

@@ -38,6 +38,10 @@ def analyze(
     timelines: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write every span: .parquet, .arrow or .feather.")
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Processes that analyse jobs side by side.  [default: one a processor]"),
+    ] = None,
 ) -> None:
     """Name the training jobs, how each is parallelised, and what slows it.
 
@@ -46,5 +50,5 @@ def analyze(
     """
     from flowprism.cli import analysis  # here, so that `--help` need not wait for the decoders
 
-    given = analysis.Given(tuple(paths), inventory, tuple(sampling_rate or ()))
+    given = analysis.Given(tuple(paths), inventory, tuple(sampling_rate or ()), workers)
     analysis.run(given, report_format, analysis.Outputs(out, perfetto, timelines))

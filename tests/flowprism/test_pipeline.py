@@ -15,6 +15,7 @@ from datamodel.errors import InputError
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory, JobLabel, Tenant
 from datamodel.report import Report
+from flowprism import pipeline
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.rendering.report_json import render_json
 from tests.workloads.feed import Feed, Message, address, flows, inventory, storage_reads
@@ -194,3 +195,29 @@ def test_no_input_is_an_error() -> None:
     """Nothing to read is a mistake of the caller, and said so."""
     with pytest.raises(InputError, match="no input files given"):
         analyze([], None, AnalysisOptions())
+
+
+def test_the_number_of_workers_does_not_matter(
+    training: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two jobs analysed by two processes give the report and the tables that one gives."""
+    other = train(Workload(Grid(dp=4), placement=(8, 9, 10, 11), seed=5))
+    records = flows([training, other], Feed(trains=True))
+    alone = analysed(records, tmp_path)
+    monkeypatch.setattr(pipeline, "ROWS_WORTH_A_PROCESS", 1)
+    both = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(workers=2))
+    assert len(alone.report.jobs) == 2
+    assert render_json(both.report) == render_json(alone.report)
+    assert both.timelines.groups == alone.timelines.groups
+    for name, column in alone.timelines.spans.columns().items():
+        np.testing.assert_array_equal(both.timelines.spans[name], column, err_msg=name)
+    assert list(both.pairs) == list(alone.pairs)
+
+
+def test_tables_that_nobody_wants_are_not_made(records: Flows, analysis: Analysis, tmp_path: Path) -> None:
+    """The report is the same without timelines and pair tables."""
+    write_records(records, tmp_path / "flows.parquet")
+    bare = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(tables=False))
+    assert render_json(bare.report) == render_json(analysis.report)
+    assert not len(bare.timelines.spans)
+    assert not bare.pairs

@@ -1,0 +1,106 @@
+"""One job, from its streams to its part of the report: what any process can do on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from datamodel.fabric import Fabric
+from datamodel.findings import Event, Finding
+from datamodel.frame import Frame
+from datamodel.inventory import Inventory
+from datamodel.report import JobReport, Window
+from datamodel.streams import Streams
+from datamodel.transfers import ROLES
+from diagnose.diagnosis import DiagnosisOptions, diagnose
+from diagnose.events import events
+from diagnose.job import JobView
+from diagnose.pairs import pair_table
+from flowprism.job_report import job_id, job_report
+from reconstruct.jobs import Job
+from reconstruct.operations import operations
+from reconstruct.timelines import group_names, spans
+from reconstruct.transfers import transfers
+from strategy.layout import Strategy, infer
+from strategy.placement import Seat
+
+
+@dataclass(frozen=True, slots=True)
+class JobTask:
+    """All that the analysis of one job needs, and no more: it is sent to other processes.
+
+    Attributes:
+        number: the job's place in the report.
+        streams, job: the job's own streams, and the job on them.
+        outside: rows between the job's endpoints and others, as `datamodel.flows.FLOWS`.
+        window: of the feed.
+        place, seats: where the job's endpoints are plugged in.
+        last_sent_ns: address code -> last payload byte it sent to anyone.
+        labels: the inventory's tenants and jobs; None without an inventory.
+        options: thresholds of the findings.
+        tables: whether timelines and pair table are wanted beside the report.
+    """
+
+    number: int
+    streams: Streams
+    job: Job
+    outside: Frame
+    window: Window
+    place: Fabric
+    seats: Mapping[int, Seat]
+    last_sent_ns: Mapping[int, int]
+    labels: Inventory | None
+    options: DiagnosisOptions
+    tables: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobTables:
+    """What is too long for the report: spans whose `group` counts `groups`, and the pair table."""
+
+    spans: Frame
+    groups: tuple[str, ...]
+    pairs: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What is to be told of one job; `tables` are None where nobody wants them."""
+
+    report: JobReport
+    findings: tuple[Finding, ...]
+    events: tuple[Event, ...]
+    tables: JobTables | None
+
+
+def analysed(task: JobTask) -> JobResult:
+    """Layout, operations, findings, events and the report of one job."""
+    job, flow = task.job, task.streams
+    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, dict(task.seats))
+    by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
+    view = JobView(
+        id=job_id([flow.addresses[e] for e in job.endpoints]),
+        endpoints=job.endpoints,
+        edges_ns=job.edges_ns,
+        operations=operations(flow, job, strategy.role, by_role),
+        stage=strategy.stage,
+        groups=strategy.groups,
+        sharded=strategy.layout.sharding == "fsdp",
+        fabric=task.place,
+        window_end_ns=task.window.end_ns,
+        last_sent_ns=task.last_sent_ns,
+    )
+    findings = diagnose(view, task.options)
+    hangs = any(f.kind == "hang" for f in findings)
+    return JobResult(
+        report=job_report(view, strategy, task.labels),
+        findings=tuple(findings),
+        events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
+        tables=_tables(task, view, strategy) if task.tables else None,
+    )
+
+
+def _tables(task: JobTask, view: JobView, strategy: Strategy) -> JobTables:
+    names, first = group_names(strategy.groups, task.streams.addresses)
+    timeline = spans(view.operations, task.job.edges_ns, task.job.endpoints, task.number, first)
+    return JobTables(timeline, tuple(names), pair_table(view))
