@@ -21,32 +21,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from isal import igzip
 
 from benchmarks.decode import decode, dpkt_loop, follow
+from benchmarks.stages import timed
 from capture.ledger import Ledger
 from capture.stream import blocks
 from flowprism import pipeline
 
 ROOT = Path(__file__).resolve().parents[1]
 BUNDLED = ROOT / "flowprism" / "demo" / "mirror.pcap.gz"
-# What pipeline.analyze calls, in its order, under the name of what it is for; the rest is building the report.
-STAGES = {
-    "read_all": "read",
-    "streams": "streams",
-    "recognise": "jobs, iterations",
-    "transfers": "transfers",
-    "infer": "layout",
-    "operations": "operations",
-    "diagnose": "diagnosis",
-    "events": "events",
-    "pair_table": "pairs",
-    "spans": "timelines",
-}
 PAUSE_NS = 1_000_000  # between one repetition and the next
 # Ethernet, IPv4 without options, TCP: offsets inside a pcap record, its header of 16 bytes included.
 ETHERTYPE, IP_BYTES, PROTOCOL, SOURCE, TARGET, PORTS, SEQUENCE, ACKNOWLEDGE, LENGTH = 28, 32, 39, 42, 46, 50, 54, 58, 62
@@ -145,24 +132,12 @@ def gunzip(capture: Path) -> Figures:
 
 def analyze(capture: Path) -> Figures:
     """The whole pipeline, from the packed file to the report, and what its stages took of it."""
-    spent: Figures = {}
-    for function, stage in STAGES.items():
-        setattr(pipeline, function, _timed(getattr(pipeline, function), stage, spent))
+    spent = timed()
     before = time.perf_counter()
     found = pipeline.analyze([capture], None, pipeline.AnalysisOptions()).report
     seconds = time.perf_counter() - before
     iterations = max((len(job.iterations) for job in found.jobs), default=0)
     return {"packets": found.feed.records, "seconds": seconds, "iterations": iterations} | spent
-
-
-def _timed(function: Callable[..., Any], stage: str, spent: Figures) -> Callable[..., Any]:
-    def timed(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - stands for any of the stages
-        before = time.perf_counter()
-        result = function(*arguments, **named)
-        spent[stage] = spent.get(stage, 0.0) + time.perf_counter() - before
-        return result
-
-    return timed
 
 
 def _pair(measure: Callable[[Path], tuple[int, float]]) -> Callable[[Path], Figures]:
