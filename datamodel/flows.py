@@ -45,6 +45,7 @@ FLOWS = Schema(
         Column("dst_qp", "i8", "", "destination queue pair; -1 where there is none", False, -1),
         Column("psn_first", "i8", "", "packet sequence number of the first packet, modulo 2^24; -1 none", False, -1),
         Column("psn_last", "i8", "", "packet sequence number of the last packet; -1 none", False, -1),
+        Column("tcp_seq_first", "i8", "", "TCP sequence number of the first packet, modulo 2^32; -1 none", False, -1),
         Column("roce_opcode_first", "i2", "", "BTH opcode of the first packet; -1 none", False, -1),
         Column("roce_opcode_last", "i2", "", "BTH opcode of the last packet; -1 none", False, -1),
         Column("message_bytes", "i8", "B", "RETH DMA lengths that begin in this record, summed", False),

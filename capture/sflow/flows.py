@@ -12,6 +12,7 @@ from capture.sflow.reasons import FINE, FIRST_PACKET_REASON, NO_PACKET, UNKNOWN_
 from capture.sflow.walk import header_link
 from capture.window import Bytes
 from capture.wire import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
+from datamodel.flows import TCP
 
 _CONGESTION_EXPERIENCED = 3
 _RECEIVER_NOT_READY, _NOT_ACKNOWLEDGED = 1, 3  # bits 5 and 6 of an AETH syndrome
@@ -75,6 +76,7 @@ def ipv6_data(data: Bytes, at: int, packet: Record) -> None:
 def ip_data(data: Bytes, at: int, ports_at: int, packet: Record) -> None:
     """Fill `packet` from what sampled_ipv4 and sampled_ipv6 have in common."""
     packet["ip_bytes"] = be32(data, at) & 0x7FFFFFFF
+    packet["sequence"] = ABSENT
     packet["proto"] = be32(data, at + 4) & 0xFF
     packet["src_port"] = be32(data, ports_at) & 0xFFFF
     packet["dst_port"] = be32(data, ports_at + 4) & 0xFFFF
@@ -112,6 +114,8 @@ def flow_row(packet: Record, moment: Record, source: int, destination: int, bloc
     block["bytes"][row] = packet["ip_bytes"]
     block["ip_tos"][row] = packet["tos"]
     block["tcp_flags"][row] = packet["tcp_flags"]
+    told = packet["proto"] == TCP and packet["src_port"] > 0  # without ports the header was cut before its numbers
+    block["tcp_seq_first"][row] = packet["sequence"] if told else wide(ABSENT)
     block["message_bytes"][row] = packet["message_bytes"]
     block["ecn_ce_packets"][row] = 1 if packet["tos"] & 3 == _CONGESTION_EXPERIENCED else 0
     roce_row(packet, block, row)

@@ -109,6 +109,16 @@ def test_what_is_not_ip_is_counted_by_reason() -> None:
     }
 
 
+def test_a_sampled_segment_tells_its_sequence_number() -> None:
+    """All 32 bits of it; a RoCE packet, and a header that ends before the number, have none."""
+    last = (1 << 32) - 1
+    cut = header(tcp_frame(7, 100), snap=14 + 20 + 4)
+    rows = fed(
+        datagram(flow(header(tcp_frame(last, 100))), flow(header(roce_frame(WRITE_ONLY, 5, 6))), flow(cut))
+    ).rows()
+    assert [row["tcp_seq_first"] for row in rows] == [last, -1, -1]
+
+
 def test_a_header_cut_inside_the_transport_still_tells_its_volume() -> None:
     """Who sent how much is known from the IP header; that ports are missing is said."""
     told = fed(datagram(flow(header(roce_frame(WRITE_ONLY, 5, 6, bytes(1024)), snap=14 + 20 + 4))))
@@ -124,6 +134,7 @@ def test_sampled_ip_data_serves_where_there_is_no_header() -> None:
     rows = fed(datagram(flow(ipv4), flow(ipv6), flow(ipv4, header(tcp_frame(1, 0))))).rows()
     columns = ("src_addr", "dst_addr", "src_port", "dst_port", "proto", "bytes", "tcp_flags", "ip_tos")
     assert [rows[0][c] for c in columns] == [A, B, 1, 2, 6, 1500, 0x12, 0x68]
+    assert (rows[0]["tcp_seq_first"], rows[2]["tcp_seq_first"]) == (-1, 1)
     assert [rows[1][c] for c in columns] == ["2001:db8::1", "2001:db8::2", 3, 4, 17, 900, 0, 1]
     assert [rows[2][c] for c in columns] == [A, B, 40000, 5000, 6, 40, 0x10, 0]
 
