@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from datamodel.frame import Frame
 from datamodel.streams import Int
+from reconstruct.compiled import compiled
 
 # Messages that keep the order of turns: a lost or late record breaks it once in a while.
 IN_TURN_SHARE = 0.9
@@ -15,42 +13,68 @@ IN_TURN_SHARE = 0.9
 SAME_SIZE = 0.05
 
 
-def connections(rows: Frame) -> Int:
-    """The queue pair of each row, those that take turns renamed to the smallest among them; -1 where there is none."""
-    renamed = rows["dst_qp"].copy()
-    order = np.lexsort([renamed, rows["time_flow_start_ns"], rows["dst_addr"], rows["src_addr"]])
-    order = order[renamed[order] >= 0]
-    if not len(order):
-        return renamed
-    change = (np.diff(rows["src_addr"][order]) != 0) | (np.diff(rows["dst_addr"][order]) != 0)
-    for pair in np.split(order, np.flatnonzero(change) + 1):
-        number, own = np.unique(renamed[pair], return_inverse=True)
-        if len(number) > 1:
-            size = rows["bytes"][pair]
-            median = np.array([float(np.median(size[own == n])) for n in range(len(number))])
-            for alike in _alike(np.bincount(own), median):
-                inside = pair[np.isin(own, alike)]
-                if _by_turns(renamed[inside], len(alike)):
-                    renamed[inside] = number[alike].min()
-    return renamed
+@compiled
+def taking_turns(ends: Int, name: Int, offsets: Int, start_ns: Int, volume: Int) -> Int:
+    """(n,) the first queue pair of the connection that each one belongs to; itself where it stands alone.
+
+    Queue pairs of one connection carry as many messages, but for one or 2 %, of the same median size, by turns.
+
+    Args:
+        ends: (n,) source and destination of each queue pair's stream, equal ones side by side.
+        name: (n,) queue pair number; below 0 where there is none, and nothing takes turns.
+        offsets: (n + 1,) row bounds.
+        start_ns: (rows,) ascending in each stream.
+        volume: (rows,) bytes.
+    """
+    first = np.arange(len(ends))
+    low = 0
+    while low < len(ends):
+        high = low + 1
+        while high < len(ends) and ends[high] == ends[low]:
+            high += 1
+        if high - low > 1:
+            _by_size(low, high, name, offsets, start_ns, volume, first)
+        low = high
+    return first
 
 
-def _alike(count: Int, size: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Iterator[Int]:
-    """Sets of queue pairs with as many messages, but for one, of the same size."""
-    order = np.lexsort([count, size])
-    apart = (np.diff(size[order]) > SAME_SIZE * size[order][:-1]) | (np.abs(np.diff(count[order])) > _slack(count))
-    for alike in np.split(order, np.flatnonzero(apart) + 1):
-        if len(alike) > 1:
-            yield alike
+@compiled
+def _by_size(low: int, high: int, name: Int, offsets: Int, start_ns: Int, volume: Int, first: Int) -> None:
+    """Look at the queue pairs `low` to `high` of one address pair in sets of like count and size."""
+    own = np.arange(low, high)
+    own = own[name[low:high] >= 0]
+    count = offsets[own + 1] - offsets[own]
+    size = np.empty(len(own))
+    for k in range(len(own)):
+        size[k] = np.median(volume[offsets[own[k]] : offsets[own[k] + 1]])
+    turn = np.argsort(count, kind="mergesort")
+    turn = turn[np.argsort(size[turn], kind="mergesort")]
+    slack = 1 + (np.max(count) // 50 if len(own) else 0)
+    begin = 0
+    for k in range(1, len(own) + 1):
+        a, b = turn[k - 1], turn[min(k, len(own) - 1)]
+        if k == len(own) or size[b] - size[a] > SAME_SIZE * size[a] or abs(count[b] - count[a]) > slack:
+            alike = np.sort(own[turn[begin:k]])
+            if len(alike) > 1 and _by_turns(alike, name, offsets, start_ns):
+                first[alike] = alike[0]
+            begin = k
 
 
-def _slack(count: Int) -> int:
-    return 1 + int(count.max()) // 50
-
-
-def _by_turns(queue_pair: Int, turns: int) -> bool:
-    """Whether each message goes to the queue pair that carried the one `turns` before it, and no sooner."""
-    if len(queue_pair) < 3 * turns:
+@compiled
+def _by_turns(alike: Int, name: Int, offsets: Int, start_ns: Int) -> bool:
+    """Whether each message goes to the queue pair that carried the one before all others' turns, and no sooner."""
+    turns, rows = len(alike), 0
+    for stream in alike:
+        rows += offsets[stream + 1] - offsets[stream]
+    if rows < 3 * turns:
         return False
-    same = float(np.mean(queue_pair[turns:] == queue_pair[:-turns]))
-    return same >= IN_TURN_SHARE and float(np.mean(queue_pair[1:] == queue_pair[:-1])) <= 1 - IN_TURN_SHARE
+    start, pair = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    at = 0
+    for stream in alike[np.argsort(name[alike], kind="mergesort")]:
+        count = offsets[stream + 1] - offsets[stream]
+        start[at : at + count] = start_ns[offsets[stream] : offsets[stream + 1]]
+        pair[at : at + count] = stream
+        at += count
+    pair = pair[np.argsort(start, kind="mergesort")]
+    in_turn, twice = np.sum(pair[turns:] == pair[:-turns]), np.sum(pair[1:] == pair[:-1])
+    return bool(in_turn >= IN_TURN_SHARE * (rows - turns) and twice <= (1 - IN_TURN_SHARE) * (rows - 1))

@@ -4,80 +4,106 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.flows import TCP, UDP, Flows
-from datamodel.frame import Frame
+from datamodel.flows import Flows
+from datamodel.frame import Array, Frame, constant
 from datamodel.streams import Int, Streams
-from reconstruct.queue_pairs import connections
+from reconstruct.compiled import flat, whole
+from reconstruct.grouping import Connections, distribute, gather, measure, number, sort_by_time
+from reconstruct.queue_pairs import taking_turns
 
-# An exact record without payload counts is reverse traffic (acknowledgements, clear-to-send) when its packets are
-# no larger than headers: 40 B of TCP/IPv6 beside 40 B of options and padding, 62 B of a RoCEv2 acknowledgement.
-CONTROL_PACKET_BYTES = 100
-UNKNOWN = 0
+_LOW_32 = 0xFFFFFFFF
 
 
 def streams(flows: Flows) -> Streams:
     """Group the data rows of `flows` by connection, in order of time.
 
     A connection is (source, destination, destination queue pair) for RoCEv2, queue pairs that take turns counting as
-    one, and (source, destination, ports) for everything else. Rows without new payload are control
-    traffic and left out.
+    one, and (source, destination, ports) for everything else: a queue pair outweighs the UDP source port, which may
+    change. Rows without new payload are control traffic and left out.
+
+    Streams are numbered by (source, destination, first byte): port numbers are arbitrary, times are not.
     """
-    volume = _volume_bytes(flows.frame)
-    rows = flows.frame.take(volume > 0)
-    volume = volume[volume > 0]
-    key = _connection_keys(rows)
-    order = np.lexsort([volume, rows["time_flow_end_ns"], rows["time_flow_start_ns"], *reversed(key)])
-    rows, volume = rows.take(order), volume[order]
-    starts = _group_starts([k[order] for k in key])
-    return _numbered(rows, volume, starts, flows.addresses)
+    frame = flows.frame
+    volume = _volume(frame)
+    met = _connections(frame, volume)
+    place, offsets, ends = _numbered(met, np.arange(len(met.ends)))
+    order = _ordered(frame, volume, met, place, offsets)
+    apart = np.empty(len(place), np.int64)
+    apart[place] = np.arange(len(place))
+    times = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
+    together = apart[taking_turns(ends, met.name[apart], offsets, *times)][place]
+    if (together[apart] != apart).any():
+        place, offsets, ends = _numbered(met, together)
+        order = _ordered(frame, volume, met, place, offsets)
+    return _streams(flows, gathered(volume, order), order, ends, offsets)
 
 
-def _volume_bytes(frame: Frame) -> Int:
-    """New payload where the feed knows it, exported bytes times sampling rate elsewhere; 0 for control traffic.
+def _volume(frame: Frame) -> Int:
+    volume = np.empty(len(frame), np.int64)
+    sizes = flat(frame["bytes"]), flat(frame["packets"]), flat(frame["sampling_rate"])
+    measure(flat(frame["proto"]), *sizes, flat(frame["payload_bytes"]), volume)
+    return volume
 
-    Training runs over TCP or RoCE; pings and routing protocols are periodic too.
+
+def _connections(frame: Frame, volume: Int) -> Connections:
+    of_row = np.empty(len(frame), np.int32)
+    ends = flat(frame["src_addr"]), flat(frame["dst_addr"])
+    ports = flat(frame["src_port"]), flat(frame["dst_port"])
+    start_ns = whole(frame["time_flow_start_ns"])
+    return Connections(of_row, *number(*ends, flat(frame["dst_qp"]), *ports, start_ns, volume, of_row))
+
+
+def _numbered(met: Connections, together: Int) -> tuple[Int, Int, Int]:
+    """Number groups of connections by ends, first byte and smallest name, whatever the order of rows.
+
+    Args:
+        met: the connections.
+        together: (connections,) one connection of the group that each belongs to.
+
+    Returns:
+        (connections,) group of each; (groups + 1,) where the rows of each begin; (groups,) its ends.
     """
-    payload = frame["payload_bytes"]
-    scaled = frame["bytes"] * np.maximum(frame["sampling_rate"], 1)
-    control = (frame["packets"] > 0) & (frame["bytes"] < CONTROL_PACKET_BYTES * frame["packets"])
-    carries = np.isin(frame["proto"], (UNKNOWN, TCP, UDP))
-    return np.where(carries, np.where(payload >= 0, payload, np.where(control, 0, scaled)), 0)
+    heads, group = np.unique(together, return_inverse=True)
+    first_ns, name = met.first_ns[heads], met.name[heads]
+    np.minimum.at(first_ns, group, met.first_ns)
+    np.minimum.at(name, group, met.name)
+    order = np.lexsort([name, first_ns, met.ends[heads]])
+    rank = np.empty(len(heads), np.int64)
+    rank[order] = np.arange(len(heads))
+    count = np.bincount(group, met.rows, len(heads)).astype(np.int64)
+    return rank[group], np.concatenate([[0], np.cumsum(count[order])]).astype(np.int64), met.ends[heads][order]
 
 
-def _connection_keys(rows: Frame) -> list[Int]:
-    """Sort keys that name a connection: a queue pair outweighs the UDP source port, which may change."""
-    queue_pair = connections(rows)
-    ports = [np.where(queue_pair >= 0, 0, rows[c].astype(np.int64)) for c in ("src_port", "dst_port")]
-    return [rows["src_addr"].astype(np.int64), rows["dst_addr"].astype(np.int64), queue_pair, *ports]
+def _ordered(frame: Frame, volume: Int, met: Connections, place: Int, offsets: Int) -> Array:
+    """Row numbers, by group and time."""
+    order = np.empty(int(offsets[-1]), np.int32)
+    distribute(met.of_row, place, offsets, order)
+    sort_by_time(order, offsets, whole(frame["time_flow_start_ns"]), whole(frame["time_flow_end_ns"]), volume)
+    return order
 
 
-def _group_starts(key: list[Int]) -> Int:
-    if not len(key[0]):
-        return np.zeros(1, np.int64)
-    change = np.zeros(len(key[0]) - 1, bool)
-    for column in key:
-        change |= np.diff(column) != 0
-    return np.concatenate([[0], np.flatnonzero(change) + 1, [len(key[0])]])
-
-
-def _numbered(rows: Frame, volume: Int, starts: Int, addresses: tuple[str, ...]) -> Streams:
-    """Renumber connections by (source, destination, first byte): port numbers are arbitrary, times are not."""
-    first, count = starts[:-1], np.diff(starts)
-    order = np.lexsort([first, rows["time_flow_start_ns"][first], rows["dst_addr"][first], rows["src_addr"][first]])
-    index = np.repeat(first[order] - np.concatenate([[0], np.cumsum(count[order])[:-1]]), count[order])
-    index = index + np.arange(len(index)) if len(index) else np.zeros(0, np.int64)
-    r = rows.take(index)
+def _streams(flows: Flows, volume: Int, order: Array, ends: Int, offsets: Int) -> Streams:
+    frame = flows.frame
     return Streams(
-        src=rows["src_addr"][first[order]].astype(np.int64),
-        dst=rows["dst_addr"][first[order]].astype(np.int64),
-        trains=np.asarray(rows["payload_bytes"][first[order]] >= 0),
-        offsets=np.concatenate([[0], np.cumsum(count[order])]).astype(np.int64),
-        start_ns=r["time_flow_start_ns"],
-        end_ns=r["time_flow_end_ns"],
-        delivered_ns=r["time_acknowledged_ns"],
-        bytes=volume[index],
-        packets=r["packets"],
-        retransmitted=r["retransmitted_packets"],
-        ecn_ce=r["ecn_ce_packets"],
-        addresses=addresses,
+        src=ends >> 32,
+        dst=ends & _LOW_32,
+        trains=np.asarray(frame["payload_bytes"][order[offsets[:-1]]] >= 0),
+        offsets=offsets,
+        start_ns=gathered(frame["time_flow_start_ns"], order),
+        end_ns=gathered(frame["time_flow_end_ns"], order),
+        delivered_ns=gathered(frame["time_acknowledged_ns"], order),
+        bytes=volume,
+        packets=gathered(frame["packets"], order),
+        retransmitted=gathered(frame["retransmitted_packets"], order),
+        ecn_ce=gathered(frame["ecn_ce_packets"], order),
+        addresses=flows.addresses,
     )
+
+
+def gathered(column: Int, order: Array) -> Int:
+    """A column's entries in another order; of one that is all zeros, a view of one zero."""
+    if not column[:1].any() and not column.any():
+        return constant(0, np.int64, len(order))  # type: ignore[return-value]  # a column of int64
+    out = np.empty(len(order), np.int64)
+    gather(*flat(column), order, out)
+    return out
