@@ -19,6 +19,7 @@ from diagnose.links import slow_link
 from diagnose.numbering import group_numbers
 from diagnose.periods import Period, periods
 from diagnose.rates import Rates, rates
+from diagnose.shared_links import shared_links
 from diagnose.stages import stage_compute
 from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_predecessors, without_waiting_stages
 
@@ -79,6 +80,10 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     job, span = measured.job, _span(measured.job, period)
     baseline = np.array(period.baseline, np.int64)
     link = slow_link(measured.rates, period.iterations, baseline, job.fabric)
+    if link is not None:
+        return [link_finding(job, link, measured.rates, span, period.slowdown_ratio)]
+    longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
+    link = shared_links(measured.rates, period.iterations, baseline, job.fabric, longer)
     if link is not None:
         return [link_finding(job, link, measured.rates, span, period.slowdown_ratio)]
     least = measured.options.least_slowdown_ratio / 2

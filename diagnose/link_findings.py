@@ -11,6 +11,8 @@ from diagnose.links import SlowLink
 from diagnose.rates import Rates
 from diagnose.wording import finding_id, gbps, listed, percent, severity
 
+_SIDES = {"tx": " in the sending direction", "rx": " in the receiving direction"}
+
 
 def link_finding(
     job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, int | None], slowdown_ratio: float
@@ -22,12 +24,13 @@ def link_finding(
     name = _place(job, link)
     worst = int(np.argmax(link.lost_ns))
     where = f"{job.name(int(rates.src[worst]))} > {job.name(int(rates.dst[worst]))}"
-    side = {"tx": " in the sending direction", "rx": " in the receiving direction"}.get(link.direction or "", "")
+    side = _SIDES.get(link.direction or "", "") if link.endpoint is not None else ""
+    are = "are" if link.among else "is"
     return Finding(
         id=finding_id(job.id, kind, subject.ids, span_ns[0]),
         job=job.id,
         kind=kind,
-        cause=link.direction,
+        cause=link.direction if link.endpoint is not None else None,
         severity=severity(slowdown_ratio) if _located(link) else "info",
         start_ns=span_ns[0],
         end_ns=span_ns[1],
@@ -36,9 +39,9 @@ def link_finding(
         subject=subject,
         suspects=suspects,
         evidence=_evidence(job, link, rates, span_ns),
-        summary=f"{name} is slow{side}: {where} runs at {gbps(link.rate_bps[worst])} instead of "
+        summary=f"{name} {are} slow{side}: {where} runs at {gbps(link.rate_bps[worst])} instead of "
         f"{gbps(link.normal_bps[worst])}, and every iteration takes {percent(slowdown_ratio)} longer.",
-        action=_action(link, name),
+        action=_action(link, name, job.names(link.rivals)),
     )
 
 
@@ -50,7 +53,9 @@ def _located(link: SlowLink) -> bool:
 def _confidence(link: SlowLink) -> float:
     if link.endpoint is not None:
         return round(0.95 / (1 + len(link.rivals)), 2)
-    return 0.8 if link.switch is not None else 0.4
+    if link.switch is None:
+        return 0.4
+    return 0.5 if link.rivals or link.among else 0.8
 
 
 def _own_link(job: JobView, endpoint: int) -> Subject:
@@ -64,30 +69,38 @@ def _subject(job: JobView, link: SlowLink, rates: Rates) -> Subject:
     if link.endpoint is not None:
         return _own_link(job, link.endpoint)
     if link.switch is not None:
-        return _uplink(job, link.switch)
+        return _uplink(job, link, link.switch)
     ends = np.unique(np.concatenate([rates.src[link.slow], rates.dst[link.slow]]))
     return Subject(type="group", ids=job.names(ends))
 
 
-def _uplink(job: JobView, switch: str) -> Subject:
+def _uplink(job: JobView, link: SlowLink, switch: str) -> Subject:
     links = job.fabric.uplinks(switch)
-    if len(links) == 1:
+    if len(links) == 1 and not link.rivals and not link.among:
         return Subject(type="link", ids=(links[0].a, links[0].b), a_port=links[0].a_port, b_port=links[0].b_port)
     return Subject(type="switch", ids=(switch,))
 
 
 def _suspects(job: JobView, link: SlowLink) -> tuple[Suspect, ...]:
     if link.endpoint is not None:
-        several = (link.endpoint, *link.rivals) if link.rivals else ()
-        subjects = [_own_link(job, e) for e in several]
-        return tuple(Suspect(type=s.type, ids=s.ids, probability=round(1 / len(subjects), 4)) for s in subjects)
+        return _equally([_own_link(job, e) for e in (link.endpoint, *link.rivals)])
+    if link.among:
+        return _equally([Subject(type="switch", ids=(name,)) for name in (link.switch or "", *link.among)])
     links = job.fabric.uplinks(link.switch or "")
-    if len(links) < 2:
+    cables = [Subject(type="link", ids=(x.a, x.b), a_port=x.a_port, b_port=x.b_port) for x in links]
+    return _equally([*cables, *(_own_link(job, e) for e in link.rivals)])
+
+
+def _equally(subjects: list[Subject]) -> tuple[Suspect, ...]:
+    """Suspects of equal probability; none where there is but one subject."""
+    if len(subjects) < 2:
         return ()
-    return tuple(Suspect(type="link", ids=(x.a, x.b), probability=round(1 / len(links), 4)) for x in links)
+    return tuple(Suspect(type=s.type, ids=s.ids, probability=round(1 / len(subjects), 4)) for s in subjects)
 
 
 def _place(job: JobView, link: SlowLink) -> str:
+    if link.endpoint is None and link.among:
+        return f"Uplinks of {listed((link.switch or '', *link.among))}"
     if link.endpoint is None:
         return f"An uplink of {link.switch}" if link.switch else f"A link that {int(link.slow.sum())} flows share"
     switch = job.fabric.switch.get(link.endpoint)
@@ -96,13 +109,14 @@ def _place(job: JobView, link: SlowLink) -> str:
     return f"The link of {job.name(link.endpoint)}{owner}" + (f" to {switch}" if switch else "")
 
 
-def _action(link: SlowLink, name: str) -> str:
+def _action(link: SlowLink, name: str, owners: tuple[str, ...]) -> str:
     if link.endpoint is None and link.switch is None:
         return "Give an inventory with switches and links: it names the link that these flows share."
     if link.endpoint is None:
+        also = f", and the link of {listed(owners)}" if owners else ""
         return (
-            f"Check errors, discards and speed of the uplinks of {link.switch}; which one it is shows once the switch "
-            "exports interface indices."
+            f"Check load, errors, discards and speed of the uplinks of {listed((link.switch or '', *link.among))}{also}"
+            "; which one it is shows once the switch exports interface indices."
         )
     ends = "Check negotiated speed, errors and optics at both ends"
     direction = {"tx": " (transmit side of the NIC)", "rx": " (switch port towards the NIC)"}.get(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +19,8 @@ SLOW_AMONG_PEERS = 0.5
 TELLS_SHARE = 0.02
 # A link is named when it carries this share of the time that slow streams lose.
 HOLDS = 0.75
+# A stream that carries this share of a slow one's bytes through the same port at a normal rate clears the port.
+CLEARS_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,11 @@ class SlowLink:
         switch: the switch whose uplinks are suspected; None for an endpoint's own link, or where it is not known
             which switches the slow streams pass.
         direction: "tx", "rx" or None for both or unknown.
-        rivals: other endpoints that explain the slow streams as well.
+        rivals: other endpoints that explain the slow streams as well; beside a switch, those whose own link does.
         slow: (s,) which streams are slow.
         rate_bps, normal_bps: (s,) median rate in the period and what was to be expected.
         lost_ns: (s,) time an iteration loses in each stream.
+        among: other switches that the slow streams pass nearly as much.
     """
 
     endpoint: int | None
@@ -45,6 +47,7 @@ class SlowLink:
     rate_bps: Float
     normal_bps: Float
     lost_ns: Float
+    among: tuple[str, ...] = ()
 
 
 def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowLink | None:
@@ -54,24 +57,40 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
     2. The endpoint that holds most of the lost time is named, if it holds nearly all; of two that hold as much, the one
        whose own direction is slow throughout. A sender's slow link paces its bytes already beside it; a receiver's, or
        one further on, lets them go fast and acknowledges late.
-    3. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
+    3. All that an endpoint sends, or all that it gets, passes its own port. Where some of it, inside its switch, is as
+       fast as ever, the port is clear, and what only the streams to other switches share is an uplink. Where nothing
+       stays inside the switch, one slow direction leaves both: cables behind a switch carry the two directions of an
+       endpoint on paths of their own.
+    4. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
        that is not known, and several streams that became slow only say that they share something; streams that always
        were slower than others may just run further.
     """
     rates = _telling(rates)
-    now, normal = median_over(rates.delivered_bps, period), _normal(rates, period, baseline)
+    now, normal = median_over(rates.delivered_bps, period), normal_bps(rates, period, baseline)
     slow = np.asarray(now < (SLOW_SHARE if len(baseline) else SLOW_AMONG_PEERS) * normal)
-    volume = np.nanmedian(rates.bytes[:, period], axis=1)
-    lost = np.where(slow, volume * 8e9 / np.maximum(now, 1) - volume * 8e9 / np.maximum(normal, 1), 0.0)
+    lost = np.where(slow, lost_ns(rates, period, now, normal), 0.0)
     if not slow.any() or lost.sum() <= 0:
         return None
+    where = Crossing(rates, fabric)
     named = _endpoint(rates, slow, lost, period, baseline)
     if named is not None:
         endpoint, direction, rivals = named
-        return SlowLink(endpoint, None, direction, rivals, slow, now, normal, lost)
-    switch = _switch(rates, slow, lost, fabric)
+        volume = median_over(rates.bytes, period)
+        switch = where.uplink_of(endpoint, direction, slow, now >= SLOW_SHARE * normal, volume)
+        if switch is None:
+            return SlowLink(endpoint, None, direction, rivals, slow, now, normal, lost)
+        own = () if where.clears(endpoint, direction, slow, volume) else (endpoint,)
+        return SlowLink(None, switch, direction, own, slow, now, normal, lost)
+    shares = where.shares(lost)
+    switch = shares[0][0] if shares and shares[0][1] >= HOLDS else None
     unknown = not fabric.switch and len(baseline) > 0 and slow.sum() >= 2
     return SlowLink(None, switch, None, (), slow, now, normal, lost) if switch is not None or unknown else None
+
+
+def lost_ns(rates: Rates, period: Int, now: Float, normal: Float) -> Float:
+    """(s,) time an iteration loses in each stream because its bytes move at `now` instead of `normal`."""
+    volume = median_over(rates.bytes, period)
+    return np.nan_to_num(np.maximum(volume * 8e9 / np.maximum(now, 1) - volume * 8e9 / np.maximum(normal, 1), 0.0))
 
 
 def _telling(rates: Rates) -> Rates:
@@ -81,7 +100,7 @@ def _telling(rates: Rates) -> Rates:
     return replace(rates, delivered_bps=np.where(tells[:, None], rates.delivered_bps, np.nan))
 
 
-def _normal(rates: Rates, period: Int, baseline: Int) -> Float:
+def normal_bps(rates: Rates, period: Int, baseline: Int) -> Float:
     """What each stream's rate should be: the lesser of its own at the job's best and its peers' in the same period."""
     now = median_over(rates.delivered_bps, period)
     peers = np.full(len(now), np.nan)
@@ -91,12 +110,64 @@ def _normal(rates: Rates, period: Int, baseline: Int) -> Float:
     return np.fmin(peers, median_over(rates.delivered_bps, baseline)) if len(baseline) else peers
 
 
+class Crossing:
+    """Which switches each stream runs between."""
+
+    def __init__(self, rates: Rates, fabric: Fabric) -> None:
+        """Look up both ends of every stream."""
+        self.rates, self.fabric = rates, fabric
+        self.names = sorted(set(fabric.switch.values()))
+        number = {name: n for n, name in enumerate(self.names)}
+        codes = np.full(len(fabric.addresses) + 1, -1, np.int64)
+        for endpoint, name in fabric.switch.items():
+            codes[endpoint] = number[name]
+        self.leaves, self.reaches = codes[rates.src], codes[rates.dst]
+        self.known = (self.leaves >= 0) & (self.reaches >= 0)
+        self.across = self.known & (self.leaves != self.reaches)
+
+    def shares(self, lost: Float) -> list[tuple[str, float]]:
+        """Switches by their share of the lost time, of streams to or from other switches; the largest first."""
+        total = max(float(lost.sum()), 1.0)
+        held = np.zeros(len(self.names))
+        for ends in (self.leaves, self.reaches):
+            held += np.bincount(ends[self.across], lost[self.across], len(self.names)) / total
+        return [(self.names[n], float(held[n])) for n in np.argsort(-held, kind="stable") if held[n] > 0]
+
+    def _through(self, endpoint: int, direction: str | None) -> Bool:
+        """(s,) streams that pass an endpoint's port in the slow direction, or in both."""
+        out, into = self.rates.src == endpoint, self.rates.dst == endpoint
+        return np.asarray({"tx": out, "rx": into}.get(direction or "", out | into))
+
+    def clears(self, endpoint: int, direction: str | None, slow: Bool, volume: Float) -> bool:
+        """Whether some stream that stays inside the endpoint's switch passes its port at a normal rate."""
+        own = self._through(endpoint, direction)
+        enough = volume >= CLEARS_SHARE * float(np.median(volume[slow & own])) if (slow & own).any() else own
+        busy = np.isfinite(self.rates.delivered_bps).any(axis=1)
+        return bool((own & enough & busy & ~slow & self.known & ~self.across).any())
+
+    def uplink_of(self, endpoint: int, direction: str | None, slow: Bool, fine: Bool, volume: Float) -> str | None:
+        """The endpoint's switch, where an uplink of it explains its slow streams at least as well as its own port."""
+        switch = self.fabric.switch.get(endpoint)
+        own = slow & self._through(endpoint, direction)
+        if switch is None or not own.any() or not self.across[slow].all() or len(self.fabric.uplinks(switch)) == 0:
+            return None
+        if self.clears(endpoint, direction, ~fine, volume):
+            return switch
+        inside = (self._through(endpoint, direction) & self.known & ~self.across).any()
+        several = len(self.fabric.uplinks(switch)) > 1
+        other = {"tx": "rx", "rx": "tx"}.get(direction or "")
+        opposite = self._through(endpoint, other) & self.across if other is not None else np.zeros(len(slow), np.bool_)
+        return switch if several and not inside and other is not None and bool((opposite & fine).any()) else None
+
+
 def _endpoint(
     rates: Rates, slow: Bool, lost: Float, period: Int, baseline: Int
 ) -> tuple[int, str | None, tuple[int, ...]] | None:
-    ends = sorted({int(e) for e in np.concatenate([rates.src[slow], rates.dst[slow]])})
-    share = {e: float(lost[(rates.src == e) | (rates.dst == e)].sum() / lost.sum()) for e in ends}
-    holding = [e for e in ends if share[e] >= HOLDS]
+    size = int(max(rates.src.max(), rates.dst.max())) + 1
+    inner = rates.src == rates.dst
+    held = np.bincount(rates.src, lost, size) + np.bincount(rates.dst, np.where(inner, 0.0, lost), size)
+    share = held / lost.sum()
+    holding = np.flatnonzero(share >= HOLDS).tolist()
     if not holding:
         return None
     paced = _paced_by_sender(rates, slow, period, baseline)
@@ -128,10 +199,10 @@ def _side(rates: Rates, slow: Bool, paced: bool | None, endpoint: int) -> float:
 
 def _paced_by_sender(rates: Rates, slow: Bool, period: Int, baseline: Int) -> bool | None:
     """Whether bytes already leave slowly (True) or leave fast and arrive late (False); None where that is not seen."""
-    sent, delivered = median_over(rates.sent_bps, period)[slow], median_over(rates.delivered_bps, period)[slow]
+    sent, delivered = median_over(rates.sent_bps[slow], period), median_over(rates.delivered_bps[slow], period)
     if not np.isfinite(sent).any() or np.allclose(sent, delivered, rtol=0.02, equal_nan=True):
         return None
-    before = median_over(rates.sent_bps, baseline)[slow] if len(baseline) else np.nanmedian(rates.sent_bps)
+    before = median_over(rates.sent_bps[slow], baseline) if len(baseline) else np.nanmedian(rates.sent_bps)
     return bool(np.nanmedian(sent / before) < SLOW_SHARE)
 
 
@@ -140,19 +211,3 @@ def _direction(rates: Rates, slow: Bool, endpoint: int) -> str | None:
     leaves = bool(slow[out].mean() >= 0.5) if out.any() else False
     reaches = bool(slow[into].mean() >= 0.5) if into.any() else False
     return {(True, False): "tx", (False, True): "rx"}.get((leaves, reaches))
-
-
-def _switch(rates: Rates, slow: Bool, lost: Float, fabric: Fabric) -> str | None:
-    """The switch that nearly all lost time passes on its way to or from other switches."""
-    share: dict[str, float] = {}
-    for a, b, ns in zip(rates.src[slow], rates.dst[slow], lost[slow], strict=True):
-        ends = fabric.switch.get(int(a)), fabric.switch.get(int(b))
-        if None not in ends and ends[0] != ends[1]:
-            for name in _known(ends):
-                share[name] = share.get(name, 0.0) + float(ns)
-    holding = {n: v for n, v in share.items() if v >= HOLDS * lost.sum()}
-    return max(sorted(holding), key=lambda n: holding[n]) if holding else None
-
-
-def _known(names: Iterable[str | None]) -> list[str]:
-    return [n for n in names if n is not None]

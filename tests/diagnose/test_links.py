@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from datamodel.fabric import Fabric
 from datamodel.inventory import Link
 from diagnose.link_findings import link_finding
 from diagnose.links import SlowLink, slow_link
@@ -201,3 +202,43 @@ def test_two_suspects_share_the_probability() -> None:
     finding = link_finding(job_view(*Ring().run(12), place), link, seen, (0, None), 1.2)
     assert {s.ids[0]: s.probability for s in finding.suspects} == {"10.0.0.2": 0.5, "10.0.0.3": 0.5}
     assert finding.confidence < 0.5
+
+
+UPLINKS = (Link(a="a", b="s1"), Link(a="a", b="s2"), Link(a="b", b="s1"), Link(a="b", b="s2"))
+BEHIND = Fabric(
+    tuple(f"10.0.0.{n}" for n in range(6)), switch=dict(enumerate(("a", "a", "b", "b", "b", "b"))), links=UPLINKS
+)
+# 1 sends to two endpoints behind the other switch and gets from both.
+OUTWARD, BACK = [(1, 2), (1, 4)], [(2, 1), (4, 1), (2, 4), (4, 5), (5, 3), (3, 2)]
+
+
+def test_a_port_that_is_fast_inside_its_switch_is_clear() -> None:
+    """All that 1 sends to other switches is slow, but not what it sends beside itself: an uplink, and not its port."""
+    link = slow_link(rates([*OUTWARD, *BACK, (1, 0)], OUTWARD), SINCE, BEFORE, BEHIND)
+    assert link is not None
+    assert (link.endpoint, link.switch, link.rivals) == (None, "a", ())
+
+
+def test_a_port_that_is_slow_inside_its_switch_is_the_link() -> None:
+    """No uplink is passed on the way beside itself."""
+    link = slow_link(rates([*OUTWARD, *BACK, (1, 0)], [*OUTWARD, (1, 0)]), SINCE, BEFORE, BEHIND)
+    assert link is not None
+    assert (link.endpoint, link.switch, link.direction) == (1, None, "tx")
+
+
+def test_a_port_with_nothing_inside_its_switch_stays_suspect() -> None:
+    """One direction is slow, the other is not: an uplink that only 1 uses, or its port. The switch holds both."""
+    seen = rates([*OUTWARD, *BACK], OUTWARD)
+    link = slow_link(seen, SINCE, BEFORE, BEHIND)
+    assert link is not None
+    assert (link.endpoint, link.switch, link.rivals) == (None, "a", (1,))
+    finding = link_finding(job_view(*Ring().run(12), BEHIND), link, seen, (0, None), 1.3)
+    assert (finding.kind, finding.subject.type, finding.subject.ids) == ("slow_uplink", "switch", ("a",))
+    assert [s.ids for s in finding.suspects] == [("a", "s1"), ("a", "s2"), ("a", "10.0.0.1")]
+
+
+def test_a_port_slow_both_ways_is_the_link() -> None:
+    """Uplinks of both directions at once would be a coincidence."""
+    link = slow_link(rates([*OUTWARD, *BACK], [*OUTWARD, *BACK[:2]]), SINCE, BEFORE, BEHIND)
+    assert link is not None
+    assert (link.endpoint, link.direction) == (1, None)
