@@ -23,6 +23,7 @@ from datamodel.reading import Reading
 from datamodel.report import FeedSummary, Provenance, Report, Window
 from datamodel.streams import Streams
 from datamodel.timeline import SPANS, Timelines
+from diagnose.contention import contended
 from diagnose.diagnosis import DiagnosisOptions
 from flowprism import __version__
 from flowprism.inputs import read_inputs
@@ -113,7 +114,7 @@ def analyze_reading(
         jobs=tuple(r.report for r in results),
         unassigned=_unassigned(found, window),
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
-        findings=_by_severity([f for r in results for f in r.findings]),
+        findings=_by_severity(_findings(scene, found, results)),
     )
     tables = {r.report.id: r.tables for r in results if r.tables is not None}
     return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})
@@ -222,7 +223,13 @@ def _summary(reading: Reading) -> FeedSummary:
     )
 
 
-def _by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
+def _findings(scene: _Scene, found: Recognition, results: list[JobResult]) -> tuple[Finding, ...]:
+    """Every job's findings, seen beside what the others did."""
+    endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
+    return contended([f for r in results for f in r.findings], endpoints, scene.flow, scene.place)
+
+
+def _by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     order = {"critical": 0, "warning": 1, "info": 2}
     return tuple(sorted(findings, key=lambda f: (order[f.severity], f.start_ns, f.id)))
 
