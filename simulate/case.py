@@ -14,8 +14,12 @@ from datamodel.inventory import Inventory
 from datamodel.reading import Reading
 from datamodel.timeline import SPAN_NAMES, SPANS
 from datamodel.truth import Fault, TrueJob, Truth
+from simulate.bursts import BURSTS
+from simulate.export.export import Export, exported, received, traffic
+from simulate.export.pcap import write_pcap
 from simulate.known import inventory_document, inventory_yaml
-from simulate.parts import Part, flow_columns, parts
+from simulate.parts import EPOCH_NS, Part, flow_columns, parts
+from simulate.run import Run
 from simulate.scenario import Scenario
 from simulate.table_file import TableFile
 
@@ -30,7 +34,7 @@ class Case:
     """A case in memory.
 
     Attributes:
-        readings: what reading each file of the case gives: "flows" (flow records).
+        readings: what reading each file of the case gives: "flows" (flow records), and each feed by its kind.
         truth: what was really so.
         inventory: what is known beforehand.
         size: how much it is.
@@ -61,23 +65,26 @@ class CaseSize:
 
 def simulated(scenario: Scenario, seed: int) -> Case:
     """The case that `write_case` writes, without files: the same rows, truth and inventory; no timelines."""
-    told = _Told()
+    told = _Told(scenario, seed)
     flows: list[Frame] = []
     for part in parts(scenario, seed):
         flows.append(part.flows)
         told.add(part)
+    exports = told.exports()
+    feeds: dict[str, Reading] = {export.feed.kind: received(export.datagrams) for export in exports}
     return Case(
-        {"flows": _reading(scenario, concat(FLOWS, flows))},
-        told.truth(scenario, seed),
+        {"flows": _reading(scenario, concat(FLOWS, flows)), **feeds},
+        told.truth(exports),
         Inventory.model_validate(inventory_document(scenario)),
         told.size(),
     )
 
 
 def write_case(scenario: Scenario, folder: Path, seed: int, progress: Progress | None = None) -> CaseSize:
-    """Simulate and write `flows.parquet`, `truth/truth.json`, `truth/spans.parquet` and `inventory.yaml`.
+    """Simulate and write `flows.parquet`, `truth/truth.json`, `truth/spans.parquet`, `inventory.yaml` and feeds.
 
-    The same scenario and seed give the same bytes. A part (coupled jobs, or one job) is written before the next is run.
+    A feed is a capture at its collector, `export/KIND.pcap.gz`. The same scenario and seed give the same bytes. A part
+    (coupled jobs, or one job) is written before the next is run, but for feeds, which wait for all.
 
     Raises:
         InputError: the folder cannot be written.
@@ -94,7 +101,7 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
     addresses = scenario.fabric.addresses()
     jobs = tuple(j.name for j in scenario.jobs)
     words = {"job": jobs, "endpoint": addresses, "peer": addresses, "span": SPAN_NAMES, "group": ()}
-    told = _Told()
+    told = _Told(scenario, seed)
     with (
         TableFile(
             folder / "flows.parquet", FLOWS, flow_columns(scenario), dict.fromkeys(_ADDRESSES, addresses)
@@ -108,7 +115,12 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
             told.add(part)
             if progress is not None:
                 progress("simulating", number + 1, 1 if scenario.coupled else len(scenario.jobs))
-    truth = told.truth(scenario, seed)
+    exports = told.exports()
+    if exports:
+        (folder / "export").mkdir(exist_ok=True)
+    for export in exports:
+        write_pcap(folder / "export" / f"{export.feed.kind}.pcap.gz", export.datagrams)
+    truth = told.truth(exports)
     # In lines where people may want to read it.
     text = json.dumps(truth.model_dump(by_alias=True), indent=1 if scenario.fabric.gpus <= SPANS_GPUS else None)
     (folder / "truth" / "truth.json").write_text(text + "\n")
@@ -117,11 +129,15 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """Truth and sizes, gathered part by part."""
+    """Truth and sizes, gathered part by part, and what feeds are made from."""
 
+    scenario: Scenario
+    seed: int
     jobs: list[TrueJob] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     sizes: list[CaseSize] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    bursts: list[Frame] = field(default_factory=list)
 
     def add(self, part: Part) -> None:
         """Take in a part."""
@@ -129,11 +145,24 @@ class _Told:
         self.faults.extend(part.faults)
         work, share = len(part.run.work), part.run.timing.share
         self.sizes.append(CaseSize(len(part.flows), int(part.bursts["bytes"].sum()), work, share))
+        if self.scenario.feeds:
+            self.runs.append(part.run)
+            self.bursts.append(part.bursts)
 
-    def truth(self, scenario: Scenario, seed: int) -> Truth:
-        """The truth of all parts."""
-        made = {"case": scenario.name, "about": scenario.about, "seed": seed}
-        return Truth.model_validate({"jobs": self.jobs, "faults": self.faults, **made})
+    def exports(self) -> list[Export]:
+        """The scenario's feeds."""
+        made, seed = self.scenario, self.seed
+        if not made.feeds:
+            return []
+        bursts = concat(BURSTS, self.bursts)
+        passed = traffic(made.fabric, bursts, self.runs, EPOCH_NS, seed, answers=made.answers)
+        return [exported(feed, passed, seed) for feed in made.feeds]
+
+    def truth(self, exports: list[Export]) -> Truth:
+        """The truth of all parts, and of the feeds."""
+        made = {"case": self.scenario.name, "about": self.scenario.about, "seed": self.seed}
+        telemetry = {"telemetry": json.loads(json.dumps([e.truth for e in exports]))} if exports else {}
+        return Truth.model_validate({"jobs": self.jobs, "faults": self.faults, **made, **telemetry})
 
     def size(self) -> CaseSize:
         """The size of all parts."""

@@ -169,6 +169,15 @@ class Fabric:
             return f"leaf{leaf}"
         return f"leaf{leaf // self.nics_per_host}-rail{leaf % self.nics_per_host}"
 
+    def switch_name(self, switch: int) -> str:
+        """Name of a switch: leaves by number, then spines."""
+        return self.leaf_name(switch) if switch < self.leaves else f"spine{switch - self.leaves}"
+
+    def agent(self, switch: int) -> str:
+        """IPv4 address that a switch exports from."""
+        net, place = (255, switch) if switch < self.leaves else (254, switch - self.leaves)
+        return f"10.{net}.{place // 250}.{place % 250 + 1}"
+
 
 def mixed(*numbers: Int) -> Int:
     """Numbers hashed into one from 0 to 2^31: the finaliser of SplitMix64 (Steele et al., OOPSLA 2014) after each."""

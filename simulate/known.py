@@ -66,10 +66,9 @@ def _endpoint(fabric: Fabric, nic: int) -> Entry:
 
 
 def _switches(fabric: Fabric) -> Iterator[Entry]:
-    for leaf in range(fabric.leaves):
-        yield {"name": fabric.leaf_name(leaf), "role": "leaf", "agent": f"10.255.{leaf // 250}.{leaf % 250 + 1}"}
-    for spine in range(fabric.spines):
-        yield {"name": f"spine{spine}", "role": "spine", "agent": f"10.254.{spine // 250}.{spine % 250 + 1}"}
+    for switch in range(fabric.leaves + fabric.spines):
+        role = "leaf" if switch < fabric.leaves else "spine"
+        yield {"name": fabric.switch_name(switch), "role": role, "agent": fabric.agent(switch)}
 
 
 def _cables(fabric: Fabric) -> Iterator[Entry]:
@@ -78,7 +77,7 @@ def _cables(fabric: Fabric) -> Iterator[Entry]:
             yield {
                 "a": fabric.leaf_name(leaf),
                 "a_port": SPINE_PORT + spine,
-                "b": f"spine{spine}",
+                "b": fabric.switch_name(fabric.leaves + spine),
                 "b_port": 1 + leaf,
                 "speed_gbps": fabric.uplink_gbps,
             }

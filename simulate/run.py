@@ -55,6 +55,7 @@ class Run:
         fault_end_ns: when it ended; nan where it did not.
         traffic, traffic_first: other traffic and its first operation.
         until_ns: when the run stopped.
+        changed, changed_ns, changed_to: (changes,) links whose capacity changed, when (nan: never) and to how much.
     """
 
     fabric: Fabric
@@ -68,6 +69,9 @@ class Run:
     traffic: Traffic
     traffic_first: int
     until_ns: float
+    changed: Int
+    changed_ns: Float
+    changed_to: Float
 
 
 def run_jobs(
@@ -85,7 +89,7 @@ def run_jobs(
         assembly.add_job(index)
     traffic_first = assembly.add_traffic(traffic)
     marks = [assembly.add_fault(fault) for fault in faults]
-    timing, work = assembly.run(until_ns)
+    timing, work, changed, link = assembly.run(until_ns)
     onset = [float(timing.start_ns[m[0]]) if m else float("nan") for m in marks]
     ends = [float(timing.start_ns[m[1]]) if len(m) > 1 else float("nan") for m in marks]
     return Run(
@@ -100,6 +104,9 @@ def run_jobs(
         traffic,
         traffic_first,
         until_ns,
+        link,
+        timing.start_ns[changed],
+        work[changed],
     )
 
 
@@ -240,8 +247,8 @@ class _Assembly:
         self._edges(np.array([self._begin(index, c.iteration, c.cell) for c in changes], np.int64), ids)
         return ids
 
-    def run(self, until_ns: float) -> tuple[Timing, Float]:
-        """Run the whole graph; timing and work of all operations."""
+    def run(self, until_ns: float) -> tuple[Timing, Float, Int, Int]:
+        """Run the whole graph; timing and work of all operations, and which of them change which link's capacity."""
         c = {name: np.concatenate(parts) for name, parts in self._columns.items()}
         self._columns.clear()
         capacity = np.ones(self._resources)
@@ -258,7 +265,8 @@ class _Assembly:
             until_ns,
             self.fabric.bucket_ns,
         )
-        return timing, c["work"]
+        changes = np.flatnonzero((c["kind"] == SETTING) & (c["path"][:, 0] < self.fabric.resources))
+        return timing, c["work"], changes, c["path"][changes, 0]
 
 
 def _busiest_spine(fabric: Fabric, job: Job, fault: Fault) -> int:

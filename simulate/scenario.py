@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from simulate.background import Traffic, bulk, calls, none, scrapes, together
+from simulate.export.feed import Feed
 from simulate.fabric import Fabric
 from simulate.faults import Fault
 from simulate.job import Job
@@ -43,6 +44,7 @@ class Scenario:
         telemetry: rows of a mirror, or exact flow records.
         gathered: rows of a mirror that are one row here, so that fast NICs do not fill a disk; 1: as decoded.
         answers: telemetry shows the reverse traffic too.
+        feeds: what switches export besides.
         bustle: other traffic; None for none.
         coupled: jobs share links with one another; without, each has the fabric to itself, which is exact where no link
             carries two jobs, and lets the biggest clusters be simulated a job at a time.
@@ -57,6 +59,7 @@ class Scenario:
     telemetry: Telemetry = "exact"
     gathered: int = 1
     answers: bool = True
+    feeds: tuple[Feed, ...] = ()
     bustle: Bustle | None = None
     coupled: bool = True
     window_s: float | None = None

@@ -10,6 +10,7 @@ from flowprism.cli.progress_bars import progress_bars
 from simulate.base import Wish
 from simulate.case import write_case
 from simulate.catalogue import CATALOGUE, scenario
+from simulate.watching import watched
 
 
 def show_catalogue() -> None:
@@ -18,15 +19,15 @@ def show_catalogue() -> None:
     typer.echo("\n".join(f"{name:<{width}}  {about}" for name, (about, _) in CATALOGUE.items()))
 
 
-def run(name: str, out: Path, seed: int, gpus: int | None, iterations: int | None) -> None:
+def run(name: str, out: Path, wish: Wish, feeds: tuple[str, ...]) -> None:
     """Write the case of a named scenario into `out`, and what it holds to stderr.
 
     Raises:
-        InputError: there is no such scenario, it cannot be had in that size, or `out` cannot be written.
+        InputError: there is no such scenario or feed, it cannot be had in that size, or `out` cannot be written.
     """
-    made = scenario(name, Wish(seed, gpus, iterations))
+    made = watched(scenario(name, wish), feeds)
     with progress_bars() as progress:
-        size = write_case(made, out, seed, progress)
+        size = write_case(made, out, wish.seed, progress)
     text = f"{out}: {size.records} flow records, {size.bytes / 1e9:.1f} GB, {len(made.jobs)} jobs"
     if size.exact_ratio < 1:
         text += f"; {1 - size.exact_ratio:.1%} of the rate changes shared links approximately"

@@ -1,0 +1,108 @@
+"""What a collector receives of a feed: datagrams in the order they arrive, and what is true of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
+
+import numpy as np
+
+from capture.addresses import MAPPED
+from capture.datagram import DATAGRAM, IPFIX, NETFLOW5, NETFLOW9, SFLOW5, Datagrams
+from capture.exports import Exports
+from capture.ledger import Ledger
+from datamodel.errors import InputError
+from datamodel.frame import Frame
+from datamodel.reading import Reading
+from datamodel.streams import Int
+from simulate.export.congestion import Capacities, marked_ratio, notifications
+from simulate.export.exporters import Exporters, exporters
+from simulate.export.feed import KINDS, Feed, Kind
+from simulate.export.pcap import PORTS, source_port
+from simulate.export.sflow import Traffic, agents
+from simulate.export.sightings import sightings
+from simulate.export.trains import trains
+from simulate.export.transport import Arrived, Sent, carried
+from simulate.fabric import Fabric
+from simulate.run import Run
+
+PROTOCOL: dict[Kind, int] = {"sflow": SFLOW5, "ipfix": IPFIX, "netflow9": NETFLOW9, "netflow5": NETFLOW5}
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One feed as it reaches the collector.
+
+    Attributes:
+        feed: what was asked for.
+        datagrams: in order of arrival.
+        truth: how it was made, exporter by exporter.
+    """
+
+    feed: Feed
+    datagrams: Datagrams
+    truth: dict[str, object]
+
+
+def traffic(fabric: Fabric, bursts: Frame, runs: list[Run], epoch_ns: int, seed: int, *, answers: bool) -> Traffic:
+    """What passed a fabric, as all of its feeds see it.
+
+    Args:
+        fabric: it.
+        bursts: of all runs.
+        runs: the simulation, part by part.
+        epoch_ns: UTC of its time 0.
+        seed: of what provokes notifications.
+        answers: with what flows back.
+    """
+    marked = marked_ratio(bursts, Capacities.of(fabric, runs, epoch_ns))
+    random = np.random.default_rng(np.random.SeedSequence((seed, 0xEC4)))
+    made = trains(bursts, notifications(bursts, marked, random), answers=answers)
+    addresses = np.array([int(IPv4Address(a)) for a in fabric.addresses()])
+    return Traffic(fabric, bursts, made, marked, addresses)
+
+
+def exported(feed: Feed, seen: Traffic, seed: int) -> Export:
+    """A feed of some traffic; equal feeds, traffic and seeds give equal datagrams.
+
+    Raises:
+        InputError: nothing passed that the feed's points could see.
+    """
+    if feed.kind != "sflow":
+        raise InputError(f"feed {feed.kind}: only sflow can be simulated yet")
+    random = np.random.default_rng(np.random.SeedSequence((seed, 0xFEED, KINDS.index(feed.kind))))
+    views = sightings(seen.fabric, seen.bursts, seen.trains, feed.points)
+    if not len(views):
+        raise InputError(f"feed {feed.kind}: nothing passes {', '.join(feed.points)}")
+    window = (int(views["start_ns"].min()), int(views["end_ns"].max()))
+    switches = exporters(feed, seen.fabric, np.unique(views["switch"]), window, random)
+    sent = agents(feed, seen, views, switches, random)
+    arrived = carried(sent, switches.speaks(sent.switch, sent.sent_ns), feed.transport, random)
+    told = {**asdict(feed), "exporters": switches.truth(arrived.counts)}
+    return Export(feed, _datagrams(sent, arrived, switches, PROTOCOL[feed.kind]), told)
+
+
+def _datagrams(sent: Sent, arrived: Arrived, switches: Exporters, protocol: int) -> Datagrams:
+    start = np.cumsum(sent.size_bytes) - sent.size_bytes
+    which, switch = arrived.which, sent.switch[arrived.which]
+    index = np.zeros(len(which), DATAGRAM)
+    index["offset"], index["bytes"] = start[which], sent.size_bytes[which]
+    index["time_ns"], index["protocol"] = arrived.time_ns, protocol
+    index["source_low"] = MAPPED | _agents(switches)[switch]
+    index["source_port"], index["destination_port"] = source_port(switch), PORTS[protocol]
+    return Datagrams(sent.data, index)
+
+
+def _agents(switches: Exporters) -> Int:
+    return np.array([int(IPv4Address(switches.fabric.agent(n))) for n in range(len(switches.told_rate))])
+
+
+def received(datagrams: Datagrams) -> Reading:
+    """What reading a capture of the datagrams gives."""
+    ledger, exports = Ledger(), Exports()
+    exports.feed(datagrams)
+    exports.account(ledger)
+    accounts = exports.exporters()
+    flows = exports.take().canonical_flows()
+    agents = tuple(sorted({account.agent for account in accounts}))
+    return Reading(flows, ledger.notes(), exports.records, int(flows.frame["bytes"].sum()), agents, accounts)

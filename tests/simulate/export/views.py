@@ -1,0 +1,53 @@
+"""A small job on a small fabric, what passed it, and a feed of that."""
+
+from dataclasses import dataclass
+
+from datamodel.flows import Flows
+from datamodel.frame import Frame
+from datamodel.reading import Reading
+from simulate.bursts import Sequences, bursts
+from simulate.export.export import Export, exported, received, traffic
+from simulate.export.feed import Feed
+from simulate.export.sflow import Traffic
+from simulate.fabric import Fabric
+from simulate.faults import Fault
+from simulate.job import Job
+from simulate.run import Run
+from tests.simulate.cases import FABRIC, job, ran
+
+EPOCH_NS = 1_780_000_000_000_000_000
+
+
+@dataclass(frozen=True)
+class View:
+    """What passed, what was exported of it, and what reading that gives."""
+
+    traffic: Traffic
+    export: Export
+    reading: Reading
+
+    @property
+    def rows(self) -> Frame:
+        """Flow records."""
+        return self.reading.flows.frame
+
+    @property
+    def flows(self) -> Flows:
+        """Flow records with their addresses."""
+        return self.reading.flows
+
+    def exporters(self) -> list[dict[str, object]]:
+        """The truth of each exporter."""
+        return self.export.truth["exporters"]  # type: ignore[return-value]  # as it is made
+
+
+def passed(*faults: Fault, made: Job | None = None, fabric: Fabric = FABRIC, seed: int = 1) -> Traffic:
+    """Everything that a job sent."""
+    run: Run = ran(made or job(iterations=4), *faults, fabric=fabric)
+    return traffic(fabric, bursts(run, EPOCH_NS, Sequences(), seed), [run], EPOCH_NS, seed, answers=True)
+
+
+def view(feed: Feed, seen: Traffic, seed: int = 1) -> View:
+    """A feed of what passed."""
+    made = exported(feed, seen, seed)
+    return View(seen, made, received(made.datagrams))
