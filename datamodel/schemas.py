@@ -9,6 +9,7 @@ from typing import Any
 
 from datamodel.inventory import Inventory
 from datamodel.report import Report
+from datamodel.scan import Scan
 from datamodel.truth import Truth
 
 
@@ -17,6 +18,7 @@ def documents() -> dict[str, dict[str, Any]]:
     return {
         "inventory-v1.json": Inventory.model_json_schema(by_alias=True),
         "report-v1.json": Report.model_json_schema(by_alias=True, mode="serialization"),
+        "scan-v1.json": Scan.model_json_schema(by_alias=True, mode="serialization"),
         "truth-v1.json": Truth.model_json_schema(by_alias=True),
     }
 

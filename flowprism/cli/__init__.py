@@ -1,6 +1,7 @@
 """The command line. Each command is a module of its own and imports the heavy rooms only when it runs.
 
-Exit codes: 0 done; 1 a need was not met (`evaluate --need`); 2 the input or the command line is wrong.
+Exit codes: 0 done; 1 a need was not met (`evaluate --need`) or something is wrong with a job (`scan`); 2 the input or
+the command line is wrong, or the feed cannot tell (`scan`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from flowprism.cli.decode import decode
 from flowprism.cli.evaluate import evaluate
 from flowprism.cli.feeds import feeds
 from flowprism.cli.replay import replay
+from flowprism.cli.scan import scan
 from flowprism.cli.simulate import simulate
 
 app = typer.Typer(
@@ -29,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(analyze)
+app.command()(scan)
 app.command()(evaluate)
 app.command()(feeds)
 app.command()(decode)

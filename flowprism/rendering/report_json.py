@@ -1,17 +1,17 @@
-"""The report as JSON text: the same report always gives the same bytes."""
+"""Documents as JSON text: the same document always gives the same bytes."""
 
 from __future__ import annotations
 
 import json
 
-from datamodel.report import Report
+from datamodel.document import Document
 
 
-def render_json(report: Report) -> str:
-    """`flowprism.report/v1` with sorted keys, two spaces of indent and a newline at the end; pure ASCII.
+def render_json(document: Document) -> str:
+    """A report, or another document, with sorted keys, two spaces of indent and a newline at the end; pure ASCII.
 
     Raises:
-        ValueError: a number in the report is infinite or not a number, which JSON cannot say.
+        ValueError: a number in it is infinite or not a number, which JSON cannot say.
     """
-    document = report.model_dump(mode="json", by_alias=True)
-    return json.dumps(document, sort_keys=True, indent=2, allow_nan=False) + "\n"
+    content = document.model_dump(mode="json", by_alias=True)
+    return json.dumps(content, sort_keys=True, indent=2, allow_nan=False) + "\n"

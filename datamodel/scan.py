@@ -1,0 +1,45 @@
+"""A job-health scan, `flowprism.scan/v1`: one verdict a job, for schedulers and other programs that must act on it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from datamodel.document import Document
+from datamodel.findings import Finding
+from datamodel.report import FeedSummary, Window
+
+Verdict = Literal["healthy", "findings", "unknown"]
+
+
+class JobScan(Document):
+    """What is to be said of one job.
+
+    `reasons` say why nothing can be told, where the verdict is `unknown`; an `id` is null where an expected job was
+    not seen at all.
+    """
+
+    id: str | None
+    label: str | None
+    tenant: str | None = None
+    verdict: Verdict
+    hosts: tuple[str, ...] = ()
+    endpoints: int = 0
+    iterations: int = 0
+    period_s: float | None = None
+    smallest_slowdown_ratio: float | None = Field(default=None, description="the smallest that this feed would show")
+    reasons: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Scan(Document):
+    """One verdict over all jobs scanned: findings before unknown before healthy."""
+
+    schema_: Literal["flowprism.scan/v1"] = Field(default="flowprism.scan/v1", alias="schema")
+    verdict: Verdict
+    window: Window
+    feed: FeedSummary
+    jobs: tuple[JobScan, ...] = ()
+    reasons: tuple[str, ...] = Field(default=(), description="why the scan as a whole cannot tell")
+    findings: tuple[Finding, ...] = Field(default=(), description="those about no single job, such as the feed's own")

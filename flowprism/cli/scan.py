@@ -1,0 +1,55 @@
+"""`flowprism scan`, as it is typed; what it does is in `flowprism.cli.scanning`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class ScanFormat(StrEnum):
+    """How the verdict is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+
+
+class Least(StrEnum):
+    """The least severity of a finding that counts."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+def scan(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Captures, flow records or collected folders of one window.")
+    ],
+    inventory: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Hosts, switches and links, as YAML or CSV.")
+    ] = None,
+    job: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Judge this job, by label or id, and no other; may be repeated."),
+    ] = None,
+    at_least: Annotated[Least, typer.Option(help="Findings of less severity do not count.")] = Least.WARNING,
+    sampling_rate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
+    ] = None,
+    scan_format: Annotated[ScanFormat, typer.Option("--format", help="How the verdict is written.")] = ScanFormat.TEXT,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the verdict here, not to stdout.")] = None,
+) -> None:
+    """Say whether training jobs are healthy.
+
+    Exits 0 where all are, 1 where something is wrong, 2 where the feed cannot
+    tell, an expected job is not seen, or an input cannot be used.
+    """
+    from flowprism.cli import scanning  # here, so that `--help` need not wait for the decoders
+
+    given = scanning.Given(tuple(paths), inventory, tuple(job or ()), at_least.value, tuple(sampling_rate or ()))
+    raise typer.Exit(scanning.run(given, scan_format, out))

@@ -1,0 +1,62 @@
+"""One scan from the command line: analyse the window, judge its jobs, write the verdict."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from datamodel.errors import InputError
+from datamodel.findings import Severity
+from datamodel.scan import Scan, Verdict
+from flowprism import pipeline
+from flowprism.cli.sampling_rates import parsed
+from flowprism.cli.scan import ScanFormat
+from flowprism.inventory_file import load_inventory
+from flowprism.rendering.report_json import render_json
+from flowprism.rendering.scan_junit import render_junit
+from flowprism.rendering.scan_text import render_scan
+from flowprism.scan import scan
+
+EXIT_CODES: dict[Verdict, int] = {"healthy": 0, "findings": 1, "unknown": 2}
+RENDERERS: dict[ScanFormat, Callable[[Scan], str]] = {
+    ScanFormat.TEXT: render_scan,
+    ScanFormat.JSON: render_json,
+    ScanFormat.JUNIT: render_junit,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is scanned: inputs, the inventory's file (None for none), jobs by name, what counts, rates as typed."""
+
+    paths: tuple[Path, ...]
+    inventory: Path | None
+    jobs: tuple[str, ...]
+    at_least: Severity
+    rates: tuple[str, ...]
+
+
+def run(given: Given, scan_format: ScanFormat, out: Path | None) -> int:
+    """Scan, write the verdict, and return the exit code that says it.
+
+    Raises:
+        FlowprismError: an input cannot be used or the verdict cannot be written.
+    """
+    if out is not None and not out.parent.is_dir():
+        raise InputError(f"{out}: cannot be written: {out.parent} is not a directory")
+    inventory = None if given.inventory is None else load_inventory(given.inventory)
+    options = pipeline.AnalysisOptions(rates=parsed(given.rates), workers=os.cpu_count() or 1, tables=False)
+    report = pipeline.analyze(given.paths, inventory, options).report
+    verdict = scan(report, given.jobs, given.at_least)
+    text = RENDERERS[scan_format](verdict)
+    if out is None:
+        sys.stdout.write(text)
+        return EXIT_CODES[verdict.verdict]
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
+    return EXIT_CODES[verdict.verdict]

@@ -1,0 +1,80 @@
+"""A report as a verdict: is each job healthy, is something wrong with it, or can this feed not tell?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from datamodel.findings import Finding, Severity
+from datamodel.report import JobReport, Report
+from datamodel.scan import JobScan, Scan, Verdict
+
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
+
+
+def scan(report: Report, expected: Sequence[str] = (), at_least: Severity = "warning") -> Scan:
+    """Judge a report.
+
+    Args:
+        report: of the window that is scanned.
+        expected: labels or ids of the jobs to judge; empty for all there are. One that is not seen is unknown.
+        at_least: findings of a lesser severity are told but do not count.
+    """
+    jobs = _judged(report, expected, at_least)
+    general = tuple(f for f in report.findings if f.job is None)
+    reasons = () if jobs else ("no training job was recognised", *report.unassigned)
+    verdicts = [job.verdict for job in jobs]
+    if _loud(general, at_least):
+        verdicts.append("findings")
+    if not jobs:
+        verdicts.append("unknown")
+    return Scan(
+        verdict=_worst(verdicts),
+        window=report.window,
+        feed=report.feed,
+        jobs=jobs,
+        reasons=reasons,
+        findings=general,
+    )
+
+
+def _judged(report: Report, expected: Sequence[str], at_least: Severity) -> tuple[JobScan, ...]:
+    if not expected:
+        return tuple(_job(report, job, at_least) for job in report.jobs)
+    judged: list[JobScan] = []
+    for name in dict.fromkeys(expected):
+        seen = [job for job in report.jobs if name in {job.id, job.label}]
+        judged += [_job(report, job, at_least) for job in seen] or [_missing(name)]
+    return tuple(judged)
+
+
+def _missing(name: str) -> JobScan:
+    return JobScan(id=None, label=name, verdict="unknown", reasons=("no traffic of this job was recognised",))
+
+
+def _job(report: Report, job: JobReport, at_least: Severity) -> JobScan:
+    findings = tuple(f for f in report.findings if f.job == job.id)
+    smallest = job.detectability.smallest_slowdown_ratio
+    verdict: Verdict = "findings" if _loud(findings, at_least) else "unknown" if smallest is None else "healthy"
+    return JobScan(
+        id=job.id,
+        label=job.label,
+        tenant=job.tenant,
+        verdict=verdict,
+        hosts=job.hosts,
+        endpoints=len(job.endpoints),
+        iterations=len(job.iterations),
+        period_s=job.period_s,
+        smallest_slowdown_ratio=smallest,
+        reasons=job.detectability.reasons if verdict == "unknown" else (),
+        findings=findings,
+    )
+
+
+def _loud(findings: Iterable[Finding], at_least: Severity) -> bool:
+    least = SEVERITIES.index(at_least)
+    return any(SEVERITIES.index(finding.severity) >= least for finding in findings)
+
+
+def _worst(verdicts: Iterable[Verdict]) -> Verdict:
+    order: tuple[Verdict, ...] = ("healthy", "unknown", "findings")
+    return max(verdicts, key=order.index)
