@@ -3,7 +3,7 @@
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow check bench fuzz
+.PHONY: help install run test test-slow check bench evaluate fuzz
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
@@ -49,6 +49,11 @@ bench: $(STAMP)  ## run the benchmarks and print their figures
 	@set -e; for script in $$(grep -l '^if __name__' benchmarks/*.py); do \
 		echo "== $$script"; name=$${script%.py}; $(BIN)/python -m benchmarks.$${name#benchmarks/}; \
 	done
+
+SUITE = full
+evaluate: $(STAMP)  ## simulate, analyse and mark the whole suite of cases; SUITE=medium or small for less
+	@mkdir -p out
+	@$(BIN)/flowprism evaluate --suite $(SUITE) --out out/scoreboard.json
 
 TARGET = exports
 MINUTES = 20

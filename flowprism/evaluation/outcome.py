@@ -1,0 +1,137 @@
+"""What came of one case: the marks of each method, small enough to be kept and compared with another version's."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from datamodel.document import Document
+from datamodel.report import Report
+from datamodel.truth import Truth
+from flowprism.evaluation.marks import CaseMarks, FaultMarks, JobMarks, examine
+
+
+class FaultOutcome(Document):
+    """What one fault that asks to be found came to; weights as in `flowprism.evaluation.marks.weight`."""
+
+    what: str
+    noticed: bool
+    named: float
+    located: float
+    onset_iterations: float | None
+
+
+class Delay(Document):
+    """How long a fault was on when it was first named; null where it never was."""
+
+    iterations: float | None
+    seconds: float | None
+
+
+class Outcome(Document):
+    """What one method made of one case.
+
+    Attributes:
+        jobs, jobs_exact: true jobs, and whether all were found with exactly their endpoints and nothing else was.
+        layouts_exact, layouts_wrong, layouts_open: jobs by what was said of their layout; open: a size is null.
+        groups, stages, iterations: means over jobs of the F1 of groups, of chains in order, of ends found.
+        timeline_error, timeline_iterations: mean relative error of so many iterations.
+        faults: those that ask to be found.
+        loud, false, duplicates: warnings and critical findings, those no fault explains, further ones of a fault.
+        clean_iterations, clean_false: iterations of jobs without any fault, and false findings about them or nobody.
+        delay: of the case's first fault; null where it was not measured.
+    """
+
+    jobs: int
+    jobs_exact: bool
+    layouts_exact: int
+    layouts_wrong: int
+    layouts_open: int
+    groups: float | None
+    stages: float | None
+    iterations: float | None
+    timeline_error: float | None
+    timeline_iterations: int
+    faults: tuple[FaultOutcome, ...]
+    loud: int
+    false: int
+    duplicates: int
+    clean_iterations: int
+    clean_false: int
+    delay: Delay | None = None
+
+    def flawless(self) -> bool:
+        """Whether nothing is wrong, missing or left open."""
+        exact = self.jobs_exact and not self.layouts_wrong + self.layouts_open + self.false
+        return exact and all(f.named == 1 for f in self.faults)
+
+
+class CaseOutcome(Document):
+    """What came of one case, by method; `problem` where our analysis failed."""
+
+    name: str
+    family: str
+    about: str
+    methods: dict[str, Outcome]
+    problem: str | None = None
+
+
+def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
+    """What a report came to, and the error of each iteration that it found."""
+    case = examine(report, truth)
+    errors = tuple(error for job in case.jobs for error in job.errors)
+    needed = [fault for fault in case.faults if not fault.fault.optional]
+    ill = {fault.fault.job for fault in case.faults}
+    verdicts = [_verdict(job) for job in case.jobs if job.sizes]
+    return (
+        Outcome(
+            jobs=len(case.jobs),
+            jobs_exact=all(job.endpoints_exact for job in case.jobs) and not case.invented,
+            layouts_exact=verdicts.count("exact"),
+            layouts_wrong=verdicts.count("wrong"),
+            layouts_open=verdicts.count("open"),
+            groups=_mean([fmean(job.groups) for job in case.jobs if job.groups]),
+            stages=_mean([fmean(job.stages) for job in case.jobs if job.stages]),
+            iterations=_mean([fmean(job.iterations) for job in case.jobs if job.iterations]),
+            timeline_error=_mean(errors),
+            timeline_iterations=len(errors),
+            faults=tuple(_fault(fault, case) for fault in needed),
+            loud=sum(f.severity != "info" for f in case.findings),
+            false=len(case.false),
+            duplicates=sum(fault.duplicates for fault in needed),
+            clean_iterations=sum(len(job.iterations) for job in truth.jobs if job.id not in ill),
+            clean_false=sum(case.true_job[n] not in ill for n in case.false),
+        ),
+        errors,
+    )
+
+
+def _verdict(job: JobMarks) -> str:
+    if job.wrong_sizes:
+        return "wrong"
+    return "exact" if all(job.sizes) else "open"
+
+
+def _fault(fault: FaultMarks, case: CaseMarks) -> FaultOutcome:
+    return FaultOutcome(
+        what=fault.fault.what,
+        noticed=_noticed(fault, case),
+        named=_short(fault.named),
+        located=_short(fault.located),
+        onset_iterations=_short(fault.onset[0]) if fault.onset else None,
+    )
+
+
+def _noticed(fault: FaultMarks, case: CaseMarks) -> bool:
+    """Whether anything at all is said of its job that is not over before the fault begins."""
+    since = fault.fault.start_ns or 0
+    about = zip(case.findings, case.true_job, strict=True)
+    return any(job == fault.fault.job and (f.end_ns is None or f.end_ns > since) for f, job in about)
+
+
+def _mean(values: list[float] | tuple[float, ...]) -> float | None:
+    return _short(fmean(values)) if values else None
+
+
+def _short(value: float) -> float:
+    """Six figures: enough to compare, and files that people can read."""
+    return float(f"{value:.6g}")

@@ -1,0 +1,154 @@
+"""The suite: families of seeded cases, how many there are of each, and which belong to its smaller parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from datamodel.errors import InputError
+from flowprism.evaluation.cases.faulty import KINDS, faults
+from flowprism.evaluation.cases.layouts import MIRRORED, layouts, mirrors
+from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
+from flowprism.evaluation.cases.training import TRAININGS
+from simulate.case import write_case
+from simulate.scenario import Scenario
+
+Size = Literal["full", "medium", "small"]
+CAPTURES = "captures"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Cases of one sort, made in rounds of one of each kind.
+
+    Attributes:
+        about: what it asks.
+        make: the scenario of a number.
+        kinds: cases in a round.
+        rounds: in the full suite.
+        medium: in the medium one.
+        small: numbers of the cases in the small one.
+    """
+
+    about: str
+    make: Callable[[int, np.random.Generator], Scenario]
+    kinds: int
+    rounds: int
+    medium: int = 1
+    small: tuple[int, ...] = ()
+
+    def numbers(self, size: Size) -> Sequence[int]:
+        """Numbers of its cases."""
+        if size == "small":
+            return self.small
+        return range(self.kinds * (self.rounds if size == "full" else self.medium))
+
+
+FAMILIES: dict[str, Family] = {
+    "layouts": Family("every kind of training, as exact flow records", layouts, len(TRAININGS), 8, 1, (8, 15, 17, 18)),
+    "mirrors": Family("kinds of training as a mirror sees them", mirrors, len(MIRRORED), 4, 1, (4,)),
+    "clean": Family("long runs with noise and pauses, nothing wrong", clean, len(NOISES), 18, 2, (5, 7)),
+    "events": Family("checkpoints, evaluations, restarts, replaced hosts", events, len(EVENTS), 8, 1, (1,)),
+    "neighbours": Family("several jobs on one fabric, storage and calls beside them", neighbours, 2, 18, 3, (3,)),
+    "faults": Family("every kind of fault on several layouts", faults, len(KINDS), 12, 2, (0, 3, 7, 16, 30)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseName:
+    """A case by its family and number, or a recorded one by its folder."""
+
+    family: str
+    number: int
+    recorded: Path | None = None
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        return f"{self.family}-{self.recorded.name if self.recorded else format(self.number, '03')}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFiles:
+    """Where a case's records, inventory and truth lie, and what it shows."""
+
+    records: Path
+    inventory: Path
+    truth: Path
+    about: str
+
+
+def names(size: Size, families: Sequence[str] = (), captures: Path | None = None) -> list[CaseName]:
+    """The cases of a suite, of some families or of all, and those of a folder of recorded cases.
+
+    Raises:
+        InputError: there is no such family, or the folder holds no recorded case.
+    """
+    chosen = families or (*FAMILIES, *([CAPTURES] if captures else []))
+    found: list[CaseName] = []
+    for family in chosen:
+        if family == CAPTURES and captures:
+            found += recorded(captures)
+        else:
+            found += [CaseName(family, n) for n in _family(family).numbers(size)]
+    return found
+
+
+def recorded(folder: Path) -> list[CaseName]:
+    """Recorded cases below a folder: those with a truth beside their records."""
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    found = [path for path in inside if path.is_dir() and _truth(path).exists() and _records(path)]
+    if not found:
+        raise InputError(f"{folder}: holds no recorded case (a folder with a truth and records)")
+    return [CaseName(CAPTURES, n, path) for n, path in enumerate(found)]
+
+
+def named(text: str) -> CaseName:
+    """The case of a name such as faults-017.
+
+    Raises:
+        InputError: there is none.
+    """
+    family, _, number = text.rpartition("-")
+    if not number.isdecimal():
+        raise InputError(f"--case {text}: expected FAMILY-NUMBER, as in faults-017")
+    _family(family)
+    return CaseName(family, int(number))
+
+
+def made(case: CaseName) -> Scenario:
+    """The scenario of a case: the same for the same name, whatever else is run."""
+    family = _family(case.family)
+    salt = list(case.family.encode())
+    scenario = family.make(case.number, np.random.default_rng(np.random.SeedSequence([case.number, *salt])))
+    return replace(scenario, name=str(case))
+
+
+def written(case: CaseName, folder: Path) -> CaseFiles:
+    """The files of a case: written into `folder`, or where they were recorded."""
+    if case.recorded is not None:
+        records = _records(case.recorded)[0]
+        return CaseFiles(records, case.recorded / "inventory.yaml", _truth(case.recorded), case.recorded.name)
+    scenario = made(case)
+    write_case(scenario, folder, seed=case.number)
+    return CaseFiles(
+        folder / "flows.parquet", folder / "inventory.yaml", folder / "truth" / "truth.json", scenario.about
+    )
+
+
+def _family(name: str) -> Family:
+    if name not in FAMILIES:
+        raise InputError(f"no family of cases is called {name!r}; there are {', '.join(FAMILIES)}")
+    return FAMILIES[name]
+
+
+def _truth(folder: Path) -> Path:
+    inside = folder / "truth" / "truth.json"
+    return inside if inside.exists() else folder / "truth.json"
+
+
+def _records(folder: Path) -> list[Path]:
+    return [path for name in ("mirror.pcap.gz", "mirror.pcap", "flows.parquet") if (path := folder / name).exists()]

@@ -1,0 +1,29 @@
+"""docs/evaluation.md describes the suite that there is."""
+
+from flowprism.evaluation.figures import LOWER, MEANINGS
+from flowprism.evaluation.suite import FAMILIES, names
+from flowprism.evaluation.targets import TARGETS
+from tests.house.checkout import rows
+
+PAGE = "docs/evaluation.md"
+
+
+def test_families_and_their_sizes() -> None:
+    """Every family with as many cases as it has."""
+    listed = {row[0].strip("`"): row[1] for row in rows(PAGE, "The cases")}
+    assert listed == {family: str(len(names("full", [family]))) for family in FAMILIES} | {"captures": ""}
+
+
+def test_figures_and_their_meanings() -> None:
+    """Word for word."""
+    assert {row[0].strip("`"): row[1] for row in rows(PAGE, "The figures")} == MEANINGS
+
+
+def test_targets() -> None:
+    """Every target with its value, on the right side."""
+    said = {row[0].strip("`"): row[1].split()[:3] for row in rows(PAGE, "The targets")}
+    for target in TARGETS:
+        value = target.value if target.bound else 100 * target.value
+        assert said[target.figure] == ["at", "most" if target.figure in LOWER else "least", said[target.figure][2]]
+        assert float(said[target.figure][2].strip(",")) == value
+    assert len(said) == len(TARGETS)
