@@ -28,6 +28,7 @@ from capture.datagram import SFLOW5, Datagrams
 from flowprism.replay.pacing import Pace
 from flowprism.replay.sender import send
 from storage.layout import SEGMENTS
+from storage.place import LocalPlace
 
 SAMPLES_A_DATAGRAM = 6
 PATIENCE_S = 600.0  # nothing compiled may be on disk yet
@@ -60,7 +61,7 @@ def measured(batch: Datagrams, rate: int, seconds: float) -> tuple[object, ...]:
             sent = send(repeat(batch, turns), "127.0.0.1", port, Pace(per_s=rate))
             after, memory = cpu_s(process), memory_mb(process)
         totals = status(folder)["totals"]
-        stored = sum(path.stat().st_size for path in (folder / SEGMENTS).iterdir())
+        stored = sum(found.size_bytes for found in LocalPlace(folder).list(SEGMENTS))
     shares = [f"{(after[part] - before[part]) / sent.seconds:.2f}" for part in ("receiving", "decoding")]
     reached = sent.datagrams / sent.seconds
     all_sent = sent.datagrams + 1

@@ -1,89 +1,82 @@
-"""Segments: Parquet files of flow records, counters or drops, addresses as dictionary-encoded text."""
+"""Segments: Parquet files of one kind of records, text as dictionaries.
+
+Packed ones are sorted by exporter, pair and connection, then by time. Parquet then holds each pair once a run, and the
+differences of times and sequence numbers, which are small: that is a dictionary of pairs without a second table,
+and whoever reads Parquet can read it. Small row groups with statistics let readers pass over other jobs' pairs.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datamodel.flows import ADDRESS_COLUMNS
 from datamodel.frame import Array, Column, Frame, Schema
+from storage.kinds import KINDS, Kind
 
-# Times and running numbers are closer to the row before than to any other: their differences are small. Everything else
-# of a feed repeats few values. Statistics are worth their time only where a reader selects by them.
-_RUNNING = (
-    "time_received_ns", "time_flow_start_ns", "time_flow_end_ns", "time_uncertainty_ns", "time_acknowledged_ns",
-    "time_ns", "dst_qp", "src_qp", "psn_first", "psn_last", "in_bytes", "out_bytes", "in_packets", "out_packets",
-)  # fmt: skip
-_SELECTED = ("time_flow_start_ns", "time_flow_end_ns", "time_ns")
+PACKED_GROUP_ROWS = 1 << 16  # a job of a cluster's thousandth part is a few of these
+_LEVEL, _PACKED_LEVEL = 1, 3
 
 
-def write_segment(path: Path, frame: Frame, addresses: Sequence[str]) -> int:
-    """Write records to a new file and make its content durable; the answer is its size in bytes.
+def encoded_segment(frame: Frame, book: Sequence[str], *, packed: bool = False) -> pa.Buffer:
+    """Records as the content of a file.
 
-    Columns that hold their default in every row are left out, unless they are required. The caller makes the file's
-    name durable (`storage.layout.sync_folder`), once for several files.
+    Columns that hold their default in every row are left out, unless they are required.
 
     Args:
-        path: a file that does not exist.
-        frame: rows of any schema of `storage.layout.KINDS`.
-        addresses: text of every address code in the frame.
-
-    Raises:
-        OSError: it cannot be written.
+        frame: rows of a schema of `storage.kinds.KINDS`.
+        book: text of every code in the frame.
+        packed: whether the rows are sorted, and will be read for long.
     """
-    table = _table(frame, addresses)
-    running = [name for name in table.column_names if name in _RUNNING]
-    with path.open("xb") as file:
-        pq.write_table(
-            table,
-            file,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=[name for name in table.column_names if name not in running],
-            column_encoding=dict.fromkeys(running, "DELTA_BINARY_PACKED"),
-            write_statistics=[name for name in table.column_names if name in _SELECTED],
-        )
-        file.flush()
-        os.fsync(file.fileno())
-        return file.tell()
+    kind = KINDS[frame.schema.name]
+    table = _table(kind, frame, book)
+    running = [name for name in table.column_names if name in kind.running and not (packed and name.endswith("_qp"))]
+    stream = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        stream,
+        compression="zstd",
+        compression_level=_PACKED_LEVEL if packed else _LEVEL,
+        row_group_size=PACKED_GROUP_ROWS if packed else None,
+        use_dictionary=[name for name in table.column_names if name not in running],
+        column_encoding=dict.fromkeys(running, "DELTA_BINARY_PACKED"),
+        write_statistics=[name for name in table.column_names if name in kind.selected],
+    )
+    return stream.getvalue()
 
 
-def read_segment(path: Path, schema: Schema, codes: dict[str, int]) -> Frame:
-    """The records of a segment.
+def decoded_columns(table: pa.Table, schema: Schema, texts: Sequence[str], codes: dict[str, int]) -> dict[str, Array]:
+    """The columns of an Arrow table, as far as they are there.
 
     Args:
-        path: the file.
-        schema: of its records.
-        codes: code of every address met so far; those that are new get the next codes.
+        table: columns of `schema`; those that are no part of it are passed over.
+        schema: the columns wanted.
+        texts: those of them that are text in the table.
+        codes: code of every text met so far; those that are new get the next codes.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: it is damaged or lacks a required column (pyarrow's errors are ValueErrors too).
+        ValueError: a value does not fit (pyarrow's errors are ValueErrors too).
     """
-    table = pq.read_table(path)
-    columns: dict[str, Array] = {}
-    for column in schema:
-        if column.name in table.column_names:
-            data = table[column.name].combine_chunks()
-            columns[column.name] = (
-                _codes(data, codes) if column.name in ADDRESS_COLUMNS else data.to_numpy(zero_copy_only=False)
-            )
-    return Frame(schema, columns)
+    there = set(table.column_names)
+    return {
+        column.name: _codes(table[column.name], codes)
+        if column.name in texts
+        else table[column.name].to_numpy().astype(column.dtype, copy=False)
+        for column in schema
+        if column.name in there
+    }
 
 
-def _table(frame: Frame, addresses: Sequence[str]) -> pa.Table:
-    book = np.array(addresses, object)
+def _table(kind: Kind, frame: Frame, book: Sequence[str]) -> pa.Table:
+    texts = np.array(book, object)
     columns: dict[str, pa.Array] = {}
     for column in frame.schema:
         values = frame[column.name]
         if column.required or not _is_default(values, column):
-            columns[column.name] = _texts(values, book) if column.name in ADDRESS_COLUMNS else pa.array(values)
+            columns[column.name] = _texts(values, texts) if column.name in kind.texts else pa.array(values)
     return pa.table(columns)
 
 
@@ -92,7 +85,7 @@ def _is_default(values: Array, column: Column) -> bool:
 
 
 def _texts(values: npt.NDArray[np.int64], book: npt.NDArray[np.object_]) -> pa.DictionaryArray:
-    """Address codes as text: a dictionary of only those in use; -1 becomes null."""
+    """Codes as text: a dictionary of only those in use; -1 becomes null."""
     used = np.zeros(len(book) + 1, np.bool_)  # the last one serves the code -1
     used[values] = True
     used[-1] = False
@@ -101,9 +94,14 @@ def _texts(values: npt.NDArray[np.int64], book: npt.NDArray[np.object_]) -> pa.D
     return pa.DictionaryArray.from_arrays(indices, pa.array(book[used[:-1]], pa.string()))
 
 
-def _codes(data: pa.Array, codes: dict[str, int]) -> npt.NDArray[np.int32]:
-    """Address codes of a column of text; null becomes -1."""
-    encoded = data if pa.types.is_dictionary(data.type) else data.dictionary_encode()
-    book = [codes.setdefault(text.as_py(), len(codes)) for text in encoded.dictionary]
+def _codes(data: pa.ChunkedArray, codes: dict[str, int]) -> npt.NDArray[np.int32]:
+    """Codes of a column of text; null becomes -1."""
+    parts = [_chunk_codes(chunk, codes) for chunk in data.chunks]
+    return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+
+def _chunk_codes(chunk: pa.Array, codes: dict[str, int]) -> npt.NDArray[np.int32]:
+    encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+    book = [codes.setdefault(text, len(codes)) for text in encoded.dictionary.to_pylist()]
     table = np.array([*book, -1], np.int32)
     return table[np.asarray(encoded.indices.fill_null(len(book)).to_numpy(zero_copy_only=False), np.int64)]

@@ -1,20 +1,25 @@
-"""A run of a collector takes hold of a folder: nobody else writes there, and what a crash left behind goes."""
+"""A run of a collector takes hold of a folder: nobody else collects there, and what a crash left behind goes."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from datamodel.errors import InputError
-from storage.layout import SEGMENTS, STATE, make_folders, parsed
-from storage.manifest import Commit, Manifest, read_manifests
+from storage.layout import SEGMENTS, STATE, Writer, make_folders, parsed
+from storage.manifest import Commit
+from storage.place import LocalPlace, Place
+from storage.snapshot import Snapshot, snapshot
 
 _RETRY_S = 0.1
+_NAME_FORMAT = "%Y%m%dT%H%M%S%fZ"
+_NAME = re.compile(r"\d{8}T\d{12}Z0*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +53,32 @@ def begin(folder: Path, patience_s: float) -> Session:
     Raises:
         InputError: another collector writes there, or nobody may.
     """
+    place = LocalPlace(folder)
     try:
         make_folders(folder)
-        lock = _lock(folder, patience_s)
-        manifests = list(read_manifests(folder))
-        states = resumable(manifests)
-        removed = _remove_unreferenced(folder, manifests, {commit.state for commit in states.values()})
+        lock = take_lock(folder / "lock", patience_s, "another collector writes there")
+        now = snapshot(place)
+        states = resumable(now)
+        removed = _remove_unreferenced(place, now, {commit.state for commit in states.values()})
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
     warnings = [
-        f"{folder}: the manifest of {manifest.writer.name} has {manifest.damaged_lines} damaged lines; "
-        f"what they committed is not read"
-        for manifest in manifests
-        if manifest.damaged_lines
+        f"{folder}: {count} commits of {writer.name} are damaged; what they committed is not read"
+        for writer, count in sorted(now.damaged.items())
     ]
     workers = max((commit.workers for commit in states.values()), default=0)
-    names = {worker: commit.state for worker, commit in states.items()}
-    return Session(_new_name(manifests), lock, workers, names, removed, tuple(warnings))
+    names = {worker: commit.state for worker, commit in states.items() if commit.state}
+    return Session(_new_name(now.heads), lock, workers, names, removed, tuple(warnings))
 
 
-def _lock(folder: Path, patience_s: float) -> int:
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+def take_lock(path: Path, patience_s: float, otherwise: str) -> int:
+    """A descriptor that holds a file as long as it is open, here or in a process that inherited it.
+
+    Raises:
+        InputError: somebody else holds it for longer than `patience_s`; `otherwise` says what that means.
+        OSError: the file cannot be made.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     deadline = time.monotonic() + patience_s
     while True:
         try:
@@ -76,47 +86,61 @@ def _lock(folder: Path, patience_s: float) -> int:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 os.close(descriptor)
-                raise InputError(f"{folder}: another collector writes there") from None
+                raise InputError(f"{path.parent}: {otherwise}") from None
             time.sleep(_RETRY_S)
         else:
             return descriptor
 
 
-def _new_name(manifests: list[Manifest]) -> str:
+def _new_name(writers: Iterable[Writer]) -> str:
     """A name by the clock; where the clock went back, by the newest session."""
-    last = max((manifest.writer.session for manifest in manifests), default="")
-    name = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    last = max((writer.session for writer in writers if _is_collector(writer)), default="")
+    name = datetime.now(UTC).strftime(_NAME_FORMAT)
     return name if name > last else last + "0"
 
 
-def resumable(manifests: list[Manifest]) -> dict[int, Commit]:
+def _is_collector(writer: Writer) -> bool:
+    """Whether a session of ours wrote this; others write into a lake too."""
+    return _NAME.fullmatch(writer.session) is not None
+
+
+def resumable(now: Snapshot) -> dict[int, Commit]:
     """Behind which commit each worker can go on: its newest one since the number of workers last changed."""
     found: dict[int, Commit] = {}
-    for manifest in reversed(manifests):
-        if not manifest.commits:
+    for writer, newest in sorted(now.heads.items(), reverse=True):
+        if not _is_collector(writer):
             continue
-        newest = manifest.commits[-1]
         if any(commit.workers != newest.workers for commit in found.values()):
             break
-        found.setdefault(newest.writer.worker, newest)
+        found.setdefault(writer.worker, newest)
     return found
 
 
-def _remove_unreferenced(folder: Path, manifests: list[Manifest], states: set[str]) -> int:
+def _remove_unreferenced(place: Place, now: Snapshot, states: set[str]) -> int:
     """Remove the segments behind their writer's newest commit, and all states but those in `states`.
 
-    A manifest with damaged lines may have named more than can be read; its writer's files all stay.
+    A writer with damaged commits may have named more than can be read; its files all stay.
     """
-    newest = {manifest.writer: manifest.commits[-1].number for manifest in manifests if manifest.commits}
-    damaged = {manifest.writer for manifest in manifests if manifest.damaged_lines}
-    removed = 0
-    for kind in (SEGMENTS, STATE):
-        for path in (folder / kind).iterdir():
-            named = parsed(path.name)
-            if named is None or named[0] in damaged:
-                continue
-            writer, number = named
-            if number > newest.get(writer, 0) or (kind == STATE and path.name not in states):
-                path.unlink()
-                removed += 1
-    return removed
+    behind = [
+        found.name
+        for found in place.list(SEGMENTS)
+        if (named := _ours(found.name, now)) and named[1] > _newest(now, named[0])
+    ]
+    behind += [
+        found.name
+        for found in place.list(STATE)
+        if _ours(found.name, now) and found.name[len(STATE) + 1 :] not in states
+    ]
+    place.remove(behind)
+    return len(behind)
+
+
+def _ours(name: str, now: Snapshot) -> tuple[Writer, int] | None:
+    """Which collector's commit a file belongs to; None where it is none's, or that of a damaged writer."""
+    named = parsed(name)
+    return named if named and _is_collector(named[0]) and named[0] not in now.damaged else None
+
+
+def _newest(now: Snapshot, writer: Writer) -> int:
+    head = now.heads.get(writer)
+    return head.number if head else 0

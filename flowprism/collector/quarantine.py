@@ -7,7 +7,7 @@ import struct
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from storage.layout import sync_folder
+from storage.place import sync_folder
 
 FOLDER = "quarantine"
 MOST_FILES = 1000  # of a hostile sender's datagrams; further ones are counted and not kept

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from datamodel.errors import InputError
-from storage import session
 from storage.layout import Writer, make_folders
-from storage.manifest import ManifestLog
+from storage.place import LocalPlace
 from storage.reading import read, read_kind
-from storage.store import Batch, Store, read_state
+from storage.store import Store, read_state
 from tests.storage.records import batch, counters, flows
 
 WRITER = Writer("20260101T000000000000Z", 0)
@@ -31,8 +30,14 @@ def kept(folder: Path) -> list[int]:
 
 
 def files(folder: Path, kind: str) -> list[str]:
-    """Names in one of the folders."""
-    return sorted(path.name for path in (folder / kind).iterdir())
+    """Names of the files in one of the folders, at any depth."""
+    return sorted(path.name for path in (folder / kind).rglob("*") if path.is_file())
+
+
+def located(folder: Path, name: str) -> Path:
+    """Where the segment of this name lies."""
+    (path,) = (folder / "segments").rglob(name)
+    return path
 
 
 def test_what_is_committed_is_read(tmp_path: Path) -> None:
@@ -71,17 +76,19 @@ def test_a_writer_goes_on(tmp_path: Path) -> None:
 
 
 def commit_singly(store: Store, numbers: range) -> None:
-    """Commit flow records one by one, a reading of counters with each."""
+    """Commit flow records of an hour each one by one, a reading of counters with each."""
     for number in numbers:
-        store.commit(batch(flows(1, first=number), counters(1), until=number + 1))
+        store.commit(batch(flows(1, first=number * 3600), counters(1), until=number + 1))
 
 
 class Interrupted(BaseException):
     """Stands for the end of the process: nothing catches it."""
 
 
-@pytest.mark.parametrize("call", ["fsync", "append"])
-@pytest.mark.parametrize("nth", [0, 1, 2, 3, 4])
+STEPS = [*(("put", n) for n in range(4)), *(("mkdir", n) for n in range(3)), *(("fsync", n) for n in range(12))]
+
+
+@pytest.mark.parametrize(("call", "nth"), STEPS)
 def test_interrupted_commits_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, nth: int
 ) -> None:
@@ -98,7 +105,7 @@ def test_interrupted_commits_leave_nothing(
         original(*arguments)
 
     with monkeypatch.context() as patch:
-        target: Any = os if call == "fsync" else ManifestLog
+        target: Any = {"fsync": os, "mkdir": Path, "put": LocalPlace}[call]
         original = getattr(target, call)
         patch.setattr(target, call, interrupt)
         with pytest.raises(Interrupted):
@@ -106,9 +113,10 @@ def test_interrupted_commits_leave_nothing(
     again = opened(tmp_path)
     assert again.newest is not None
     done = again.newest.until
-    assert kept(tmp_path) == list(range(done))
-    again.commit(batch(flows(2, first=done)))
-    assert kept(tmp_path) == list(range(done + 2))
+    before = [0, 1, 2, *(number * 3600 for number in range(3, done))]
+    assert kept(tmp_path) == before
+    commit_singly(again, range(done, done + 2))
+    assert kept(tmp_path) == [*before, done * 3600, (done + 1) * 3600]
 
 
 def test_a_full_disk_can_be_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,71 +142,21 @@ def test_a_lost_segment_costs_itself(tmp_path: Path) -> None:
     for first in (0, 2, 4):
         store.commit(batch(flows(2, first=first)))
     gone, damaged, _ = files(tmp_path, "segments")
-    (tmp_path / "segments" / gone).unlink()
-    (tmp_path / "segments" / damaged).write_bytes(b"PAR1 no more")
+    located(tmp_path, gone).unlink()
+    located(tmp_path, damaged).write_bytes(b"PAR1 no more")
     reading = read(tmp_path)
     assert kept(tmp_path) == [4, 5]
     assert reading.notes.rejected == {"row of a committed segment that cannot be read": 4}
     assert [warning.partition(":")[0] for warning in reading.notes.warnings] == [gone, damaged]
 
 
-def test_no_store(tmp_path: Path) -> None:
-    """A folder that is none is named."""
-    with pytest.raises(InputError, match="not a folder of collected records"):
-        read(tmp_path)
-
-
-def test_a_session_removes_what_was_not_committed(tmp_path: Path) -> None:
-    """Files behind the newest commit go; files of commits, of damaged manifests and of others stay."""
-    store = opened(tmp_path)
-    store.commit(batch(flows(1)))
-    store.commit(batch(flows(1, first=1)))
-    keep = files(tmp_path, "segments")
-    for name in (f"{WRITER.name}-00000003-flows.parquet", "20260101T000000000001Z-w0-00000001-flows.parquet"):
-        (tmp_path / "segments" / name).write_bytes(b"half")
-    (tmp_path / "segments" / "readme.txt").write_bytes(b"mine")
-    begun = session.begin(tmp_path, 0)
-    assert (begun.removed, begun.warnings, begun.workers) == (2, (), 1)
-    assert files(tmp_path, "segments") == [*keep, "readme.txt"]
-    assert read_state(tmp_path, begun.states[0]) == b"{}"
-
-
-def test_a_damaged_manifest_removes_nothing(tmp_path: Path) -> None:
-    """Where a line cannot be read, files it may have named are left, and the damage is told."""
-    store = opened(tmp_path)
-    store.commit(batch(flows(1)))
-    store.commit(batch(flows(1, first=1)))
-    path = tmp_path / "manifest" / f"{WRITER.name}.log"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[0] + b"x" + lines[1])
-    begun = session.begin(tmp_path, 0)
-    assert begun.removed == 0
-    assert len(files(tmp_path, "segments")) == 2
-    assert "1 damaged lines" in begun.warnings[0]
-    assert any("damaged" in warning for warning in read(tmp_path).notes.warnings)
-
-
-def test_one_collector_at_a_time(tmp_path: Path) -> None:
-    """A folder that is in use is refused until its holder lets go."""
-    held = session.begin(tmp_path, 0)
-    with pytest.raises(InputError, match="another collector writes there"):
-        session.begin(tmp_path, 0)
-    os.close(held.lock)
-    again = session.begin(tmp_path, 0)
-    assert again.name >= held.name
-    os.close(again.lock)
-
-
-def test_states_are_those_of_as_many_workers(tmp_path: Path) -> None:
-    """A worker goes on behind its newest commit since the number of workers last changed."""
-    for name, workers in (("a", 2), ("b", 1), ("c", 3), ("d", 3)):
-        for worker in range(workers):
-            if (name, worker) != ("d", 1):
-                opened(tmp_path, Writer(name, worker), workers).commit(Batch(1, [], (), name.encode()))
-    begun = session.begin(tmp_path, 0)
-    assert begun.workers == 3
-    assert [read_state(tmp_path, begun.states[worker]) for worker in range(3)] == [b"d", b"c", b"d"]
-    assert len(files(tmp_path, "state")) == 3
+def test_records_without_state(tmp_path: Path) -> None:
+    """Whoever has nothing to remember leaves no state, and knows by its newest commit what it has done."""
+    writer = Writer("scan", 0)
+    opened(tmp_path, writer).commit(batch(flows(2), until=7, state=b""))
+    again = opened(tmp_path, writer)
+    assert again.newest is not None
+    assert (again.newest.until, again.newest.state, files(tmp_path, "state")) == (7, "", [])
 
 
 def test_damaged_state_is_named(tmp_path: Path) -> None:
@@ -209,3 +167,9 @@ def test_damaged_state_is_named(tmp_path: Path) -> None:
     (tmp_path / "state" / "a.state").write_bytes(b"junk")
     with pytest.raises(InputError, match=r"a\.state: damaged"):
         read_state(tmp_path, "a.state")
+
+
+def test_no_store(tmp_path: Path) -> None:
+    """A folder that is none is named."""
+    with pytest.raises(InputError, match="not a folder of collected records"):
+        read(tmp_path)

@@ -7,7 +7,7 @@ import signal
 import socket
 from pathlib import Path
 
-from storage.manifest import read_manifests
+from storage.log import read_manifests
 from tests.flowprism.collector.fake import datagram, records_of
 from tests.flowprism.collector.running import Collector, sender
 

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from datamodel.errors import InputError
 from flowprism.collector.sources import DEFAULT_GROUP, kafka_source
-from storage.manifest import read_manifests
+from storage.log import read_manifests
 from storage.reading import read
 from tests.capture.frames import pcap, tcp_frame
 from tests.capture.goflow2.flow_messages import message, prefixed

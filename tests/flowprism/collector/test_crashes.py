@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.manifest import read_manifests
+from storage.log import read_manifests
+from storage.place import LocalPlace
 from tests.flowprism.collector.fake import HANGS, KILLS, ONCE, RAISES, datagram
 from tests.flowprism.collector.running import Collector, sender
 
@@ -97,7 +98,7 @@ def kill_everything(folder: Path, rounds: int, seed: int) -> None:
     with collector:
         collector.stop()
     named = {s.file for m in read_manifests(folder) for c in m.commits for s in c.segments}
-    assert {path.name for path in (folder / "segments").iterdir()} == named
+    assert {found.name for found in LocalPlace(folder).list("segments")} == named
 
 
 def test_killed_decoders(tmp_path: Path) -> None:

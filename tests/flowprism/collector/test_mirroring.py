@@ -18,7 +18,7 @@ import pytest
 
 from capture.reading import read_all
 from datamodel.flows import Flows
-from storage.manifest import read_manifests
+from storage.log import read_manifests
 from storage.reading import read
 from tests.capture.frames import pcap, tcp_frame
 from tests.capture.live.arrivals import CAPTURES, NAMES, flows_of, frames_of, rows_from, rows_of
