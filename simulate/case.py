@@ -15,8 +15,9 @@ from datamodel.reading import Reading
 from datamodel.timeline import SPAN_NAMES, SPANS
 from datamodel.truth import Fault, TrueJob, Truth
 from simulate.bursts import BURSTS
-from simulate.export.export import Export, exported, received, traffic
+from simulate.export.export import Export, exported, received
 from simulate.export.pcap import write_pcap
+from simulate.export.traffic import traffic
 from simulate.known import inventory_document, inventory_yaml
 from simulate.parts import EPOCH_NS, Part, flow_columns, parts
 from simulate.run import Run

@@ -38,6 +38,16 @@ def packing(sender: Int, time_ns: Int, size_bytes: Int, beat_ns: int, room_bytes
     return Packing(datagram, sent[:count])
 
 
+def ordinal(key: Int) -> tuple[Int, Int]:
+    """From 1 on, the number of each row among those of its key; and an order by key that keeps rows' own."""
+    order = np.argsort(key, kind="stable")
+    begins = np.flatnonzero(np.diff(key[order], prepend=-1) != 0)
+    lengths = np.diff(np.append(begins, len(order)))
+    number = np.empty(len(key), np.int64)
+    number[order] = np.arange(len(order)) - np.repeat(begins, lengths) + 1
+    return number, order
+
+
 @compiled
 def pack(
     sender: Int,

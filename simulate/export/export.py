@@ -12,19 +12,16 @@ from capture.datagram import DATAGRAM, IPFIX, NETFLOW5, NETFLOW9, SFLOW5, Datagr
 from capture.exports import Exports
 from capture.ledger import Ledger
 from datamodel.errors import InputError
-from datamodel.frame import Frame
 from datamodel.reading import Reading
 from datamodel.streams import Int
-from simulate.export.congestion import Capacities, marked_ratio, notifications
 from simulate.export.exporters import Exporters, exporters
 from simulate.export.feed import KINDS, Feed, Kind
+from simulate.export.meter import meters
 from simulate.export.pcap import PORTS, source_port
-from simulate.export.sflow import Traffic, agents
+from simulate.export.sflow import agents
 from simulate.export.sightings import sightings
-from simulate.export.trains import trains
+from simulate.export.traffic import Traffic
 from simulate.export.transport import Arrived, Sent, carried
-from simulate.fabric import Fabric
-from simulate.run import Run
 
 PROTOCOL: dict[Kind, int] = {"sflow": SFLOW5, "ipfix": IPFIX, "netflow9": NETFLOW9, "netflow5": NETFLOW5}
 
@@ -44,39 +41,20 @@ class Export:
     truth: dict[str, object]
 
 
-def traffic(fabric: Fabric, bursts: Frame, runs: list[Run], epoch_ns: int, seed: int, *, answers: bool) -> Traffic:
-    """What passed a fabric, as all of its feeds see it.
-
-    Args:
-        fabric: it.
-        bursts: of all runs.
-        runs: the simulation, part by part.
-        epoch_ns: UTC of its time 0.
-        seed: of what provokes notifications.
-        answers: with what flows back.
-    """
-    marked = marked_ratio(bursts, Capacities.of(fabric, runs, epoch_ns))
-    random = np.random.default_rng(np.random.SeedSequence((seed, 0xEC4)))
-    made = trains(bursts, notifications(bursts, marked, random), answers=answers)
-    addresses = np.array([int(IPv4Address(a)) for a in fabric.addresses()])
-    return Traffic(fabric, bursts, made, marked, addresses)
-
-
 def exported(feed: Feed, seen: Traffic, seed: int) -> Export:
     """A feed of some traffic; equal feeds, traffic and seeds give equal datagrams.
 
     Raises:
         InputError: nothing passed that the feed's points could see.
     """
-    if feed.kind != "sflow":
-        raise InputError(f"feed {feed.kind}: only sflow can be simulated yet")
     random = np.random.default_rng(np.random.SeedSequence((seed, 0xFEED, KINDS.index(feed.kind))))
     views = sightings(seen.fabric, seen.bursts, seen.trains, feed.points)
     if not len(views):
         raise InputError(f"feed {feed.kind}: nothing passes {', '.join(feed.points)}")
     window = (int(views["start_ns"].min()), int(views["end_ns"].max()))
     switches = exporters(feed, seen.fabric, np.unique(views["switch"]), window, random)
-    sent = agents(feed, seen, views, switches, random)
+    send = agents if feed.kind == "sflow" else meters
+    sent = send(feed, seen, views, switches, random)
     arrived = carried(sent, switches.speaks(sent.switch, sent.sent_ns), feed.transport, random)
     told = {**asdict(feed), "exporters": switches.truth(arrived.counts)}
     return Export(feed, _datagrams(sent, arrived, switches, PROTOCOL[feed.kind]), told)

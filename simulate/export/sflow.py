@@ -10,7 +10,7 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
-from simulate.export.batching import packing, placed
+from simulate.export.batching import ordinal, packing, placed
 from simulate.export.counting import Passing
 from simulate.export.exporters import Exporters
 from simulate.export.feed import POINTS, Feed, Point
@@ -26,6 +26,7 @@ from simulate.export.sflow_wire import (
     flow_samples,
 )
 from simulate.export.sightings import data_source, sightings
+from simulate.export.traffic import Traffic
 from simulate.export.trains import DATA
 from simulate.export.transport import Sent
 from simulate.fabric import SPINE_PORT, Fabric, mixed
@@ -34,24 +35,6 @@ MOST_PAYLOAD_BYTES = 1400
 _EVERY_PORT: tuple[Point, ...] = ("source", "spine", "destination")  # through each of its switches a packet goes once
 _QUEUES_BEFORE = {"source": 0, "spine": 1, "destination": 2, "delivery": 3}
 _PORTS = 1 << 16  # more than a switch has
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What passed the fabric.
-
-    Attributes:
-        fabric: it.
-        bursts, trains: rows of `BURSTS` and of `TRAINS`.
-        marked: (bursts, HOPS) share of packets that each queue marks.
-        addresses: IPv4 address of each endpoint as a number.
-    """
-
-    fabric: Fabric
-    bursts: Frame
-    trains: Frame
-    marked: Float
-    addresses: Int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +110,6 @@ def _counted(exporters: Exporters, seen: Frame, source: Int, size: Int, row: Int
 
 
 _APART = 1 << 44  # packets; more than pass one port
-
-
-def ordinal(key: Int) -> tuple[Int, Int]:
-    """From 1 on, the number of each row among those of its key; and an order by key that keeps rows' own."""
-    order = np.argsort(key, kind="stable")
-    begins = np.flatnonzero(np.diff(key[order], prepend=-1) != 0)
-    lengths = np.diff(np.append(begins, len(order)))
-    number = np.empty(len(key), np.int64)
-    number[order] = np.arange(len(order)) - np.repeat(begins, lengths) + 1
-    return number, order
 
 
 def _counter_items(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporters) -> _Items:

@@ -14,7 +14,7 @@ from datamodel.frame import Frame
 from simulate.bursts import PSNS
 from simulate.export.feed import Feed
 from simulate.export.pcap import write_pcap
-from simulate.export.sflow import Traffic
+from simulate.export.traffic import Traffic
 from tests.simulate.export.views import View, passed, view
 
 CHANCE = 0.001

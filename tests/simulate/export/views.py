@@ -6,9 +6,9 @@ from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.reading import Reading
 from simulate.bursts import Sequences, bursts
-from simulate.export.export import Export, exported, received, traffic
+from simulate.export.export import Export, exported, received
 from simulate.export.feed import Feed
-from simulate.export.sflow import Traffic
+from simulate.export.traffic import Traffic, traffic
 from simulate.fabric import Fabric
 from simulate.faults import Fault
 from simulate.job import Job

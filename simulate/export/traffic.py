@@ -1,0 +1,51 @@
+"""What passed a fabric, as all of its feeds see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+
+import numpy as np
+
+from datamodel.frame import Frame
+from datamodel.streams import Float, Int
+from simulate.export.congestion import Capacities, marked_ratio, notifications
+from simulate.export.trains import trains
+from simulate.fabric import Fabric
+from simulate.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What passed the fabric.
+
+    Attributes:
+        fabric: it.
+        bursts, trains: rows of `BURSTS` and of `TRAINS`.
+        marked: (bursts, HOPS) share of packets that each queue marks.
+        addresses: IPv4 address of each endpoint as a number.
+    """
+
+    fabric: Fabric
+    bursts: Frame
+    trains: Frame
+    marked: Float
+    addresses: Int
+
+
+def traffic(fabric: Fabric, bursts: Frame, runs: list[Run], epoch_ns: int, seed: int, *, answers: bool) -> Traffic:
+    """What passed a fabric, as all of its feeds see it.
+
+    Args:
+        fabric: it.
+        bursts: of all runs.
+        runs: the simulation, part by part.
+        epoch_ns: UTC of its time 0.
+        seed: of what provokes notifications.
+        answers: with what flows back.
+    """
+    marked = marked_ratio(bursts, Capacities.of(fabric, runs, epoch_ns))
+    random = np.random.default_rng(np.random.SeedSequence((seed, 0xEC4)))
+    made = trains(bursts, notifications(bursts, marked, random), answers=answers)
+    addresses = np.array([int(IPv4Address(a)) for a in fabric.addresses()])
+    return Traffic(fabric, bursts, made, marked, addresses)
