@@ -10,17 +10,11 @@ TRANSFERS = Schema(
         Column("src", "i4", "code", "sending endpoint"),
         Column("dst", "i4", "code", "receiving endpoint"),
         Column("stream", "i4", "code", "the connection: its number among the streams"),
-        Column(
-            "iteration", "i4", "", "the job's iteration it belongs to; -1 before the first or after the last complete"
-        ),
+        Column("iteration", "i4", "", "the job's iteration it was sent in; -1 after the last complete one"),
         Column("slot", "i4", "", "its place among the stream's transfers of an iteration, in order of time"),
         Column("start_ns", "i8", "ns", "first byte left the sender"),
         Column("end_ns", "i8", "ns", "last byte left the sender"),
-        Column("delivered_ns", "i8", "ns", "the receiver acknowledged the last byte; `end_ns` where that is not seen"),
         Column("bytes", "i8", "B", "bytes moved, retransmissions left out, scaled by the sampling rate"),
-        Column("packets", "i8", "", "packets seen, retransmissions included"),
-        Column("retransmitted_packets", "i8", "", "packets whose payload had been seen before"),
-        Column("ecn_ce_packets", "i8", "", "packets that carry congestion experienced"),
     ),
 )
 

@@ -1,31 +1,83 @@
-"""Streams in lockstep -> transfers: each cycle cut at the places where the stream always pauses."""
+"""Streams of one job -> transfers: each iteration cut where streams of its kind pause."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from datamodel.frame import Frame, concat
-from datamodel.streams import Int, Streams
+from capture.compiled import compiled
+from datamodel.frame import Frame, empty
+from datamodel.streams import Float, Int, Streams
 from datamodel.transfers import TRANSFERS
-from reconstruct.arrivals import arrival_ns
 from reconstruct.cycles import Cycles
 from reconstruct.jobs import Job
+
+# Streams whose bytes differ by no more than this, one from the next, are of one kind.
+SAME_KIND_SHARE = 0.03
+# A pause of at most so many lengths of a stream's rows lies inside a transfer; between packet trains, one of at most
+# this share of an iteration does: shapers and windows of congestion control part them.
+STEP_LENGTHS, TRAIN_PAUSE_SHARE = 3.0, 0.003
+# Who starts the next iteration before the last rank has ended this one is at most so much of an iteration ahead.
+AHEAD_SHARE = 0.05
+# Lengths of pauses are counted in half octaves of a nanosecond, up to eighteen minutes.
+BINS_AN_OCTAVE, BINS = 2, 80
+# A kind of pause comes back in most iterations; lengths met less often than the second share lie between kinds.
+RECURS, SPARSE = 0.5, 0.1
 
 
 def transfers(streams: Streams, job: Job) -> Frame:
     """All transfers of a job, by stream and time.
 
-    A transfer is what a stream sends between two of the places where it pauses every iteration; the steps of one
-    collective, parted by far shorter pauses, stay together. What a stream sent after its last boundary (the iteration
-    that a hang or the end of the window cut off) is there too, with iteration -1.
+    A transfer is what a stream sends between two pauses that part messages. Pauses fall into kinds (between messages,
+    between steps of a ring, inside messages), orders of magnitude apart; the kinds are told from the lengths met on
+    all streams that carry as much, so that one slow link does not change where its messages are cut. Iterations are
+    those of the job's edges in time, whatever a stream's own cycles are. What was sent after the last edge (the
+    iteration that a hang or the end of the window cut off) has iteration -1.
+
+    Linear in rows.
     """
-    number = np.full(int(max(job.edges.max(initial=0), job.boundaries.end_ns.shape[1])) + 2, -1, np.int64)
-    number[job.edges] = np.arange(len(job.edges))
-    parts = []
-    for cycle, place, column in zip(job.members, job.boundaries.places, job.boundaries.columns, strict=True):
-        parts.append(_cut(streams, cycle, int(place), int(column), number))
-    parts += [_frame(streams, f.stream, f.rows, f.low, f.high, f.iteration, f.slot) for f in job.followers]
-    return concat(TRANSFERS, parts)
+    numbers, offsets, rows = _rows(job)
+    if not len(rows) or not len(job.edges_ns):
+        return empty(TRANSFERS)
+    start, end = streams.start_ns[rows], streams.end_ns[rows]
+    pause, iteration = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    period = float(np.median(np.diff(job.edges_ns))) if len(job.edges_ns) > 1 else 0.0
+    _walk(offsets, start, end, job.edges_ns, round(AHEAD_SHARE * period), pause, iteration)
+    size = streams.bytes[rows]
+    floor = np.where(streams.trains[numbers], TRAIN_PAUSE_SHARE * period, 0.0)
+    limit = _longest_inside(offsets, end - start, size, pause, iteration, floor)
+    first = (pause > np.repeat(limit, np.diff(offsets))) | (np.diff(iteration, prepend=-2) != 0)
+    first[offsets[:-1]] = True
+    low = np.flatnonzero(first)
+    owner = np.searchsorted(offsets, low, side="right") - 1
+    return Frame(
+        TRANSFERS,
+        {
+            "src": streams.src[numbers][owner],
+            "dst": streams.dst[numbers][owner],
+            "stream": numbers[owner],
+            "iteration": np.where(iteration[low] < len(job.edges_ns), iteration[low], -1),
+            "slot": _place_within(owner, iteration[low]),
+            "start_ns": start[low],
+            "end_ns": np.maximum.reduceat(end, low),
+            "bytes": np.add.reduceat(size, low),
+        },
+    )
+
+
+def _rows(job: Job) -> tuple[Int, Int, Int]:
+    """(streams,) numbers ascending, (streams + 1,) bounds, and the data rows between them."""
+    own = {m.stream: m.rows for m in job.members} | {f.stream: f.rows for f in job.followers}
+    numbers = np.array(sorted(own), np.int64)
+    parts = [own[n] for n in numbers.tolist()]
+    offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
+    return numbers, offsets, np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+
+
+def _place_within(owner: Int, iteration: Int) -> Int:
+    """Count of each transfer among its stream's of the iteration."""
+    change = np.concatenate([[True], (np.diff(owner) != 0) | (np.diff(iteration) != 0)])
+    first = np.flatnonzero(change)
+    return np.arange(len(owner)) - np.repeat(first, np.diff(np.append(first, len(owner))))
 
 
 def between_transfers(cycle: Cycles, boundary: int) -> Int:
@@ -43,43 +95,90 @@ def between_transfers(cycle: Cycles, boundary: int) -> Int:
     return np.asarray(kept[np.argsort(offset)], np.int64)
 
 
-def _cut(streams: Streams, cycle: Cycles, boundary: int, column: int, number: Int) -> Frame:
-    places = between_transfers(cycle, boundary)
-    lattices = [cycle.lattice(int(p)) for p in places]
-    position = np.concatenate([*lattices, [float(cycle.cumulative[-1]) + cycle.quantum_bytes]])
-    slot = np.concatenate([*(np.full(len(x), i) for i, x in enumerate(lattices)), [-1]]).astype(np.int64)
-    order = np.argsort(position, kind="stable")
-    position, slot = position[order], slot[order]
-    high = cycle.rows_before(position)
-    low = np.concatenate([[0], high[:-1]])
-    some = high > low
-    offset = np.sort(np.mod(cycle.places[places] - cycle.places[boundary], cycle.quantum_bytes))
-    nearest = np.diff(np.concatenate([offset, [cycle.quantum_bytes]])).min()
-    ends_before = column + np.searchsorted(lattices[-1], position - 0.5 * nearest)
-    iteration = np.where(slot >= 0, number[np.minimum(ends_before, len(number) - 1)], -1)
-    return _frame(streams, cycle.stream, cycle.rows, low[some], high[some], iteration[some], slot[some])
+@compiled
+def _walk(offsets: Int, start: Int, end: Int, edges: Int, ahead_ns: int, pause: Int, iteration: Int) -> None:
+    """Pause before each row and the iteration it belongs to, stream by stream.
+
+    An iteration begins with the first row after the edge; with an earlier one, at most `ahead_ns` before it, where
+    the pause before that one is longer. Before a stream's first row the pause counts as 0.
+    """
+    for s in range(len(offsets) - 1):
+        low, high = offsets[s], offsets[s + 1]
+        sent = start[low] if high > low else 0
+        for r in range(low, high):
+            pause[r] = max(start[r] - sent, 0)
+            sent = max(sent, end[r])
+        done = low
+        for k in range(len(edges)):
+            stop = done
+            while stop < high and start[stop] <= edges[k]:
+                stop += 1
+            cut, longest = stop, pause[stop] if stop < high else np.int64(1) << 62
+            r = stop - 1
+            while r > done and start[r] >= edges[k] - ahead_ns:
+                if pause[r] > longest:
+                    cut, longest = r, pause[r]
+                r -= 1
+            for r in range(done, cut):
+                iteration[r] = k
+            done = cut
+        for r in range(done, high):
+            iteration[r] = len(edges)
 
 
-def _frame(streams: Streams, stream: int, rows: Int, low: Int, high: Int, iteration: Int, slot: Int) -> Frame:
-    end = np.maximum.accumulate(streams.end_ns[rows])[high - 1]
-    total: dict[str, Int] = {}
-    for name in ("bytes", "packets", "retransmitted", "ecn_ce"):
-        running = np.concatenate([[0], np.cumsum(getattr(streams, name)[rows])])
-        total[name] = running[high] - running[low]
-    return Frame(
-        TRANSFERS,
-        {
-            "src": np.full(len(low), streams.src[stream]),
-            "dst": np.full(len(low), streams.dst[stream]),
-            "stream": np.full(len(low), stream),
-            "iteration": iteration,
-            "slot": slot,
-            "start_ns": streams.start_ns[rows][low],
-            "end_ns": end,
-            "delivered_ns": arrival_ns(streams, rows)[high - 1],
-            "bytes": total["bytes"],
-            "packets": total["packets"],
-            "retransmitted_packets": total["retransmitted"],
-            "ecn_ce_packets": total["ecn_ce"],
-        },
-    )
+def _longest_inside(offsets: Int, length: Int, size: Int, pause: Int, iteration: Int, least: Float) -> Float:
+    """(streams,) the longest pause inside a transfer, ns, by the kind of stream; `least` at least."""
+    rows = np.diff(offsets)
+    mean = np.add.reduceat(np.maximum(length, 1), offsets[:-1]) / rows
+    kind = _alike(np.add.reduceat(size, offsets[:-1]).astype(np.float64))
+    count = np.zeros((int(kind.max()) + 1, BINS), np.int64)
+    floor = np.maximum(STEP_LENGTHS * mean, least)
+    _count_pauses(offsets, pause, iteration, kind, floor, count)
+    often = np.bincount(kind) * max(int(iteration.max()), 1)
+    shortest = np.full(len(count), np.inf)
+    np.minimum.at(shortest, kind, floor)
+    limit = np.array([_between_kinds(c / n, f) for c, n, f in zip(count, often, shortest, strict=True)])
+    return np.asarray(np.maximum(limit[kind], floor), np.float64)
+
+
+def _alike(value: Float) -> Int:
+    """Number of the run of like values each belongs to."""
+    order = np.argsort(value, kind="stable")
+    run = np.empty(len(value), np.int64)
+    ascending = value[order]
+    run[order] = np.cumsum(np.diff(ascending, prepend=ascending[:1]) > SAME_KIND_SHARE * ascending)
+    return run
+
+
+@compiled
+def _count_pauses(offsets: Int, pause: Int, iteration: Int, kind: Int, floor_ns: Float, count: Int) -> None:
+    """Pauses inside iterations above each stream's floor, by kind of stream and length."""
+    for s in range(len(offsets) - 1):
+        for r in range(offsets[s] + 1, offsets[s + 1]):
+            if iteration[r] == iteration[r - 1] and pause[r] > floor_ns[s]:
+                at = int(BINS_AN_OCTAVE * np.log2(float(pause[r])))
+                count[kind[s], min(at, BINS - 1)] += 1
+
+
+def _between_kinds(often: Float, floor_ns: float) -> float:
+    """The length that parts messages: the middle of the widest range of lengths that pauses hardly ever have.
+
+    Args:
+        often: (BINS,) pauses of each length an iteration and stream.
+        floor_ns: shorter ones were not counted.
+    """
+    above = np.cumsum(often[::-1])[::-1]
+    if above[0] < RECURS:
+        return float("inf")
+    low = int(BINS_AN_OCTAVE * np.log2(max(floor_ns, 1.0)))
+    best, width = floor_ns, 0
+    run = 0
+    for at in range(min(low, BINS - 1), BINS):
+        if often[at] >= SPARSE:
+            run = 0
+            continue
+        run += 1
+        if run > width and above[at] >= RECURS:
+            width = run
+            best = float(2.0 ** ((at - run / 2 + 0.5) / BINS_AN_OCTAVE))
+    return best

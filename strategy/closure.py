@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from datamodel.streams import Int
+
 Members = tuple[int, ...]
 
 
-def tied(pairs: Iterable[tuple[int, int]]) -> tuple[Members, ...]:
-    """Sets of endpoints joined by pairs, members ascending, by first member."""
-    ends = np.array(list(pairs), np.int64).reshape(-1, 2)
-    if not len(ends):
-        return ()
-    nodes, index = np.unique(ends, return_inverse=True)
-    a, b = index.reshape(-1, 2).T
-    graph = coo_array((np.ones(len(a)), (a, b)), shape=(len(nodes), len(nodes)))
+def components(a: Int, b: Int) -> Int:
+    """(pairs,) number of the component each pair (a[i], b[i]) is in, by the component's first node."""
+    nodes, index = np.unique(np.concatenate([a, b]), return_inverse=True)
+    if not len(a):
+        return np.zeros(0, np.int64)
+    ends = index.reshape(2, -1)
+    graph = coo_array((np.ones(len(a), np.int8), (ends[0], ends[1])), shape=(len(nodes), len(nodes)))
     label = connected_components(graph, directed=False)[1]
-    order = np.argsort(label, kind="stable")
-    parts = np.split(nodes[order], np.flatnonzero(np.diff(label[order])) + 1)
-    return tuple(sorted(tuple(int(n) for n in part) for part in parts))
+    _, first = np.unique(label, return_index=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+    return np.asarray(rank[label[ends[0]]], np.int64)
+
+
+def tied(a: Int, b: Int) -> tuple[Members, ...]:
+    """Sets of nodes joined by pairs (a[i], b[i]): members ascending, sets by first member."""
+    number = components(a, b)
+    both = np.unique(np.stack([np.concatenate([number, number]), np.concatenate([a, b])], axis=1), axis=0)
+    parts = np.split(both[:, 1], np.flatnonzero(np.diff(both[:, 0])) + 1) if len(both) else []
+    return tuple(sorted(tuple(p.tolist()) for p in parts))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from datamodel.frame import Frame
 from datamodel.layout import Layout, Sharding, Sizes
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
 from strategy.chains import pipelines
 from strategy.collectives import Collectives, collectives
-from strategy.edges import Edge, edges
+from strategy.edges import Edges, edges
 from strategy.placement import Seat
 
 Members = tuple[int, ...]
@@ -59,17 +61,18 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     found = edges(transfers, edges_ns)
     members = [int(e) for e in endpoints]
     chains = _uniform(pipelines(found))
-    stage = {e: s for chain in chains for s, e in enumerate(chain)} or dict.fromkeys(members, 0)
-    wire = collectives(found, chains)
-    has_pipeline = any(not e.collective for e in found)
+    staged = {e: s for chain in chains for s, e in enumerate(chain)}
+    wire = collectives(found, staged)
+    stage = staged or dict.fromkeys(members, 0)
+    has_pipeline = not found.collective.all()
     pp = _tiling(chains, members) if has_pipeline else 1
-    dp_groups, crossing = _spanning_hosts(wire, seats)
+    dp_groups, crossing = _spanning_hosts(found, wire, seats)
     dp = _tiling(dp_groups, members) if dp_groups else (1 if pp else None)
-    dp = None if wire.split or wire.unclear else dp
+    dp = None if wire.split or wire.groups["unclear"] else dp
     tp, tp_groups = _inside_hosts(dp_groups, stage, seats, members, pp, dp, crossing)
     sizes = _sizes(members, _shared(members, seats), tp, pp, dp, wire)
     layout = _layout(sizes, members, seats, wire, found, pp, dp)
-    groups = {"dp": dp_groups, "tp": tp_groups, "pp": tuple(chains), "ep": wire.ep, "cp": wire.cp}
+    groups = {"dp": dp_groups, "tp": tp_groups, "pp": tuple(chains), "ep": wire.groups["ep"], "cp": wire.groups["cp"]}
     return Strategy(layout, groups, _roles(found, wire), stage, _world_size(members, seats))
 
 
@@ -88,16 +91,18 @@ def _tiling(groups: list[Members] | tuple[Members, ...], members: list[int]) -> 
     return sizes.pop() if len(sizes) == 1 and covered == sorted(members) else None
 
 
-def _spanning_hosts(wire: Collectives, seats: dict[int, Seat]) -> tuple[tuple[Members, ...], bool]:
+def _spanning_hosts(found: Edges, wire: Collectives, seats: dict[int, Seat]) -> tuple[tuple[Members, ...], bool]:
     """Gradient groups, joined where their rings leave a host by another GPU's NIC than they came in by.
 
     A ring that crosses rails continues inside the host (NCCL's crossNic rings, one a channel): its parts are one group.
     """
-    crossing = [e for e in wire.dp_edges if _rail(seats, e.src) != _rail(seats, e.dst)]
-    if not seats or 2 * len(crossing) <= len(wire.dp_edges):
-        return wire.dp, False
+    dp, own = wire.groups["dp"], wire.edges["dp"]
+    ends = zip(found.src[own].tolist(), found.dst[own].tolist(), strict=True)
+    crossing = sum(_rail(seats, a) != _rail(seats, b) for a, b in ends)
+    if not seats or 2 * crossing <= len(own):
+        return dp, False
     joined: dict[frozenset[str], list[int]] = {}
-    for group in wire.dp:
+    for group in dp:
         joined.setdefault(frozenset(seats[e].host for e in group if e in seats), []).extend(group)
     return tuple(sorted(tuple(sorted(g)) for g in joined.values())), True
 
@@ -132,9 +137,9 @@ def _inside_hosts(
 
 def _sizes(members: list[int], shared: int, tp: int | None, pp: int | None, dp: int | None, wire: Collectives) -> Sizes:
     rest = len(members) // (pp * dp) if pp and dp else None
-    open_kind = bool(wire.unclear or wire.split)
-    ep = _common_size(wire.ep) if wire.ep else (None if open_kind else 1)
-    cp = _common_size(wire.cp) if wire.cp else (None if open_kind else 1)
+    open_kind = bool(wire.groups["unclear"] or wire.split)
+    ep = _common_size(wire.groups["ep"]) if wire.groups["ep"] else (None if open_kind else 1)
+    cp = _common_size(wire.groups["cp"]) if wire.groups["cp"] else (None if open_kind else 1)
     if dp is not None and cp and cp > 1:
         dp = dp // cp if dp % cp == 0 else None
     split_unknown = tp is None and ((rest is not None and rest > 1) or shared > 1)
@@ -151,7 +156,7 @@ def _layout(
     members: list[int],
     seats: dict[int, Seat],
     wire: Collectives,
-    found: list[Edge],
+    found: Edges,
     pp: int | None,
     dp: int | None,
 ) -> Layout:
@@ -191,23 +196,22 @@ def _sharding(wire: Collectives) -> Sharding | None:
     return "zero" if wire.reduce_and_gather else None
 
 
-def _confidence(sizes: Sizes, found: list[Edge], wire: Collectives) -> float:
+def _confidence(sizes: Sizes, found: Edges, wire: Collectives) -> float:
     """Share of the bytes that the groups explain, scaled down by sizes that stay unknown or rest on the convention."""
-    total = sum(e.iteration_bytes for e in found)
-    explained = sum(e.iteration_bytes for e in (*wire.dp_edges, *wire.ep_edges, *wire.cp_edges))
-    explained += sum(e.iteration_bytes for e in found if not e.collective)
+    total = float(found.iteration_bytes.sum())
+    explained = float(found.iteration_bytes[~found.collective].sum())
+    explained += sum(float(found.iteration_bytes[wire.edges[kind]].sum()) for kind in ("dp", "ep", "cp", "tp"))
     known = sum(v is not None for v in (sizes.tp, sizes.cp, sizes.ep, sizes.dp, sizes.pp))
     seen = 1.0 if (sizes.tp or 1) == 1 else SURE_OF_CONVENTION
     return round(explained / total * known / 5 * seen, 3) if total else 0.0
 
 
-def _roles(found: list[Edge], wire: Collectives) -> dict[int, int]:
-    kinds = {"dp": wire.dp_edges, "ep": wire.ep_edges, "cp": wire.cp_edges}
-    role = {n: ROLES.index("other") for e in found for n in e.streams}
-    role.update({n: ROLES.index("pp") for e in found if not e.collective for n in e.streams})
-    for kind, kind_edges in kinds.items():
-        role.update({n: ROLES.index(kind) for e in kind_edges for n in e.streams})
-    return role
+def _roles(found: Edges, wire: Collectives) -> dict[int, int]:
+    kind = np.full(len(found), ROLES.index("other"))
+    kind[~found.collective] = ROLES.index("pp")
+    for name in ("dp", "ep", "cp", "tp"):
+        kind[wire.edges[name]] = ROLES.index(name)
+    return dict(zip(found.streams.tolist(), kind[found.edge].tolist(), strict=True))
 
 
 def _world_size(members: list[int], seats: dict[int, Seat]) -> int | None:

@@ -1,99 +1,122 @@
-"""Edges, closure, chains and kinds of groups, on edges made by hand."""
+"""What streams and pairs do, read from transfers made by hand."""
 
 from __future__ import annotations
 
-from strategy.chains import pipelines
-from strategy.closure import tied
-from strategy.collectives import collectives
-from strategy.edges import Edge
+import numpy as np
+import pytest
 
-NAN = float("nan")
+from datamodel.frame import Frame
+from datamodel.transfers import TRANSFERS
+from strategy.edges import edges
+from strategy.segments import expanded, medians, runs
 
+MS = 1_000_000
+ITERATIONS, PERIOD = 8, 1000 * MS
+EDGES_NS = (np.arange(ITERATIONS) + 1) * PERIOD
 
-def edge(src: int, dst: int, volume: float, together: float = NAN, first_ns: float = 0.0, transfers: int = 1) -> Edge:
-    """An edge late in the iteration unless it has many transfers."""
-    phase = 0.5 if transfers > 1 else 0.9
-    return Edge(src, dst, (100 * src + dst,), volume, transfers, phase, first_ns, False, together)
-
-
-def ring(members: list[int], volume: float, transfers: int = 1) -> list[Edge]:
-    """Everybody to the next."""
-    following = [*members[1:], members[0]]
-    return [edge(a, b, volume, transfers=transfers) for a, b in zip(members, following, strict=True)]
+# who, to whom, stream, bytes, and (start, end) of its transfers in ms after the iteration's beginning
+Stream = tuple[int, int, int, int, list[tuple[float, float]]]
+FORWARD: Stream = (0, 1, 0, 100, [(10, 12), (110, 112), (310, 312), (510, 512)])
+BACKWARD: Stream = (1, 0, 1, 100, [(210, 212), (310, 312), (510, 512), (710, 712)])
 
 
-def mesh(members: list[int], volume: float, transfers: int) -> list[Edge]:
-    """Everybody to everybody."""
-    return [edge(a, b, volume, 1.0, transfers=transfers) for a in members for b in members if a != b]
-
-
-def both_ways(a: int, b: int, volume: float, first_ns: float = 0.0) -> list[Edge]:
-    """A pipeline's pair: `a` sends first."""
-    return [edge(a, b, volume, 0.0, first_ns), edge(b, a, volume, 0.0, first_ns + 50.0)]
-
-
-def test_pairs_close_into_classes() -> None:
-    """Members ascending, classes by first member, nothing from nothing."""
-    assert tied([(5, 3), (3, 9), (1, 2)]) == ((1, 2), (3, 5, 9))
-    assert tied([]) == ()
-
-
-def test_a_chain_runs_from_who_sends_first() -> None:
-    """Stages 7 -> 2 -> 5, whatever their addresses."""
-    assert pipelines([*both_ways(7, 2, 10.0), *both_ways(2, 5, 10.0, 20.0)]) == [(7, 2, 5)]
-
-
-def test_a_circle_opens_where_least_is_carried() -> None:
-    """An interleaved pipeline wraps around from its last stage to its first once less often."""
-    edges = [
-        *both_ways(0, 1, 20.0),
-        *both_ways(1, 2, 20.0, 1.0),
-        *both_ways(2, 3, 20.0, 2.0),
-        *both_ways(3, 0, 10.0, 3.0),
+def job(*streams: Stream) -> Frame:
+    """The same transfers in every iteration."""
+    rows = [
+        (src, dst, n, i, k, round(i * PERIOD + a * MS), round(i * PERIOD + b * MS), size)
+        for src, dst, n, size, times in streams
+        for i in range(ITERATIONS)
+        for k, (a, b) in enumerate(times)
     ]
-    assert pipelines(edges) == [(0, 1, 2, 3)]
+    return Frame(TRANSFERS, dict(zip(TRANSFERS.names, np.array(rows, np.int64).T, strict=True)))
 
 
-def test_a_star_is_no_chain() -> None:
-    """One endpoint that takes turns with three others is no pipeline."""
-    assert pipelines([e for n in (1, 2, 3) for e in both_ways(0, n, 10.0)]) == []
+def test_neighbouring_stages_take_turns() -> None:
+    """Forward and backward messages that meet in the steady state are no collective: the first one goes alone."""
+    found = edges(job(FORWARD, BACKWARD), EDGES_NS)
+    assert found.collective.tolist() == [False, False]
+    assert found.iteration_bytes.tolist() == [400.0, 400.0]
+    assert found.first_ns.tolist() == [10 * MS, 210 * MS]
 
 
-def test_edges_between_stages_reduce_no_data_parallel_gradient() -> None:
-    """First and last stage exchange embeddings: the gradient groups stay apart."""
-    embedding = [edge(0, 2, 5.0, 1.0), edge(2, 0, 5.0, 1.0)]
-    found = collectives([*ring([0, 1], 9.0), *ring([2, 3], 9.0), *embedding], [(0, 2), (1, 3)])
-    assert found.dp == ((0, 1), (2, 3))
+def test_two_who_begin_together_are_a_collective() -> None:
+    """One direction may take five times as long: what counts is that every message begins with its counterpart."""
+    times = [(10.0, 12.0), (110.0, 112.0), (210.0, 212.0)]
+    slow = [(a, a + 5 * (b - a)) for a, b in times]
+    found = edges(job((0, 1, 0, 100, times), (1, 0, 1, 100, slow)), EDGES_NS)
+    assert found.collective.tolist() == [True, True]
 
 
-def test_groups_that_another_set_crosses_are_experts() -> None:
-    """Pairs busy in the passes, crossed by rings of equal experts, inside a gradient ring: ep, and one dp group."""
-    dense = ring(list(range(8)), 90.0)
-    tokens = [e for a in range(0, 8, 2) for e in mesh([a, a + 1], 30.0, 16)]
-    experts = [*ring([0, 2, 4, 6], 10.0), *ring([1, 3, 5, 7], 10.0)]
-    found = collectives([*dense, *tokens, *experts], [])
-    assert found.ep == ((0, 1), (2, 3), (4, 5), (6, 7))
-    assert found.dp == (tuple(range(8)),)
-    assert found.cp == ()
+def test_one_way_only_is_a_collective() -> None:
+    """Nothing comes back: a ring."""
+    found = edges(job((0, 1, 0, 100, [(10, 20)]), (1, 2, 1, 100, [(10, 20)])), EDGES_NS)
+    assert found.collective.all()
 
 
-def test_rings_that_nothing_crosses_are_context_groups() -> None:
-    """The same pairs without equal experts pass keys and values."""
-    tokens = [e for a in range(0, 8, 2) for e in mesh([a, a + 1], 30.0, 16)]
-    found = collectives([*ring(list(range(8)), 90.0), *tokens], [])
-    assert found.cp == ((0, 1), (2, 3), (4, 5), (6, 7))
-    assert found.ep == ()
+def test_queue_pairs_of_one_connection_are_one_edge() -> None:
+    """Streams of one pair that move alike at the same time add up; one at another time stays apart."""
+    times, later = [(10.0, 20.0)], [(500.0, 510.0)]
+    found = edges(job((0, 1, 0, 100, times), (0, 1, 1, 100, times), (0, 1, 2, 100, later)), EDGES_NS)
+    assert sorted(found.iteration_bytes.tolist()) == [100.0, 200.0]
+    assert found.edge[0] == found.edge[1] != found.edge[2]
 
 
-def test_a_mesh_that_nothing_crosses_is_unclear() -> None:
-    """Tokens or sequence slices: four all to all inside eight may be either."""
-    found = collectives([*ring(list(range(8)), 90.0), *mesh([0, 1, 2, 3], 30.0, 16), *mesh([4, 5, 6, 7], 30.0, 16)], [])
-    assert found.unclear == ((0, 1, 2, 3), (4, 5, 6, 7))
-    assert (found.ep, found.cp) == ((), ())
+def test_what_nearly_all_pairs_do_corrects_the_rest() -> None:
+    """Nine pairs of stages take turns; a tenth whose answers are seen too early is a pair of stages as well."""
+    pairs = [
+        ((2 * n, 2 * n + 1, 2 * n, 100, FORWARD[4]), (2 * n + 1, 2 * n, 2 * n + 1, 100, BACKWARD[4])) for n in range(9)
+    ]
+    odd: list[Stream] = [(90, 91, 90, 100, FORWARD[4]), (91, 90, 91, 100, FORWARD[4])]
+    found = edges(job(*(s for p in pairs for s in p), *odd), EDGES_NS)
+    assert not found.collective.any()
+    assert edges(job(*odd), EDGES_NS).collective.all()
 
 
-def test_gradients_reduced_in_two_steps_are_split() -> None:
-    """Rings busy in the passes and rings at the end that cross them: shards with replicas, or tensor groups."""
-    inner = [*ring([0, 1], 30.0, 16), *ring([2, 3], 30.0, 16)]
-    assert collectives([*inner, *ring([0, 2], 10.0), *ring([1, 3], 10.0)], []).split
-    assert not collectives(ring([0, 1, 2, 3], 10.0), []).split
+def test_iterations_longer_than_usual_say_nothing() -> None:
+    """A pause and what is sent in it leave bytes and times as they are."""
+    table = job(FORWARD, BACKWARD)
+    late = table["iteration"] == 5
+    stretched = table.replace(bytes=np.where(late, 700, table["bytes"]))
+    ends = EDGES_NS + np.where(np.arange(ITERATIONS) >= 5, 3 * PERIOD, 0)
+    shift = np.where(table["iteration"] > 5, 3 * PERIOD, 0)
+    stretched = stretched.replace(start_ns=table["start_ns"] + shift, end_ns=table["end_ns"] + shift)
+    found = edges(stretched, ends)
+    assert found.iteration_bytes.tolist() == [400.0, 400.0]
+    assert found.first_ns.tolist() == [10 * MS, 210 * MS]
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    """Shuffled transfers give the same edges."""
+    table = job(FORWARD, BACKWARD, (2, 3, 5, 900, [(10, 500)]))
+    shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
+    one, other = edges(table, EDGES_NS), edges(shuffled, EDGES_NS)
+    for name in ("src", "dst", "iteration_bytes", "first_ns", "last_ns", "collective", "busy"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+
+
+def test_nothing_gives_nothing() -> None:
+    """No transfers, no edges; too few iterations, none either."""
+    assert len(edges(job(FORWARD).take(np.zeros(0, np.int64)), EDGES_NS)) == 0
+    table = job(FORWARD)
+    assert len(edges(table.take(table["iteration"] == 0), EDGES_NS[:1])) == 0
+
+
+def test_medians_by_owner() -> None:
+    """The lower of two middle values; nan for who has none."""
+    found = medians(np.array([5.0, 1.0, 2.0, 9.0, 4.0]), np.array([0, 0, 0, 2, 2]), 3)
+    assert found[[0, 2]].tolist() == [2.0, 4.0]
+    assert np.isnan(found[1])
+
+
+def test_runs_chain_like_values() -> None:
+    """Steps within the tolerance belong to one run, whatever their sum."""
+    assert runs(np.array([104.0, 100.0, 102.0, 200.0]), 0.03).tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("count", [[2, 0, 3], [0, 0], []])
+def test_ranges_are_expanded(count: list[int]) -> None:
+    """Rows of each range, one after the other."""
+    first = np.arange(len(count)) * 10
+    which, row = expanded(first, np.array(count, np.int64))
+    wanted = [(n, 10 * n + k) for n, c in enumerate(count) for k in range(c)]
+    assert list(zip(which.tolist(), row.tolist(), strict=True)) == wanted
