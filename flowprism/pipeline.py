@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -29,7 +29,7 @@ from flowprism import __version__
 from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
 from flowprism.progress import Progress
-from flowprism.workers import in_order
+from flowprism.workers import Crew, in_order
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
@@ -45,14 +45,14 @@ class AnalysisOptions:
     """Thresholds of all stages, and sampling rates that the operator knows better than the feed.
 
     Attributes:
-        workers: processes that analyse jobs side by side, where there is enough to do; the result is the same.
+        crew: who analyses jobs side by side, where there is enough to do; the result is the same.
         tables: whether timelines and pair tables are wanted; without them those of the analysis are empty.
     """
 
     jobs: JobOptions = field(default_factory=JobOptions)
     diagnosis: DiagnosisOptions = field(default_factory=DiagnosisOptions)
     rates: SamplingRates = field(default_factory=SamplingRates)
-    workers: int = 1
+    crew: Crew = field(default_factory=Crew)
     tables: bool = True
 
 
@@ -128,8 +128,9 @@ def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, to
     """Every job analysed, in the jobs' order."""
     jobs = len(found.jobs)
     enough = len(scene.flow.start_ns) // ROWS_WORTH_A_PROCESS
+    crew = replace(options.crew, workers=min(options.crew.workers, jobs, enough))
     results: list[JobResult] = []
-    for result in in_order(analysed, _tasks(scene, found, options), min(options.workers, jobs, enough)):
+    for result in in_order(analysed, _tasks(scene, found, options), crew):
         told("analysing jobs", len(results), jobs)
         results.append(result)
     told("analysing jobs", jobs, jobs)

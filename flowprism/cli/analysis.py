@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
@@ -26,6 +25,7 @@ from flowprism.rendering.perfetto import write_trace
 from flowprism.rendering.report_json import render_json
 from flowprism.rendering.text import print_report
 from flowprism.rendering.timelines_file import check_suffix, write_timelines
+from flowprism.workers import Crew
 
 _PLAIN_COLUMNS = 80
 # What becomes of letters that stdout's encoding lacks; our JSON is ASCII.
@@ -43,15 +43,12 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed, by how many processes.
-
-    `workers` is None for as many as the machine has processors.
-    """
+    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed; and by whom."""
 
     paths: tuple[Path, ...]
     inventory: Path | None = None
     rates: tuple[str, ...] = ()
-    workers: int | None = None
+    crew: Crew = field(default_factory=Crew)
 
 
 def run(given: Given, report_format: ReportFormat, outputs: Outputs) -> None:
@@ -62,8 +59,7 @@ def run(given: Given, report_format: ReportFormat, outputs: Outputs) -> None:
     """
     _check(outputs)
     drawn = report_format is ReportFormat.HTML or outputs.perfetto is not None or outputs.timelines is not None
-    workers = given.workers or os.cpu_count() or 1
-    options = pipeline.AnalysisOptions(rates=parsed(given.rates), workers=workers, tables=drawn)
+    options = pipeline.AnalysisOptions(rates=parsed(given.rates), crew=given.crew, tables=drawn)
     inventory = None if given.inventory is None else load_inventory(given.inventory)
     with progress_bars() as progress:
         analysis = pipeline.analyze(given.paths, inventory, options, progress)

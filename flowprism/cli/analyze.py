@@ -42,6 +42,9 @@ def analyze(
         int | None,
         typer.Option(min=1, metavar="N", help="Processes that analyse jobs side by side.  [default: one a processor]"),
     ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Jobs are analysed by this dask scheduler's workers.")
+    ] = None,
 ) -> None:
     """Name the training jobs, how each is parallelised, and what slows it.
 
@@ -49,6 +52,7 @@ def analyze(
     cannot be used exits 2.
     """
     from flowprism.cli import analysis  # here, so that `--help` need not wait for the decoders
+    from flowprism.workers import Crew
 
-    given = analysis.Given(tuple(paths), inventory, tuple(sampling_rate or ()), workers)
+    given = analysis.Given(tuple(paths), inventory, tuple(sampling_rate or ()), Crew.asked(workers, scheduler))
     analysis.run(given, report_format, analysis.Outputs(out, perfetto, timelines))

@@ -41,6 +41,9 @@ def scan(
         list[str] | None,
         typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
     ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Jobs are analysed by this dask scheduler's workers.")
+    ] = None,
     scan_format: Annotated[ScanFormat, typer.Option("--format", help="How the verdict is written.")] = ScanFormat.TEXT,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the verdict here, not to stdout.")] = None,
 ) -> None:
@@ -51,5 +54,6 @@ def scan(
     """
     from flowprism.cli import scanning  # here, so that `--help` need not wait for the decoders
 
-    given = scanning.Given(tuple(paths), inventory, tuple(job or ()), at_least.value, tuple(sampling_rate or ()))
+    rates = tuple(sampling_rate or ())
+    given = scanning.Given(tuple(paths), inventory, tuple(job or ()), at_least.value, rates, scheduler)
     raise typer.Exit(scanning.run(given, scan_format, out))

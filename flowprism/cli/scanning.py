@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from flowprism.rendering.report_json import render_json
 from flowprism.rendering.scan_junit import render_junit
 from flowprism.rendering.scan_text import render_scan
 from flowprism.scan import scan
+from flowprism.workers import Crew
 
 EXIT_CODES: dict[Verdict, int] = {"healthy": 0, "findings": 1, "unknown": 2}
 RENDERERS: dict[ScanFormat, Callable[[Scan], str]] = {
@@ -30,13 +30,14 @@ RENDERERS: dict[ScanFormat, Callable[[Scan], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is scanned: inputs, the inventory's file (None for none), jobs by name, what counts, rates as typed."""
+    """What is scanned: inputs, the inventory's file (None for none), jobs by name, what counts, rates, by whom."""
 
     paths: tuple[Path, ...]
     inventory: Path | None
     jobs: tuple[str, ...]
     at_least: Severity
     rates: tuple[str, ...]
+    scheduler: str | None
 
 
 def run(given: Given, scan_format: ScanFormat, out: Path | None) -> int:
@@ -48,7 +49,7 @@ def run(given: Given, scan_format: ScanFormat, out: Path | None) -> int:
     if out is not None and not out.parent.is_dir():
         raise InputError(f"{out}: cannot be written: {out.parent} is not a directory")
     inventory = None if given.inventory is None else load_inventory(given.inventory)
-    options = pipeline.AnalysisOptions(rates=parsed(given.rates), workers=os.cpu_count() or 1, tables=False)
+    options = pipeline.AnalysisOptions(rates=parsed(given.rates), crew=Crew.asked(None, given.scheduler), tables=False)
     report = pipeline.analyze(given.paths, inventory, options).report
     verdict = scan(report, given.jobs, given.at_least)
     text = RENDERERS[scan_format](verdict)

@@ -18,6 +18,7 @@ from datamodel.report import Report
 from flowprism import pipeline
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.rendering.report_json import render_json
+from flowprism.workers import Crew
 from tests.workloads.feed import Feed, Message, address, flows, inventory, storage_reads
 from tests.workloads.grid import Grid
 from tests.workloads.training import Fault, Training, Workload, train
@@ -205,7 +206,7 @@ def test_the_number_of_workers_does_not_matter(
     records = flows([training, other], Feed(trains=True))
     alone = analysed(records, tmp_path)
     monkeypatch.setattr(pipeline, "ROWS_WORTH_A_PROCESS", 1)
-    both = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(workers=2))
+    both = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(crew=Crew(2)))
     assert len(alone.report.jobs) == 2
     assert render_json(both.report) == render_json(alone.report)
     assert both.timelines.groups == alone.timelines.groups
