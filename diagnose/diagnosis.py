@@ -7,21 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.findings import Finding
-from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Bool, Float, Int
+from datamodel.streams import Bool, Int
 from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
-from diagnose.delays import DP, PP, Sends, sends
+from diagnose.delays import PP, Sends, sends
 from diagnose.hang_findings import hang_finding
 from diagnose.hangs import hang
 from diagnose.job import JobView
 from diagnose.link_findings import link_finding
 from diagnose.links import slow_link
+from diagnose.load import waiting_ratio
 from diagnose.numbering import group_numbers
-from diagnose.periods import Period, periods
+from diagnose.periods import Period, periods, scattered
 from diagnose.rates import Rates, rates
 from diagnose.shared_links import shared_links
 from diagnose.stages import stage_compute
 from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_predecessors, without_waiting_stages
+
+# Ranks that are late in more places at once have a cause that is in none of them.
+MOST_PLACES = 2
+LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def diagnose(job: JobView, options: DiagnosisOptions) -> list[Finding]:
             rates(job.operations, job.iterations),
         )
         parts = periods(job.edges_ns, options.least_slowdown_ratio)
-        found += _joined([f for p in parts if p.slow for f in _explained(measured, p)])
+        found += _joined([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
         found += _persistent(measured, parts, found)
     return sorted(found, key=lambda f: (f.start_ns, f.kind, f.id))
 
@@ -96,11 +100,17 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
         compute = stage_compute(measured.kinds, job.stages, period.iterations)
         if compute is not None:
             return [stage_finding(job, compute, uneven, span, period.slowdown_ratio)]
-    if seen.late.any():
-        late = job.endpoints[_roots(measured, seen.late, period.iterations, baseline)]
-        ratio = period.slowdown_ratio
-        return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
+    late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, period.iterations, baseline)])
+    if 0 < len(late) <= MOST_PLACES:
+        return [straggler_finding(job, part, seen, span, period.slowdown_ratio) for part in late]
     return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
+
+
+def _sporadic(measured: _Measured, parts: list[Period]) -> list[Finding]:
+    """What makes single iterations slow, where it is always the same link or rank; jitter has no such place."""
+    period = scattered(measured.job.edges_ns, parts, measured.options.least_slowdown_ratio)
+    found = _explained(measured, period) if period is not None else []
+    return [f.model_copy(update={"cause": f.cause or "sporadic"}) for f in found if f.kind in LOCATED]
 
 
 def _roots(measured: _Measured, late: Bool, period: Int, baseline: Int) -> Bool:
@@ -115,8 +125,8 @@ def _roots(measured: _Measured, late: Bool, period: Int, baseline: Int) -> Bool:
 
 def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
     """Late endpoints by tensor group; all together where hosts are not known, because late ones may share one."""
-    if not job.fabric.host:
-        return [late]
+    if not job.fabric.host or not len(late):
+        return [late] if len(late) else []
     parts: dict[tuple[int, ...], list[int]] = {}
     for e in late.tolist():
         parts.setdefault(job.tensor_group(e), []).append(e)
@@ -139,7 +149,9 @@ def _uneven(measured: _Measured, late: Bool) -> int | None:
     if stages.max(initial=0) == 0:
         return None
     for stage in np.unique(stages[late]):
-        if late[stages == stage].all() and not late[stages != stage].any() and (stages == stage).sum() > 2:
+        members = measured.job.endpoints[stages == stage]
+        several = len({measured.job.fabric.host.get(e, str(e)) for e in members.tolist()}) > 1
+        if late[stages == stage].all() and not late[stages != stage].any() and several and (stages == stage).sum() > 2:
             return int(stage)
     return None
 
@@ -164,10 +176,11 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
         if ratio >= 1 + least:
             return [stage_finding(job, compute, heaviest, span, ratio)]
     if seen.late.any() and seen.late.mean() < EVERYBODY / 2:
-        late = job.endpoints[_roots(measured, seen.late, best, nobody)]
+        late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, best, nobody)])
         ratio = _without(float(seen.excess_ns.max()), iteration_ns)
-        return [straggler_finding(job, part, seen, span, ratio) for part in _by_tensor_group(job, late)]
-    wait = _waiting_ratio(measured, best, iteration_ns)
+        if len(late) <= MOST_PLACES:
+            return [straggler_finding(job, part, seen, span, ratio) for part in late]
+    wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), best, iteration_ns)
     loud = wait >= measured.options.load_wait_ratio and not found
     return [load_finding(job, wait, span)] if loud else []
 
@@ -176,27 +189,10 @@ def _without(lost_ns: float, iteration_ns: float) -> float:
     return iteration_ns / max(iteration_ns - lost_ns, 0.1 * iteration_ns)
 
 
-def _waiting_ratio(measured: _Measured, iterations: Int, iteration_ns: float) -> float:
-    """Share of the iteration that gradient groups wait for their last rank; 0 where the last one is always the same."""
-    job = measured.job
-    arrivals = [k.start_ns for k in measured.kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
-    waits: list[float] = []
-    for start in arrivals:
-        for group in job.groups.get("dp", ()):
-            rows: Float = start[np.isin(job.endpoints, group)][:, iterations]
-            rows = rows[:, np.isfinite(rows).all(axis=0)]
-            if len(rows) < 3 or not rows.shape[1]:
-                continue
-            last = np.bincount(np.argmax(rows, axis=0), minlength=len(rows))
-            if last.max() <= 0.5 * rows.shape[1]:
-                waits.append(float(np.median(rows.max(axis=0) - np.median(rows, axis=0))) / iteration_ns)
-    return max(waits, default=0.0)
-
-
-def _joined(found: list[Finding]) -> list[Finding]:
-    """One finding of what comes and goes: the same kind and subject in several periods."""
+def _joined(found: list[Finding], sporadic: list[Finding]) -> list[Finding]:
+    """One finding of what comes and goes: the same kind and subject in several periods, or in single iterations."""
     joined: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
-    for finding in found:
+    for finding in sorted([*found, *sporadic], key=lambda f: f.start_ns):
         joined.setdefault((finding.kind, finding.subject.ids), []).append(finding)
     return [_recurring(same) for same in joined.values()]
 
@@ -205,13 +201,15 @@ def _recurring(same: list[Finding]) -> Finding:
     first, worst = same[0], max(same, key=lambda f: f.slowdown_ratio)
     if len(same) == 1:
         return first
+    sporadic = any(f.cause == "sporadic" for f in same)
     return first.model_copy(
         update={
-            "cause": "flap",
-            "end_ns": same[-1].end_ns,
+            "cause": "sporadic" if sporadic else "flap",
+            "end_ns": None if any(f.end_ns is None for f in same) else max(f.end_ns or 0 for f in same),
             "severity": worst.severity,
             "slowdown_ratio": worst.slowdown_ratio,
             "evidence": tuple(e for f in same for e in f.evidence[:2]),
-            "summary": f"{first.summary} It came and went {len(same)} times.",
+            "summary": f"{first.summary} "
+            + ("Iterations between are as fast as ever." if sporadic else f"It came and went {len(same)} times."),
         }
     )

@@ -33,9 +33,7 @@ def hang_finding(job: JobView, hang: Hang) -> Finding:
         confidence=0.9 if len(names) <= 2 else 0.7,
         slowdown_ratio=round(ratio, 4),
         subject=subject,
-        suspects=tuple(Suspect(type="endpoint", ids=(n,), probability=round(1 / len(names), 4)) for n in names)
-        if together
-        else (),
+        suspects=_suspects(job, hang) if together else (),
         evidence=(
             Evidence(
                 metric="silence since the last byte",
@@ -58,4 +56,15 @@ def hang_finding(job: JobView, hang: Hang) -> Finding:
         f"{hang.missing} operations wait. Nothing has moved for {hang.silent_ns / 1e9:.0f} s.",
         action="Take stack traces on that host before restarting the job; look for a stopped process, "
         "a GPU that fell off the bus, or a crashed rank.",
+    )
+
+
+def _suspects(job: JobView, hang: Hang) -> tuple[Suspect, ...]:
+    """Each tensor group among the culprits, which stops as one; the endpoints where there is but one such group."""
+    groups = sorted({tuple(sorted(job.tensor_group(e))) for e in hang.culprits})
+    whole = len(groups) > 1 and all(set(g) <= set(hang.culprits) for g in groups)
+    parts = groups if whole else [(e,) for e in hang.culprits]
+    return tuple(
+        Suspect(type="group" if len(p) > 1 else "endpoint", ids=job.names(p), probability=round(1 / len(parts), 4))
+        for p in parts
     )

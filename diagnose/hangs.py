@@ -9,6 +9,7 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
+from diagnose.numbering import Numbering
 
 # A job that has been silent for so many of its iterations is not between two of them.
 SILENT_ITERATIONS = 3.0
@@ -16,6 +17,8 @@ SILENT_ITERATIONS = 3.0
 SAME_TIME = 0.02
 # Ranks of one host that wait for one another fall silent within this share of an iteration.
 SILENT_TOGETHER = 0.05
+# Who sends something so much later, as a share of an iteration, than its last operation ended says that it is ready.
+SPOKE = 0.002
 # An operation counts as done with this share of its usual bytes.
 DONE = 0.9
 # With less than this share of its usual bytes an iteration has not begun: a job that ends says goodbye.
@@ -48,8 +51,9 @@ def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Map
 
     1. The job is silent for three iterations, and so is not the feed: other packets came later.
     2. Operations have a usual time within the iteration. Of those that are missing in the unfinished one, the first to
-       be due name who did not go on: of their two ends, who fell silent first. A sender whose receiver is not ready
-       still says that it is.
+       be due name who did not go on: of their two ends, who fell silent first. A receiver that is ready still says so
+       (a clear-to-send), whatever became of the sender: of ends that fell silent nearly together, those that spoke
+       after the last operation they had a part in wait for the others.
 
     Args:
         operations: of one job, with those after its last complete iteration.
@@ -72,9 +76,19 @@ def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Map
     due = absent & (usual_ns <= first + SAME_TIME * period)
     involved = _ends(operations, {tuple(k) for k in names[due].tolist()})
     silent = min(last_sent_ns[e] for e in involved)
-    culprits = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
+    nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
+    culprits = _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
     own = due & np.isin(names[:, 0], operations["stream"][np.isin(operations["endpoint"], culprits)])
     return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
+
+
+def _mute(operations: Frame, endpoints: list[int], last_sent_ns: Mapping[int, int], spoke_ns: float) -> list[int]:
+    """Those that sent nothing after the last operation they had a part in."""
+    place = Numbering(np.array(endpoints, np.int64))
+    last = np.zeros(len(endpoints) + 1, np.int64)
+    for side, ended in (("endpoint", "end_ns"), ("peer", "delivered_ns")):
+        np.maximum.at(last, place.of(operations[side]), operations[ended])
+    return [e for n, e in enumerate(endpoints) if last_sent_ns[e] <= last[n] + spoke_ns]
 
 
 def _ends(operations: Frame, names: set[tuple[int, ...]]) -> set[int]:

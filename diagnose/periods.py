@@ -12,16 +12,20 @@ from datamodel.streams import Float, Int
 
 # Fewest iterations that make a period.
 SHORTEST = 3
+# A single iteration is slow beyond so many times the distance from the 10th to the 30th percentile: 0.76 sigma each.
+OUTLYING = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Iterations [first, last] that take alike.
+    """Iterations [first, last] that take alike, or some of them.
 
     Attributes:
+        first, last: first and last of its iterations.
         duration_ns: median iteration time.
         baseline: iterations of the job at its best, to compare with; empty for a period that is not slow.
         slowdown_ratio: duration / that of the baseline; 1.0 for a period that is not slow.
+        only: its iterations, where others that are not slow lie between them; else empty.
     """
 
     first: int
@@ -29,11 +33,12 @@ class Period:
     duration_ns: float
     baseline: tuple[int, ...]
     slowdown_ratio: float
+    only: tuple[int, ...] = ()
 
     @property
     def iterations(self) -> Int:
         """Its iteration numbers."""
-        return np.arange(self.first, self.last + 1)
+        return np.array(self.only, np.int64) if self.only else np.arange(self.first, self.last + 1)
 
     @property
     def slow(self) -> bool:
@@ -81,6 +86,27 @@ def periods(edges_ns: Int, least_ratio: float) -> list[Period]:
         slow = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a))
         found.append(Period(a + 1, b, value, baseline if slow else (), ratio if slow else 1.0))
     return found
+
+
+def scattered(edges_ns: Int, parts: list[Period], least_ratio: float) -> Period | None:
+    """Slow iterations among those of the job at its best, each too short to be a period; None for fewer than three.
+
+    They are longer than the job's best by `least_ratio` and by six times its noise: the spread of the quicker half,
+    which slow iterations do not reach.
+    """
+    fine = [i for part in parts if not part.slow for i in part.iterations.tolist()]
+    if len(fine) < 2 * SHORTEST:
+        return None
+    durations = durations_ns(edges_ns)[fine]
+    usual, low = np.percentile(durations, [30, 10])
+    limit = usual * (1 + max(least_ratio, OUTLYING * (usual - low) / usual))
+    slow = np.array(fine)[durations > limit]
+    rest = np.array(fine)[durations <= limit]
+    if len(slow) < SHORTEST or len(rest) < SHORTEST:
+        return None
+    level = float(np.median(durations_ns(edges_ns)[slow]))
+    ratio = level / float(np.median(durations_ns(edges_ns)[rest]))
+    return Period(int(slow[0]), int(slow[-1]), level, tuple(rest.tolist()), ratio, tuple(slow.tolist()))
 
 
 def _partition(values: Float, noise: float) -> list[tuple[int, int]]:

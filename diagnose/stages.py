@@ -25,17 +25,22 @@ class StageCompute:
         least_ns, most_ns: (stages,) bounds; they differ for the first stage, whose forward pass is not seen apart from
             the optimizer step.
         micro_batches: messages a stage sends forward in an iteration.
+        spread_ratio: how far one pass differs from the next of the same stage, the middle half of them.
     """
 
     least_ns: Float
     most_ns: Float
     micro_batches: int
+    spread_ratio: float = 0.0
 
     def heaviest(self) -> int | None:
-        """The stage that has more compute than any other for certain; None where there is none."""
+        """The stage that has more compute than any other for certain; None where there is none.
+
+        Where passes differ as much from one micro-batch to the next, stages do not differ.
+        """
         stage = int(np.argmax(self.least_ns))
         rest = np.delete(self.most_ns, stage)
-        return stage if self.least_ns[stage] > (1 + STANDS_OUT) * rest.max() else None
+        return stage if self.least_ns[stage] > (1 + max(STANDS_OUT, self.spread_ratio)) * rest.max() else None
 
     def slowdown_ratio(self, iteration_ns: float) -> float:
         """Iteration time over what it would be with the same compute spread evenly over the stages.
@@ -43,6 +48,8 @@ class StageCompute:
         A 1F1B pipeline takes the compute of every stage once and that of the slowest for each further micro-batch.
         """
         compute = self.most_ns
+        if self.micro_batches * float(compute.max()) > iteration_ns:
+            return 1.0  # no stage computes longer than the iteration lasts: what was measured is something else
         gain = (self.micro_batches - 1) * float(compute.max() - compute.mean())
         return iteration_ns / max(iteration_ns - gain, 0.1 * iteration_ns)
 
@@ -54,10 +61,14 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     backward towards the one before, both at once at the last. Of several sends the quickest tells, because the others
     may have waited for their receiver. The first stage's backward pass ends in its gradient collective; its forward
     pass takes at most half as long.
+
+    An interleaved pipeline, whose last stage sends forward to the first, does not wait for receivers: what arrives
+    while a pass is computed hides how long that takes, and nothing is said.
     """
     count = int(stages.max(initial=0)) + 1
     messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1]
-    if count < 2 or not messages:
+    wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
+    if count < 2 or not messages or len(wraps) > 2:
         return None
     least, most = np.full(count, np.nan), np.full(count, np.nan)
     for stage in range(1, count):
@@ -77,7 +88,21 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
         least[0] = most[0] = float(np.median(between))
     known = np.isfinite(least).all() and np.isfinite(most).all()
-    return StageCompute(least, most, len({k.slot for k in messages if k.towards == 1})) if known else None
+    batches = len({k.slot for k in messages if k.towards == 1})
+    return StageCompute(least, most, batches, _spread(messages, stages, period)) if known else None
+
+
+def _spread(messages: list[Sends], stages: Int, period: Int) -> float:
+    """Median over stages and messages of the middle half's width, as a share of their median."""
+    found = []
+    for kind in messages:
+        for stage in np.unique(stages):
+            delay = kind.delay_ns[stages == stage][:, period]
+            delay = delay[np.isfinite(delay)]
+            if len(delay):
+                low, middle, high = np.percentile(delay, [25, 50, 75])
+                found.append(float(high - low) / max(float(middle), 1.0))
+    return float(np.median(found)) if found else 0.0
 
 
 def _quickest(kinds: list[Sends], peers: Bool, period: Int) -> float:

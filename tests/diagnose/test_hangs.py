@@ -67,15 +67,34 @@ def test_a_rank_that_stops_while_it_sends_says_so() -> None:
 
 
 def test_ranks_of_one_host_fall_silent_together() -> None:
-    """Two that fell silent within 5 % of an iteration cannot be told apart."""
-    found = judged({0: 0.5, 1: 0.5}, {2: 10, 3: 40, 0: 900, 1: 950})
+    """Two that fell silent within 5 % of an iteration, and said nothing since, cannot be told apart."""
+    found = judged({0: 0.5, 1: 0.5, 3: 0.1}, {2: 800, 3: 840, 0: 900, 1: 950})
     assert found is not None
     assert found.culprits == (2, 3)
 
 
+def test_who_says_that_it_is_ready_waits() -> None:
+    """3 had nothing to do since the last edge but cleared 2 to send 40 ms later: 2 is stuck, 3 is not."""
+    found = judged({0: 0.5, 1: 0.5}, {2: 0, 3: 40, 0: 900, 1: 950})
+    assert found is not None
+    assert found.culprits == (2,)
+
+
+def test_two_tensor_groups_are_two_suspects() -> None:
+    """Either stopped as one: each is suspected by half, and the finding's subject holds both."""
+    stuck = Hang(3, 5 * SECOND, (0, 1, 2, 3), False, LATER, 4)
+    ops, edges = healthy()
+    finding = hang_finding(job_view(ops, edges, fabric(4), groups={"tp": ((0, 1), (2, 3))}), stuck)
+    assert (finding.subject.type, len(finding.subject.ids)) == ("group", 4)
+    assert [(s.type, s.ids, s.probability) for s in finding.suspects] == [
+        ("group", ("10.0.0.0", "10.0.0.1"), 0.5),
+        ("group", ("10.0.0.2", "10.0.0.3"), 0.5),
+    ]
+
+
 def test_silence_of_the_feed_is_not_silence_of_the_job() -> None:
     """When the window ends with the job's last byte, or within three iterations of it, nothing is concluded."""
-    share, silent = {0: 0.5, 1: 0.5}, {2: 0, 3: 40, 0: 900, 1: 950}
+    share, silent = {0: 0.5, 1: 0.5}, {2: 0, 3: 1, 0: 900, 1: 950}
     assert judged(share, silent, 950 * MS) is None
     assert judged(share, silent, 950 * MS + 2_900 * MS) is None
     assert judged(share, silent, 950 * MS + 3_100 * MS) is not None
@@ -102,7 +121,7 @@ def test_the_first_missing_operation_counts() -> None:
 @pytest.mark.parametrize(("grouped", "kind"), [(True, "tp"), (False, None)])
 def test_a_hang_finding_is_critical_and_still_on(grouped: bool, kind: str | None) -> None:
     """It begins with the last byte; several culprits are a group with suspects, a tensor group if they are one."""
-    ops, edges, last = stopped({0: 0.5, 1: 0.5}, {2: 10, 3: 40, 0: 900, 1: 950})
+    ops, edges, last = stopped({0: 0.5, 1: 0.5}, {2: 0, 3: 1, 0: 900, 1: 950})
     found = hang(ops, edges, int(edges[-1]) + LATER, last)
     assert found is not None
     groups = {"tp": ((2, 3),)} if grouped else {}

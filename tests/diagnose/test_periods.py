@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from diagnose.periods import Period, durations_ns, noise_ratio, periods
+from diagnose.periods import Period, durations_ns, noise_ratio, periods, scattered
 from tests.diagnose.hand_made import SECOND, edges_ns
 
 LEAST = 0.05
@@ -115,3 +115,35 @@ def test_few_iterations_are_one_period() -> None:
     """With fewer than six durations nothing is compared; with none there is nothing."""
     assert split([1.0, 1.0, 5.0, 5.0, 5.0]) == [(1, 5, False)]
     assert split([]) == []
+
+
+def single(durations_s: list[float]) -> Period | None:
+    """The scattered slow iterations of such a job."""
+    edges = edges_ns(durations_s)
+    return scattered(edges, periods(edges, LEAST), LEAST)
+
+
+def test_single_slow_iterations_are_taken_together() -> None:
+    """Three of thirty take half as long again, none beside another; the others are the baseline."""
+    durations = [1.4 if n in (9, 15, 22) else 1.0 + 0.001 * (n % 4) for n in range(30)]
+    found = single(durations)
+    assert found is not None
+    assert found.iterations.tolist() == [10, 16, 23]
+    assert found.slowdown_ratio == pytest.approx(1.4, abs=0.01)
+    assert set(found.baseline) == set(range(1, 31)) - {10, 16, 23}
+
+
+def test_two_slow_iterations_are_too_few() -> None:
+    """They may be anything."""
+    assert single([1.4 if n in (9, 15) else 1.0 for n in range(30)]) is None
+
+
+def test_noise_is_not_scattered_slowness() -> None:
+    """Iterations that differ by 4 % one from the next have none that stand out."""
+    random = np.random.default_rng(5)
+    assert single((1 + 0.04 * random.standard_normal(200)).tolist()) is None
+
+
+def test_slow_periods_are_no_single_iterations() -> None:
+    """What is a period of its own is not told twice."""
+    assert single([1.0] * 10 + [1.5] * 10 + [1.0] * 10) is None

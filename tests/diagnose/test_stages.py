@@ -115,3 +115,29 @@ def test_a_stage_that_was_not_seen_is_no_answer() -> None:
     kinds = (kind(PP, 1, 0, s0=10, s1=10), kind(PP, -1, 0, s1=20), kind(DP, 0, 0, s0=20))
     cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:6], k.start_ns[:6]) for k in kinds)
     assert stage_compute(cut, STAGES, ITERATIONS) is None
+
+
+def test_an_interleaved_pipeline_is_not_measured() -> None:
+    """The last stage sends forward to the first: what arrives during a pass hides how long it took."""
+    wraps = [kind(PP, -2, n, s2=10) for n in range(4)]
+    assert stage_compute((*pipeline(), *wraps), STAGES, ITERATIONS) is None
+
+
+def test_passes_that_differ_by_themselves_tell_no_stage_apart() -> None:
+    """The last stage takes 45 ms on the median, the others 30, but every pass may take half or twice as long."""
+    uneven = np.tile([0.5, 0.75, 1.0, 1.0, 1.0, 1.0, 1.5, 2.0], (3 * PEERS, 1))
+    kinds = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[: 3 * PEERS] * uneven, k.start_ns) for k in pipeline())
+    found = stage_compute(kinds, STAGES, ITERATIONS)
+    assert found is not None
+    assert found.spread_ratio == pytest.approx(0.1875)
+    assert compute(pipeline()).heaviest() == 2
+    wider = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns * uneven, k.start_ns) for k in kinds)
+    spread = stage_compute(wider, STAGES, ITERATIONS)
+    assert spread is not None
+    assert spread.spread_ratio > 0.3
+    assert StageCompute(found.least_ns, found.most_ns, 4, spread_ratio=0.6).heaviest() is None
+
+
+def test_no_stage_computes_longer_than_the_iteration() -> None:
+    """Four passes of 45 ms do not fit into 100 ms: what was measured is no compute."""
+    assert compute(pipeline()).slowdown_ratio(100 * MS) == 1.0
