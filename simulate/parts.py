@@ -15,7 +15,7 @@ from simulate.scenario import Scenario, traffic
 from simulate.sharing import NEVER_NS
 from simulate.spans import spans
 from simulate.telemetry import exact_flows, mirror_flows
-from simulate.truth import true_faults, true_job
+from simulate.truth import true_faults, true_job, uneven_stages
 
 EPOCH_NS = 1_780_000_000_000_000_000
 
@@ -64,6 +64,12 @@ class Part:
         return concat(SPANS, [spans(self.run, index, EPOCH_NS, job.iterations) for index, job in each])
 
 
+def _faults(run: Run) -> tuple[Fault, ...]:
+    """The faults that were asked for, and the imbalances that jobs have by themselves."""
+    asked = [f for n in range(len(run.faults)) for f in true_faults(run, n, EPOCH_NS)]
+    return (*asked, *(f for index in run.jobs for f in uneven_stages(run, index)))
+
+
 def parts(scenario: Scenario, seed: int) -> Iterator[Part]:
     """The scenario's parts, one run after the other; equal scenarios and seeds give equal parts."""
     sequences = Sequences()
@@ -76,7 +82,7 @@ def parts(scenario: Scenario, seed: int) -> Iterator[Part]:
             seen,
             flows.sort("time_flow_start_ns", "src_addr", "dst_addr", "src_port", "dst_qp", "bytes"),
             tuple(true_job(run, index, EPOCH_NS) for index in run.jobs),
-            tuple(f for n in range(len(run.faults)) for f in true_faults(run, n, EPOCH_NS)),
+            _faults(run),
         )
 
 

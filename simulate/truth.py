@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from datamodel.streams import Int
+from datamodel.streams import Float, Int
 from datamodel.truth import AcceptedSubject, Fault, TrueJob
 from simulate import faults
 from simulate.collective import by_host
@@ -157,7 +157,7 @@ def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], ep
         return None
     before, after = _durations(iterations, fault)
     count = len(iterations)
-    slower = before and after and median(after) / median(before) >= LEAST_SLOWDOWN_RATIO
+    hardly = bool(before and after) and median(after) / median(before) < LEAST_SLOWDOWN_RATIO
     dated = fault.first > 0
     start = (
         iterations[fault.first][0]
@@ -173,7 +173,37 @@ def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], ep
         iteration_ns=round(median(before or after)) if dated and (before or after) else None,
         periods=faults.flap_periods(fault, count) if fault.kind == "flap" else 1,
         what=fault.kind if fault.kind != "straggler" else f"straggler_{fault.shape}",
-        optional=bool(before and after and not slower) and fault.kind not in _HANGS,
+        optional=_negligible(job) if fault.kind == "stage_imbalance" else hardly and fault.kind not in _HANGS,
+    )
+
+
+def uneven_stages(run: Run, index: int) -> list[Fault]:
+    """Work that a job's own model spreads unevenly over its stages, as an optional fault: to name it is right.
+
+    The output projection of a large vocabulary makes a last stage of few layers half as heavy again as the others.
+    """
+    job = run.jobs[index]
+    asked = any(f.kind == "stage_imbalance" and f.job == index for f in run.faults)
+    if asked or _negligible(job):
+        return []
+    accept = (*_heavy_stages(run.fabric, job), AcceptedSubject(type="job", ids="*"))
+    return [Fault(kinds=("imbalance",), accept=accept, job=job.name, what="uneven_stages", optional=True)]
+
+
+def _stage_s(job: Job) -> Float:
+    """(pp,) forward time of a micro-batch in each stage."""
+    volumes, pp = job.workload.volumes, job.plan.pp
+    seconds = np.full(pp, volumes.forward_s)
+    seconds[-1] += volumes.last_stage_s
+    scaled: Float = seconds * (job.workload.stage_scale or 1.0)
+    return scaled
+
+
+def _negligible(job: Job) -> bool:
+    """Whether even stages would hardly shorten the passes: the slowest paces all micro-batches but one."""
+    stage_s, others = _stage_s(job), job.workload.batches - 1
+    return bool(
+        stage_s.sum() + others * stage_s.max() < LEAST_SLOWDOWN_RATIO * (stage_s.sum() + others * stage_s.mean())
     )
 
 
@@ -207,7 +237,7 @@ def _accepted(run: Run, job: Job, fault: faults.Fault) -> list[AcceptedSubject]:
         spines = [fault.spine or 0] if fault.kind == "slow_uplink" else range(fabric.spines)
         return _at_leaf(fabric, fault.leaf, spines)
     if fault.kind == "stage_imbalance":
-        return [*_heavy_stage(fabric, job), AcceptedSubject(type="job", ids="*")]
+        return [*_heavy_stages(fabric, job), AcceptedSubject(type="job", ids="*")]
     return [AcceptedSubject(type="job", ids="*")]
 
 
@@ -229,11 +259,16 @@ def _shared_leaves(run: Run, fault: faults.Fault) -> list[int]:
 
 
 def _at_rank(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
-    """A rank's endpoint, its tensor group's, or its host."""
+    """A rank's endpoint, its tensor group's as the layout's truth has it, or its host.
+
+    Replicas on one host whose rings keep to their rails wait for one another before they send: they count as tp's.
+    """
     gpus = job.attempts[0].gpus
     cell = job.plan.tp_groups()[rank // job.plan.tp]
     nics = dict.fromkeys(fabric.nic_of_gpu(gpus[cell]).tolist())
-    group = tuple(sorted(fabric.address(n) for n in nics))
+    own = {fabric.address(n) for n in nics}
+    seen = next((g for g in _groups(fabric, job)[0].get("tp", ()) if own <= set(g)), tuple(own))
+    group = tuple(sorted(seen))
     host = fabric.host_name(int(gpus[rank]) // fabric.gpus_per_host)
     return [
         AcceptedSubject(type="endpoint", ids=group, within=True),
@@ -255,8 +290,12 @@ def _at_nic(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
     ]
 
 
-def _heavy_stage(fabric: Fabric, job: Job) -> list[AcceptedSubject]:
-    stage = int(np.argmax(job.workload.stage_scale or (1.0,)))
-    ranks = job.plan.ranks()[stage].ravel()
-    nics = np.unique(fabric.nic_of_gpu(job.attempts[-1].gpus[ranks])).tolist()
-    return [AcceptedSubject(type="group", ids=tuple(sorted(fabric.address(n) for n in nics)))]
+def _heavy_stages(fabric: Fabric, job: Job) -> list[AcceptedSubject]:
+    """The heaviest stage, and those that are as heavy within the least slowdown."""
+    stage_s = _stage_s(job)
+    found = []
+    for stage in np.flatnonzero(stage_s * LEAST_SLOWDOWN_RATIO >= stage_s.max()).tolist():
+        ranks = job.plan.ranks()[stage].ravel()
+        nics = np.unique(fabric.nic_of_gpu(job.attempts[-1].gpus[ranks])).tolist()
+        found.append(AcceptedSubject(type="group", ids=tuple(sorted(fabric.address(n) for n in nics))))
+    return found
