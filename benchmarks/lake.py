@@ -121,10 +121,11 @@ def batches(records: Path | None, rows: int, noise_ns: int) -> Iterator[pa.Table
 
 
 def stored(records: Path) -> Iterator[pa.Table]:
-    """A file's records."""
-    with pq.ParquetFile(records, read_dictionary=["src_addr", "dst_addr"]) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
-            yield pa.Table.from_batches([batch])
+    """A file's records in the order a collector sees them: by their ends."""
+    table = pq.read_table(records, read_dictionary=["src_addr", "dst_addr"]).unify_dictionaries().combine_chunks()
+    order = np.argsort(table["time_flow_end_ns"].to_numpy(), kind="stable")
+    for first in range(0, len(order), BATCH_ROWS):
+        yield table.take(pa.array(order[first : first + BATCH_ROWS]))
 
 
 def simulated() -> pa.Table:

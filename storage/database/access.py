@@ -1,0 +1,101 @@
+"""Users, tokens, the audit log, and leases that decide which of several replicas does something."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.exc import IntegrityError
+
+from datamodel.results import AuditEntry, Token, User
+from storage.database.engine import Database, upsert
+from storage.database.tables import AUDIT, LEASES, TOKENS, USERS
+
+
+def save_user(database: Database, user: User) -> None:
+    """Keep a user; one of the same name is replaced."""
+    with database.writing() as connection:
+        upsert(connection, USERS, [asdict(user)])
+
+
+def user(database: Database, name: str) -> User | None:
+    """The user of this name; None where there is none."""
+    with database.reading() as connection:
+        row = connection.execute(select(USERS).where(USERS.c.name == name)).first()
+    return None if row is None else User(**row._asdict())
+
+
+def users(database: Database) -> list[User]:
+    """All users by name."""
+    with database.reading() as connection:
+        return [User(**row._asdict()) for row in connection.execute(select(USERS).order_by(USERS.c.name))]
+
+
+def remove_user(database: Database, name: str) -> bool:
+    """Remove a user with all tokens; whether there was one."""
+    with database.writing() as connection:
+        return connection.execute(delete(USERS).where(USERS.c.name == name)).rowcount > 0
+
+
+def save_token(database: Database, token: Token) -> bool:
+    """Keep a token; one of the same id is replaced. Whether its user is known; it is not kept otherwise."""
+    try:
+        with database.writing() as connection:
+            upsert(connection, TOKENS, [{**asdict(token), "scopes": json.dumps(token.scopes)}])
+    except IntegrityError:
+        return False
+    return True
+
+
+def token(database: Database, name: str) -> tuple[Token, User] | None:
+    """The token of this id and its user; None where there is none. Whether it is void is the caller's to see."""
+    owners = [column.label(f"user_{column.name}") for column in USERS.c]
+    query = select(TOKENS, *owners).join(USERS, USERS.c.name == TOKENS.c.user).where(TOKENS.c.id == name)
+    with database.reading() as connection:
+        row = connection.execute(query).first()
+    if row is None:
+        return None
+    said = row._asdict()
+    found = {column.name: said[column.name] for column in TOKENS.c}
+    owner = User(**{column.name: said[f"user_{column.name}"] for column in USERS.c})
+    return Token(**{**found, "scopes": tuple(json.loads(found["scopes"]))}), owner
+
+
+def revoke_token(database: Database, name: str, time_ns: int) -> bool:
+    """Make a token void; whether it was not yet."""
+    valid = (TOKENS.c.id == name) & TOKENS.c.revoked_ns.is_(None)
+    with database.writing() as connection:
+        return connection.execute(update(TOKENS).where(valid).values(revoked_ns=time_ns)).rowcount > 0
+
+
+def audit(database: Database, entry: AuditEntry) -> None:
+    """Keep who did what. Entries are never changed; a request told twice is one."""
+    with database.writing() as connection:
+        row = {**asdict(entry), "detail": json.dumps(dict(entry.detail), sort_keys=True)}
+        upsert(connection, AUDIT, [row], replace=False)
+
+
+def audit_log(database: Database, before: int | None = None, most: int = 100) -> list[tuple[int, AuditEntry]]:
+    """Entries with their numbers, the newest first; `before` is the last number of the page before."""
+    query = select(AUDIT).order_by(AUDIT.c.number.desc()).limit(most)
+    if before is not None:
+        query = query.where(AUDIT.c.number < before)
+    with database.reading() as connection:
+        rows = [row._asdict() for row in connection.execute(query)]
+    return [(said.pop("number"), AuditEntry(**{**said, "detail": json.loads(said["detail"])})) for said in rows]
+
+
+def take_lease(database: Database, name: str, holder: str, now_ns: int, until_ns: int) -> bool:
+    """Take or prolong a lease; whether `holder` has it now. One that has run out is anybody's."""
+    with database.writing() as connection:
+        upsert(connection, LEASES, [{"name": name, "holder": holder, "until_ns": until_ns}], replace=False)
+        free = (LEASES.c.holder == holder) | (LEASES.c.until_ns <= now_ns)
+        mine = update(LEASES).where((LEASES.c.name == name) & free).values(holder=holder, until_ns=until_ns)
+        return connection.execute(mine).rowcount > 0
+
+
+def release_lease(database: Database, name: str, holder: str) -> None:
+    """Give a lease back, where `holder` has it."""
+    with database.writing() as connection:
+        connection.execute(delete(LEASES).where((LEASES.c.name == name) & (LEASES.c.holder == holder)))

@@ -1,0 +1,64 @@
+"""What exporters sent, hour by hour, and the inventories that were in force."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sqlalchemy import delete, select
+
+from datamodel.inventory import Inventory
+from datamodel.results import FeedStatistics
+from storage.database.engine import Database, upsert
+from storage.database.tables import FEED_STATISTICS, INVENTORIES
+
+
+def save_feed_statistics(database: Database, statistics: Sequence[FeedStatistics]) -> None:
+    """Keep what exporters sent; a stretch of time told again replaces what was said of it."""
+    rows = [{**asdict(one), "rejected": json.dumps(dict(one.rejected), sort_keys=True)} for one in statistics]
+    with database.writing() as connection:
+        upsert(connection, FEED_STATISTICS, rows)
+
+
+def feed_statistics(
+    database: Database, start_ns: int, end_ns: int, exporter: str | None = None
+) -> list[FeedStatistics]:
+    """Stretches of time that begin in [start_ns, end_ns), of one exporter or all, by exporter and time."""
+    query = select(FEED_STATISTICS).where(FEED_STATISTICS.c.start_ns.between(start_ns, end_ns - 1))
+    if exporter is not None:
+        query = query.where(FEED_STATISTICS.c.exporter == exporter)
+    query = query.order_by(FEED_STATISTICS.c.exporter, FEED_STATISTICS.c.length_ns, FEED_STATISTICS.c.start_ns)
+    with database.reading() as connection:
+        found = [row._asdict() for row in connection.execute(query)]
+    return [FeedStatistics(**{**said, "rejected": json.loads(said["rejected"])}) for said in found]
+
+
+def forget_feed_statistics(database: Database, before_ns: int) -> int:
+    """Remove stretches that begin before a time; how many."""
+    with database.writing() as connection:
+        return connection.execute(delete(FEED_STATISTICS).where(FEED_STATISTICS.c.start_ns < before_ns)).rowcount
+
+
+def save_inventory(database: Database, inventory: Inventory, author: str, time_ns: int) -> bool:
+    """Keep an inventory as the one in force from now on; whether it is another than the one before."""
+    document = inventory.model_dump_json(by_alias=True)
+    digest = hashlib.sha256(document.encode()).hexdigest()
+    with database.writing() as connection:
+        newest = select(INVENTORIES.c.sha256).order_by(INVENTORIES.c.time_ns.desc()).limit(1)
+        if connection.execute(newest).scalar() == digest:
+            return False
+        row = {"time_ns": time_ns, "sha256": digest, "author": author, "document": document}
+        upsert(connection, INVENTORIES, [row])
+    return True
+
+
+def inventory(database: Database, at_ns: int | None = None) -> Inventory | None:
+    """The inventory in force, now or at a time; None where there was none."""
+    query = select(INVENTORIES.c.document).order_by(INVENTORIES.c.time_ns.desc()).limit(1)
+    if at_ns is not None:
+        query = query.where(INVENTORIES.c.time_ns <= at_ns)
+    with database.reading() as connection:
+        text = connection.execute(query).scalar()
+    return None if text is None else Inventory.model_validate_json(text)

@@ -1,0 +1,1 @@
+"""Alembic's folder: the environment, and the steps from version to version."""

@@ -1,0 +1,184 @@
+"""Scans and what they found: one transaction a scan, which counts once however often it is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, Row, delete, select, update
+
+from datamodel.incidents import Incident, IncidentChange
+from datamodel.layout import Groups, Layout
+from datamodel.report import JobReport
+from datamodel.results import KeptScan, KnownJob, KnownLayout, Rollup
+from datamodel.scan import Scan
+from storage.database.engine import Database, upsert
+from storage.database.incidents import write_changes, write_incidents
+from storage.database.tables import JOBS, LAYOUTS, ROLLUPS, SCANS
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """All that one scan leaves.
+
+    Attributes:
+        kept: the scan itself.
+        jobs: as it saw them.
+        incidents: all that are not long over, after the scan.
+        changes: of incidents, by this scan.
+        rollups: of stretches of time that its window covers wholly.
+    """
+
+    kept: KeptScan
+    jobs: Sequence[JobReport] = ()
+    incidents: Sequence[Incident] = ()
+    changes: Sequence[IncidentChange] = ()
+    rollups: Sequence[Rollup] = ()
+
+
+def save_scan(database: Database, result: ScanResult) -> bool:
+    """Keep what a scan left, all or nothing; whether it is new.
+
+    A scan of the same policy and window that is kept already stays as it is, and nothing is changed.
+    """
+    window = result.kept.scan.window
+    with database.writing() as connection:
+        # Of two replicas that tell of the same scan, the later one waits here for the other, and is then refused.
+        if not upsert(connection, SCANS, [_scan_row(result.kept)], replace=False):
+            return False
+        _write_jobs(connection, result.jobs, window.end_ns)
+        write_incidents(connection, result.incidents)
+        write_changes(connection, result.changes)
+        upsert(connection, ROLLUPS, [asdict(rollup) for rollup in result.rollups])
+    return True
+
+
+def scans(
+    database: Database, policy: str | None = None, before_ns: int | None = None, most: int = 100
+) -> list[KeptScan]:
+    """The newest scans, of one policy or all, that end before a time; newest first."""
+    query = select(SCANS).order_by(SCANS.c.window_end_ns.desc(), SCANS.c.window_start_ns.desc(), SCANS.c.policy)
+    if policy is not None:
+        query = query.where(SCANS.c.policy == policy)
+    if before_ns is not None:
+        query = query.where(SCANS.c.window_end_ns < before_ns)
+    with database.reading() as connection:
+        return [_scan(row) for row in connection.execute(query.limit(most))]
+
+
+def jobs(
+    database: Database, tenant: str | None = None, seen_since_ns: int = 0, after: str = "", most: int = 1000
+) -> list[KnownJob]:
+    """Jobs by id, beginning behind the id `after`: those of one tenant, or of all and of none.
+
+    Args:
+        database: the results.
+        tenant: whose jobs; None for all.
+        seen_since_ns: only those that a window behind this time showed.
+        after: the last id of the page before.
+        most: how many.
+    """
+    query = select(JOBS).where((JOBS.c.id > after) & (JOBS.c.last_seen_ns >= seen_since_ns)).order_by(JOBS.c.id)
+    if tenant is not None:
+        query = query.where(JOBS.c.tenant == tenant)
+    with database.reading() as connection:
+        return [_job(row) for row in connection.execute(query.limit(most))]
+
+
+def job(database: Database, name: str) -> KnownJob | None:
+    """The job of this id; None where there is none."""
+    with database.reading() as connection:
+        row = connection.execute(select(JOBS).where(JOBS.c.id == name)).first()
+    return None if row is None else _job(row)
+
+
+def layouts(database: Database, name: str) -> list[KnownLayout]:
+    """The layouts that a job had, the newest first."""
+    query = select(LAYOUTS).where(LAYOUTS.c.job == name).order_by(LAYOUTS.c.since_ns.desc())
+    with database.reading() as connection:
+        return [_layout(row) for row in connection.execute(query)]
+
+
+def rollups(database: Database, name: str, length_ns: int, start_ns: int, end_ns: int) -> list[Rollup]:
+    """A job's stretches of one length that begin in [start_ns, end_ns), in order of time."""
+    span = ROLLUPS.c.start_ns.between(start_ns, end_ns - 1)
+    query = select(ROLLUPS).where((ROLLUPS.c.job == name) & (ROLLUPS.c.length_ns == length_ns) & span)
+    with database.reading() as connection:
+        return [Rollup(**row._asdict()) for row in connection.execute(query.order_by(ROLLUPS.c.start_ns))]
+
+
+def forget_scans(database: Database, before_ns: int) -> int:
+    """Remove scans and rollups of the time before `before_ns`, and jobs not seen since; how many rows went."""
+    old = (
+        delete(SCANS).where(SCANS.c.window_end_ns < before_ns),
+        delete(ROLLUPS).where(ROLLUPS.c.start_ns + ROLLUPS.c.length_ns <= before_ns),
+        delete(JOBS).where(JOBS.c.last_seen_ns < before_ns),
+    )
+    with database.writing() as connection:
+        return sum(connection.execute(statement).rowcount for statement in old)
+
+
+def _write_jobs(connection: Connection, reports: Iterable[JobReport], seen_ns: int) -> None:
+    """Jobs as this scan saw them. One of an older window changes nothing of what a newer one said."""
+    for report in reports:
+        before = connection.execute(select(JOBS).where(JOBS.c.id == report.id)).first()
+        if before is None:
+            upsert(connection, JOBS, [_job_row(report, seen_ns, seen_ns)])
+        elif before.last_seen_ns <= seen_ns:
+            upsert(connection, JOBS, [_job_row(report, before.first_seen_ns, seen_ns)])
+        else:
+            first_ns = min(before.first_seen_ns, seen_ns)
+            connection.execute(update(JOBS).where(JOBS.c.id == report.id).values(first_seen_ns=first_ns))
+        _write_layout(connection, report, seen_ns)
+
+
+def _write_layout(connection: Connection, report: JobReport, since_ns: int) -> None:
+    """A row where the layout is not what it was."""
+    said = {"layout": report.layout.model_dump_json(), "groups": report.groups.model_dump_json()}
+    known = select(LAYOUTS).where((LAYOUTS.c.job == report.id) & (LAYOUTS.c.since_ns <= since_ns))
+    newest = connection.execute(known.order_by(LAYOUTS.c.since_ns.desc()).limit(1)).first()
+    if newest is None or said != {"layout": newest.layout, "groups": newest.groups}:
+        upsert(connection, LAYOUTS, [{"job": report.id, "since_ns": since_ns, **said}])
+
+
+def _job_row(report: JobReport, first_ns: int, last_ns: int) -> dict[str, object]:
+    return {
+        "id": report.id,
+        "label": report.label,
+        "tenant": report.tenant,
+        "first_seen_ns": first_ns,
+        "last_seen_ns": last_ns,
+        "world_size": report.world_size,
+        "period_s": report.period_s,
+        "endpoints": json.dumps(report.endpoints),
+        "hosts": json.dumps(report.hosts),
+    }
+
+
+def _job(row: Row[tuple[object, ...]]) -> KnownJob:
+    said = row._asdict()
+    return KnownJob(**{**said, "endpoints": tuple(json.loads(row.endpoints)), "hosts": tuple(json.loads(row.hosts))})
+
+
+def _layout(row: Row[tuple[object, ...]]) -> KnownLayout:
+    layout, groups = Layout.model_validate_json(row.layout), Groups.model_validate_json(row.groups)
+    return KnownLayout(row.job, row.since_ns, layout, groups)
+
+
+def _scan_row(kept: KeptScan) -> dict[str, object]:
+    return {
+        "policy": kept.policy,
+        "window_start_ns": kept.scan.window.start_ns,
+        "window_end_ns": kept.scan.window.end_ns,
+        "started_ns": kept.started_ns,
+        "finished_ns": kept.finished_ns,
+        "version": kept.version,
+        "verdict": kept.scan.verdict,
+        "document": kept.scan.model_dump_json(by_alias=True),
+    }
+
+
+def _scan(row: Row[tuple[object, ...]]) -> KeptScan:
+    scan = Scan.model_validate_json(row.document)
+    return KeptScan(row.policy, row.started_ns, row.finished_ns, row.version, scan)
