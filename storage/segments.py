@@ -32,19 +32,24 @@ def encoded_segment(frame: Frame, book: Sequence[str], *, packed: bool = False) 
         packed: whether the rows are sorted, and will be read for long.
     """
     kind = KINDS[frame.schema.name]
-    table = _table(kind, frame, book)
-    running = [name for name in table.column_names if name in kind.running and not (packed and name.endswith("_qp"))]
-    stream = pa.BufferOutputStream()
-    pq.write_table(
-        table,
+    names = [c.name for c in frame.schema if c.required or not _is_default(frame[c.name], c)]
+    running = [name for name in names if name in kind.running and not (packed and name.endswith("_qp"))]
+    texts = np.array(book, object)
+    stream, step = pa.BufferOutputStream(), PACKED_GROUP_ROWS if packed else max(1, len(frame))
+    # A row group is written with all texts of its table, used or not, so each one is a table of its own.
+    first = _table(kind, frame, names, slice(0, step), texts)
+    with pq.ParquetWriter(
         stream,
+        first.schema,
         compression="zstd",
         compression_level=_PACKED_LEVEL if packed else _LEVEL,
-        row_group_size=PACKED_GROUP_ROWS if packed else None,
-        use_dictionary=[name for name in table.column_names if name not in running],
+        use_dictionary=[name for name in names if name not in running],
         column_encoding=dict.fromkeys(running, "DELTA_BINARY_PACKED"),
-        write_statistics=[name for name in table.column_names if name in kind.selected],
-    )
+        write_statistics=[name for name in names if name in kind.selected],
+    ) as writer:
+        writer.write_table(first)
+        for start in range(step, len(frame), step):
+            writer.write_table(_table(kind, frame, names, slice(start, start + step), texts))
     return stream.getvalue()
 
 
@@ -70,14 +75,9 @@ def decoded_columns(table: pa.Table, schema: Schema, texts: Sequence[str], codes
     }
 
 
-def _table(kind: Kind, frame: Frame, book: Sequence[str]) -> pa.Table:
-    texts = np.array(book, object)
-    columns: dict[str, pa.Array] = {}
-    for column in frame.schema:
-        values = frame[column.name]
-        if column.required or not _is_default(values, column):
-            columns[column.name] = _texts(values, texts) if column.name in kind.texts else pa.array(values)
-    return pa.table(columns)
+def _table(kind: Kind, frame: Frame, names: Sequence[str], rows: slice, texts: npt.NDArray[np.object_]) -> pa.Table:
+    values = {name: frame[name][rows] for name in names}
+    return pa.table({n: _texts(v, texts) if n in kind.texts else pa.array(v) for n, v in values.items()})
 
 
 def _is_default(values: Array, column: Column) -> bool:
