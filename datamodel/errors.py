@@ -3,7 +3,8 @@
 FlowprismError
  ├── SchemaError          a table lacks a declared column or holds an undeclared one
  ├── InputError           an input cannot be used at all; the message names the file and the cause
- └── InventoryError       the inventory contradicts itself or its schema
+ ├── InventoryError       the inventory contradicts itself or its schema
+ └── StorageError         what is kept cannot be read or written now; the same may be tried again
 """
 
 
@@ -21,3 +22,7 @@ class InputError(FlowprismError):
 
 class InventoryError(FlowprismError):
     """The inventory contradicts itself or its schema."""
+
+
+class StorageError(FlowprismError):
+    """What is kept cannot be read or written now; the same may be tried again."""

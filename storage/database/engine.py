@@ -9,9 +9,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError,  # noqa: A004 - of the pool; Python's own is not meant
+)
 
-from datamodel.errors import InputError
+from datamodel.errors import InputError, StorageError
 from storage.database.migrating import upgrade
 
 _BUSY_MS = 15_000  # how long a writer waits for another one
@@ -34,6 +42,8 @@ class Database:
         try:
             with self.writing() as connection:
                 upgrade(connection)
+        except StorageError as error:
+            raise InputError(str(error)) from None
         except DBAPIError as error:
             raise InputError(f"{self.name}: {first_line(error)}") from None
         finally:
@@ -46,15 +56,32 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads."""
-        with self.engine.connect() as connection, connection.begin():
+        """A transaction that only reads.
+
+        Raises:
+            StorageError: the database cannot be reached; the same may be tried again.
+        """
+        with self._telling(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that counts wholly or, where the block raises, not at all."""
-        with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
-            yield connection
+        """A transaction that counts wholly or, where the block raises, not at all.
+
+        Raises:
+            StorageError: the database cannot be reached, or its disk is full; the same may be tried again.
+        """
+        with self._telling(), self.engine.connect() as plain:
+            connection = plain.execution_options(writes=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except (OperationalError, InterfaceError, TimeoutError) as error:
+            raise StorageError(f"{self.name}: {first_line(error)}") from error
 
     def close(self) -> None:
         """Close all connections."""

@@ -20,7 +20,7 @@ from storage.database.tables import INCIDENTS, METADATA
 from tests.storage.database import results
 
 if TYPE_CHECKING:
-    from tests.storage.database.conftest import Cluster
+    from tests.storage.conftest import Cluster
 
 
 def test_tables_are_those_that_the_code_declares(database: Database) -> None:
