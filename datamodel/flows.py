@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from datamodel.frame import Column, Frame, Schema
 
@@ -86,6 +87,10 @@ class Flows:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    def take(self, rows: npt.ArrayLike) -> Flows:
+        """Some of the rows; the address book stays whole."""
+        return Flows(self.frame.take(rows), self.addresses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ class FeedSummary(Document):
     bytes: int
     exporters: tuple[str, ...] = ()
     lost_datagrams: int = 0
+    second_sightings: int = Field(
+        default=0, description="records of bytes that another feed, exporter or direction shows better"
+    )
     rejected: dict[str, int] = {}
     warnings: tuple[str, ...] = ()
 

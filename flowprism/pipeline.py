@@ -33,6 +33,7 @@ from flowprism.workers import Crew, in_order
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
+from reconstruct.sightings import carrying
 from reconstruct.streams import streams
 from strategy.placement import Seat, seats
 
@@ -99,8 +100,9 @@ def analyze_reading(
 ) -> Analysis:
     """Analyse flow records that are in memory already; `inputs` are their names in the report."""
     told: Progress = progress or _nobody_listens
-    summary, window = _summary(reading), _window(reading.flows)
-    flow = streams(reading.flows)
+    kept = carrying(reading.flows)
+    summary, window = _summary(reading, int(np.count_nonzero(~kept))), _window(reading.flows)
+    flow = streams(reading.flows if kept.all() else reading.flows.take(kept))
     del reading  # the streams hold what later stages need; both together are too much of a large cluster
     place = fabric(inventory, flow.addresses)
     hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None
@@ -213,12 +215,13 @@ def _provenance(inputs: tuple[str, ...], inventory: Inventory | None, options: A
     return Provenance(version=__version__, options=flat, inventory_sha256=digest, inputs=inputs)
 
 
-def _summary(reading: Reading) -> FeedSummary:
+def _summary(reading: Reading, second_sightings: int) -> FeedSummary:
     return FeedSummary(
         records=reading.records,
         bytes=reading.bytes,
         exporters=reading.exporters,
         lost_datagrams=sum(account.lost_datagrams for account in reading.accounts),
+        second_sightings=second_sightings,
         rejected=dict(reading.notes.rejected),
         warnings=reading.notes.warnings,
     )

@@ -175,5 +175,7 @@ def _feed(feed: FeedSummary, console: Console) -> None:
     console.print(Text("FEED  ", "bold").append(" · ".join(parts)))
     if feed.lost_datagrams:
         _bullets("Lost on the way", [units.plural(feed.lost_datagrams, "datagram")], console)
+    if feed.second_sightings:
+        _bullets("Seen twice", [f"{units.count(feed.second_sightings)} records, counted once"], console)
     _bullets("Not used", [f"{units.count(n)}  {reason}" for reason, n in sorted(feed.rejected.items())], console)
     _bullets("Warnings", feed.warnings, console)
