@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from capture.compiled import compiled, wide
 from capture.flow_table import NONE, Table
-from capture.roce import PSN_BITS
+from capture.roce import PSN_BITS, is_negative
 from capture.sequence import unwrapped
 from capture.wire import Record
 
@@ -51,7 +51,7 @@ def roce_acknowledges(packet: Record, f: int, flows: Table, rows: Table) -> None
     An ACK covers its PSN and all before it; a NAK covers all before it.
     """
     response = flows[f]
-    negative = packet["syndrome"] >= 0 and packet["syndrome"] >> 5 in (1, 3)
+    negative = is_negative(packet["syndrome"])
     if response["partner"] >= 0:
         reconsider(packet, response, flows)
     if response["partner"] < 0 and response["opposite"] >= 0 and not negative:

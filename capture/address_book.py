@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from capture.addresses import from_words
-from capture.compiled import compiled, wide
-from capture.flow_table import mixed
+from capture.compiled import compiled
+from capture.key_table import Keys, KeyTable, Slots, Words, place_of
 
-Words = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.int32]
-
-_FREE = -1
+_FIRST_ADDRESSES = 1 << 10
 
 
 class AddressBook:
     """Gives every address a code, in order of first sight.
 
-    Memory: 24 to 48 bytes an address. A code is valid until `clear`.
-
-    Attributes:
-        words: shape (capacity, 2); row `code` is the address as two signed 64-bit words, IPv4 as IPv4-mapped.
-        slots: hash table of codes; -1 where free; its size is a power of two.
-        used: shape (1,); how many codes are given.
+    An address is two signed 64-bit words, IPv4 as IPv4-mapped. A code is valid until `clear`. Memory: 24 to 32 bytes
+    an address.
     """
 
     def __init__(self) -> None:
@@ -31,24 +21,36 @@ class AddressBook:
 
     def clear(self) -> None:
         """Forget all addresses."""
-        self.words: Words = np.zeros((1 << 10, 2), np.int64)
-        self.slots: Slots = np.full(1 << 12, _FREE, np.int32)
-        self.used = np.zeros(1, np.int64)
+        self._table = KeyTable(2, _FIRST_ADDRESSES)
         self._texts: list[str] = []
 
     def __len__(self) -> int:
-        return int(self.used[0])
+        return len(self._table)
+
+    @property
+    def keys(self) -> Keys:
+        """The book's arrays, valid until room is made."""
+        return self._table.keys
+
+    @property
+    def words(self) -> Words:
+        """Row `code` is the address, shape (capacity, 2)."""
+        return self._table.keys.words
+
+    @property
+    def slots(self) -> Slots:
+        """Hash table of codes."""
+        return self._table.keys.slots
+
+    @property
+    def used(self) -> Words:
+        """How many codes are given, shape (1,)."""
+        return self._table.keys.used
 
     def make_room(self, addresses: int) -> None:
         """Have room for so many more addresses; kernels never enlarge the book."""
-        used = len(self)
-        if used + addresses <= len(self.words):
-            return
-        words = np.zeros((max(2 * len(self.words), used + addresses), 2), np.int64)
-        words[:used] = self.words[:used]
-        self.words = words
-        self.slots = np.full(1 << (2 * len(words)).bit_length(), _FREE, np.int32)
-        rehash(self.words, used, self.slots)
+        if len(self) + addresses > self._table.places:
+            self._table.resize(max(2 * self._table.places, len(self) + addresses))
 
     def code(self, high: int, low: int) -> int:
         """The code of one address."""
@@ -63,36 +65,6 @@ class AddressBook:
 
 
 @compiled
-def slot_of(words: Words, slots: Slots, high: int, low: int) -> int:
-    """The slot that holds this address, or the free one where it belongs."""
-    state = mixed(wide(0x5BD1E995), low)
-    if high:
-        state = mixed(state, high)
-    mask = len(slots) - 1
-    slot = state & mask
-    while slots[slot] >= 0:
-        code = slots[slot]
-        if words[code, 1] == low and words[code, 0] == high:
-            break
-        slot = (slot + 1) & mask
-    return slot
-
-
-@compiled
 def address_code(words: Words, slots: Slots, used: Words, high: int, low: int) -> int:
     """The code of an address, given now if it has none yet; the book must have room for it."""
-    slot = slot_of(words, slots, high, low)
-    if slots[slot] < 0:
-        code = used[0]
-        words[code, 0] = high
-        words[code, 1] = low
-        slots[slot] = code
-        used[0] = code + 1
-    return wide(slots[slot])
-
-
-@compiled
-def rehash(words: Words, count: int, slots: Slots) -> None:
-    """Enter the first `count` addresses into `slots`, which are all free."""
-    for code in range(count):
-        slots[slot_of(words, slots, words[code, 0], words[code, 1])] = code
+    return place_of(Keys(words, slots, used), (high, low))

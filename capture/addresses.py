@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address
+from socket import inet_ntoa
 
 MASK64 = (1 << 64) - 1
 MAPPED = 0xFFFF00000000  # ::ffff:0:0/96, the IPv4-mapped block (RFC 4291 section 2.5.5.2)
@@ -27,5 +28,5 @@ def from_words(high: int, low: int) -> str:
     """Canonical text of the 128-bit address whose halves are two signed 64-bit words; IPv4 travels as IPv4-mapped."""
     low &= MASK64
     if high == 0 and low >> 32 == MAPPED >> 32:
-        return str(IPv4Address(low & 0xFFFFFFFF))
+        return inet_ntoa((low & 0xFFFFFFFF).to_bytes(4, "big"))
     return str(IPv6Address((high & MASK64) << 64 | low))

@@ -37,8 +37,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         dispatcher = numba.njit(**options)(function)
     index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if index is not None:
-        # numba looks at the function's own file only, but compiles in what it calls from others of the package.
-        index._source_stamp = package_stamp(_package(function))  # noqa: SLF001
+        # numba looks at the function's own file only, but compiles in what it calls from others of the package. What
+        # is of another version is not even unpickled: classes it names may be gone.
+        index._version = f"{index._version} {package_stamp(_package(function))}"  # noqa: SLF001
     return cast("Callable[P, R]", dispatcher)
 
 

@@ -19,6 +19,7 @@ from capture.compiled import compiled, wide
 from capture.datagram import IPFIX, NETFLOW5, PROTOCOLS
 from capture.flow_table import mixed
 from capture.headers import be32
+from capture.key_table import Keys, KeyTable, place_of
 from capture.window import Bytes
 from datamodel.exporters import ExporterNotes
 
@@ -26,7 +27,7 @@ Table = npt.NDArray[np.void]
 Exporter = Any  # one row of the table; numba and NumPy have no static type for its fields in common
 
 MOST_EXPORTERS = 1 << 16  # more than any fabric has; beyond it addresses are invented
-FULL = -1  # answer of `exporter_of` when a new exporter would be one too many
+_FIRST_EXPORTERS = 64
 
 # Verdicts of `arrival`.
 IN_ORDER, LATE, DUPLICATE = range(3)
@@ -76,32 +77,35 @@ class ExporterTable:
 
     Attributes:
         rows: one `EXPORTER` each; those in use come first.
-        slots: hash table of their places; -1 where free; its size is a power of two.
-        used: shape (1,); how many are in use.
         refused: shape (1,); datagrams of exporters that found the table full.
     """
 
     def __init__(self) -> None:
-        self.rows: Table = np.zeros(64, EXPORTER)
-        self.slots: npt.NDArray[np.int32] = np.full(256, -1, np.int32)
-        self.used = np.zeros(1, np.int64)
+        self.rows: Table = np.zeros(_FIRST_EXPORTERS, EXPORTER)
         self.refused = np.zeros(1, np.int64)
+        self._table = KeyTable(3, _FIRST_EXPORTERS)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def keys(self) -> Keys:
+        """What the rows are found by, valid until room is made."""
+        return self._table.keys
 
     def make_room(self, exporters: int) -> None:
         """Have room for so many more exporters, up to `MOST_EXPORTERS`; kernels never enlarge the table."""
-        used = int(self.used[0])
-        needed = min(used + exporters, MOST_EXPORTERS)
+        needed = min(len(self) + exporters, MOST_EXPORTERS)
         if needed <= len(self.rows):
             return
         rows = np.zeros(min(max(2 * len(self.rows), needed), MOST_EXPORTERS), EXPORTER)
-        rows[:used] = self.rows[:used]
+        rows[: len(self)] = self.known()
         self.rows = rows
-        self.slots = np.full(1 << (2 * len(rows)).bit_length(), -1, np.int32)
-        rehash(self.rows, used, self.slots)
+        self._table.resize(len(rows))
 
     def known(self) -> Table:
         """The rows in use."""
-        return self.rows[: int(self.used[0])]
+        return self.rows[: len(self)]
 
     def state(self) -> str:
         """The rows in use as text, for `restore`."""
@@ -113,64 +117,31 @@ class ExporterTable:
         rows = np.frombuffer(packed, EXPORTER)
         self.make_room(len(rows))
         self.rows[: len(rows)] = rows
-        self.used[0] = len(rows)
-        self.slots[:] = -1
-        rehash(self.rows, len(rows), self.slots)
+        self._table.fill(np.stack([rows["low"], rows["high"], rows["domain"] << 3 | rows["protocol"]], axis=1))
 
 
 @compiled
-def slot_of(rows: Table, slots: npt.NDArray[np.int32], protocol: int, high: int, low: int, domain: int) -> int:
-    """The slot that holds this exporter, or the free one where it belongs."""
-    state = mixed(mixed(mixed(wide(0x5BD1E995), low), high), domain << 3 | protocol)
-    mask = len(slots) - 1
-    slot = state & mask
-    while slots[slot] >= 0:
-        row = rows[slots[slot]]
-        if row["low"] == low and row["high"] == high and row["domain"] == domain and row["protocol"] == protocol:
-            break
-        slot = (slot + 1) & mask
-    return slot
-
-
-@compiled
-def rehash(rows: Table, count: int, slots: npt.NDArray[np.int32]) -> None:
-    """Enter the first `count` exporters into `slots`, which are all free."""
-    for i in range(count):
-        row = rows[i]
-        slots[slot_of(rows, slots, row["protocol"], row["high"], row["low"], row["domain"])] = i
-
-
-@compiled
-def exporter_of(
-    rows: Table,
-    slots: npt.NDArray[np.int32],
-    used: npt.NDArray[np.int64],
-    protocol: int,
-    high: int,
-    low: int,
-    domain: int,
-) -> int:
+def exporter_of(rows: Table, keys: Keys, protocol: int, high: int, low: int, domain: int) -> int:
     """The row of an exporter, begun now if it is new; FULL where there is no room left for it."""
-    slot = slot_of(rows, slots, protocol, high, low, domain)
-    if slots[slot] >= 0:
-        return wide(slots[slot])
-    place = used[0]
-    if place >= len(rows):
-        return FULL
-    row = rows[place]
+    known = keys.used[0]
+    place = place_of(keys, (low, high, domain << 3 | protocol))
+    if place == known:
+        begin(rows[place], protocol, high, low, domain)
+    return place
+
+
+@compiled
+def begin(row: Exporter, protocol: int, high: int, low: int, domain: int) -> None:
+    """Begin the row of a new exporter."""
     row["protocol"] = protocol
     row["high"] = high
     row["low"] = low
     row["domain"] = domain
     row["uptime_ms"] = -1
-    row["first_ns"] = 0
     for unit in range(3):
         row["expected"][unit] = -1
     for k in range(_RECENT):
         row["recent"][k, 0] = -1
-    slots[slot] = place
-    used[0] = place + 1
-    return wide(place)
 
 
 @compiled

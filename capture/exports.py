@@ -21,9 +21,10 @@ from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import InputError
 from datamodel.exporters import ExporterNotes
 from datamodel.flows import FLOWS, Flows, recode
-from datamodel.frame import Frame, concat
+from datamodel.frame import Frame, concat, empty
 
 _STATE_VERSION = 1
+_NO_COUNTERS, _NO_DROPS = empty(COUNTERS), empty(DROPS)  # made once: most batches have none
 _MOST_ADDRESSES = 1 << 17  # kept between takes, so that their texts are made once; more than any fabric has
 
 
@@ -74,8 +75,8 @@ class Exports:
         """What was decoded since the last time; afterwards the decoders hold none of it."""
         decoded = Decoded(
             concat(FLOWS, self._frames),
-            concat(COUNTERS, self._sflow.take_counters()),
-            concat(DROPS, self._sflow.take_drops()),
+            concat(COUNTERS, counters) if (counters := self._sflow.take_counters()) else _NO_COUNTERS,
+            concat(DROPS, drops) if (drops := self._sflow.take_drops()) else _NO_DROPS,
             self._book.texts(),
         )
         self._frames = []

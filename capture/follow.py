@@ -24,7 +24,8 @@ from capture.flow_table import (
     port_key,
     slot_of,
 )
-from capture.roce import ATOMIC_ACK, CNP, ENDS_MESSAGE, PSN_BITS, RELIABLE_ACK, RESPONSE, TRAITS
+from capture.headers import is_congested
+from capture.roce import ATOMIC_ACK, CNP, ENDS_MESSAGE, PSN_BITS, RELIABLE_ACK, RESPONSE, TRAITS, is_negative
 from capture.sequence import restart, take, unwrapped
 from capture.wire import REASONS, Packets, Record
 from datamodel.flows import TCP
@@ -276,7 +277,7 @@ def enter_control(
     enter(packet, row)
     row["retransmitted"] += 1 if repeated else 0
     row["cnp"] += 1 if packet["opcode"] == CNP else 0
-    row["nak"] += 1 if packet["syndrome"] >= 0 and packet["syndrome"] >> 5 in (1, 3) else 0  # RNR NAK, NAK
+    row["nak"] += 1 if is_negative(packet["syndrome"]) else 0
 
 
 @compiled
@@ -287,7 +288,7 @@ def enter(packet: Record, row: Record) -> None:
     row["bytes"] += packet["ip_bytes"]
     row["packets"] += 1
     row["message_bytes"] += packet["message_bytes"]
-    row["ecn_ce"] += 1 if packet["tos"] & 3 == 3 else 0
+    row["ecn_ce"] += 1 if is_congested(packet["tos"]) else 0
     row["tcp_flags"] |= packet["tcp_flags"]
     row["opcode_last"] = packet["opcode"]
     if packet["opcode"] >= 0 and packet["opcode"] != CNP:  # a CNP's number says nothing

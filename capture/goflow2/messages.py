@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from capture.address_book import AddressBook
-from capture.flow_block import BLOCK_ROWS, flow_block
+from capture.blocks import BLOCK_ROWS, BlockWriter
 from capture.goflow2.flow_message import (
     COLUMNS,
     EXPORT_SECOND,
@@ -48,7 +48,7 @@ class FlowMessages:
 
     def __init__(self) -> None:
         self._book = AddressBook()
-        self._block = flow_block()
+        self._rows = BlockWriter(FLOWS, COLUMNS, BLOCK_ROWS)
         self._parts: dict[str, list[Array]] = {name: [] for name in COLUMNS}
         self._window = Window()
         self._appended = 0
@@ -66,7 +66,7 @@ class FlowMessages:
             self._book.make_room(3 * BLOCK_ROWS)
             window.start = scan(
                 window.data, window.start, window.end, last, KNOWN, self._values, self._lengths, self._told,
-                self._rejected, self._book.words, self._book.slots, self._book.used, self._block, self._state,
+                self._rejected, self._book.words, self._book.slots, self._book.used, self._rows.blocks, self._state,
             )  # fmt: skip
             self._keep(int(self._state[ROWS]))
             if self._state[DAMAGE] >= 0 and len(self._damage) < SHOWN_OFFSETS:
@@ -82,7 +82,7 @@ class FlowMessages:
             self._book.make_room(3 * BLOCK_ROWS)
             rows = decode_each(
                 np.frombuffer(b"".join(part), np.uint8), bounds, prefixed, KNOWN, self._values, self._lengths,
-                self._told, self._rejected, self._book.words, self._book.slots, self._book.used, self._block,
+                self._told, self._rejected, self._book.words, self._book.slots, self._book.used, self._rows.blocks,
             )  # fmt: skip
             self._keep(rows)
 
@@ -120,8 +120,8 @@ class FlowMessages:
 
     def _keep(self, rows: int) -> None:
         if rows:
-            for name, parts in self._parts.items():
-                parts.append(self._block[name][:rows].copy())
+            for name, column in self._rows.taken(rows).items():
+                self._parts[name].append(column)
 
 
 def begins_with_message(head: bytes) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from capture.address_book import Slots, Words
+from capture.blocks import BLOCK_ROWS, Blocks
 from capture.compiled import compiled, wide
-from capture.flow_block import BLOCK_ROWS, FlowRows
 from capture.goflow2.flow_message import FINE, MALFORMED, Ints, flow_row, is_flow_message
 from capture.goflow2.protobuf import MALFORMED as BROKEN
 from capture.goflow2.protobuf import varint
+from capture.key_table import Slots, Words
 from capture.window import Bytes
 
 LINE_FEED = 0x0A
@@ -71,7 +71,7 @@ def scan(
     words: Words,
     slots: Slots,
     used: Words,
-    block: FlowRows,
+    blocks: Blocks,
     state: Ints,
 ) -> int:
     """Decode length-prefixed messages until the block is full or the bytes give out; the offset of what is left.
@@ -92,7 +92,7 @@ def scan(
         words: the address book's addresses, with room for three a row.
         slots: its hash table.
         used: how many it holds.
-        block: receives the rows.
+        blocks: receives the rows.
         state: shape (STATE,); what one call leaves for the next and for the caller.
     """
     at, rows = start, wide(0)
@@ -113,7 +113,7 @@ def scan(
         if length > 0:
             behind = behind_line_feeds(data, first + length, end)
             reason = flow_row(
-                data, first, first + length, known, values, lengths, told, words, slots, used, block, rows
+                data, first, first + length, known, values, lengths, told, words, slots, used, blocks[0], rows
             )
             if reason == FINE:
                 rows += 1
@@ -151,7 +151,7 @@ def decode_each(
     words: Words,
     slots: Slots,
     used: Words,
-    block: FlowRows,
+    blocks: Blocks,
 ) -> int:
     """Decode messages whose bounds are known; the number of rows.
 
@@ -167,7 +167,7 @@ def decode_each(
         words: the address book's addresses, with room for three a row.
         slots: its hash table.
         used: how many it holds.
-        block: receives the rows.
+        blocks: receives the rows.
     """
     rows = wide(0)
     for i in range(len(bounds) - 1):
@@ -177,7 +177,7 @@ def decode_each(
             if length <= 0 or at + length != end:
                 rejected[MALFORMED] += 1
                 continue
-        reason = flow_row(data, at, end, known, values, lengths, told, words, slots, used, block, rows)
+        reason = flow_row(data, at, end, known, values, lengths, told, words, slots, used, blocks[0], rows)
         rows += reason == FINE
         rejected[reason] += reason != FINE
     return rows

@@ -11,17 +11,18 @@ import numpy.typing as npt
 
 from capture.address_book import AddressBook
 from capture.addresses import from_words
+from capture.blocks import BlockWriter
 from capture.datagram import NETFLOW5, Datagrams
 from capture.exporter_table import ExporterTable, notes
-from capture.flow_block import BLOCK_ROWS, flow_block, flow_frame
+from capture.key_table import KeyTable
 from capture.netflow import sampler
 from capture.netflow.definition import Definition, DefinitionError, FieldLengthError, read_definition
+from capture.netflow.interpret import FLOW_COLUMNS
 from capture.netflow.layout import (
     CHUNK,
     PROGRESS,
     SAMPLERS,
     SOURCES,
-    Book,
     Samplers,
     Tables,
     matrix,
@@ -42,7 +43,9 @@ from capture.netflow.reasons import (
 from capture.netflow.templates import Templates
 from capture.netflow.waiting import SETS, WaitingRoom
 from capture.netflow.walk import (
+    ADDRESSES_A_CHUNK,
     DONE,
+    NEEDS_ADDRESSES,
     NEEDS_BLOCK,
     NEEDS_EXPORTER,
     NEEDS_SAMPLERS,
@@ -50,6 +53,7 @@ from capture.netflow.walk import (
     NEEDS_WAITING_ROOM,
     walk,
 )
+from capture.packet_rows import PACKET_COLUMNS
 from capture.sampling import SamplingRates
 from capture.window import Bytes
 from capture.wire import PACKET
@@ -57,12 +61,7 @@ from datamodel.exporters import ExporterNotes
 from datamodel.flows import FLOWS
 from datamodel.frame import Frame
 
-# Columns that only packet sections fill in; the others are written in every row or keep their defaults.
-_SECTION_COLUMNS = (
-    "dst_qp", "psn_first", "psn_last", "roce_opcode_first", "roce_opcode_last", "message_bytes", "ecn_ce_packets",
-    "cnp_packets", "nak_packets",
-)  # fmt: skip
-_ADDRESSES_A_ROW = 3
+_BLOCK_ROWS = 32_768 + 72  # what comes out of a batch of the collector's size is one frame
 
 
 class NetflowDecoder:
@@ -82,10 +81,10 @@ class NetflowDecoder:
         self._templates.built_in(definition, program_of(definition, NETFLOW5))
         self._waiting = WaitingRoom()
         self._samplers = np.zeros(256, SAMPLERS)
-        self._sampler_slots = np.full(1024, -1, np.int32)
-        self._samplers_used = np.zeros(1, np.int64)
+        self._sampler_keys = KeyTable(2, len(self._samplers))
         self._unplaced = np.zeros(len(UNPLACED), np.int64)
-        self._block = flow_block()
+        self._flows = BlockWriter(FLOWS, FLOW_COLUMNS, _BLOCK_ROWS)
+        self._sections = BlockWriter(FLOWS, PACKET_COLUMNS, _BLOCK_ROWS)
         self._matrix = matrix()
         self._packets = np.zeros(CHUNK, PACKET)
         self._progress = np.zeros(1, PROGRESS)
@@ -122,8 +121,8 @@ class NetflowDecoder:
 
     def state(self) -> dict[str, object]:
         """Exporters, templates, sampling rates and the sets that wait, for `restore`."""
-        exporters = int(self._exporters.used[0])
-        samplers = self._samplers[: int(self._samplers_used[0])]
+        exporters = len(self._exporters)
+        samplers = self._samplers[: len(self._sampler_keys)]
         return {
             "exporters": self._exporters.state(),
             "sources": base64.b64encode(self._sources[:exporters].tobytes()).decode(),
@@ -143,7 +142,7 @@ class NetflowDecoder:
             ValueError, KeyError, TypeError: it is damaged.
         """
         self._exporters.restore(state["exporters"])
-        exporters = int(self._exporters.used[0])
+        exporters = len(self._exporters)
         self._more_sources()
         sources = np.frombuffer(base64.b64decode(state["sources"], validate=True), SOURCES)
         if len(sources) != exporters or (sources["agent"] >= exporters).any() or (sources["agent"] < 0).any():
@@ -170,32 +169,29 @@ class NetflowDecoder:
         while len(self._samplers) < len(samplers):
             self._more_samplers()
         self._samplers[: len(samplers)] = samplers
-        self._samplers_used[0] = len(samplers)
-        self._sampler_slots[:] = -1
-        sampler.rehash(self._samplers, len(samplers), self._sampler_slots)
+        self._sampler_keys.fill(sampler.sampler_keys(samplers))
 
     def _tables(self) -> Tables:
         exporters, templates, book, waiting = self._exporters, self._templates, self._book, self._waiting
         return Tables(
-            exporters.rows, exporters.slots, exporters.used, exporters.refused, self._sources, templates.rows,
+            exporters.rows, exporters.keys, exporters.refused, self._sources, templates.rows,
             templates.exact, templates.loose, templates.fields, templates.definitions,
-            Samplers(self._samplers, self._sampler_slots, self._samplers_used),
-            Book(book.words, book.slots, book.used), waiting.data, waiting.index, waiting.used, self._unplaced,
-            self._block, self._matrix, self._packets, self._progress,
+            Samplers(self._samplers, self._sampler_keys.keys), book.keys, waiting.data, waiting.index, waiting.used,
+            self._unplaced, self._flows.blocks, self._sections.blocks, self._matrix, self._packets, self._progress,
         )  # fmt: skip
 
     def _walk(self, batch: Datagrams, frames: list[Frame], *, again: bool = False) -> None:
         """Run the kernel over a batch, doing whatever it needs in between."""
         progress = self._progress[0]
         progress["datagram"], progress["opened"], progress["again"] = 0, 0, again
-        self._book.make_room(_ADDRESSES_A_ROW * BLOCK_ROWS + len(batch))
         while True:
             need = walk(batch.data, batch.index, self._tables())
             if need == DONE:
                 return
             if need == NEEDS_BLOCK:
                 self._flush(frames)
-                self._book.make_room(_ADDRESSES_A_ROW * BLOCK_ROWS + len(batch))
+            elif need == NEEDS_ADDRESSES:
+                self._book.make_room(ADDRESSES_A_CHUNK)
             elif need == NEEDS_EXPORTER:
                 self._ready(int(progress["exporter"]))
             elif need == NEEDS_SAMPLERS:
@@ -209,11 +205,8 @@ class NetflowDecoder:
         progress = self._progress[0]
         rows = int(progress["rows"])
         if rows:
-            frames.append(flow_frame(self._block, rows))
-        if progress["sectioned"]:
-            for column in FLOWS:
-                if column.name in _SECTION_COLUMNS:
-                    self._block[column.name][:rows] = column.default
+            besides = self._sections.taken(rows) if progress["sectioned"] else {}
+            frames.append(Frame(FLOWS, self._flows.taken(rows) | besides))
         progress["rows"], progress["sectioned"] = 0, 0
 
     def _learn(self, data: Bytes, frames: list[Frame]) -> None:
@@ -290,11 +283,9 @@ class NetflowDecoder:
 
     def _more_samplers(self) -> None:
         samplers = np.zeros(min(2 * len(self._samplers), sampler.MOST_SAMPLERS), SAMPLERS)
-        used = int(self._samplers_used[0])
-        samplers[:used] = self._samplers[:used]
+        samplers[: len(self._samplers)] = self._samplers
         self._samplers = samplers
-        self._sampler_slots = np.full(4 * len(samplers), -1, np.int32)
-        sampler.rehash(samplers, used, self._sampler_slots)
+        self._sampler_keys.resize(len(samplers))
 
     def _notes(self, row: int, account: ExporterNotes) -> ExporterNotes:
         source = self._sources[row]

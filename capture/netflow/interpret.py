@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.address_book import address_code
 from capture.compiled import compiled, wide
+from capture.key_table import Keys, place_of
 from capture.netflow.layout import (
     BYTES,
     COUNTS_LAYER2,
@@ -19,11 +19,11 @@ from capture.netflow.layout import (
     PACKETS,
     PROTO,
     SAMPLER,
+    SECTIONED,
     SOURCE,
     SRC_PORT,
     TCP_FLAGS,
     TOS,
-    Book,
     Row,
     Tables,
     Words,
@@ -31,9 +31,17 @@ from capture.netflow.layout import (
 from capture.netflow.moments import times
 from capture.netflow.rates import rates
 from capture.netflow.reasons import HUGE_COUNT, LAYER2, TOTALS
+from capture.netflow.settle import rows_without_section, section_rows
 
 _UNKNOWN_DIRECTION = 255
 _MASK8, _MASK16, _MASK63, _ALL_BITS = 0xFF, 0xFFFF, 0x7FFFFFFFFFFFFFFF, -1
+
+# What is written in every row.
+FLOW_COLUMNS = (
+    "time_received_ns", "observation_domain_id", "sampler_address", "src_addr", "dst_addr", "src_port", "dst_port",
+    "proto", "ip_tos", "tcp_flags", "in_if", "out_if", "bytes", "packets", "flow_direction", "time_flow_start_ns",
+    "time_flow_end_ns", "time_uncertainty_ns", "sampling_rate",
+)  # fmt: skip
 
 Column = npt.NDArray[np.integer]
 
@@ -48,7 +56,7 @@ def interpret(tables: Tables, template: Row, present: int, rows: int) -> None:
         present: bit t: target t of the matrix is filled.
         rows: how many.
     """
-    progress, matrix, block = tables.progress[0], tables.matrix, tables.block
+    progress, matrix, block = tables.progress[0], tables.matrix, tables.blocks[0]
     source = tables.sources[progress["exporter"]]
     row = wide(progress["rows"])
     fill(block["time_received_ns"], row, rows, progress["received_ns"])
@@ -70,6 +78,10 @@ def interpret(tables: Tables, template: Row, present: int, rows: int) -> None:
     directions(matrix[DIRECTION], present >> DIRECTION & 1, block["flow_direction"], row, rows)
     times(progress, source, tables.sources[source["agent"]], matrix, block, template, present, rows)
     rates(progress, source, tables.samplers, matrix, block, present, rows)
+    if template["flags"] & SECTIONED:
+        section_rows(tables.packets, tables.sections[0], row, rows)
+    elif progress["sectioned"]:
+        rows_without_section(tables.sections[0], row, rows)
     if template["flags"] & COUNTS_TOTALS:
         source["doubts"][TOTALS] += rows
     if template["flags"] & COUNTS_LAYER2:
@@ -120,16 +132,16 @@ def directions(column: Words, there: int, out: Column, row: int, rows: int) -> N
 
 
 @compiled
-def addresses(book: Book, high: Words, low: Words, out: Column, row: int, rows: int) -> None:
+def addresses(book: Keys, high: Words, low: Words, out: Column, row: int, rows: int) -> None:
     """Write the address codes of one end."""
     for i in range(rows):
-        out[row + i] = address_code(book.words, book.slots, book.used, high[i], low[i])
+        out[row + i] = place_of(book, (high[i], low[i]))
 
 
 @compiled
-def named_samplers(book: Book, matrix: Words, out: Column, row: int, rows: int) -> None:
+def named_samplers(book: Keys, matrix: Words, out: Column, row: int, rows: int) -> None:
     """Write the exporters that records name (exporterIPv4Address, exporterIPv6Address), unless they are zero."""
     for i in range(rows):
         high, low = matrix[SAMPLER, i], matrix[SAMPLER + 1, i]
         if high or low & 0xFFFFFFFF:
-            out[row + i] = address_code(book.words, book.slots, book.used, high, low)
+            out[row + i] = place_of(book, (high, low))

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capture.flow_block import FlowRows
+from capture.blocks import Blocks
+from capture.key_table import Keys, Slots
 from capture.netflow.reasons import DOUBTS
 from capture.wire import Packets
 
 Table = npt.NDArray[np.void]
-Slots = npt.NDArray[np.int32]
 Words = npt.NDArray[np.int64]
 Row = Any  # one row of a table; numba and NumPy have no static type for its fields in common
 
@@ -197,27 +197,17 @@ _ODD = 8  # not a power of two: the matrix's rows would evict each other
 
 
 class Samplers(NamedTuple):
-    """Rates that options told: `SAMPLERS` rows, the slots that find them, and (shape (1,)) how many are in use."""
+    """Rates that options told: `SAMPLERS` rows and what they are found by."""
 
     rows: Table
-    slots: Slots
-    used: Words
-
-
-class Book(NamedTuple):
-    """An address book's arrays."""
-
-    words: Words
-    slots: Slots
-    used: Words
+    keys: Keys
 
 
 class Tables(NamedTuple):
     """All arrays that the kernels work in, as one argument."""
 
     exporters: Table
-    exporter_slots: Slots
-    exporters_used: Words
+    exporter_keys: Keys
     refused: Words
     sources: Table
     templates: Table
@@ -226,12 +216,13 @@ class Tables(NamedTuple):
     fields: Table
     definitions: npt.NDArray[np.uint8]
     samplers: Samplers
-    book: Book
+    book: Keys  # of addresses
     waiting: npt.NDArray[np.uint8]
     waiting_index: Table
     waiting_used: Words
     unplaced: Words
-    block: FlowRows
+    blocks: Blocks  # of what every record tells
+    sections: Blocks  # of what packet sections tell besides
     matrix: Words
     packets: Packets
     progress: Table

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from capture.blocks import Block
 from capture.compiled import compiled, wide
 from capture.datagram import IPFIX
-from capture.flow_block import FlowRows
 from capture.netflow.clock import (
     AHEAD_NS,
     CLOCK_SET_NS,
@@ -40,7 +40,7 @@ _NO_BOOT_UNCERTAINTY_NS = 60 * SECOND_NS  # a record is exported within its acti
 
 @compiled
 def times(
-    progress: Row, source: Row, agent: Row, matrix: Words, block: FlowRows, template: Row, present: int, rows: int
+    progress: Row, source: Row, agent: Row, matrix: Words, block: Block, template: Row, present: int, rows: int
 ) -> None:
     """Write start, end and their uncertainty of `rows` rows of the block, from the first columns of the matrix.
 

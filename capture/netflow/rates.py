@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from capture.blocks import Block
 from capture.compiled import compiled, wide
-from capture.flow_block import FlowRows
 from capture.netflow.layout import RATE, RATE_SIZE, RATE_SPACE, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
 from capture.netflow.reasons import RATE_DIFFERS, RATE_REPLACED, RATE_UNKNOWN
 from capture.netflow.sampler import UNKNOWN, only_rate, sampler_rate, told_rate
 
 
 @compiled
-def rates(
-    progress: Row, source: Row, samplers: Samplers, matrix: Words, block: FlowRows, present: int, rows: int
-) -> None:
+def rates(progress: Row, source: Row, samplers: Samplers, matrix: Words, block: Block, present: int, rows: int) -> None:
     """Write the sampling rates of `rows` rows of the block, from the first columns of the matrix."""
     row, out = wide(progress["rows"]), block["sampling_rate"]
     exporter, agent = wide(progress["exporter"]), wide(source["agent"])

@@ -8,9 +8,11 @@ the sampler. A scope in which different rates were told is ambiguous and answers
 
 from __future__ import annotations
 
+import numpy as np
+
 from capture.compiled import compiled, wide
-from capture.flow_table import mixed
-from capture.netflow.layout import Row, Samplers, Slots, Table
+from capture.key_table import Words, known_place, place_of
+from capture.netflow.layout import Row, Samplers, Table
 
 UNKNOWN = 0
 AMBIGUOUS = -1
@@ -21,25 +23,9 @@ _MOST_OF_AN_EXPORTER = 256
 _LARGEST_RATE = 1 << 40
 
 
-@compiled
-def slot_of(samplers: Table, slots: Slots, scope: int, sampler: int) -> int:
-    """The slot that holds this scope's sampler, or the free one where it belongs."""
-    state = mixed(mixed(wide(0x5BD1E995), scope), sampler)
-    mask = len(slots) - 1
-    slot = state & mask
-    while slots[slot] >= 0:
-        entry = samplers[slots[slot]]
-        if entry["scope"] == scope and entry["id"] == sampler:
-            break
-        slot = (slot + 1) & mask
-    return slot
-
-
-@compiled
-def rehash(samplers: Table, count: int, slots: Slots) -> None:
-    """Enter the first `count` samplers into `slots`, which are all free."""
-    for i in range(count):
-        slots[slot_of(samplers, slots, samplers[i]["scope"], samplers[i]["id"])] = i
+def sampler_keys(samplers: Table) -> Words:
+    """What rows of `SAMPLERS` are found by."""
+    return np.stack([samplers["scope"], samplers["id"]], axis=1)
 
 
 @compiled
@@ -66,8 +52,8 @@ def told_rate(rate: int, space: int, size: int, spaced: bool, sized: bool) -> in
 def learn(samplers: Samplers, source: Row, exporter: int, sampler: int, rate: int) -> bool:
     """Keep a rate that an exporter tells for one of its samplers; False where there is no room for it."""
     agent = wide(source["agent"])
-    if samplers.slots[slot_of(samplers.rows, samplers.slots, exporter * 2, sampler)] < 0:
-        full = samplers.used[0] + ENTRIES_A_SAMPLER > len(samplers.rows)
+    if known_place(samplers.keys, (exporter * 2, sampler)) < 0:
+        full = samplers.keys.used[0] + ENTRIES_A_SAMPLER > len(samplers.rows)
         if full or source["samplers"] >= _MOST_OF_AN_EXPORTER:
             return False
         source["samplers"] += 1
@@ -82,34 +68,29 @@ def learn(samplers: Samplers, source: Row, exporter: int, sampler: int, rate: in
 @compiled
 def keep(samplers: Samplers, scope: int, sampler: int, teller: int, rate: int) -> None:
     """Enter a rate; the scope turns ambiguous where another teller told another one."""
-    slot = slot_of(samplers.rows, samplers.slots, scope, sampler)
-    place = wide(samplers.slots[slot])
-    if place < 0:
-        place = wide(samplers.used[0])
-        samplers.slots[slot] = place
-        samplers.used[0] = place + 1
-        entry = samplers.rows[place]
+    known = samplers.keys.used[0]
+    place = place_of(samplers.keys, (scope, sampler))
+    entry = samplers.rows[place]
+    if place == known:
         entry["scope"] = scope
         entry["id"] = sampler
         entry["teller"] = teller
         entry["rate"] = rate
-        return
-    entry = samplers.rows[place]
-    if entry["rate"] != AMBIGUOUS and entry["rate"] != rate:
+    elif entry["rate"] != AMBIGUOUS and entry["rate"] != rate:
         entry["rate"] = rate if entry["teller"] == teller else wide(AMBIGUOUS)
 
 
 @compiled
 def entered(samplers: Samplers, scope: int, sampler: int) -> int:
     """The rate of a scope's sampler, AMBIGUOUS or UNKNOWN."""
-    place = wide(samplers.slots[slot_of(samplers.rows, samplers.slots, scope, sampler)])
+    place = known_place(samplers.keys, (scope, sampler))
     return wide(samplers.rows[place]["rate"]) if place >= 0 else wide(UNKNOWN)
 
 
 @compiled
 def sampler_rate(samplers: Samplers, exporter: int, agent: int, sampler: int) -> int:
     """The rate of a sampler, of this exporter or else of the same address in another domain; UNKNOWN if untold."""
-    if samplers.used[0] == 0:
+    if samplers.keys.used[0] == 0:
         return wide(UNKNOWN)
     rate = entered(samplers, exporter * 2, sampler)
     if rate == UNKNOWN:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from capture.blocks import Block
 from capture.compiled import compiled, wide
-from capture.flow_block import FlowRows
 from capture.netflow.layout import (
     BIFLOW,
     BOTH_FAMILIES,
@@ -43,7 +43,7 @@ from capture.netflow.layout import (
 )
 from capture.netflow.reasons import EVENT, FIRST_PACKET_REASON, NO_SECTION
 from capture.packet import clear, frame_packet
-from capture.sflow.flows import roce_row
+from capture.packet_rows import no_packet, packet_row
 from capture.window import Bytes
 from capture.wire import Packets
 
@@ -58,7 +58,6 @@ _BACK = (
 )  # fmt: skip
 _EXCHANGED = ((SOURCE, DESTINATION), (SOURCE + 1, DESTINATION + 1), (SRC_PORT, DST_PORT), (IN_IF, OUT_IF))
 _LINK_ETHERNET, _LINK_RAW = 1, 101
-_CONGESTION_EXPERIENCED = 3
 _UNKNOWN_DIRECTION = 255
 
 
@@ -155,10 +154,14 @@ def section(data: Bytes, tables: Tables, template: Row, column: int) -> int:
 
 
 @compiled
-def section_rows(packets: Packets, block: FlowRows, row: int, rows: int) -> None:
-    """Write what the packets of `rows` rows say of RoCE and congestion."""
+def section_rows(packets: Packets, block: Block, row: int, rows: int) -> None:
+    """Write what the packets of `rows` rows say besides their flows."""
     for i in range(rows):
-        packet = packets[i]
-        block["message_bytes"][row + i] = packet["message_bytes"]
-        block["ecn_ce_packets"][row + i] = 1 if packet["tos"] & 3 == _CONGESTION_EXPERIENCED else 0
-        roce_row(packet, block, row + i)
+        packet_row(packets[i], block, row + i)
+
+
+@compiled
+def rows_without_section(block: Block, row: int, rows: int) -> None:
+    """Write that `rows` rows, which share the block with some of packet sections, have no packet."""
+    for i in range(row, row + rows):
+        no_packet(block, i)

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from capture.compiled import compiled, wide
 from capture.datagram import NETFLOW5
 from capture.flow_table import mixed
+from capture.key_table import Slots
 from capture.netflow.definition import Definition
-from capture.netflow.layout import FIELD, TEMPLATE, Slots, Table, Tables
+from capture.netflow.layout import FIELD, TEMPLATE, Table, Tables
 from capture.netflow.program import Program
 from capture.window import Bytes
 

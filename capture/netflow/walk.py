@@ -10,6 +10,7 @@ from capture.compiled import compiled, wide
 from capture.datagram import NETFLOW5, NETFLOW9, Index
 from capture.exporter_table import decoded
 from capture.headers import be16
+from capture.key_table import Keys
 from capture.netflow.interpret import interpret
 from capture.netflow.layout import (
     BIFLOW,
@@ -53,13 +54,14 @@ from capture.netflow.reasons import (
     SAMPLERS_FULL,
 )
 from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn, told_rate
-from capture.netflow.settle import SECTION_TELLS, section_rows, settle
+from capture.netflow.settle import SECTION_TELLS, rows_without_section, settle
 from capture.netflow.templates import find, find_exact, same_definition
 from capture.netflow.waiting import keep_waiting
 from capture.window import Bytes
 
 # Why the kernel stops.
-DONE, NEEDS_EXPORTER, NEEDS_TEMPLATE, NEEDS_BLOCK, NEEDS_WAITING_ROOM, NEEDS_SAMPLERS = range(6)
+DONE, NEEDS_EXPORTER, NEEDS_TEMPLATE, NEEDS_BLOCK, NEEDS_WAITING_ROOM, NEEDS_SAMPLERS, NEEDS_ADDRESSES = range(7)
+ADDRESSES_A_CHUNK = 3 * CHUNK  # both ends of a record, and the exporter it may name
 _LARGEST_INIT_MS = 1 << 43
 
 
@@ -69,6 +71,8 @@ def walk(data: Bytes, index: Index, tables: Tables) -> int:
     progress = tables.progress[0]
     while progress["datagram"] < len(index):
         if not progress["opened"]:
+            if no_room(tables.book, wide(1)):
+                return NEEDS_ADDRESSES
             outcome = open_datagram(data, index[progress["datagram"]], tables)
             if outcome == NEW_EXPORTER:
                 return NEEDS_EXPORTER
@@ -201,6 +205,12 @@ def data_set(data: Bytes, tables: Tables) -> int:
 
 
 @compiled
+def no_room(book: Keys, addresses: int) -> bool:
+    """Whether the address book has no room for so many more."""
+    return bool(book.used[0] + addresses > len(book.words))
+
+
+@compiled
 def count_records(progress: Row, records: int) -> None:
     """Add to the datagram's data records, unless their number cannot be known."""
     if progress["records"] >= 0:
@@ -213,9 +223,11 @@ def uniform_records(data: Bytes, tables: Tables, template: Row) -> int:
     progress = tables.progress[0]
     size = wide(template["record_bytes"])
     while progress["at"] + size <= progress["set_end"]:
-        room = len(tables.block["bytes"]) - progress["rows"]
+        room = len(tables.blocks[0]["bytes"]) - progress["rows"]
         if room == 0:
             return NEEDS_BLOCK
+        if no_room(tables.book, wide(ADDRESSES_A_CHUNK)):
+            return NEEDS_ADDRESSES
         records = min((progress["set_end"] - progress["at"]) // size, wide(CHUNK), room)
         first, fields = wide(template["first_field"]), wide(template["fields"])
         load_columns(data, progress["at"], records, size, tables.fields, first, fields, tables.matrix)
@@ -233,18 +245,19 @@ def peculiar_records(data: Bytes, tables: Tables, template: Row) -> int:
     present = wide(template["present"])
     if template["flags"] & SECTIONED:
         present |= SECTION_TELLS
-        progress["sectioned"] = 1
+        if not progress["sectioned"]:
+            rows_without_section(tables.sections[0], wide(0), wide(progress["rows"]))
+            progress["sectioned"] = 1
     while progress["at"] + template["record_bytes"] <= progress["set_end"]:
-        room = min(len(tables.block["bytes"]) - progress["rows"], wide(CHUNK))
+        room = min(len(tables.blocks[0]["bytes"]) - progress["rows"], wide(CHUNK))
         if room < step:
             return NEEDS_BLOCK
+        if no_room(tables.book, wide(ADDRESSES_A_CHUNK)):
+            return NEEDS_ADDRESSES
         columns = wide(0)
         while columns + step <= room and next_record(data, tables, template, columns):
             columns += settle(data, tables, template, columns)
-        row = progress["rows"]
         interpret(tables, template, present, columns)
-        if template["flags"] & SECTIONED:
-            section_rows(tables.packets, tables.block, row, columns)
     return DONE
 
 
@@ -272,7 +285,7 @@ def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
     exporter, present = wide(progress["exporter"]), template["present"]
     spaced, sized = present >> RATE_SPACE & 1 == 1, present >> RATE_SIZE & 1 == 1
     while progress["at"] + template["record_bytes"] <= progress["set_end"]:
-        full = tables.samplers.used[0] + ENTRIES_A_SAMPLER > len(tables.samplers.rows)
+        full = tables.samplers.keys.used[0] + ENTRIES_A_SAMPLER > len(tables.samplers.rows)
         if full and len(tables.samplers.rows) < MOST_SAMPLERS:
             return NEEDS_SAMPLERS
         if not next_record(data, tables, template, wide(0)):

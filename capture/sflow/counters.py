@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from capture.blocks import Block
 from capture.compiled import compiled, wide
 from capture.headers import be32, be64
-from capture.sflow.blocks import Block
 from capture.sflow.layout import IF_INDEX, UNKNOWN_COUNTER
 from capture.window import Bytes
 from capture.wire import Record

@@ -7,12 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capture.address_book import Slots, Words, address_code, slot_of
+from capture.blocks import BLOCK_ROWS, Block, Blocks
 from capture.compiled import compiled, wide
 from capture.datagram import SFLOW5, Index
 from capture.exporter_table import (
     DUPLICATE,
-    FULL,
     IN_DATAGRAMS,
     IN_ORDER,
     MOST_EXPORTERS,
@@ -23,9 +22,8 @@ from capture.exporter_table import (
     digest,
     exporter_of,
 )
-from capture.flow_block import BLOCK_ROWS, FlowRows
 from capture.headers import be32
-from capture.sflow.blocks import ROWS, Block
+from capture.key_table import FULL, Keys, known_place, place_of
 from capture.sflow.counters import counter_row, queue_row
 from capture.sflow.drops import drop_row
 from capture.sflow.flows import flow_row, sampled_packet
@@ -74,11 +72,13 @@ from capture.wire import Record
 Counts = npt.NDArray[np.int64]
 
 # Why `take` stopped before the end; index into `state["stopped"]`.
-AT_END, ROWS_FULL, EXPORTERS_SHORT, SOURCES_SHORT = range(4)
+AT_END, ROWS_FULL, EXPORTERS_SHORT, SOURCES_SHORT, ADDRESSES_SHORT = range(5)
 
 _CHECKED_BYTES = 16
+ROWS = 4096 + 72  # of counters and drops: more than the largest datagram has samples
 
-ADDRESSES_A_CALL = 3 * BLOCK_ROWS + 2 * ROWS  # an agent a datagram, two addresses a flow record and a drop
+# An agent, and two addresses a sample.
+ADDRESSES_A_DATAGRAM = 1 + 2 * (LONGEST_DATAGRAM_BYTES // SMALLEST_SAMPLE_BYTES)
 
 STATE = np.dtype([("flows", "i8"), ("counters", "i8"), ("drops", "i8"), ("stopped", "i8"), ("in_order", "i8")])
 
@@ -87,43 +87,38 @@ class Memory(NamedTuple):
     """What decoding remembers; arrays that kernels fill but never enlarge."""
 
     exporters: Table
-    exporter_slots: Slots
-    exporters_used: Counts
+    exporter_keys: Keys
     refused: Counts
     agents: Table  # one `AGENT` row an exporter
     sources: Table
-    source_slots: Slots
-    sources_used: Counts
+    source_keys: Keys
     strays: Counts  # datagrams that belong to no exporter, by reason
-    configured_words: Words  # exporters whose rate an operator gave
-    configured_slots: Slots
+    configured: Keys  # exporters whose rate an operator gave
     configured_rates: Counts  # of these, and last that of all others
 
 
 class Output(NamedTuple):
-    """Where rows go, and the rows at hand."""
+    """Where rows go, and the rows at hand, each as a table of one."""
 
-    words: Words  # of the address book
-    slots: Slots
-    used: Words
-    flows: FlowRows
-    counters: Block
-    drops: Block
-    state: Record  # `STATE`
-    head: Record  # `HEAD`
-    sample: Record  # `SAMPLE`
-    moment: Record  # `MOMENT`
-    packet: Record  # `PACKET`
+    book: Keys  # of addresses
+    flows: Blocks
+    counters: Blocks
+    drops: Blocks
+    state: Table  # `STATE`
+    head: Table  # `HEAD`
+    sample: Table  # `SAMPLE`
+    moment: Table  # `MOMENT`
+    packet: Table  # `PACKET`
 
 
 @compiled
 def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) -> int:
     """Decode datagrams from `first` on until the batch ends or something is short; answers where to go on.
 
-    Of each kind there must be room for the rows of one datagram, however large, and in the address book for
-    `ADDRESSES_A_CALL` more. `state["stopped"]` tells why it ended; the datagram it answers with is untouched.
+    `state["stopped"]` tells why it ended: mostly because something has no room for the rows of one more datagram,
+    however large. The datagram it answers with is untouched.
     """
-    state, head = output.state, output.head
+    state, head, moment = output.state[0], output.head[0], output.moment[0]
     state["stopped"] = AT_END
     last = min(first + BLOCK_ROWS, len(index))
     for i in range(first, last):
@@ -140,13 +135,14 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
         if reason:
             memory.strays[reason] += 1
             continue
-        if memory.sources_used[0] + most > len(memory.sources) and len(memory.sources) < MOST_SOURCES:
+        if output.book.used[0] + 1 + 2 * most > len(output.book.words):
+            state["stopped"] = ADDRESSES_SHORT
+            return i
+        if memory.source_keys.used[0] + most > len(memory.sources) and len(memory.sources) < MOST_SOURCES:
             state["stopped"] = SOURCES_SHORT
             return i
         high, low = head["agent_high"], head["agent_low"]
-        place = exporter_of(
-            memory.exporters, memory.exporter_slots, memory.exporters_used, wide(SFLOW5), high, low, head["sub_agent"]
-        )
+        place = exporter_of(memory.exporters, memory.exporter_keys, wide(SFLOW5), high, low, head["sub_agent"])
         if place == FULL:
             if len(memory.exporters) < MOST_EXPORTERS:
                 state["stopped"] = EXPORTERS_SHORT
@@ -157,11 +153,11 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
         if not agent["begun"]:
             begin_agent(agent, high, low, memory)
         exporter = memory.exporters[place]
-        verdict = greet(data, at, end, datagram["time_ns"], head, exporter, state, output.moment)
+        verdict = greet(data, at, end, datagram["time_ns"], head, exporter, state, moment)
         if verdict == DUPLICATE:
             continue
-        output.moment["sampler"] = address_code(output.words, output.slots, output.used, high, low)
-        output.moment["domain"] = head["sub_agent"]
+        moment["sampler"] = place_of(output.book, (high, low))
+        moment["domain"] = head["sub_agent"]
         if datagram["bytes"] > LONGEST_DATAGRAM_BYTES:
             exporter["rejected"][TOO_LONG] += 1
         before = state["flows"]
@@ -174,9 +170,8 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
 @compiled
 def begin_agent(agent: Record, high: int, low: int, memory: Memory) -> None:
     """Look up the rate that an operator gave for an exporter seen for the first time."""
-    slot = slot_of(memory.configured_words, memory.configured_slots, high, low)
-    code = wide(memory.configured_slots[slot])
-    agent["configured"] = memory.configured_rates[code]  # -1, an unknown address, is the place of all others
+    place = known_place(memory.configured, (high, low))  # -1, an unknown address, is the place of all others
+    agent["configured"] = memory.configured_rates[place]
     agent["begun"] = 1
 
 
@@ -200,8 +195,8 @@ def samples(
     data: Bytes, end: int, cut: bool, place: int, exporter: Exporter, agent: Record, memory: Memory, output: Output
 ) -> None:
     """Decode the samples of one datagram, as far as it goes."""
-    at, left = output.head["at"], output.head["samples"]
-    sample, rejected = output.sample, exporter["rejected"]
+    state, head, sample, rejected = output.state[0], output.head[0], output.sample[0], exporter["rejected"]
+    at, left = head["at"], head["samples"]
     while left > 0 and at + 8 <= end:
         kind, size = be32(data, at), be32(data, at + 4)
         at += 8
@@ -214,14 +209,14 @@ def samples(
             rejected[CAPTURE_CUT if partly else fault] += 1
         elif kind in (COUNTER_SAMPLE, COUNTER_SAMPLE_EXPANDED):
             doubts(sample, rejected)
-            counted(data, rejected, output.state, sample, output.moment, output.counters)
+            counted(data, rejected, state, sample, output.moment[0], output.counters[0])
         else:
             doubts(sample, rejected)
             if kind != DISCARDED_PACKET:
-                row = source_of(memory.sources, memory.source_slots, memory.sources_used, place, sample)
+                row = source_of(memory.sources, memory.source_keys, place, sample)
                 if row == FULL:
                     rejected[SOURCES_FULL] += 1
-                elif output.state["in_order"]:  # what comes late says nothing about the present
+                elif state["in_order"]:  # what comes late says nothing about the present
                     source = memory.sources[row]
                     follow_source(
                         source, agent, sample, exporter["lost"][IN_DATAGRAMS], exporter["restarts"][IN_DATAGRAMS]
@@ -263,7 +258,7 @@ def counted(data: Bytes, rejected: Counts, state: Record, sample: Record, moment
 @compiled
 def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: Output) -> None:
     """Make a row of a sampled packet, and one of the queue it waited in, and one of its discard."""
-    state, sample, moment, packet = output.state, output.sample, output.moment, output.packet
+    state, sample, moment, packet = output.state[0], output.sample[0], output.moment[0], output.packet[0]
     place_in_time(moment, agent, sample)
     moment["in_if"] = interface(sample["in_format"], sample["in_value"])
     moment["out_if"] = interface(sample["out_format"], sample["out_value"])
@@ -273,7 +268,7 @@ def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: O
         moment["direction"] = direction(sample, moment["in_if"], moment["out_if"])
         moment["sampling_rate"] = rate(agent, sample["sampling_rate"])
         if sample["queue_depth"] >= 0:
-            queue_row(sample, moment, output.counters, state["counters"])
+            queue_row(sample, moment, output.counters[0], state["counters"])
             state["counters"] += 1
         if sample["out_format"] == DISCARDED:
             stands_for = max(moment["sampling_rate"], wide(1))
@@ -281,14 +276,14 @@ def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: O
     source = destination = wide(-1)
     reason = sampled_packet(data, sample, packet, agent)
     if reason == FINE:
-        source = address_code(output.words, output.slots, output.used, packet["src_high"], packet["src_low"])
-        destination = address_code(output.words, output.slots, output.used, packet["dst_high"], packet["dst_low"])
+        source = place_of(output.book, (packet["src_high"], packet["src_low"]))
+        destination = place_of(output.book, (packet["dst_high"], packet["dst_low"]))
     if not discarded:
         if reason == FINE:
-            flow_row(packet, moment, source, destination, output.flows, state["flows"])
+            flow_row(packet, moment, source, destination, output.flows[0], state["flows"])
             state["flows"] += 1
         else:
             rejected[reason] += 1
     if discarded or sample["out_format"] == DISCARDED:
-        drop_row(moment, sample["reason"], stands_for, source, destination, output.drops, state["drops"])
+        drop_row(moment, sample["reason"], stands_for, source, destination, output.drops[0], state["drops"])
         state["drops"] += 1

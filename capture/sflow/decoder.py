@@ -10,28 +10,32 @@ import numpy.typing as npt
 
 from capture.address_book import AddressBook
 from capture.addresses import MAPPED
+from capture.blocks import BLOCK_ROWS, BlockWriter
 from capture.datagram import Datagrams
 from capture.exporter_table import ExporterTable, Table
-from capture.flow_block import flow_block, flow_frame
+from capture.key_table import KeyTable
 from capture.sampling import SamplingRates
-from capture.sflow.blocks import block_of, frame_of
 from capture.sflow.datagrams import (
-    ADDRESSES_A_CALL,
+    ADDRESSES_A_DATAGRAM,
+    ADDRESSES_SHORT,
     EXPORTERS_SHORT,
+    ROWS,
     SOURCES_SHORT,
     STATE,
     Memory,
     Output,
     take,
 )
+from capture.sflow.flows import FLOW_COLUMNS
 from capture.sflow.notes import account
 from capture.sflow.reasons import REASONS
-from capture.sflow.samples import AGENT, MOMENT, MOST_SOURCES, SOURCE, rehash
+from capture.sflow.samples import AGENT, MOMENT, MOST_SOURCES, SOURCE, source_keys
 from capture.sflow.walk import HEAD, SAMPLE
 from capture.wire import PACKET
 from datamodel.counters import COUNTERS, DROPS
 from datamodel.exporters import ExporterNotes
-from datamodel.frame import Frame
+from datamodel.flows import FLOWS
+from datamodel.frame import Frame, constant
 
 _EXPORTERS_AT_ONCE = 1024
 _FIRST_SOURCES = 4096
@@ -49,13 +53,12 @@ class SflowDecoder:
         self._table = ExporterTable()
         self._agents: Table = np.zeros(len(self._table.rows), AGENT)
         self._sources: Table = np.zeros(_FIRST_SOURCES, SOURCE)
-        self._source_slots: npt.NDArray[np.int32] = np.full(4 * _FIRST_SOURCES, -1, np.int32)
-        self._sources_used = np.zeros(1, np.int64)
+        self._source_keys = KeyTable(2, _FIRST_SOURCES)
         self._strays = np.zeros(len(REASONS), np.int64)
         self._configured, self._configured_rates = _configured(rates)
-        self._flows, self._counters, self._drops = flow_block(), block_of(COUNTERS), block_of(DROPS)
-        self._flows["packets"][:] = 1
-        self._rows = [np.zeros(1, kind)[0] for kind in (STATE, HEAD, SAMPLE, MOMENT, PACKET)]
+        self._flows = BlockWriter(FLOWS, FLOW_COLUMNS, BLOCK_ROWS)
+        self._counters, self._drops = (BlockWriter(schema, schema.names, ROWS) for schema in (COUNTERS, DROPS))
+        self._rows = [np.zeros(1, kind) for kind in (STATE, HEAD, SAMPLE, MOMENT, PACKET)]
         self._counter_frames: list[Frame] = []
         self._drop_frames: list[Frame] = []
 
@@ -72,12 +75,13 @@ class SflowDecoder:
     def feed(self, batch: Datagrams) -> list[Frame]:
         """Flow records of the sFlow datagrams of a batch; address codes are of the book given at the beginning."""
         frames: list[Frame] = []
-        state, place = self._rows[0], 0
+        state, place = self._rows[0][0], 0
         while place < len(batch):
-            self._book.make_room(ADDRESSES_A_CALL)
             place = take(batch.data, batch.index, place, self._memory(), self._output())
             if state["stopped"] == EXPORTERS_SHORT:
                 self._more_exporters()
+            elif state["stopped"] == ADDRESSES_SHORT:
+                self._book.make_room(ADDRESSES_A_DATAGRAM)
             elif state["stopped"] == SOURCES_SHORT:
                 self._more_sources(len(self._sources) + 1)
             elif place < len(batch) or state["flows"] + state["counters"] + state["drops"]:
@@ -96,11 +100,11 @@ class SflowDecoder:
 
     def exporters(self) -> tuple[ExporterNotes, ...]:
         """The account of every exporter, in order of first sight."""
-        return account(self._table.known(), self._agents, self._sources[: int(self._sources_used[0])])
+        return account(self._table.known(), self._agents, self._sources[: len(self._source_keys)])
 
     def state(self) -> dict[str, object]:
         """What another decoder needs to go on, as JSON values."""
-        known, used = len(self._table.known()), int(self._sources_used[0])
+        known, used = len(self._table), len(self._source_keys)
         return {
             "exporters": self._table.state(),
             "agents": base64.b64encode(self._agents[:known].tobytes()).decode(),
@@ -129,41 +133,37 @@ class SflowDecoder:
         self._agents = np.zeros(len(table.rows), AGENT)
         self._agents[: len(agents)] = agents
         self._agents["begun"] = 0
-        self._sources_used[0] = 0
         self._more_sources(len(sources))
         self._sources[: len(sources)] = sources
-        self._sources_used[0] = len(sources)
-        rehash(self._sources, len(sources), self._source_slots)
+        self._source_keys.fill(source_keys(sources))
 
     def _memory(self) -> Memory:
         table = self._table
         return Memory(
             table.rows,
-            table.slots,
-            table.used,
+            table.keys,
             table.refused,
             self._agents,
             self._sources,
-            self._source_slots,
-            self._sources_used,
+            self._source_keys.keys,
             self._strays,
-            self._configured.words,
-            self._configured.slots,
+            self._configured.keys,
             self._configured_rates,
         )
 
     def _output(self) -> Output:
-        book = self._book
-        return Output(book.words, book.slots, book.used, self._flows, self._counters, self._drops, *self._rows)
+        blocks = (self._flows.blocks, self._counters.blocks, self._drops.blocks)
+        return Output(self._book.keys, *blocks, *self._rows)
 
     def _emptied(self) -> list[Frame]:
         """What the blocks hold, as frames; counters and drops are kept until they are asked for."""
-        state = self._rows[0]
+        state = self._rows[0][0]
         if state["counters"]:
-            self._counter_frames.append(frame_of(COUNTERS, self._counters, state["counters"]))
+            self._counter_frames.append(Frame(COUNTERS, self._counters.taken(int(state["counters"]))))
         if state["drops"]:
-            self._drop_frames.append(frame_of(DROPS, self._drops, state["drops"]))
-        frames = [flow_frame(self._flows, state["flows"])] if state["flows"] else []
+            self._drop_frames.append(Frame(DROPS, self._drops.taken(int(state["drops"]))))
+        rows = int(state["flows"])
+        frames = [Frame(FLOWS, self._flows.taken(rows) | {"packets": constant(1, "i8", rows)})] if rows else []
         state["flows"] = state["counters"] = state["drops"] = 0
         return frames
 
@@ -175,15 +175,13 @@ class SflowDecoder:
 
     def _more_sources(self, sources: int) -> None:
         """Have room for so many data sources, those known included."""
-        used = int(self._sources_used[0])
         size = len(self._sources)
         while size < min(sources, MOST_SOURCES):
             size *= 2
         larger = np.zeros(size, SOURCE)
-        larger[:used] = self._sources[:used]
+        larger[: len(self._sources)] = self._sources
         self._sources = larger
-        self._source_slots = np.full(4 * size, -1, np.int32)
-        rehash(self._sources, used, self._source_slots)
+        self._source_keys.resize(size)
 
 
 def _configured(rates: SamplingRates) -> tuple[AddressBook, npt.NDArray[np.int64]]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from capture.blocks import Block
 from capture.compiled import compiled
-from capture.sflow.blocks import Block
 from capture.wire import Record
 
 _UNREACHABLE = (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from capture.blocks import Block
 from capture.compiled import compiled, wide
-from capture.flow_block import FlowRows
 from capture.headers import MAPPED, be32, be64
 from capture.packet import clear, frame_packet
-from capture.roce import CNP
+from capture.packet_rows import PACKET_COLUMNS, packet_row
 from capture.sflow.layout import ETHERNET_HEADER, HEADER_FIELDS_BYTES, LINK_ETHERNET
 from capture.sflow.reasons import FINE, FIRST_PACKET_REASON, NO_PACKET, UNKNOWN_HEADER
 from capture.sflow.walk import header_link
@@ -14,8 +14,12 @@ from capture.window import Bytes
 from capture.wire import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
 from datamodel.flows import TCP
 
-_CONGESTION_EXPERIENCED = 3
-_RECEIVER_NOT_READY, _NOT_ACKNOWLEDGED = 1, 3  # bits 5 and 6 of an AETH syndrome
+# What `flow_row` writes. `packets` is 1 in every row.
+FLOW_COLUMNS = (
+    "time_received_ns", "time_flow_start_ns", "time_flow_end_ns", "time_uncertainty_ns", "sampler_address",
+    "observation_domain_id", "sampling_rate", "in_if", "out_if", "flow_direction", "src_addr", "dst_addr", "src_port",
+    "dst_port", "proto", "bytes", "ip_tos", "tcp_flags", "tcp_seq_first", *PACKET_COLUMNS,
+)  # fmt: skip
 
 
 @compiled
@@ -85,8 +89,8 @@ def ip_data(data: Bytes, at: int, ports_at: int, packet: Record) -> None:
 
 
 @compiled
-def flow_row(packet: Record, moment: Record, source: int, destination: int, block: FlowRows, row: int) -> None:
-    """Write one sampled packet; `packets` of the whole block is 1 already.
+def flow_row(packet: Record, moment: Record, source: int, destination: int, block: Block, row: int) -> None:
+    """Write one sampled packet.
 
     Args:
         packet: the packet at hand.
@@ -116,20 +120,4 @@ def flow_row(packet: Record, moment: Record, source: int, destination: int, bloc
     block["tcp_flags"][row] = packet["tcp_flags"]
     told = packet["proto"] == TCP and packet["src_port"] > 0  # without ports the header was cut before its numbers
     block["tcp_seq_first"][row] = packet["sequence"] if told else wide(ABSENT)
-    block["message_bytes"][row] = packet["message_bytes"]
-    block["ecn_ce_packets"][row] = 1 if packet["tos"] & 3 == _CONGESTION_EXPERIENCED else 0
-    roce_row(packet, block, row)
-
-
-@compiled
-def roce_row(packet: Record, block: FlowRows, row: int) -> None:
-    """Write what a RoCE packet says besides; of other packets, that it says nothing."""
-    opcode, kind = packet["opcode"], packet["syndrome"] >> 5
-    number = packet["sequence"] if opcode >= 0 and opcode != CNP else wide(ABSENT)  # a CNP's number says nothing
-    block["dst_qp"][row] = packet["queue_pair"]
-    block["psn_first"][row] = number
-    block["psn_last"][row] = number
-    block["roce_opcode_first"][row] = opcode
-    block["roce_opcode_last"][row] = opcode
-    block["cnp_packets"][row] = 1 if opcode == CNP else 0
-    block["nak_packets"][row] = 1 if kind in (_RECEIVER_NOT_READY, _NOT_ACKNOWLEDGED) else 0
+    packet_row(packet, block, row)

@@ -8,17 +8,13 @@ however many datagrams were lost (sFlow version 5, section 5: sample_pool, seque
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from capture.compiled import compiled, wide
-from capture.exporter_table import FULL, Exporter, Table, step
-from capture.flow_table import mixed
+from capture.exporter_table import Exporter, Table, step
+from capture.key_table import Keys, Words, place_of
 from capture.sflow.layout import IF_INDEX, NO_INTERFACE, NO_INTERFACE_EXPANDED, ONE_INTERFACE
 from capture.sflow.walk import ABSENT
 from capture.wire import Record
-
-Counts = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.int32]
 
 MOST_SOURCES = 1 << 16  # more ports than a fabric's switches have; beyond it sources are invented
 MOST_RATES = 8  # of one exporter that are told apart
@@ -79,43 +75,22 @@ MOMENT = np.dtype(
 
 
 @compiled
-def source_slot(sources: Table, slots: Slots, exporter: int, source_class: int, source_index: int) -> int:
-    """The slot that holds this data source, or the free one where it belongs."""
-    mask = len(slots) - 1
-    slot = mixed(wide(exporter), source_class << 32 ^ source_index) & mask
-    while slots[slot] >= 0:
-        row = sources[slots[slot]]
-        if row["source_index"] == source_index and row["exporter"] == exporter and row["source_class"] == source_class:
-            break
-        slot = (slot + 1) & mask
-    return slot
-
-
-@compiled
-def rehash(sources: Table, count: int, slots: Slots) -> None:
-    """Enter the first `count` sources into `slots`, which are all free."""
-    for i in range(count):
-        row = sources[i]
-        slots[source_slot(sources, slots, row["exporter"], row["source_class"], row["source_index"])] = i
-
-
-@compiled
-def source_of(sources: Table, slots: Slots, used: Counts, exporter: int, sample: Record) -> int:
+def source_of(sources: Table, keys: Keys, exporter: int, sample: Record) -> int:
     """The row of a sample's data source, begun now if it is new; FULL where there is no room left for it."""
-    slot = source_slot(sources, slots, exporter, sample["source_class"], sample["source_index"])
-    if slots[slot] >= 0:
-        return wide(slots[slot])
-    place = used[0]
-    if place >= len(sources):
-        return FULL
-    row = sources[place]
-    row["exporter"] = exporter
-    row["source_class"] = sample["source_class"]
-    row["source_index"] = sample["source_index"]
-    row["sequence"] = ABSENT
-    slots[slot] = place
-    used[0] = place + 1
-    return wide(place)
+    known = keys.used[0]
+    place = place_of(keys, (wide(exporter), sample["source_class"] << 32 ^ sample["source_index"]))
+    if place == known:
+        row = sources[place]
+        row["exporter"] = exporter
+        row["source_class"] = sample["source_class"]
+        row["source_index"] = sample["source_index"]
+        row["sequence"] = ABSENT
+    return place
+
+
+def source_keys(sources: Table) -> Words:
+    """What rows of `SOURCE` are found by."""
+    return np.stack([sources["exporter"], sources["source_class"] << 32 ^ sources["source_index"]], axis=1)
 
 
 @compiled

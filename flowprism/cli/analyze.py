@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from flowprism.cli.options import SamplingRates
+
 
 class ReportFormat(StrEnum):
     """How the report is written."""
@@ -24,10 +26,7 @@ def analyze(
     inventory: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Hosts, switches and links, as YAML or CSV.")
     ] = None,
-    sampling_rate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
-    ] = None,
+    sampling_rate: SamplingRates = None,
     report_format: Annotated[
         ReportFormat, typer.Option("--format", help="How the report is written.")
     ] = ReportFormat.TEXT,

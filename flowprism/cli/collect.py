@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from flowprism.cli.options import SamplingRates
+
 
 def collect(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the records; `analyze` reads it.")],
@@ -38,10 +40,7 @@ def collect(
     allow: Annotated[
         list[str] | None, typer.Option(metavar="CIDR", help="Only this network may send; may be repeated.")
     ] = None,
-    sampling_rate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
-    ] = None,
+    sampling_rate: SamplingRates = None,
     commit_every: Annotated[
         float, typer.Option(metavar="SECONDS", help="Make records durable at least so often.")
     ] = 5.0,

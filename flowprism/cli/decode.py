@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from flowprism.cli.options import SamplingRates
+
 
 def decode(
     paths: Annotated[
@@ -19,10 +21,7 @@ def decode(
     wire: Annotated[
         bool, typer.Option("--wire", help="Write what export datagrams say, untouched, as JSON lines.")
     ] = False,
-    sampling_rate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
-    ] = None,
+    sampling_rate: SamplingRates = None,
 ) -> None:
     """Write flow records, or with --wire what the wire said, a record a line."""
     from flowprism.cli import decoding  # here, so that `--help` need not wait for the decoders

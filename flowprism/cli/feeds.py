@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from flowprism.cli.options import SamplingRates
+
 
 class SurveyFormat(StrEnum):
     """How the survey is written."""
@@ -20,10 +22,7 @@ def feeds(
     paths: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Captures of export datagrams, or their bare payloads.")
     ],
-    sampling_rate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
-    ] = None,
+    sampling_rate: SamplingRates = None,
     survey_format: Annotated[
         SurveyFormat, typer.Option("--format", help="How the survey is written.")
     ] = SurveyFormat.TEXT,

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from flowprism.cli.options import SamplingRates
+
 
 class ScanFormat(StrEnum):
     """How the verdict is written."""
@@ -37,10 +39,7 @@ def scan(
         typer.Option(metavar="NAME", help="Judge this job, by label or id, and no other; may be repeated."),
     ] = None,
     at_least: Annotated[Least, typer.Option(help="Findings of less severity do not count.")] = Least.WARNING,
-    sampling_rate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[EXPORTER=]N", help="Exporters sample 1 in N, whatever they say; may be repeated."),
-    ] = None,
+    sampling_rate: SamplingRates = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Jobs are analysed by this dask scheduler's workers.")
     ] = None,

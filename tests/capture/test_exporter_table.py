@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from capture.datagram import IPFIX, NETFLOW5, NETFLOW9, SFLOW5
 from capture.exporter_table import (
     DUPLICATE,
-    FULL,
     IN_ORDER,
     LATE,
     MOST_EXPORTERS,
@@ -22,6 +21,7 @@ from capture.exporter_table import (
     exporter_of,
     notes,
 )
+from capture.key_table import FULL
 from datamodel.exporters import ExporterNotes
 
 AGENT = 0xFFFF0A000001
@@ -31,7 +31,7 @@ WRAP = 1 << 32
 def opened(protocol: int = SFLOW5) -> Exporter:
     """A new exporter of a protocol."""
     table = ExporterTable()
-    return table.rows[exporter_of(table.rows, table.slots, table.used, protocol, 0, AGENT, 0)]
+    return table.rows[exporter_of(table.rows, table.keys, protocol, 0, AGENT, 0)]
 
 
 def heard(exporter: Exporter, sequence: int, records: int = 1, uptime_ms: int = -1, check: int | None = None) -> int:
@@ -175,13 +175,11 @@ def test_a_million_invented_exporters_find_the_table_full() -> None:
     """Memory is bounded: beyond the limit an exporter is refused, and those known stay known."""
     table = ExporterTable()
     table.make_room(1_000_000)
-    first = exporter_of(table.rows, table.slots, table.used, SFLOW5, 0, AGENT, 0)
-    answers = [
-        exporter_of(table.rows, table.slots, table.used, SFLOW5, 0, AGENT, n) for n in range(1, MOST_EXPORTERS + 10)
-    ]
+    first = exporter_of(table.rows, table.keys, SFLOW5, 0, AGENT, 0)
+    answers = [exporter_of(table.rows, table.keys, SFLOW5, 0, AGENT, n) for n in range(1, MOST_EXPORTERS + 10)]
     assert len(table.rows) == MOST_EXPORTERS
     assert answers.count(FULL) == 10
-    assert exporter_of(table.rows, table.slots, table.used, SFLOW5, 0, AGENT, 0) == first
+    assert exporter_of(table.rows, table.keys, SFLOW5, 0, AGENT, 0) == first
 
 
 def test_growing_keeps_every_exporter() -> None:
@@ -190,19 +188,19 @@ def test_growing_keeps_every_exporter() -> None:
     places = []
     for n in range(500):
         table.make_room(1)
-        places.append(exporter_of(table.rows, table.slots, table.used, SFLOW5, n, AGENT, 7))
-    again = [exporter_of(table.rows, table.slots, table.used, SFLOW5, n, AGENT, 7) for n in range(500)]
+        places.append(exporter_of(table.rows, table.keys, SFLOW5, n, AGENT, 7))
+    again = [exporter_of(table.rows, table.keys, SFLOW5, n, AGENT, 7) for n in range(500)]
     assert again == places == list(range(500))
 
 
 def test_a_restored_table_goes_on_counting() -> None:
     """What was lost while the collector was down is seen as a gap afterwards."""
     table = ExporterTable()
-    exporter = table.rows[exporter_of(table.rows, table.slots, table.used, SFLOW5, 0, AGENT, 0)]
+    exporter = table.rows[exporter_of(table.rows, table.keys, SFLOW5, 0, AGENT, 0)]
     heard(exporter, 10)
     later = ExporterTable()
     later.restore(table.state())
-    exporter = later.rows[exporter_of(later.rows, later.slots, later.used, SFLOW5, 0, AGENT, 0)]
+    exporter = later.rows[exporter_of(later.rows, later.keys, SFLOW5, 0, AGENT, 0)]
     heard(exporter, 15)
     assert (account(exporter).datagrams, account(exporter).lost) == (2, 4)
 
