@@ -8,8 +8,8 @@ import numpy as np
 
 from datamodel.fabric import Fabric
 from datamodel.streams import Bool, Float, Int
-from diagnose.medians import median_over
 from diagnose.rates import Rates
+from reconstruct.medians import median_over
 
 # A stream is slow below this share of both its own rate at the job's best and the median of its peers ...
 SLOW_SHARE = 0.6

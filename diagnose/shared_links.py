@@ -7,8 +7,8 @@ import numpy as np
 from datamodel.fabric import Fabric
 from datamodel.streams import Float, Int
 from diagnose.links import Crossing, SlowLink, lost_ns, normal_bps
-from diagnose.medians import median_over
 from diagnose.rates import Rates
+from reconstruct.medians import median_over
 
 # Streams that keep this share of their rate are as fast as ever, for all that buffers and neighbours do.
 AS_FAST = 0.85

@@ -15,6 +15,8 @@ from diagnose.stragglers import READY_SHARE
 FORWARD_OF_BACKWARD = 0.5
 # A stage stands out when its compute exceeds that of every other by this share.
 STANDS_OUT = 0.1
+# So many endpoints of a stage tell its compute.
+SAMPLE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +95,27 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
 
 
 def _spread(messages: list[Sends], stages: Int, period: Int) -> float:
-    """Median over stages and messages of the middle half's width, as a share of their median."""
+    """Width of the middle half of the delays before a message, as a share of their median; of one message each way."""
     found = []
-    for kind in messages:
-        for stage in np.unique(stages):
-            delay = kind.delay_ns[stages == stage][:, period]
-            delay = delay[np.isfinite(delay)]
+    for towards in (1, -1):
+        way = [k for k in messages if k.towards == towards]
+        for stage in np.unique(stages) if way else ():
+            delay = _sampled(way[len(way) // 2], stages == stage, period)
             if len(delay):
                 low, middle, high = np.percentile(delay, [25, 50, 75])
                 found.append(float(high - low) / max(float(middle), 1.0))
     return float(np.median(found)) if found else 0.0
 
 
+def _sampled(kind: Sends, peers: Bool, period: Int) -> Float:
+    """Delays that were seen, of at most `SAMPLE` endpoints of a stage."""
+    members = np.flatnonzero(peers)
+    delay = kind.delay_ns[np.ix_(members[:: max(len(members) // SAMPLE, 1)], period)]
+    return np.asarray(delay[np.isfinite(delay)])
+
+
 def _quickest(kinds: list[Sends], peers: Bool, period: Int) -> float:
     """The least median delay of sends, those aside that were ready before their turn came."""
-    delays = [k.delay_ns[peers][:, period] for k in kinds]
-    medians = [float(np.nanmedian(d)) for d in delays if np.isfinite(d).any()]
+    delays = [_sampled(k, peers, period) for k in kinds]
+    medians = [float(np.median(d)) for d in delays if len(d)]
     return min((m for m in medians if m >= READY_SHARE * max(medians)), default=float("nan"))

@@ -9,11 +9,13 @@ import numpy as np
 
 from datamodel.streams import Bool, Float, Int
 from diagnose.delays import PP, Sends
-from diagnose.medians import group_medians, row_medians, typical_over
 from diagnose.numbering import Numbering
+from reconstruct.medians import group_medians, row_medians, typical_over
 
 # The slowest of healthy sends: this percentile over the peers of a stage.
 HEALTHY_PERCENTILE = 95
+# Without a better time to compare with: so many percent of the peers are taken to be healthy.
+PEERS_PERCENTILE = 75
 # An endpoint is late by this share of the most late one's excess, or more.
 AS_LATE = 0.5
 # When this share of all endpoints is late, no one of them is the cause.
@@ -64,24 +66,33 @@ def lateness(
     messages = tuple(k for k in kinds if k.role == PP)
     excess, typical, normal = (np.zeros(len(stages)) for _ in range(3))
     for kind in messages or kinds:
-        for stage in np.unique(stages):
-            peers = stages == stage
-            now = typical_over(kind.delay_ns[peers], period)
-            usual = _reference(kind.delay_ns[peers], now, baseline)
-            excess[peers] += np.nan_to_num(np.maximum(now - usual, 0))
-            typical[peers] += np.nan_to_num(now)
-            normal[peers] += np.where(np.isfinite(now), np.nan_to_num(usual), 0)
+        now = typical_over(kind.delay_ns, period)
+        seen = np.isfinite(now)
+        for stage in np.unique(stages[seen]):
+            peers = np.flatnonzero(seen & (stages == stage))
+            usual = _reference(kind.delay_ns, now, np.flatnonzero(stages == stage), baseline)
+            if np.isfinite(usual):
+                excess[peers] += np.maximum(now[peers] - usual, 0)
+                normal[peers] += usual
+            typical[peers] += now[peers]
     late = excess >= max(least_ratio * iteration_ns, AS_LATE * float(excess.max(initial=0)))
     return Lateness(excess, typical, normal, late)
 
 
-def _reference(delay_ns: Float, now: Float, baseline: Int) -> Float:
+def _reference(delay_ns: Float, now: Float, peers: Int, baseline: Int) -> float:
+    """The slowest healthy delay of a stage's endpoints; nan where that is not known."""
     if len(baseline):
-        healthy = delay_ns[:, baseline]
+        healthy = delay_ns[np.ix_(peers, baseline)]
         healthy = healthy[np.isfinite(healthy)]
-        return np.full(len(now), np.percentile(healthy, HEALTHY_PERCENTILE) if len(healthy) else np.nan)
-    known = now[np.isfinite(now)]
-    return np.full(len(now), float(np.percentile(known, 75, method="lower")) if len(known) >= 4 else np.nan)
+        return _percentile(healthy, HEALTHY_PERCENTILE) if len(healthy) else float("nan")
+    known = now[peers][np.isfinite(now[peers])]
+    return _percentile(known, PEERS_PERCENTILE) if len(known) >= 4 else float("nan")
+
+
+def _percentile(values: Float, percent: int) -> float:
+    """The value that so many percent are not above."""
+    at = (len(values) - 1) * percent // 100
+    return float(np.partition(values, at)[at])
 
 
 def without_predecessors(late: Bool, endpoints: Int, successor: Mapping[int, int]) -> Bool:

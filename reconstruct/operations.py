@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from datamodel.frame import Frame, concat
+from datamodel.frame import Frame, empty
 from datamodel.operations import FAMILY_SLOTS, OPERATIONS
-from datamodel.streams import Float, Int, Streams
+from datamodel.streams import Bool, Float, Int, Streams
 from datamodel.transfers import ROLES
-from reconstruct.arrivals import arrival_ns
-from reconstruct.boundaries import shared_by_most
-from reconstruct.cycles import Cycles
+from reconstruct.arrivals import arrivals_ns
+from reconstruct.job_rows import JobRows, job_rows
 from reconstruct.jobs import Job
-from reconstruct.transfers import between_transfers
+from reconstruct.medians import row_medians
+from reconstruct.shared_places import cut_at_places, shared_places
+from reconstruct.transfers import message_starts
 
 PP = ROLES.index("pp")
-# A place within this share of the quantum of the boundary is the boundary.
-SAME_PLACE = 0.006
+# Streams of one role whose bytes an iteration differ by no more than a twentieth carry the same collectives.
+SIZES_AN_E_FOLD = 20
 
 
 def operations(
@@ -26,178 +27,183 @@ def operations(
 ) -> Frame:
     """Operations of one job, by stream and time.
 
-    Iterations are numbered from 0; those after the last complete one carry on the count, those before the first are -1.
+    Iterations are numbered from 0, as in `reconstruct.transfers`; what came after the last complete one has their count
+    as its number. A message is what lies between two pauses that part messages. The steps of a collective follow one
+    another with pauses that depend on who is late; its members therefore disagree on where it is parted. Only places
+    that most streams of the same role and size share part one collective from the next.
 
-    The steps of a collective follow one another with pauses that depend on who is late; its members therefore disagree
-    on where it is parted. Only places that most members of a group share part one collective from the next.
+    Linear in rows.
 
     Args:
         streams: data rows by connection.
-        job: the job's streams and boundaries.
+        job: the job's streams and edges.
         role: stream -> index into ROLES.
         groups: role -> process groups of address codes.
     """
-    group = _groups_of(streams, [c.stream for c in job.members], role, groups)
-    offsets, family = _offsets(job, role, group)
-    number = np.full(job.boundaries.end_ns.shape[1] + 2, -1, np.int64)
-    number[job.edges] = np.arange(len(job.edges))
-    after = int(job.edges[-1]) + 1
-    number[after:] = len(job.edges) + np.arange(len(number) - after)
-    parts = []
-    for i, cycle in enumerate(job.members):
-        place, column = int(job.boundaries.places[i]), int(job.boundaries.columns[i])
-        kind = (role.get(cycle.stream, 0), group[i])
-        own = _cut(streams, cycle, place, column, offsets[i], number, kind)
-        parts.append(own.replace(slot=own["slot"] + FAMILY_SLOTS * family.get(i, 0)))
-    following = _groups_of(streams, [f.stream for f in job.followers], role, groups)
-    for follower, number_of in zip(job.followers, following, strict=True):
-        kind = (role.get(follower.stream, 0), number_of)
-        bounds = (follower.low, follower.high)
-        parts.append(_frame(streams, follower.stream, follower.rows, bounds, follower.iteration, follower.slot, kind))
-    return concat(OPERATIONS, parts).sort("stream", "start_ns")
+    seen = job_rows(streams, job)
+    if not len(seen.rows):
+        return empty(OPERATIONS)
+    roles = np.array([role.get(n, 0) for n in seen.streams.tolist()], np.int64)
+    group = _groups_of(streams.src[seen.streams], streams.dst[seen.streams], roles, groups)
+    first = message_starts(streams, seen)
+    slot = _numbered(seen, first)
+    last = len(job.edges_ns)
+    begins = _begins(seen)
+    usual = _usual_bytes(seen, begins, last)
+    kind = _kinds(roles, group, usual)
+    family = np.zeros(len(seen.streams), np.int64)
+    if (kind >= 0).any():
+        places = _places(streams, seen, kind)
+        bounds = np.concatenate([[0], np.cumsum([len(p) for p in places])]).astype(np.int64)
+        rows = seen.offsets, seen.bytes, seen.pause_ns, seen.iteration
+        cut_at_places(*rows, kind, usual, bounds, np.concatenate(places), last, first, slot)
+        family = _families(roles, group, kind, _usual_begin(seen, begins, job.edges_ns))
+    return _frame(streams, seen, np.flatnonzero(first), slot, (roles, group, family))
 
 
-def _groups_of(
-    streams: Streams, numbers: Sequence[int], role: Mapping[int, int], groups: Mapping[int, list[tuple[int, ...]]]
-) -> list[int]:
-    """Number of the process group, among those of its role, that holds both ends of each stream; -1 for none."""
-    holds: dict[tuple[int, int], set[int]] = {}
-    for kind, of_role in groups.items():
-        for number, endpoints in enumerate(of_role):
-            for e in endpoints:
-                holds.setdefault((kind, e), set()).add(number)
-    found = []
-    for stream in numbers:
-        kind = role.get(stream, 0)
-        ends = (kind, int(streams.src[stream])), (kind, int(streams.dst[stream]))
-        found.append(min(holds.get(ends[0], set()) & holds.get(ends[1], set()), default=-1))
+def _groups_of(src: Int, dst: Int, roles: Int, groups: Mapping[int, list[tuple[int, ...]]]) -> Int:
+    """(s,) number of the first process group, among those of its role, that holds both ends; -1 for none."""
+    found = np.full(len(src), -1, np.int64)
+    for role, of_role in groups.items():
+        own = np.flatnonzero(roles == role)
+        if not len(own) or not of_role:
+            continue
+        number = np.repeat(np.arange(len(of_role)), [len(g) for g in of_role])
+        members = np.fromiter((e for g in of_role for e in g), np.int64, len(number))
+        held = np.unique(members * len(of_role) + number)
+        low = np.searchsorted(held, src[own] * len(of_role))
+        count = np.searchsorted(held, (src[own] + 1) * len(of_role)) - low
+        row = np.repeat(np.arange(len(own)), count)
+        of_src = held[np.repeat(low - np.cumsum(count) + count, count) + np.arange(len(row))] % len(of_role)
+        wanted = dst[own][row] * len(of_role) + of_src
+        both = held[np.minimum(np.searchsorted(held, wanted), len(held) - 1)] == wanted
+        found[own[row[both][::-1]]] = of_src[both][::-1]
     return found
 
 
-def _offsets(job: Job, role: Mapping[int, int], group: Sequence[int]) -> tuple[dict[int, Float], dict[int, int]]:
-    """Where each member's operations end, and which collective of its group it carries.
+def _numbered(seen: JobRows, first: Bool) -> Int:
+    """(r,) place of each operation among its stream's of the iteration, at the row it begins with."""
+    low = np.flatnonzero(first)
+    owner, iteration = seen.owner()[low], seen.iteration[low]
+    change = (np.diff(owner, prepend=-1) != 0) | (np.diff(iteration, prepend=-1) != 0)
+    begins = np.flatnonzero(change)
+    slot = np.zeros(len(first), np.int64)
+    slot[low] = np.arange(len(low)) - np.repeat(begins, np.diff(np.append(begins, len(low))))
+    return slot
 
-    Returns:
-        Member number -> byte offsets behind the boundary at which its operations end, the boundary itself last; and
-        member number -> place of its collective among those of its group (a gather and a scatter on connections of
-        their own), in order of time.
+
+def _begins(seen: JobRows) -> Int:
+    """Rows with which a stream's iterations begin."""
+    change = np.diff(seen.iteration, prepend=-1) != 0
+    change[seen.offsets[:-1]] = True
+    return np.flatnonzero(change).astype(np.int64)
+
+
+def _matrix(seen: JobRows, begins: Int, values: Float, columns: int) -> Float:
+    """(s, columns) values of the streams' iterations; nan where a stream has none."""
+    table = np.full((len(seen.streams), columns + 1), np.nan)
+    table[seen.owner()[begins], np.minimum(seen.iteration[begins], columns)] = values
+    return table[:, :columns]
+
+
+def _usual_bytes(seen: JobRows, begins: Int, last: int) -> Float:
+    """(s,) median bytes of a stream's complete iterations."""
+    total = np.add.reduceat(seen.bytes, begins).astype(np.float64)
+    table = _matrix(seen, begins, total, max(last, 1))
+    usual = row_medians(table[:, 1:]) if last > 1 else table[:, 0]
+    mean = np.add.reduceat(seen.bytes, seen.offsets[:-1]) / max(last, 1)
+    return np.where(np.isfinite(usual), usual, mean)
+
+
+def _usual_begin(seen: JobRows, begins: Int, edges_ns: Int) -> Float:
+    """(s,) median time from the end of an iteration to a stream's first byte of the next."""
+    later = begins[(seen.iteration[begins] > 0) & (seen.iteration[begins] < len(edges_ns))]
+    after = (seen.start_ns[later] - edges_ns[seen.iteration[later] - 1]).astype(np.float64)
+    return np.nan_to_num(row_medians(_matrix(seen, later, after, len(edges_ns))))
+
+
+def _kinds(roles: Int, group: Int, usual: Float) -> Int:
+    """(s,) number of the kind of collective a stream carries, by role and bytes; -1 for messages."""
+    collective = (roles != PP) & (group >= 0)
+    size = np.round(np.log(np.maximum(usual, 1.0)) * SIZES_AN_E_FOLD).astype(np.int64)
+    _, number = np.unique(roles * 10_000 + size, return_inverse=True)
+    number = np.where(collective, number, -1)
+    present = np.unique(number[collective])
+    return np.where(collective, np.searchsorted(present, number), -1).astype(np.int64)
+
+
+def _places(streams: Streams, seen: JobRows, kind: Int) -> list[Float]:
+    """Places at which each kind's collectives part."""
+    floor = seen.floor_ns(streams.trains[seen.streams])
+    return [shared_places(seen, np.flatnonzero(kind == k), floor) for k in range(int(kind.max()) + 1)]
+
+
+def _families(roles: Int, group: Int, kind: Int, begin_ns: Float) -> Int:
+    """(s,) which collective of its group a stream carries, in order of time.
+
+    A gather and a scatter on connections of their own carry as many bytes each, or not; by kind they are told apart.
     """
-    found: dict[int, Float] = {}
-    family: dict[int, int] = {}
-    families: dict[tuple[int, int, int], list[int]] = {}
-    for i, cycle in enumerate(job.members):
-        kind = role.get(cycle.stream, 0)
-        if kind == PP or group[i] < 0:
-            places = between_transfers(cycle, int(job.boundaries.places[i]))
-            found[i] = _behind(cycle, int(job.boundaries.places[i]), cycle.places[places])
-        else:
-            families.setdefault((kind, group[i], round(np.log(cycle.quantum_bytes) * 20)), []).append(i)
-    for members in families.values():
-        shares = _shared([(job.members[i], int(job.boundaries.places[i])) for i in members])
-        found.update({i: shares * job.members[i].quantum_bytes for i in members})
-    begins = {name: _begins_ns(job, members) for name, members in families.items()}
-    for name, members in families.items():
-        earlier = [n for n in families if n[:2] == name[:2] and (begins[n], n) < (begins[name], name)]
-        family.update(dict.fromkeys(members, len(earlier)))
-    return found, family
+    own = np.flatnonzero(kind >= 0)
+    name = (roles[own] * (int(group.max()) + 1) + group[own]) * (int(kind.max()) + 1) + kind[own]
+    names, member = np.unique(name, return_inverse=True)
+    begin = np.bincount(member, begin_ns[own]) / np.bincount(member)
+    of_group = names // (int(kind.max()) + 1)
+    order = np.lexsort([names, begin, of_group])
+    first = np.flatnonzero(np.diff(of_group[order], prepend=-1))
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.arange(len(names)) - np.repeat(first, np.diff(np.append(first, len(names))))
+    family = np.zeros(len(kind), np.int64)
+    family[own] = rank[member]
+    return family
 
 
-def _begins_ns(job: Job, members: list[int]) -> float:
-    """Median time from the end of an iteration to the members' first byte of the next."""
-    begin = job.boundaries.next_ns[members][:, job.edges]
-    late = np.where(begin > 0, begin - job.edges_ns, np.nan)
-    return float(np.nanmedian(late)) if np.isfinite(late).any() else 0.0
+def _frame(streams: Streams, seen: JobRows, low: Int, slot: Int, named: tuple[Int, Int, Int]) -> Frame:
+    """Operations that begin with the rows `low`.
 
-
-def _behind(cycle: Cycles, boundary: int, places: Float) -> Float:
-    offset = np.mod(places - cycle.places[boundary], cycle.quantum_bytes)
-    return np.asarray(np.sort(np.where(offset <= 0, cycle.quantum_bytes, offset)), np.float64)
-
-
-def _shared(members: list[tuple[Cycles, int]]) -> Float:
-    """Shares of the quantum, behind the boundary, at which most members pause for long; 1.0 last."""
-    share = np.concatenate([np.mod((c.places - c.places[b]) / c.quantum_bytes, 1.0) for c, b in members])
-    pause = np.concatenate([c.pause_ns for c, _ in members])
-    owner = np.repeat(np.arange(len(members)), [len(c.places) for c, _ in members])
-    inner = (share > SAME_PLACE) & (share < 1 - SAME_PLACE)
-    places, lengths = shared_by_most(share[inner], pause[inner], owner[inner], len(members))
-    boundary_ns = float(np.median([c.pause_ns[b] for c, b in members]))
-    floor_ns = max(float(np.median([c.floor_ns for c, _ in members])), 1.0)
-    kept = _above_widest_ratio(lengths, boundary_ns, floor_ns)
-    return np.array([*places[kept], 1.0])
-
-
-def _above_widest_ratio(lengths: Float, boundary_ns: float, floor_ns: float) -> Int:
-    """Which pauses are of the kind that parts collectives, rather than the steps inside them."""
-    ranked = np.sort(np.concatenate([lengths, [boundary_ns]]))[::-1]
-    ratio = ranked / np.concatenate([ranked[1:], [floor_ns]])
-    limit = ranked[int(np.argmax(ratio))]
-    return np.flatnonzero(lengths >= limit).astype(np.int64)
-
-
-def _cut(
-    streams: Streams, cycle: Cycles, boundary: int, column: int, offsets: Float, number: Int, kind: tuple[int, int]
-) -> Frame:
-    """One stream's operations; what it sent after its last place is one more, unfinished."""
-    lattice = cycle.lattice(boundary)
-    origins = np.concatenate([[lattice[0] - cycle.quantum_bytes], lattice]) if len(lattice) else np.zeros(1)
-    turn = np.arange(len(origins))
-    position = np.concatenate([(origins[:, None] + offsets[:-1]).ravel(), lattice])
-    slot = np.concatenate([np.tile(np.arange(len(offsets) - 1), len(origins)), np.full(len(lattice), len(offsets) - 1)])
-    turn = np.concatenate([np.repeat(turn, len(offsets) - 1), np.arange(len(lattice))])
-    total = float(cycle.cumulative[-1])
-    inside = (position > SAME_PLACE * cycle.quantum_bytes) & (position <= total + SAME_PLACE * cycle.quantum_bytes)
-    order = np.flatnonzero(inside)[np.argsort(position[inside], kind="stable")]
-    high = np.concatenate([cycle.rows_before(position[order]), [len(cycle.rows)]])
-    low = np.concatenate([[0], high[:-1]])
-    iteration = number[np.minimum(column + np.concatenate([turn[order], [len(lattice)]]), len(number) - 1)]
-    slot = np.concatenate([slot[order], [(position > lattice[-1]).sum() if len(lattice) else 0]])
-    some = high > low
-    return _frame(streams, cycle.stream, cycle.rows, (low[some], high[some]), iteration[some], slot[some], kind)
-
-
-def _frame(
-    streams: Streams,
-    stream: int,
-    rows: Int,
-    bounds: tuple[Int, Int],
-    iteration: Int,
-    slot: Int,
-    kind: tuple[int, int],
-) -> Frame:
-    low, high = bounds
-    start, sent = streams.start_ns[rows], np.maximum.accumulate(streams.end_ns[rows])
-    arrived = arrival_ns(streams, rows)
-    busy = np.maximum(arrived - np.maximum(start, np.concatenate([start[:1], arrived[:-1]])), 0)
+    Args:
+        streams: data rows by connection.
+        seen: the job's rows.
+        low: ascending.
+        slot: (r,) at those rows.
+        named: role, group and family of each stream.
+    """
+    owner = np.searchsorted(seen.offsets, low, side="right") - 1
+    high = np.append(low[1:], len(seen.rows))
+    arrived = arrivals_ns(streams, seen.rows, seen.end_ns, seen.offsets)
+    sent_before = np.concatenate([seen.start_ns[:1], arrived[:-1]])
+    sent_before[seen.offsets[:-1]] = seen.start_ns[seen.offsets[:-1]]
+    busy = np.maximum(arrived - np.maximum(seen.start_ns, sent_before), 0)
+    number = seen.streams[owner]
 
     def total(values: Int) -> Int:
-        running = np.concatenate([[0], np.cumsum(values)])
-        return np.asarray(running[high] - running[low], np.int64)
+        return np.asarray(np.add.reduceat(values, low), np.int64)
 
     return Frame(
         OPERATIONS,
         {
-            "endpoint": np.full(len(low), streams.src[stream]),
-            "peer": np.full(len(low), streams.dst[stream]),
-            "stream": np.full(len(low), stream),
-            "role": np.full(len(low), kind[0]),
-            "group": np.full(len(low), kind[1]),
-            "iteration": iteration,
-            "slot": slot,
-            "start_ns": start[low],
-            "end_ns": sent[high - 1],
+            "endpoint": streams.src[number],
+            "peer": streams.dst[number],
+            "stream": number,
+            "role": named[0][owner],
+            "group": named[1][owner],
+            "iteration": seen.iteration[low],
+            "slot": slot[low] + FAMILY_SLOTS * named[2][owner],
+            "start_ns": seen.start_ns[low],
+            "end_ns": np.maximum.reduceat(seen.end_ns, low),
             "delivered_ns": arrived[high - 1],
-            "bytes": total(streams.bytes[rows]),
+            "bytes": total(seen.bytes),
             "busy_ns": total(busy),
-            "sending_ns": total(np.maximum(streams.end_ns[rows] - start, 1)),
-            "retransmitted_packets": total(streams.retransmitted[rows]),
+            "sending_ns": total(np.maximum(seen.end_ns - seen.start_ns, 1)),
+            "retransmitted_packets": total(np.ascontiguousarray(streams.retransmitted[seen.rows])),
         },
     )
 
 
 def last_sent_ns(streams: Streams) -> dict[int, int]:
     """Address code -> when it sent its last payload byte of any kind, ready messages included."""
-    last: dict[int, int] = {}
-    for stream, source in enumerate(streams.src.tolist()):
-        last[source] = max(last.get(source, 0), int(streams.end_ns[streams.rows(stream)].max()))
-    return last
+    if not len(streams):
+        return {}
+    last = np.zeros(len(streams.addresses), np.int64)
+    np.maximum.at(last, streams.src, np.maximum.reduceat(streams.end_ns, streams.offsets[:-1]))
+    senders: Sequence[int] = np.unique(streams.src).tolist()
+    return {e: int(last[e]) for e in senders}

@@ -6,18 +6,14 @@ import numpy as np
 
 from capture.compiled import compiled
 from datamodel.frame import Frame, empty
-from datamodel.streams import Float, Int, Streams
+from datamodel.streams import Bool, Float, Int, Streams
 from datamodel.transfers import TRANSFERS
 from reconstruct.cycles import Cycles
+from reconstruct.job_rows import STEP_LENGTHS, TRAIN_PAUSE_SHARE, JobRows, job_rows
 from reconstruct.jobs import Job
 
 # Streams whose bytes differ by no more than this, one from the next, are of one kind.
 SAME_KIND_SHARE = 0.03
-# A pause of at most so many lengths of a stream's rows lies inside a transfer; between packet trains, one of at most
-# this share of an iteration does: shapers and windows of congestion control part them.
-STEP_LENGTHS, TRAIN_PAUSE_SHARE = 3.0, 0.003
-# Who starts the next iteration before the last rank has ended this one is at most so much of an iteration ahead.
-AHEAD_SHARE = 0.05
 # Lengths of pauses are counted in half octaves of a nanosecond, up to eighteen minutes.
 BINS_AN_OCTAVE, BINS = 2, 80
 # A kind of pause comes back in most iterations; lengths met less often than the second share lie between kinds.
@@ -35,20 +31,13 @@ def transfers(streams: Streams, job: Job) -> Frame:
 
     Linear in rows.
     """
-    numbers, offsets, rows = _rows(job)
-    if not len(rows) or not len(job.edges_ns):
+    seen = job_rows(streams, job)
+    if not len(seen.rows) or not len(job.edges_ns):
         return empty(TRANSFERS)
-    start, end = streams.start_ns[rows], streams.end_ns[rows]
-    pause, iteration = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    period = float(np.median(np.diff(job.edges_ns))) if len(job.edges_ns) > 1 else 0.0
-    _walk(offsets, start, end, job.edges_ns, round(AHEAD_SHARE * period), pause, iteration)
-    size = streams.bytes[rows]
-    floor = np.where(streams.trains[numbers], TRAIN_PAUSE_SHARE * period, 0.0)
-    limit = _longest_inside(offsets, end - start, size, pause, iteration, floor)
-    first = (pause > np.repeat(limit, np.diff(offsets))) | (np.diff(iteration, prepend=-2) != 0)
-    first[offsets[:-1]] = True
+    first = message_starts(streams, seen)
     low = np.flatnonzero(first)
-    owner = np.searchsorted(offsets, low, side="right") - 1
+    numbers, iteration = seen.streams, seen.iteration
+    owner = np.searchsorted(seen.offsets, low, side="right") - 1
     return Frame(
         TRANSFERS,
         {
@@ -57,20 +46,22 @@ def transfers(streams: Streams, job: Job) -> Frame:
             "stream": numbers[owner],
             "iteration": np.where(iteration[low] < len(job.edges_ns), iteration[low], -1),
             "slot": _place_within(owner, iteration[low]),
-            "start_ns": start[low],
-            "end_ns": np.maximum.reduceat(end, low),
-            "bytes": np.add.reduceat(size, low),
+            "start_ns": seen.start_ns[low],
+            "end_ns": np.maximum.reduceat(seen.end_ns, low),
+            "bytes": np.add.reduceat(seen.bytes, low),
         },
     )
 
 
-def _rows(job: Job) -> tuple[Int, Int, Int]:
-    """(streams,) numbers ascending, (streams + 1,) bounds, and the data rows between them."""
-    own = {m.stream: m.rows for m in job.members} | {f.stream: f.rows for f in job.followers}
-    numbers = np.array(sorted(own), np.int64)
-    parts = [own[n] for n in numbers.tolist()]
-    offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
-    return numbers, offsets, np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+def message_starts(streams: Streams, seen: JobRows) -> Bool:
+    """(rows,) whether a transfer begins with each row: behind a pause between messages, or with an iteration."""
+    floor = np.where(streams.trains[seen.streams], TRAIN_PAUSE_SHARE * seen.period_ns, 0.0)
+    length = seen.end_ns - seen.start_ns
+    limit = _longest_inside(seen.offsets, length, seen.bytes, seen.pause_ns, seen.iteration, floor)
+    first = seen.pause_ns > np.repeat(limit, np.diff(seen.offsets))
+    first |= np.diff(seen.iteration, prepend=-2) != 0
+    first[seen.offsets[:-1]] = True
+    return np.asarray(first)
 
 
 def _place_within(owner: Int, iteration: Int) -> Int:
@@ -93,37 +84,6 @@ def between_transfers(cycle: Cycles, boundary: int) -> Int:
     offset = np.mod(cycle.places[kept] - cycle.places[boundary], cycle.quantum_bytes)
     offset[kept == boundary] = cycle.quantum_bytes
     return np.asarray(kept[np.argsort(offset)], np.int64)
-
-
-@compiled
-def _walk(offsets: Int, start: Int, end: Int, edges: Int, ahead_ns: int, pause: Int, iteration: Int) -> None:
-    """Pause before each row and the iteration it belongs to, stream by stream.
-
-    An iteration begins with the first row after the edge; with an earlier one, at most `ahead_ns` before it, where
-    the pause before that one is longer. Before a stream's first row the pause counts as 0.
-    """
-    for s in range(len(offsets) - 1):
-        low, high = offsets[s], offsets[s + 1]
-        sent = start[low] if high > low else 0
-        for r in range(low, high):
-            pause[r] = max(start[r] - sent, 0)
-            sent = max(sent, end[r])
-        done = low
-        for k in range(len(edges)):
-            stop = done
-            while stop < high and start[stop] <= edges[k]:
-                stop += 1
-            cut, longest = stop, pause[stop] if stop < high else np.int64(1) << 62
-            r = stop - 1
-            while r > done and start[r] >= edges[k] - ahead_ns:
-                if pause[r] > longest:
-                    cut, longest = r, pause[r]
-                r -= 1
-            for r in range(done, cut):
-                iteration[r] = k
-            done = cut
-        for r in range(done, high):
-            iteration[r] = len(edges)
 
 
 def _longest_inside(offsets: Int, length: Int, size: Int, pause: Int, iteration: Int, least: Float) -> Float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from diagnose.medians import median_over
 from diagnose.rates import rates
+from reconstruct.medians import median_over
 from tests.diagnose.hand_made import DP, PP, Op, operations
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from datamodel.streams import Float
-from diagnose.medians import group_medians, median_over, row_medians, typical_over
+from reconstruct.medians import group_medians, median_over, row_medians, typical_over
 
 CELLS = st.one_of(st.just(np.nan), st.floats(-1e9, 1e9))
 
