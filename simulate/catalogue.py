@@ -14,11 +14,12 @@ from simulate.job import Attempt, Job
 from simulate.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
 from simulate.scenario import Bustle, Scenario
 from simulate.twin import healthy, slow_nic
+from simulate.watched_scenarios import SCENARIOS as WATCHED
+from simulate.watching import MIRROR_GATHERED
 from simulate.workload import Noise, Pauses, Workload
 
 Maker = Callable[[Wish], Scenario]
 ITERATIONS, ONSET = 30, 14
-_GATHERED = 256  # rows of 64 MiB instead of 256 KiB
 BASE = Plan(tp=8, dp=4, pp=4)
 
 
@@ -94,7 +95,7 @@ def _shared_nics(nics: int) -> Maker:
 
 def _mirrored(maker: Maker) -> Maker:
     """The same, as a mirror sees it."""
-    return lambda wish: replace(maker(wish), telemetry="mirror", gathered=_GATHERED)
+    return lambda wish: replace(maker(wish), telemetry="mirror", gathered=MIRROR_GATHERED)
 
 
 def _plain_leaves(wish: Wish) -> Scenario:
@@ -304,6 +305,7 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
     ),
     "twin-healthy": ("twin of the recording s1-healthy: 16 GPUs, tp 2 pp 2 dp 4, 0.4 Gb/s", healthy),
     "twin-slow-nic": ("twin of s2-slow-nic: one NIC at 80 Mb/s from iteration 14", slow_nic),
+    **WATCHED,
     "cluster": (
         "a minute of a cluster of 10,000 GPUs (--gpus from 1,000 up): tens of jobs, every fourth with a fault",
         cluster,

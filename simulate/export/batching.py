@@ -8,6 +8,7 @@ import numpy as np
 
 from capture.compiled import compiled
 from datamodel.streams import Int
+from simulate.fabric import mixed
 
 
 class Packing(NamedTuple):
@@ -33,7 +34,7 @@ def packing(sender: Int, time_ns: Int, size_bytes: Int, beat_ns: int, room_bytes
         room_bytes: that a datagram has for items.
     """
     datagram, sent = np.zeros(len(sender), np.int64), np.zeros(len(sender), np.int64)
-    phase = sender * 7_919 % 1_000 * (beat_ns // 1_000) if beat_ns else np.zeros(len(sender), np.int64)
+    phase = mixed(sender + 1) % max(beat_ns, 1)
     count = pack(sender, time_ns, size_bytes, phase, beat_ns, room_bytes, datagram, sent)
     return Packing(datagram, sent[:count])
 

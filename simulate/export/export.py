@@ -47,15 +47,17 @@ def exported(feed: Feed, seen: Traffic, seed: int) -> Export:
     Raises:
         InputError: nothing passed that the feed's points could see.
     """
-    random = np.random.default_rng(np.random.SeedSequence((seed, 0xFEED, KINDS.index(feed.kind))))
+    # Each with draws of its own: what is wrong with exporters or on the way changes nothing of what is sampled.
+    seeds = np.random.SeedSequence((seed, 0xFEED, KINDS.index(feed.kind))).spawn(3)
+    of_switches, of_packets, of_datagrams = (np.random.default_rng(s) for s in seeds)
     views = sightings(seen.fabric, seen.bursts, seen.trains, feed.points)
     if not len(views):
         raise InputError(f"feed {feed.kind}: nothing passes {', '.join(feed.points)}")
     window = (int(views["start_ns"].min()), int(views["end_ns"].max()))
-    switches = exporters(feed, seen.fabric, np.unique(views["switch"]), window, random)
+    switches = exporters(feed, seen.fabric, np.unique(views["switch"]), window, of_switches)
     send = agents if feed.kind == "sflow" else meters
-    sent = send(feed, seen, views, switches, random)
-    arrived = carried(sent, switches.speaks(sent.switch, sent.sent_ns), feed.transport, random)
+    sent = send(feed, seen, views, switches, of_packets)
+    arrived = carried(sent, switches.speaks(sent.switch, sent.sent_ns), feed.transport, of_datagrams)
     told = {**asdict(feed), "exporters": switches.truth(arrived.counts)}
     return Export(feed, _datagrams(sent, arrived, switches, PROTOCOL[feed.kind]), told)
 

@@ -11,23 +11,47 @@ from capture.roce import AETH_BYTES, BTH_BYTES, CNP, ICRC_BYTES, RETH_BYTES
 from datamodel.flows import UDP
 from datamodel.frame import Frame
 from datamodel.streams import Int
-from simulate.fabric import mixed
 
 Rows = npt.NDArray[np.uint8]
+Fields = npt.NDArray[np.void]
 
 ETHERNET_BYTES, CHECKSUM_BYTES = 14, 4
 SHORTEST_FRAME_BYTES = 60  # without its checksum; shorter ones are filled up
 HEADER_BYTES = 128  # of each packet that sFlow agents usually keep
 _IPV4_BYTES, _UDP_BYTES = 20, 8
-_TIME_TO_LIVE = 64
-_LOCAL_MAC = 0x02  # a locally administered address
-_ACK_FLAG = 0x10
+_IPV4, _VERSION_AND_LENGTH, _DO_NOT_FRAGMENT, _TIME_TO_LIVE = 0x0800, 0x45, 0x4000, 64
+_LOCAL_MAC = 0x0200  # a locally administered address
+_TCP_OPTIONS, _TCP_WORDS, _ACKNOWLEDGES, _WINDOW = 0x0101080A, 8, 0x10, 0xFFFF  # timestamps, which stay zero
+_FULL_PARTITION, _BACKWARD_NOTIFIED = 0xFFFF, 0x40
 _IP, _TRANSPORT = ETHERNET_BYTES, ETHERNET_BYTES + _IPV4_BYTES
 _BTH = _TRANSPORT + _UDP_BYTES
 _EXTENDED = _BTH + BTH_BYTES
-_FULL_PARTITION = 0xFFFF
-_BECN_BIT = 0x40
 _MASK32 = 0xFFFFFFFF
+
+
+def _view(*fields: tuple[str, str, int]) -> np.dtype[np.void]:
+    """Fields (name, type, place) of a sampled header."""
+    names, formats, offsets = zip(*fields, strict=True)
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": HEADER_BYTES})
+
+
+_EVERY = _view(
+    ("dst_high", ">u2", 0), ("dst_mac", ">u4", 2), ("src_high", ">u2", 6), ("src_mac", ">u4", 8), ("type", ">u2", 12),
+    ("version", "u1", _IP), ("tos", "u1", _IP + 1), ("size", ">u2", _IP + 2), ("id", ">u2", _IP + 4),
+    ("flags", ">u2", _IP + 6), ("life", "u1", _IP + 8), ("proto", "u1", _IP + 9), ("checksum", ">u2", _IP + 10),
+    ("src", ">u4", _IP + 12), ("dst", ">u4", _IP + 16), ("src_port", ">u2", _TRANSPORT),
+    ("dst_port", ">u2", _TRANSPORT + 2),
+)  # fmt: skip
+_ROCE = _view(
+    ("udp_bytes", ">u2", _TRANSPORT + 4), ("opcode", "u1", _BTH), ("pad", "u1", _BTH + 1),
+    ("partition", ">u2", _BTH + 2), ("queue_pair", ">u4", _BTH + 4), ("sequence", ">u4", _BTH + 8),
+)  # fmt: skip
+_RETH = _view(("address", ">u8", _EXTENDED), ("key", ">u4", _EXTENDED + 8), ("message", ">u4", _EXTENDED + 12))
+_AETH = _view(("syndrome", ">u4", _EXTENDED))  # a byte of syndrome, three of message sequence number
+_TCP = _view(
+    ("sequence", ">u4", _TRANSPORT + 4), ("acknowledged", ">u4", _TRANSPORT + 8), ("flags", ">u2", _TRANSPORT + 12),
+    ("window", ">u2", _TRANSPORT + 14), ("options", ">u4", _TRANSPORT + 20),
+)  # fmt: skip
 
 
 def sampled_headers(packets: Frame, addresses: Int) -> tuple[Rows, Int]:
@@ -38,17 +62,15 @@ def sampled_headers(packets: Frame, addresses: Int) -> tuple[Rows, Int]:
         addresses: IPv4 address of each endpoint as a number.
     """
     rows = np.zeros((len(packets), HEADER_BYTES), np.uint8)
-    src, dst = packets["src"].astype(np.int64), packets["dst"].astype(np.int64)
-    _put(rows, 0, 6, _mac(dst))
-    _put(rows, 6, 6, _mac(src))
-    _put(rows, 12, 2, np.full(len(rows), 0x0800))
-    _ipv4(rows, packets, addresses[src], addresses[dst])
+    _every(rows.view(_EVERY)[:, 0], packets, addresses)
+    rows[:, _IP + 10 : _IP + 12] = (
+        internet_checksum(rows[:, _IP : _IP + _IPV4_BYTES]).astype(">u2").view(np.uint8).reshape(-1, 2)
+    )
     roce = packets["proto"] == UDP
-    _udp(rows, packets, roce)
-    _tcp(rows, packets, ~roce)
+    _roce(rows, packets, np.flatnonzero(roce))
+    _tcp(rows, packets, np.flatnonzero(~roce))
     frame = ETHERNET_BYTES + packets["bytes"]
-    short = roce & (frame <= HEADER_BYTES)
-    _invariant_checksums(rows, packets, np.flatnonzero(short))
+    _invariant_checksums(rows, packets, np.flatnonzero(roce & (frame <= HEADER_BYTES)))
     return rows, np.minimum(np.maximum(frame, SHORTEST_FRAME_BYTES), HEADER_BYTES)
 
 
@@ -57,29 +79,15 @@ def frame_bytes(packets: Frame) -> Int:
     return np.maximum(ETHERNET_BYTES + packets["bytes"], SHORTEST_FRAME_BYTES) + CHECKSUM_BYTES
 
 
-def _put(rows: Rows, at: int, size: int, values: Int, where: npt.NDArray[np.bool_] | None = None) -> None:
-    """Write big-endian integers of `size` bytes."""
-    for k in range(size):
-        byte = (values >> 8 * (size - 1 - k)) & 0xFF
-        if where is None:
-            rows[:, at + k] = byte
-        else:
-            rows[where, at + k] = byte[where]
-
-
-def _mac(endpoint: Int) -> Int:
-    return (_LOCAL_MAC << 40) + endpoint
-
-
-def _ipv4(rows: Rows, p: Frame, src: Int, dst: Int) -> None:
-    _put(rows, _IP, 2, 0x4500 | p["tos"].astype(np.int64))
-    _put(rows, _IP + 2, 2, p["bytes"])
-    _put(rows, _IP + 4, 2, mixed(p["burst"], p["sequence"]) & 0xFFFF)
-    _put(rows, _IP + 6, 2, np.full(len(rows), 0x4000))  # don't fragment
-    _put(rows, _IP + 8, 2, _TIME_TO_LIVE << 8 | p["proto"].astype(np.int64))
-    _put(rows, _IP + 12, 4, src)
-    _put(rows, _IP + 16, 4, dst)
-    _put(rows, _IP + 10, 2, internet_checksum(rows[:, _IP : _IP + _IPV4_BYTES]))
+def _every(v: Fields, p: Frame, addresses: Int) -> None:
+    """Ethernet, IPv4 but for its checksum, and ports."""
+    v["src_high"] = v["dst_high"] = _LOCAL_MAC
+    v["src_mac"], v["dst_mac"], v["type"] = p["src"], p["dst"], _IPV4
+    v["version"], v["tos"], v["size"], v["flags"] = _VERSION_AND_LENGTH, p["tos"], p["bytes"], _DO_NOT_FRAGMENT
+    v["id"] = (p["burst"] + p["sequence"]) & 0xFFFF
+    v["life"], v["proto"] = _TIME_TO_LIVE, p["proto"]
+    v["src"], v["dst"] = addresses[p["src"]], addresses[p["dst"]]
+    v["src_port"], v["dst_port"] = p["src_port"], p["dst_port"]
 
 
 def internet_checksum(rows: Rows) -> Int:
@@ -91,34 +99,35 @@ def internet_checksum(rows: Rows) -> Int:
     return checksum
 
 
-def _udp(rows: Rows, p: Frame, roce: npt.NDArray[np.bool_]) -> None:
-    _put(rows, _TRANSPORT, 2, p["src_port"].astype(np.int64), roce)
-    _put(rows, _TRANSPORT + 2, 2, p["dst_port"].astype(np.int64), roce)
-    _put(rows, _TRANSPORT + 4, 2, p["bytes"] - _IPV4_BYTES, roce)
+def _roce(rows: Rows, packets: Frame, where: Int) -> None:
+    """UDP without a checksum, BTH, and RETH or AETH."""
+    p = packets.take(where)
+    filled = np.zeros((len(where), HEADER_BYTES), np.uint8)
+    v = filled.view(_ROCE)[:, 0]
+    with_reth, with_aeth = p["message_bytes"] >= 0, p["syndrome"] >= 0
     inner = p["bytes"] - _IPV4_BYTES - _UDP_BYTES - BTH_BYTES - ICRC_BYTES
-    inner = inner - np.where(p["message_bytes"] >= 0, RETH_BYTES, 0) - np.where(p["syndrome"] >= 0, AETH_BYTES, 0)
-    _put(rows, _BTH, 1, p["opcode"].astype(np.int64), roce)
-    _put(rows, _BTH + 1, 1, (-inner & 3) << 4, roce)
-    _put(rows, _BTH + 2, 2, np.full(len(rows), _FULL_PARTITION), roce)
-    _put(rows, _BTH + 4, 1, np.where(p["opcode"] == CNP, _BECN_BIT, 0), roce)
-    _put(rows, _BTH + 5, 3, p["queue_pair"], roce)
-    _put(rows, _BTH + 9, 3, p["sequence"], roce)
-    reth, aeth = roce & (p["message_bytes"] >= 0), roce & (p["syndrome"] >= 0)
-    _put(rows, _EXTENDED, 8, mixed(p["queue_pair"], p["sequence"]) << 12, reth)
-    _put(rows, _EXTENDED + 8, 4, mixed(p["queue_pair"], p["queue_pair"]), reth)
-    _put(rows, _EXTENDED + 12, 4, p["message_bytes"], reth)
-    _put(rows, _EXTENDED, 1, p["syndrome"].astype(np.int64), aeth)
-    _put(rows, _EXTENDED + 1, 3, p["sequence"], aeth)  # message sequence number: one a packet here
+    inner = inner - np.where(with_reth, RETH_BYTES, 0) - np.where(with_aeth, AETH_BYTES, 0)
+    v["udp_bytes"], v["opcode"], v["pad"] = p["bytes"] - _IPV4_BYTES, p["opcode"], (-inner & 3) << 4
+    v["partition"] = _FULL_PARTITION
+    v["queue_pair"] = np.where(p["opcode"] == CNP, _BACKWARD_NOTIFIED << 24, 0) | p["queue_pair"]
+    v["sequence"] = p["sequence"]
+    reth = filled.view(_RETH)[:, 0]
+    for name, value in (("address", p["sequence"] << 12), ("key", p["queue_pair"] * 31 & _MASK32)):
+        reth[name][with_reth] = value[with_reth]
+    reth["message"][with_reth] = p["message_bytes"][with_reth]
+    aeth = p["syndrome"].astype(np.int64) << 24 | p["sequence"]  # messages are counted as packets are
+    filled.view(_AETH)[:, 0]["syndrome"][with_aeth] = aeth[with_aeth]
+    rows[where, _TRANSPORT + 4 : _EXTENDED + RETH_BYTES] = filled[:, _TRANSPORT + 4 : _EXTENDED + RETH_BYTES]
 
 
-def _tcp(rows: Rows, p: Frame, tcp: npt.NDArray[np.bool_]) -> None:
-    _put(rows, _TRANSPORT, 2, p["src_port"].astype(np.int64), tcp)
-    _put(rows, _TRANSPORT + 2, 2, p["dst_port"].astype(np.int64), tcp)
-    _put(rows, _TRANSPORT + 4, 4, p["sequence"], tcp)
-    _put(rows, _TRANSPORT + 8, 4, p["acknowledged"], tcp)
-    _put(rows, _TRANSPORT + 12, 2, np.full(len(rows), 8 << 12 | _ACK_FLAG), tcp)
-    _put(rows, _TRANSPORT + 14, 2, np.full(len(rows), 0xFFFF), tcp)
-    _put(rows, _TRANSPORT + 20, 4, np.full(len(rows), 0x0101080A), tcp)  # timestamp option, which stays zero
+def _tcp(rows: Rows, packets: Frame, where: Int) -> None:
+    """TCP with the timestamp option and no checksum."""
+    p = packets.take(where)
+    filled = np.zeros((len(where), HEADER_BYTES), np.uint8)
+    v = filled.view(_TCP)[:, 0]
+    v["sequence"], v["acknowledged"] = p["sequence"], p["acknowledged"]
+    v["flags"], v["window"], v["options"] = _TCP_WORDS << 12 | _ACKNOWLEDGES, _WINDOW, _TCP_OPTIONS
+    rows[where, _TRANSPORT + 4 : _TRANSPORT + 4 * _TCP_WORDS] = filled[:, _TRANSPORT + 4 : _TRANSPORT + 4 * _TCP_WORDS]
 
 
 def _invariant_checksums(rows: Rows, p: Frame, where: Int) -> None:
