@@ -1,0 +1,216 @@
+"""The lattice of a part: every connection's bytes of an iteration, and where on its byte axis iterations end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import zoom_fft
+
+from datamodel.streams import Float, Int
+from reconstruct.sampled.dwell import bins_for, dwell_ns
+from reconstruct.sampled.parts import Part, components
+from reconstruct.sampled.progress import Progress
+
+# A cycle is folded into so many bins to find its pauses.
+FOLDED_BINS = 64
+# A connection's own number of cycles lies so near the common one: it begins and ends anywhere in its cycle.
+OWN_CYCLES, OWN_STEPS = 0.8, 81
+OWN_HARMONICS = 8
+# Connections that pause this share as long as the one that pauses longest are rings like it.
+LIKE_LONGEST = 0.5
+# The quiet instant is looked for so soon after the reference's end, in periods, in so many steps a period.
+SOON, PHASES = 0.3, 64
+# A bracket is looked for this near the expected boundary, in quanta.
+REACH = 0.05
+# Quanta tried around the first estimate, in steps of a bracket's width spread over all cycles.
+TRIED = 81
+FEWEST_BRACKETS = 3
+# All rest where the brackets of all members together agree this well, compared with the best instant.
+AT_REST = 0.96
+# A connection of which fewer brackets agree does not keep the beat.
+KEEPS_BEAT = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Connections of one part and the boundaries between their iterations.
+
+    Attributes:
+        members: (m,) connection numbers.
+        quantum_bytes: (m,) bytes of an iteration.
+        origin_bytes: (m,) position at which iteration 0 ends; iteration n ends n quanta later. Equal numbers are the
+            same iteration of the part.
+        quiet_ns: (k,) an instant between iterations `first + i` and `first + i + 1` at which hardly anybody sends.
+        first: number of the first of them.
+    """
+
+    members: Int
+    quantum_bytes: Float
+    origin_bytes: Float
+    quiet_ns: Float
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    """The longest recurring pause of a connection: its place on the byte axis and its share of the cycle's time."""
+
+    quantum: float
+    origin: float
+    share: float
+
+
+def lattice(progress: Progress, part: Part) -> Lattice | None:
+    """Find quanta and boundaries of a part; None where no boundary comes back.
+
+    1. Connections that pause longest at one place of their cycle are the reference: a gradient ring rests for nearly a
+       whole iteration, and begins to when it ends. Of the rings the one that ends last counts.
+    2. Soon after, between two iterations, all rest: everybody else has come to the end of the same iteration then.
+    3. The samples before and after such an instant bracket the boundary between exact positions; the place that most
+       brackets agree on, folded at the quantum, is known to about a packet.
+    """
+    number, end_ns = _last_ring(progress, part)
+    if len(number) < FEWEST_BRACKETS:
+        return None
+    quiet_ns = end_ns + _until_quiet_ns(progress, part.members, number, end_ns)
+    rows = []
+    for connection in part.members.tolist():
+        gaps = _gaps_at(*progress.curve(connection), number, quiet_ns)
+        share, quantum, origin = _agreed(*gaps, TRIED) if len(gaps[0]) >= FEWEST_BRACKETS else (0.0, 0.0, 0.0)
+        if share >= KEEPS_BEAT and quantum > 0:
+            rows.append((connection, quantum, origin))
+    if not rows:
+        return None
+    members, quanta, origins = zip(*rows, strict=True)
+    return Lattice(np.array(members, np.int64), np.array(quanta), np.array(origins), quiet_ns, int(number[0]))
+
+
+def _last_ring(progress: Progress, part: Part) -> tuple[Int, Float]:
+    """(numbers, ends in ns) of the cycles of one connection of the last ring among those that pause longest."""
+    curves = [progress.curve(int(n)) for n in part.members]
+    pauses = [_longest_pause(*curve, part.fundamental.cycles) for curve in curves]
+    least = LIKE_LONGEST * max(p.share for p in pauses)
+    found: dict[int, tuple[Int, Float]] = {}
+    for place in sorted(range(len(pauses)), key=lambda n: -pauses[n].share):
+        gaps = _longest_gaps(*curves[place], pauses[place])
+        if pauses[place].share < least or len(gaps[0]) < FEWEST_BRACKETS:
+            continue
+        number, end_ns = _ends(*curves[place], *_agreed(*gaps, TRIED)[1:])
+        if len(number) >= FEWEST_BRACKETS:
+            found[place] = number, end_ns
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0)
+    places = np.array(list(found), np.int64)
+    first = found[int(places[0])][1]
+    late = np.array([_later(found[int(n)][1], first) for n in places])
+    rings = components(progress, part.members[places])
+    last = max(rings, key=lambda ring: float(np.median(late[ring])))
+    return found[int(places[last[0]])]
+
+
+def _later(end_ns: Float, than_ns: Float) -> float:
+    """By how many periods, -0.5 to 0.5, the ends of one connection usually come after those of another."""
+    period = float(np.median(np.diff(than_ns)))
+    apart = (end_ns[:, None] - than_ns[None, :]) / period
+    nearest = apart[np.arange(len(end_ns)), np.argmin(np.abs(apart), axis=1)]
+    return float(np.median(nearest))
+
+
+def _longest_pause(time_ns: Float, position: Float, cycles: float) -> _Pause:
+    quantum = float(position[-1]) / _own_cycles(time_ns, position, cycles)
+    whole = max(int(position[-1] / quantum), 1)
+    grid = np.linspace(0.0, whole * quantum, whole * FOLDED_BINS + 1)
+    apart = position + np.arange(len(position)) * 1e-9 * float(position[-1])
+    folded = np.diff(np.interp(grid, apart, time_ns)).reshape(whole, FOLDED_BINS)
+    profile = np.median(folded, axis=0)
+    smooth = profile + np.roll(profile, 1) + np.roll(profile, -1)
+    place = int(np.argmax(smooth))
+    return _Pause(quantum, (place + 0.5) / FOLDED_BINS * quantum, float(smooth[place] / profile.sum()))
+
+
+def _own_cycles(time_ns: Float, position: Float, cycles: float) -> float:
+    """The number of cycles near `cycles` at which a connection's own dwell times repeat best."""
+    bins = bins_for(len(time_ns))
+    uneven = dwell_ns(time_ns, position, bins)
+    low, high = cycles - OWN_CYCLES, cycles + OWN_CYCLES
+    power = np.zeros(OWN_STEPS)
+    for h in range(1, OWN_HARMONICS + 1):
+        if h * high < min(len(time_ns), bins / 2):
+            power += (
+                np.abs(zoom_fft(uneven - uneven.mean(), [h * low, h * high], OWN_STEPS, fs=bins, endpoint=True)) ** 2
+            )
+    return float(np.linspace(low, high, OWN_STEPS)[np.argmax(power)])
+
+
+def _agreed(low: Float, high: Float, number: Int, tried: int) -> tuple[float, float, float]:
+    """(share of the brackets that agree, quantum, origin) of the boundary in most of the brackets, folded."""
+    middle = (low + high) / 2
+    half = len(number) // 2
+    slopes = (middle[half:] - middle[:-half])[: len(number) - half] / (number[half:] - number[:-half])[
+        : len(number) - half
+    ]
+    step = float(np.median(high - low)) / len(number) / 20
+    best = (-1, 0.0, 0.0, 0.0)
+    for quantum in float(np.median(slopes)) + step * (np.arange(tried) - tried // 2):
+        agree, width, place = _densest(low - number * quantum, high - number * quantum)
+        best = max(best, (agree, width, float(quantum), place))
+    return best[0] / len(number), best[2], best[3]
+
+
+def _longest_gaps(time_ns: Float, position: Float, pause: _Pause) -> tuple[Float, Float, Int]:
+    """(low, high, numbers): per boundary of a connection the points around the longest gap near it."""
+    gap = np.diff(time_ns)
+    rows = []
+    for number in range(int(position[-1] / pause.quantum) + 1):
+        expected = pause.origin + number * pause.quantum
+        begin = max(int(np.searchsorted(position, expected - REACH * pause.quantum)) - 1, 0)
+        end = int(np.searchsorted(position, expected + REACH * pause.quantum, side="right"))
+        if begin < min(end, len(gap)):
+            longest = begin + int(np.argmax(gap[begin:end]))
+            rows.append((position[longest], position[longest + 1], number))
+    low, high, numbers = np.array(rows, np.float64).reshape(-1, 3).T
+    return low, high, numbers.astype(np.int64)
+
+
+def _gaps_at(time_ns: Float, position: Float, number: Int, at_ns: Float) -> tuple[Float, Float, Int]:
+    """(low, high, numbers): the points before and after each instant within the connection's life."""
+    after = np.searchsorted(time_ns, at_ns, side="right")
+    inside = (after > 0) & (after < len(time_ns))
+    after = after[inside]
+    return position[after - 1], position[after], number[inside]
+
+
+def _densest(low: Float, high: Float) -> tuple[int, float, float]:
+    """(how many intervals, width, middle) of the stretch that lies in most of the intervals."""
+    edge = np.concatenate([low, high])
+    change = np.concatenate([np.ones(len(low)), -np.ones(len(high))])
+    order = np.lexsort([-change, edge])
+    edge, depth = edge[order], np.cumsum(change[order])
+    top = int(np.argmax(depth))
+    width = float(edge[min(top + 1, len(edge) - 1)] - edge[top])
+    return int(depth[top]), width, float(edge[top] + width / 2)
+
+
+def _ends(time_ns: Float, position: Float, quantum: float, origin: float) -> tuple[Int, Float]:
+    """(numbers, time of the last point before each boundary), both ends of the connection left out."""
+    number = np.arange(np.ceil((position[0] - origin) / quantum), np.floor((position[-1] - origin) / quantum) + 1)
+    after = np.searchsorted(position, origin + number * quantum)
+    inside = (after > 0) & (after < len(position))
+    return number[inside].astype(np.int64), time_ns[after[inside] - 1]
+
+
+def _until_quiet_ns(progress: Progress, members: Int, number: Int, end_ns: Float) -> float:
+    """How long after the reference has ended all members rest, within `SOON` of a period.
+
+    A connection at rest is at the same place of its cycle every time, and the samples around that instant bracket it;
+    while it sends, the brackets differ. The first rest counts: a pipeline's first message may soon follow.
+    """
+    period = float(np.median(np.diff(end_ns)))
+    after_ns = np.arange(1, int(SOON * PHASES)) / PHASES * period
+    rest = np.zeros(len(after_ns))
+    for member in members.tolist():
+        time_ns, position = progress.curve(member)
+        gaps = [_gaps_at(time_ns, position, number, end_ns + after) for after in after_ns.tolist()]
+        rest += [_agreed(*gap, 1)[0] if len(gap[0]) >= FEWEST_BRACKETS else 0.0 for gap in gaps]
+    return float(after_ns[np.argmax(rest >= AT_REST * rest.max())])

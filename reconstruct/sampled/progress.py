@@ -1,0 +1,153 @@
+"""Flow records -> progress curves: how many bytes each connection had sent at the time of each sample, exactly.
+
+A sampled header carries a sequence number: TCP's counts bytes modulo 2^32 (RFC 9293), RoCE's packets modulo 2^24
+(InfiniBand Architecture Specification, chapter 9). Two samples of one connection thus tell what lay between them to the
+byte or packet, whatever the sampling rate; the rate only says how many points of the curve are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.flows import TCP, Flows
+from datamodel.frame import Frame
+from datamodel.streams import Bool, Float, Int
+from reconstruct.sampled.stamps import Stamps, stamps
+
+_TCP_MODULUS, _PSN_MODULUS = 1 << 32, 1 << 24
+# Samples lie as many packets apart in the mean as the rate says, geometrically distributed: an advance of so many times
+# the mean comes by a chance of e^-8. Where half the modulus is less, wraps cannot be told.
+SURE_ADVANCES = 8.0
+# Packets no larger than this carry no payload: headers of TCP with options, RoCE acknowledgements.
+CONTROL_BYTES = 100
+# Fewer points show no rhythm.
+FEWEST_POINTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Points of progress curves, grouped by connection.
+
+    Connection i owns the points `offsets[i]:offsets[i + 1]`, ascending in position and in time.
+
+    Attributes:
+        src, dst: (n,) address codes.
+        offsets: (n + 1,) point bounds.
+        time_ns: (points,) when.
+        doubt_ns: (points,) width of the span of time that each may lie in.
+        position_bytes: (points,) sequence numbers without wraps, 0 at the connection's first point; RoCE's packets
+            count as large as the connection's typical data packet.
+        ambiguous: connections left out because their numbers may wrap between two samples.
+        addresses: address of each code.
+    """
+
+    src: Int
+    dst: Int
+    offsets: Int
+    time_ns: Float
+    doubt_ns: Float
+    position_bytes: Float
+    ambiguous: int
+    addresses: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    def curve(self, connection: int) -> tuple[Float, Float]:
+        """(time_ns, position_bytes) of one connection."""
+        points = slice(int(self.offsets[connection]), int(self.offsets[connection + 1]))
+        return self.time_ns[points], self.position_bytes[points]
+
+    def doubts_ns(self, connection: int) -> Float:
+        """Width of the span of time that each point of one connection may lie in."""
+        return self.doubt_ns[int(self.offsets[connection]) : int(self.offsets[connection + 1])]
+
+    def volume_bytes(self) -> Float:
+        """(n,) bytes between the first and the last point of each connection."""
+        if not len(self):
+            return np.zeros(0)
+        return np.asarray(self.position_bytes[self.offsets[1:] - 1], np.float64)
+
+
+def numbered(flows: Flows) -> Bool:
+    """(rows,) which flow records are sampled data packets with a sequence number."""
+    frame = flows.frame
+    single = (frame["packets"] == 1) & (frame["time_flow_start_ns"] == frame["time_flow_end_ns"])
+    data = (frame["bytes"] > CONTROL_BYTES) & (frame["payload_bytes"] < 0)
+    return np.asarray(single & data & (_sequence(frame) >= 0), np.bool_)
+
+
+def progress(flows: Flows) -> Progress:
+    """The progress curves of all connections that sequence-numbered samples show."""
+    rows = np.flatnonzero(numbered(flows))
+    when = stamps(flows.frame)
+    frame = flows.frame.take(rows)
+    key = _connection_keys(frame)
+    order = np.lexsort([_sequence(frame), when.time_ns[rows], *reversed(key)])
+    frame, key, rows = frame.take(order), [k[order] for k in key], rows[order]
+    when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
+    bounds = _bounds(key)
+    curves, kept, ambiguous = [], [], 0
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        if last - first < FEWEST_POINTS:
+            continue
+        own = slice(first, last)
+        position = _positions(frame.take(np.arange(first, last)))
+        ambiguous += position is None
+        if position is not None:
+            some = Stamps(when.time_ns[own], when.earliest_ns[own], when.latest_ns[own])
+            curves.append(_in_order(position, some))
+            kept.append(first)
+    return Progress(
+        src=frame["src_addr"][kept].astype(np.int64),
+        dst=frame["dst_addr"][kept].astype(np.int64),
+        offsets=np.concatenate([[0], np.cumsum([len(c[0]) for c in curves])]).astype(np.int64),
+        time_ns=np.concatenate([c[0] for c in curves]) if curves else np.zeros(0),
+        doubt_ns=np.concatenate([c[1] for c in curves]) if curves else np.zeros(0),
+        position_bytes=np.concatenate([c[2] for c in curves]) if curves else np.zeros(0),
+        ambiguous=ambiguous,
+        addresses=flows.addresses,
+    )
+
+
+def _sequence(frame: Frame) -> Int:
+    return np.where(frame["proto"] == TCP, frame["tcp_seq_first"], frame["psn_first"])
+
+
+def _connection_keys(frame: Frame) -> list[Int]:
+    """Sort keys that name a connection; RoCE's source port may change, its queue pair does not."""
+    queue_pair = frame["dst_qp"]
+    ports = [np.where(queue_pair >= 0, 0, frame[c].astype(np.int64)) for c in ("src_port", "dst_port")]
+    return [frame["src_addr"].astype(np.int64), frame["dst_addr"].astype(np.int64), queue_pair, *ports]
+
+
+def _bounds(key: list[Int]) -> Int:
+    if not len(key[0]):
+        return np.zeros(1, np.int64)
+    change = np.any([np.diff(column) != 0 for column in key], axis=0)
+    return np.concatenate([[0], np.flatnonzero(change) + 1, [len(key[0])]])
+
+
+def _positions(frame: Frame) -> Float | None:
+    """Bytes before each of one connection's samples, in order of time; None where wraps cannot be told."""
+    roce = bool(frame["proto"][0] != TCP)
+    modulus = _PSN_MODULUS if roce else _TCP_MODULUS
+    packet_bytes = float(np.median(frame["bytes"]))
+    advance = float(np.median(np.maximum(frame["sampling_rate"], 1))) * (1.0 if roce else packet_bytes)
+    if SURE_ADVANCES * advance > modulus / 2:
+        return None
+    step = (np.diff(_sequence(frame)) + modulus // 2) % modulus - modulus // 2
+    position = np.concatenate([[0.0], np.cumsum(step)])
+    return np.asarray((position - position.min()) * (packet_bytes if roce else 1.0), np.float64)
+
+
+def _in_order(position: Float, when: Stamps) -> tuple[Float, Float, Float]:
+    """(time_ns, doubt_ns, position) by position: a byte is sampled no later than any that follows it."""
+    order = np.argsort(position, kind="stable")
+    earliest = np.maximum.accumulate(when.earliest_ns[order])
+    latest = np.minimum.accumulate(when.latest_ns[order][::-1])[::-1]
+    time_ns = np.clip(when.time_ns[order], earliest, np.maximum(latest, earliest))
+    steady = (np.maximum.accumulate(time_ns) + np.minimum.accumulate(time_ns[::-1])[::-1]) / 2
+    return steady, np.maximum(latest - earliest, 0).astype(np.float64), position[order]

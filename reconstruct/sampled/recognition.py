@@ -1,0 +1,185 @@
+"""Sampled flow records -> jobs with their iterations, and how well these are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from datamodel.flows import Flows
+from datamodel.streams import Float, Int
+from reconstruct.sampled.edges import Edges, edges
+from reconstruct.sampled.lattice import Lattice, lattice
+from reconstruct.sampled.parts import parts
+from reconstruct.sampled.progress import Progress, progress
+
+# Ends of two parts that keep this distance but for one step, as a share of the period, are one clock's; half of it
+# where an inventory says that they share no host. Independent jobs drift apart by their jitter times the root of the
+# number of iterations.
+LOCKSTEP = 0.05
+# Of this share of the iterations both must show the end.
+SEEN_TOGETHER = 0.8
+FEWEST_ITERATIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SampledJob:
+    """A job as samples show it.
+
+    Attributes:
+        endpoints: (e,) address codes, ascending.
+        connections: (c,) numbers of its connections in `Progress`.
+        quantum_bytes: (c,) bytes of an iteration.
+        origin_bytes: (c,) position at which iteration 0 ends.
+        edges_ns: (iterations,) end of each iteration.
+        edge_error_ns: (iterations,) its standard error, nan where too few samples tell it.
+    """
+
+    endpoints: Int
+    connections: Int
+    quantum_bytes: Float
+    origin_bytes: Float
+    edges_ns: Int
+    edge_error_ns: Float
+
+    @property
+    def period_ns(self) -> float:
+        """Median iteration time."""
+        return float(np.median(np.diff(self.edges_ns)))
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRecognition:
+    """The jobs of a sampled window, and why other traffic is in none.
+
+    Attributes:
+        jobs: by first endpoint.
+        progress: the curves that connection numbers point into.
+        unassigned: reason -> number of endpoints.
+    """
+
+    jobs: tuple[SampledJob, ...]
+    progress: Progress
+    unassigned: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    lattice: Lattice
+    edges: Edges
+
+
+def recognise_sampled(
+    flows: Flows, services: frozenset[int], hosts: Sequence[str | None] | None = None
+) -> SampledRecognition:
+    """Find the training jobs that sequence-numbered samples show.
+
+    Args:
+        flows: flow records; rows that are no samples of single packets, or have no sequence number, are left out.
+        services: address codes of storage and management, never part of a job.
+        hosts: host of each address code, where an inventory names it.
+    """
+    curves = progress(flows)
+    found = []
+    for part in parts(curves, services):
+        cells = lattice(curves, part)
+        if cells is not None and len((ends := edges(curves, cells)).number) >= FEWEST_ITERATIONS:
+            found.append(_Candidate(cells, ends))
+    jobs = [_job(curves, group) for group in _in_lockstep(curves, found, hosts)]
+    jobs = sorted((j for j in jobs if len(j.edges_ns) >= FEWEST_ITERATIONS), key=lambda j: int(j.endpoints[0]))
+    return SampledRecognition(tuple(jobs), curves, _reasons(curves, services, jobs))
+
+
+def _in_lockstep(
+    curves: Progress, found: list[_Candidate], hosts: Sequence[str | None] | None
+) -> list[list[_Candidate]]:
+    """Candidates whose ends keep their distance, numbered alike: rails joined inside the hosts alone."""
+    groups: list[list[_Candidate]] = []
+    for candidate in found:
+        for group in groups:
+            share = _share_host(curves, group[0], candidate, hosts)
+            shift = _lockstep(group[0].edges, candidate.edges, LOCKSTEP if share else LOCKSTEP / 2)
+            if shift is not None:
+                group.append(_renumbered(candidate, shift))
+                break
+        else:
+            groups.append([candidate])
+    return groups
+
+
+def _share_host(curves: Progress, a: _Candidate, b: _Candidate, hosts: Sequence[str | None] | None) -> bool:
+    """Whether two candidates share a host; without an inventory they may."""
+    if hosts is None:
+        return True
+    places = [{hosts[int(e)] for e in _endpoints(curves, c.lattice.members)} - {None} for c in (a, b)]
+    return bool(places[0] & places[1])
+
+
+def _lockstep(a: Edges, b: Edges, reach: float) -> int | None:
+    """What to add to numbers of `b` to make them those of `a`; None where the two do not keep in step."""
+    period = float(np.median(np.diff(a.time_ns)))
+    apart = b.time_ns[:, None] - a.time_ns[None, :]
+    nearest = np.argmin(np.abs(apart), axis=1)
+    shifts, counts = np.unique(a.number[nearest] - b.number, return_counts=True)
+    shift = int(shifts[np.argmax(counts)])
+    _, at_a, at_b = np.intersect1d(a.number, b.number + shift, return_indices=True)
+    if len(at_a) < SEEN_TOGETHER * max(len(a.number), len(b.number)):
+        return None
+    off = _around_a_step(b.time_ns[at_b] - a.time_ns[at_a])
+    return shift if float(np.quantile(off, SEEN_TOGETHER)) <= reach * period else None
+
+
+def _around_a_step(values: Float) -> Float:
+    """How far each value is from the median of its side of the one step that leaves least: a fault may set in once."""
+    best = np.abs(values - np.median(values))
+    for cut in range(FEWEST_ITERATIONS, len(values) - FEWEST_ITERATIONS + 1):
+        sides = values[:cut], values[cut:]
+        off = np.abs(np.concatenate([side - np.median(side) for side in sides]))
+        best = min(best, off, key=lambda one: float(one.sum()))
+    return np.asarray(best, np.float64)
+
+
+def _renumbered(candidate: _Candidate, shift: int) -> _Candidate:
+    """The same boundaries under numbers that are higher by `shift`."""
+    cells, ends = candidate.lattice, candidate.edges
+    moved = replace(cells, origin_bytes=cells.origin_bytes - shift * cells.quantum_bytes, first=cells.first + shift)
+    return _Candidate(moved, replace(ends, number=ends.number + shift))
+
+
+def _endpoints(curves: Progress, members: Int) -> Int:
+    return np.unique(np.concatenate([curves.src[members], curves.dst[members]]))
+
+
+def _job(curves: Progress, group: list[_Candidate]) -> SampledJob:
+    """Parts in lockstep as one job: an iteration ends when the last of them does."""
+    number = group[0].edges.number
+    for other in group[1:]:
+        number = np.intersect1d(number, other.edges.number)
+    time_ns = np.array([c.edges.time_ns[np.isin(c.edges.number, number)] for c in group])
+    error_ns = np.array([c.edges.error_ns[np.isin(c.edges.number, number)] for c in group])
+    last = np.argmax(time_ns, axis=0), np.arange(len(number))
+    members = np.concatenate([c.lattice.members for c in group])
+    quantum = np.concatenate([c.lattice.quantum_bytes for c in group])
+    origin = np.concatenate([c.lattice.origin_bytes for c in group])
+    first = int(number[0]) if len(number) else 0
+    order = np.argsort(members)
+    return SampledJob(
+        endpoints=_endpoints(curves, members),
+        connections=members[order],
+        quantum_bytes=quantum[order],
+        origin_bytes=(origin + first * quantum)[order],
+        edges_ns=np.rint(time_ns[last]).astype(np.int64),
+        edge_error_ns=error_ns[last],
+    )
+
+
+def _reasons(curves: Progress, services: frozenset[int], jobs: list[SampledJob]) -> dict[str, int]:
+    """Why endpoints of sampled connections are in no job."""
+    inside = {int(e) for job in jobs for e in job.endpoints}
+    seen = {int(e) for e in _endpoints(curves, np.arange(len(curves)))} if len(curves) else set()
+    reasons = {
+        "a service of the inventory": len(seen & services),
+        "no rhythm that its samples show": len(seen - inside - services),
+    }
+    return {reason: count for reason, count in reasons.items() if count}

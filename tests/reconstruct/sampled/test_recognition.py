@@ -1,0 +1,106 @@
+"""Jobs, their iterations and transfers from sampled packets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.flows import Flows
+from datamodel.frame import concat
+from datamodel.streams import Int
+from reconstruct.sampled.messages import messages
+from reconstruct.sampled.recognition import SampledJob, recognise_sampled
+from tests.reconstruct.sampled.training import PACKET_BYTES, Message, iteration_ends, ring, sampled
+
+PERIOD_MS = 4000.0
+
+
+def together(*parts: Flows) -> Flows:
+    """Several feeds of one window."""
+    frame = concat(parts[0].frame.schema, [p.frame for p in parts])
+    return Flows(frame.sort("time_flow_start_ns"), parts[0].addresses)
+
+
+def iteration_error(job: SampledJob, ends: Int, last_byte: float) -> float:
+    """Mean relative error of iteration times, the network's last byte being at a share of the iteration."""
+    begins = np.concatenate([[2 * ends[0] - ends[1]], ends[:-1]])
+    true = begins + last_byte * (ends - begins)
+    assert len(job.edges_ns) == pytest.approx(len(ends), abs=1)
+    nearest = np.argmin(np.abs(job.edges_ns[:, None] - true[None, :]), axis=1)
+    assert (np.diff(nearest) == 1).all()
+    return float(np.mean(np.abs(np.diff(job.edges_ns) - np.diff(true[nearest])) / np.diff(true[nearest])))
+
+
+@pytest.mark.parametrize(("rate", "most"), [(100, 0.001), (1000, 0.004), (4000, 0.012)])
+def test_iteration_times_come_out_of_few_samples(rate: int, most: float) -> None:
+    """At 1 in 4,000 a connection has five samples an iteration; the ring of four still tells its end."""
+    ends = iteration_ends(40, PERIOD_MS, 0.03, 5)
+    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), ends, rate, 6), frozenset())
+    assert [job.endpoints.tolist() for job in found.jobs] == [[0, 1, 2, 3]]
+    assert iteration_error(found.jobs[0], ends, 0.95) <= most
+    assert found.jobs[0].quantum_bytes == pytest.approx([20_000 * PACKET_BYTES] * 4, rel=0.01)
+
+
+def test_a_fault_that_slows_iterations_does_not_hide_the_rhythm() -> None:
+    """On the axis of bytes, iterations of twice the length are the same cycle."""
+    ends = iteration_ends(20, PERIOD_MS, 0.02, 7)
+    slow = ends[-1] + np.cumsum(np.full(20, 2 * PERIOD_MS * 1e6)).astype(np.int64)
+    ends = np.concatenate([ends, slow])
+    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), ends, 500, 8), frozenset())
+    assert iteration_error(found.jobs[0], ends, 0.95) <= 0.005
+
+
+def test_rails_in_lockstep_are_one_job_and_independent_jobs_are_two() -> None:
+    """Rings that never meet but end together are joined; those of another clock of like period are not."""
+    own, other = iteration_ends(40, PERIOD_MS, 0.03, 9), iteration_ends(40, PERIOD_MS, 0.03, 10)
+    rails = [sampled(ring([n, n + 1, n + 2, n + 3]), own, 300, 11 + n, queue_pair=10 * n) for n in (0, 4)]
+    stranger = sampled(ring([8, 9, 10, 11]), other, 300, 30, queue_pair=90)
+    found = recognise_sampled(together(*rails, stranger), frozenset())
+    assert [job.endpoints.tolist() for job in found.jobs] == [list(range(8)), [8, 9, 10, 11]]
+
+
+def test_traffic_without_rhythm_is_no_job() -> None:
+    """Answers of any size at any time between three machines, and the reason for leaving them out."""
+    chance = np.random.default_rng(12)
+    answers = [
+        Message(a, b, float(chance.random()), 0.01, int(chance.integers(1, 40_000)))
+        for a, b in ((0, 1), (1, 2), (2, 0))
+        for _ in range(60)
+    ]
+    ends = iteration_ends(2, 100_000.0, 0.0, 12)
+    twice = sampled(answers, ends, 300, 13)
+    once = Flows(twice.frame.take(twice.frame["time_flow_start_ns"] > ends[0]), twice.addresses)
+    found = recognise_sampled(once, frozenset())
+    assert found.jobs == ()
+    assert found.unassigned == {"no rhythm that its samples show": 3}
+
+
+def test_a_service_and_a_store_are_no_part_of_a_job() -> None:
+    """What the inventory names is out from the start; what only takes leaves by its behaviour."""
+    ends = iteration_ends(40, PERIOD_MS, 0.03, 14)
+    store = [Message(n, 9, 0.3, 0.1, 10_000) for n in range(4)]
+    flows = sampled(ring([0, 1, 2, 3]) + store, ends, 300, 15)
+    assert recognise_sampled(flows, frozenset({9})).jobs[0].endpoints.tolist() == [0, 1, 2, 3]
+    assert recognise_sampled(flows, frozenset()).jobs[0].endpoints.tolist() == [0, 1, 2, 3]
+
+
+def test_messages_are_told_apart_where_a_connection_pauses() -> None:
+    """Two stages that exchange three micro-batches, and gradients behind them: three messages and one."""
+    ends = iteration_ends(40, PERIOD_MS, 0.01, 16)
+    stages = [
+        Message(a, b, at, 0.05, 8_000)
+        for a, b, first in ((0, 2, 0.1), (2, 0, 0.2), (1, 3, 0.1), (3, 1, 0.2))
+        for at in (first, first + 0.2, first + 0.4)
+    ]
+    found = recognise_sampled(sampled(stages + ring([0, 1]) + ring([2, 3]), ends, 300, 17), frozenset())
+    assert [job.endpoints.tolist() for job in found.jobs] == [[0, 1, 2, 3]]
+    table = messages(found.progress, found.jobs[0])
+    count = {}
+    for src, dst in {(int(a), int(b)) for a, b in zip(table["src"], table["dst"], strict=True)}:
+        rows = table.take((table["src"] == src) & (table["dst"] == dst) & (table["iteration"] == 5))
+        count[src, dst] = len(rows)
+        assert (np.diff(rows["start_ns"]) > 0).all()
+        assert rows["bytes"] == pytest.approx(
+            [8_000 * PACKET_BYTES] * 3 if len(rows) == 3 else [20_000 * PACKET_BYTES], rel=0.1
+        )
+    assert count == {(0, 2): 3, (2, 0): 3, (1, 3): 3, (3, 1): 3, (0, 1): 1, (1, 0): 1, (2, 3): 1, (3, 2): 1}
