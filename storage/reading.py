@@ -14,6 +14,7 @@ from datamodel.reading import Reading
 from storage.layout import is_store
 from storage.place import LocalPlace, Place, place_at
 from storage.selecting import EVERYTHING, Selected, Selection, select
+from storage.snapshot import snapshot
 
 
 def read(location: Place | Path | str, selection: Selection = EVERYTHING) -> Reading:
@@ -32,6 +33,15 @@ def read(location: Place | Path | str, selection: Selection = EVERYTHING) -> Rea
     return Reading(flows, _notes(selected), len(flows), int(flows.frame["bytes"].sum()), exporters)
 
 
+def newest_ns(location: Place | Path | str) -> int | None:
+    """When the last committed flow record ends, UTC; None where there is none.
+
+    Raises:
+        InputError: it is no lake, or its manifest cannot be read.
+    """
+    return max((segment.end_ns for segment in snapshot(_lake(location)).of_kind("flows")), default=None)
+
+
 def read_kind(
     location: Place | Path | str, kind: str, selection: Selection = EVERYTHING
 ) -> tuple[Frame, tuple[str, ...]]:
@@ -47,10 +57,14 @@ def read_kind(
 
 
 def _selected(location: Place | Path | str, kind: str, selection: Selection) -> Selected:
+    return select(_lake(location), kind, selection)
+
+
+def _lake(location: Place | Path | str) -> Place:
     place = place_at(location)
     if isinstance(place, LocalPlace) and not is_store(place):
         raise InputError(f"{place.name}: not a folder of collected records: it has no manifest")
-    return select(place, kind, selection)
+    return place
 
 
 def _notes(selected: Selected) -> FeedNotes:

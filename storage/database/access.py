@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from datamodel.results import AuditEntry, Token, User
-from storage.database.engine import Database, upsert
+from storage.database.engine import Database, insert_new, upsert
 from storage.database.tables import AUDIT, LEASES, TOKENS, USERS
 
 
@@ -73,7 +73,7 @@ def audit(database: Database, entry: AuditEntry) -> None:
     """Keep who did what. Entries are never changed; a request told twice is one."""
     with database.writing() as connection:
         row = {**asdict(entry), "detail": json.dumps(dict(entry.detail), sort_keys=True)}
-        upsert(connection, AUDIT, [row], replace=False)
+        insert_new(connection, AUDIT, row)
 
 
 def audit_log(database: Database, before: int | None = None, most: int = 100) -> list[tuple[int, AuditEntry]]:
@@ -89,7 +89,8 @@ def audit_log(database: Database, before: int | None = None, most: int = 100) ->
 def take_lease(database: Database, name: str, holder: str, now_ns: int, until_ns: int) -> bool:
     """Take or prolong a lease; whether `holder` has it now. One that has run out is anybody's."""
     with database.writing() as connection:
-        upsert(connection, LEASES, [{"name": name, "holder": holder, "until_ns": until_ns}], replace=False)
+        if insert_new(connection, LEASES, {"name": name, "holder": holder, "until_ns": until_ns}):
+            return True
         free = (LEASES.c.holder == holder) | (LEASES.c.until_ns <= now_ns)
         mine = update(LEASES).where((LEASES.c.name == name) & free).values(holder=holder, until_ns=until_ns)
         return connection.execute(mine).rowcount > 0

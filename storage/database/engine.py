@@ -23,7 +23,6 @@ from datamodel.errors import InputError, StorageError
 from storage.database.migrating import upgrade
 
 _BUSY_MS = 15_000  # how long a writer waits for another one
-_MOST_ROWS = 500  # of one statement; both engines limit the values in one
 
 
 class Database:
@@ -131,33 +130,35 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]], *, replace: bool = True) -> int:
-    """Insert rows; of those whose key is there already, replace all else, or leave them as they are.
+def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+    """Insert rows; of those whose key is there already, replace all else.
 
     Args:
         connection: of a writing transaction.
         table: with a primary key.
         rows: all with the same names, each key once.
-        replace: whether what is there already is replaced.
-
-    Returns:
-        How many rows were inserted or replaced.
     """
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    if not rows:
+        return
     keys = [column.name for column in table.primary_key]
+    statement = _insert(connection, table)
+    others = {name: statement.excluded[name] for name in rows[0] if name not in keys}
     # In one order for all: two writers that want the same rows wait for each other, and never in a circle.
-    ordered = sorted(rows, key=lambda row: tuple(str(row.get(name)) for name in keys))
-    changed = 0
-    for first in range(0, len(ordered), _MOST_ROWS):
-        part = ordered[first : first + _MOST_ROWS]
-        statement = insert(table).values(part)
-        others = {name: statement.excluded[name] for name in part[0] if name not in keys}
-        if replace and others:
-            statement = statement.on_conflict_do_update(index_elements=keys, set_=others)
-        else:
-            statement = statement.on_conflict_do_nothing()
-        changed += len(connection.execute(statement.returning(*table.primary_key)).all())
-    return changed
+    ordered = sorted(rows, key=lambda row: tuple(str(row[name]) for name in keys))
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others), ordered)
+
+
+def insert_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
+    """Insert a row whose key, and whatever else must be unique, is not there yet; whether it was so.
+
+    Of two writers at once the later one waits until the other one's transaction has ended.
+    """
+    statement = _insert(connection, table).values(row).on_conflict_do_nothing()
+    return connection.execute(statement.returning(*table.primary_key)).first() is not None
+
+
+def _insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def first_line(error: Exception) -> str:

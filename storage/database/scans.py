@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, func, select
 
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
 from datamodel.report import JobReport
 from datamodel.results import KeptScan, KnownJob, KnownLayout, Rollup
 from datamodel.scan import Scan
-from storage.database.engine import Database, upsert
+from storage.database.engine import Database, insert_new, upsert
 from storage.database.incidents import write_changes, write_incidents
 from storage.database.tables import JOBS, LAYOUTS, ROLLUPS, SCANS
 
@@ -45,7 +45,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
     window = result.kept.scan.window
     with database.writing() as connection:
         # Of two replicas that tell of the same scan, the later one waits here for the other, and is then refused.
-        if not upsert(connection, SCANS, [_scan_row(result.kept)], replace=False):
+        if not insert_new(connection, SCANS, _scan_row(result.kept)):
             return False
         _write_jobs(connection, result.jobs, window.end_ns)
         write_incidents(connection, result.incidents)
@@ -119,27 +119,35 @@ def forget_scans(database: Database, before_ns: int) -> int:
         return sum(connection.execute(statement).rowcount for statement in old)
 
 
-def _write_jobs(connection: Connection, reports: Iterable[JobReport], seen_ns: int) -> None:
+def _write_jobs(connection: Connection, reports: Sequence[JobReport], seen_ns: int) -> None:
     """Jobs as this scan saw them. One of an older window changes nothing of what a newer one said."""
+    names = [report.id for report in reports]
+    known = {row.id: row for row in connection.execute(select(JOBS).where(JOBS.c.id.in_(names)))}
+    rows = []
     for report in reports:
-        before = connection.execute(select(JOBS).where(JOBS.c.id == report.id)).first()
-        if before is None:
-            upsert(connection, JOBS, [_job_row(report, seen_ns, seen_ns)])
-        elif before.last_seen_ns <= seen_ns:
-            upsert(connection, JOBS, [_job_row(report, before.first_seen_ns, seen_ns)])
+        before = known.get(report.id)
+        if before is None or before.last_seen_ns <= seen_ns:
+            rows.append(_job_row(report, min(before.first_seen_ns, seen_ns) if before else seen_ns, seen_ns))
         else:
-            first_ns = min(before.first_seen_ns, seen_ns)
-            connection.execute(update(JOBS).where(JOBS.c.id == report.id).values(first_seen_ns=first_ns))
-        _write_layout(connection, report, seen_ns)
+            rows.append({**before._asdict(), "first_seen_ns": min(before.first_seen_ns, seen_ns)})
+    upsert(connection, JOBS, rows)
+    _write_layouts(connection, reports, seen_ns)
 
 
-def _write_layout(connection: Connection, report: JobReport, since_ns: int) -> None:
-    """A row where the layout is not what it was."""
-    said = {"layout": report.layout.model_dump_json(), "groups": report.groups.model_dump_json()}
-    known = select(LAYOUTS).where((LAYOUTS.c.job == report.id) & (LAYOUTS.c.since_ns <= since_ns))
-    newest = connection.execute(known.order_by(LAYOUTS.c.since_ns.desc()).limit(1)).first()
-    if newest is None or said != {"layout": newest.layout, "groups": newest.groups}:
-        upsert(connection, LAYOUTS, [{"job": report.id, "since_ns": since_ns, **said}])
+def _write_layouts(connection: Connection, reports: Sequence[JobReport], since_ns: int) -> None:
+    """A row for each layout that is not what it was."""
+    newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))
+    newest = newest.where(LAYOUTS.c.job.in_([report.id for report in reports]) & (LAYOUTS.c.since_ns <= since_ns))
+    of_job = newest.group_by(LAYOUTS.c.job).subquery()
+    same = (LAYOUTS.c.job == of_job.c.job) & (LAYOUTS.c.since_ns == of_job.c.since_ns)
+    before = {row.job: (row.layout, row.groups) for row in connection.execute(select(LAYOUTS).join(of_job, same))}
+    now = {report.id: (report.layout.model_dump_json(), report.groups.model_dump_json()) for report in reports}
+    rows = [
+        {"job": name, "since_ns": since_ns, "layout": layout, "groups": groups}
+        for name, (layout, groups) in now.items()
+        if before.get(name) != (layout, groups)
+    ]
+    upsert(connection, LAYOUTS, rows)
 
 
 def _job_row(report: JobReport, first_ns: int, last_ns: int) -> dict[str, object]:
