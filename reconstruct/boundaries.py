@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int, Streams
-from reconstruct.cycles import Cycles
+from reconstruct.crossing import Crossings, counted, crossed, dominant, holding, located, nearest_places
+from reconstruct.cycles import Lattices, Members
 
 # The longest pause of a cycle is its own boundary when it is this many times the second longest.
 DOMINANCE = 1.5
@@ -50,8 +50,8 @@ class Boundaries:
         by the end of the window has not ended.
         """
         lag = self._lag()
-        middle = np.nanmedian(lag, axis=1)
-        steady = self.steady()
+        middle = _quantile(lag, 0.5)
+        steady = _steady(lag)
         last = steady & (middle >= middle[steady].max() - LAST_SHARE)
         valid = steady[:, None] & (np.abs(lag - middle[:, None]) < WANDERING_SHARE)
         edge = np.where(valid, self.end_ns, 0).max(axis=0)
@@ -61,19 +61,34 @@ class Boundaries:
 
     def steady(self) -> Bool:
         """(streams,) whether a stream kept its lattice: its place does not wander against the others'; all if none."""
-        lag = self._lag()
-        steady = np.nanpercentile(lag, 90, axis=1) - np.nanpercentile(lag, 10, axis=1) < WANDERING_SHARE
-        return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
+        return _steady(self._lag())
 
     def _lag(self) -> Float:
         """(streams, boundaries) distance of each crossing from the median one, in cycles; nan where there is none."""
         seen = np.where(self.end_ns > 0, self.end_ns - self.end_ns.max(), np.nan).astype(np.float64)
-        middle = np.nanmedian(seen, axis=0)
-        cycle = float(np.median(np.diff(middle))) if len(middle) > 1 else 1.0
+        middle = _quantile(seen.T, 0.5)
+        met = middle[np.isfinite(middle)]
+        cycle = float(np.median(np.diff(met))) if len(met) > 1 else 1.0
         return np.asarray((seen - middle) / max(cycle, 1.0))
 
 
-def boundaries(streams: Streams, members: list[Cycles]) -> Boundaries:
+def _steady(lag: Float) -> Bool:
+    steady = _quantile(lag, 0.9) - _quantile(lag, 0.1) < WANDERING_SHARE
+    return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
+
+
+def _quantile(values: Float, share: float) -> Float:
+    """(rows,) the quantile of each row of a table, nan left out; nan for a row of nothing else."""
+    ranked = np.sort(values, axis=1)  # nan sorts behind everything
+    last = np.isfinite(values).sum(axis=1) - 1
+    at = share * np.maximum(last, 0)
+    low = np.floor(at).astype(np.int64)
+    row = np.arange(len(values))
+    lower, upper = ranked[row, low], ranked[row, np.minimum(low + 1, np.maximum(last, 0))]
+    return np.asarray(lower + (at - low) * (upper - lower))
+
+
+def boundaries(streams: Streams, members: Members) -> Boundaries:
     """Find the common boundary of the streams of one job.
 
     1. Streams that hold whole cycles began and ended with an iteration: where most do, they name the place and the
@@ -82,78 +97,57 @@ def boundaries(streams: Streams, members: list[Cycles]) -> Boundaries:
     2. Those are put on one count, cut at the moment at which most of them pause: between iterations everybody does.
     3. Every other stream takes the place whose pause holds the edge found so far.
     """
-    places = np.array([c.main for c in members], np.int64)
-    whole = _whole(members)
-    places[list(whole)] = list(whole.values())
-    leaders = sorted(whole) or [i for i, c in enumerate(members) if _dominant(c)]
-    if not leaders:
-        named = _after_last_scatter(members)
-        places[list(named)] = list(named.values())
-        leaders = sorted(named)
-    named_by = {n: int(places[i]) for n, i in enumerate(leaders)} if whole else {}
-    found = _aligned([crossing(streams, members[i], int(places[i])) for i in leaders], named_by)
+    own, places = members.lattices, members.lattices.main.copy()
+    holds_whole, begins = _whole(own)
+    leads = holds_whole
+    if holds_whole.any():
+        places[leads] = begins[leads]
+    else:
+        leads = dominant(own.place_offsets, own.pause_ns, DOMINANCE)
+    if not leads.any():
+        leads, named = _after_last_scatter(own)
+        places[leads] = named[leads]
+    some = np.flatnonzero(leads)
+    found = _aligned(crossed(streams, members, some, places[some]), holds_whole[some])
     edges = found[1].max(axis=0)
-    for i in sorted(set(range(len(members))) - set(leaders)):
-        places[i] = _holding(streams, members[i], edges[edges > 0])
-    crossings = [crossing(streams, c, int(p)) for c, p in zip(members, places, strict=True)]
-    return Boundaries(places, *_aligned(crossings, whole, edges))
+    others = np.flatnonzero(~leads)
+    places[others] = holding(streams, members, others, edges[edges > 0])
+    everyone = crossed(streams, members, np.arange(len(members)), places)
+    return Boundaries(places, *_aligned(everyone, holds_whole, edges))
 
 
-def crossing(streams: Streams, cycle: Cycles, place: int) -> tuple[Int, Int]:
-    """Times a stream crosses one place of its cycle: (last byte before, first byte after), the latter 0 at its end."""
-    before = cycle.rows_before(cycle.lattice(place))
-    ends = np.maximum.accumulate(streams.end_ns[cycle.rows])
-    starts = streams.start_ns[cycle.rows]
-    end = ends[before - 1]
-    begin = np.where(before < len(starts), starts[np.minimum(before, len(starts) - 1)], 0)
-    return end.astype(np.int64), begin.astype(np.int64)
+def _whole(own: Lattices) -> tuple[Bool, Int]:
+    """Members that carry a whole number of cycles from their first byte on, none unless most do; their place there."""
+    begins, away = nearest_places(own.place_offsets, _shares(own), 0.0)
+    found = (np.abs(own.count - np.rint(own.count)) <= SHARED_REACH) & (away <= SHARED_REACH)
+    return np.asarray(found if found.sum() >= WHOLE_BY * len(own) else np.zeros(len(own), bool)), begins
 
 
-def _whole(members: list[Cycles]) -> dict[int, int]:
-    """Member -> place at its first byte, when most members carry a whole number of cycles from their first byte on."""
-    found = {}
-    for i, cycle in enumerate(members):
-        away = np.abs(np.mod(cycle.places / cycle.quantum_bytes + 0.5, 1.0) - 0.5)
-        if abs(cycle.count - round(cycle.count)) <= SHARED_REACH and away.min() <= SHARED_REACH:
-            found[i] = int(np.argmin(away))
-    return found if len(found) >= WHOLE_BY * len(members) else {}
+def _shares(own: Lattices) -> Float:
+    """Places of all streams as shares of their quantum."""
+    return np.asarray(own.places / np.repeat(own.quantum_bytes, np.diff(own.place_offsets)), np.float64)
 
 
-def _dominant(cycle: Cycles) -> bool:
-    longest = np.sort(cycle.pause_ns)[::-1]
-    return len(longest) == 1 or bool(longest[0] >= DOMINANCE * longest[1])
-
-
-def _after_last_scatter(members: list[Cycles]) -> dict[int, int]:
-    """Member -> place behind the last gradient burst, for members that gather and scatter all through the cycle.
+def _after_last_scatter(own: Lattices) -> tuple[Bool, Int]:
+    """Members that name a place behind the last gradient burst, of those that gather and scatter all through the cycle.
 
     Backward, a layer's gather and the scatter of the layer before it go out back to back; the first layer's scatter
     goes alone and ends the iteration: it is the single burst after the last double one. Where no burst is double, the
     longest pause ends the iteration. Only places that most members share count: a straggler makes its neighbours
     pause elsewhere.
     """
-    shared, pause = _shared_places(members)
+    shares = _shares(own)
+    owner = np.repeat(np.arange(len(own)), np.diff(own.place_offsets))
+    near_zero = np.where(shares > 1 - SHARED_REACH / 2, shares - 1.0, shares)
+    shared, pause = shared_by_most(near_zero, own.pause_ns, owner, len(own))
     if len(shared) < 2:
-        return {i: c.main for i, c in enumerate(members[:1])}
+        return np.arange(len(own)) == 0, own.main
     size = np.diff(np.concatenate([[shared[-1] - 1.0], shared]))
     double = size >= DOUBLE_BURST * size.min()
     ends = np.flatnonzero(~double & np.roll(double, 1))
-    chosen = shared[ends[0]] if len(ends) else shared[int(np.argmax(pause))]
-    found = {}
-    for i, cycle in enumerate(members):
-        away = np.abs(np.mod(cycle.places / cycle.quantum_bytes - chosen + 0.5, 1.0) - 0.5)
-        if away.min() <= SHARED_REACH:
-            found[i] = int(np.argmin(away))
-    return found
-
-
-def _shared_places(members: list[Cycles]) -> tuple[Float, Float]:
-    """Places, as shares of the quantum, where most members pause, and the median pause there."""
-    share = np.concatenate([c.places / c.quantum_bytes for c in members])
-    pause = np.concatenate([c.pause_ns for c in members])
-    owner = np.repeat(np.arange(len(members)), [len(c.places) for c in members])
-    share = np.where(share > 1 - SHARED_REACH / 2, share - 1.0, share)
-    return shared_by_most(share, pause, owner, len(members))
+    chosen = float(shared[ends[0]] if len(ends) else shared[int(np.argmax(pause))])
+    places, away = nearest_places(own.place_offsets, shares, chosen)
+    return away <= SHARED_REACH, places
 
 
 def shared_by_most(share: Float, pause: Float, owner: Int, members: int) -> tuple[Float, Float]:
@@ -168,96 +162,49 @@ def shared_by_most(share: Float, pause: Float, owner: Int, members: int) -> tupl
     if not len(share):
         return np.zeros(0), np.zeros(0)
     order = np.argsort(share, kind="stable")
-    cluster = np.concatenate([[0], np.cumsum(np.diff(share[order]) > SHARED_REACH / 2)])
+    apart = np.flatnonzero(np.diff(share[order]) > SHARED_REACH / 2) + 1
     places, lengths = [], []
-    for c in np.unique(cluster):
-        inside = order[cluster == c]
-        if len(np.unique(owner[inside])) >= SHARED_BY * members:
+    for inside in np.split(order, apart):
+        if len(inside) >= SHARED_BY * members and len(np.unique(owner[inside])) >= SHARED_BY * members:
             places.append(float(np.median(share[inside])))
             lengths.append(float(np.median(pause[inside])))
     return np.array(places), np.array(lengths)
 
 
-def _holding(streams: Streams, cycle: Cycles, edges: Int) -> int:
-    """The place whose pause most often holds an edge; the longest pause where none does."""
-    votes = []
-    for place in range(len(cycle.places)):
-        end, begin = crossing(streams, cycle, place)
-        at = np.searchsorted(end, edges, side="right") - 1
-        inside = (at >= 0) & (edges < begin[np.maximum(at, 0)])
-        votes.append(int(inside.sum()))
-    best = max(votes)
-    return votes.index(best) if best else cycle.main
-
-
-def _aligned(
-    crossings: list[tuple[Int, Int]], whole: Collection[int] = (), edges: Int | None = None
-) -> tuple[Int, Int, Int]:
+def _aligned(met: Crossings, whole: Bool, edges: Int | None = None) -> tuple[Int, Int, Int]:
     """Put sequences of crossings on one count; first column of each, then (end, next), (streams, boundaries) each.
 
     The k-th cycle of every `whole` stream is the k-th iteration's; the others are counted by the edges these gave.
     Without any, cycles are counted from the moment between which most streams pause.
     """
-    if whole:
+    counts = np.diff(met.offsets)
+    if whole.any():
         known = np.zeros(0, np.int64) if edges is None else edges
-        shifts = [0 if i in whole else _counted(end, known) for i, (end, _) in enumerate(crossings)]
+        shifts = np.where(whole, 0, counted(met.offsets, met.end_ns, known))
     else:
-        reference = max((end for end, _ in crossings), key=len)
-        shifts = _cut_where_most_pause([_located(end, begin, reference) for end, begin in crossings])
-    low = min(shifts)
-    width = max(s - low + len(end) for s, (end, _) in zip(shifts, crossings, strict=True))
-    end, begin = np.zeros((len(crossings), width), np.int64), np.zeros((len(crossings), width), np.int64)
-    for i, (own_end, own_begin) in enumerate(crossings):
-        at = slice(shifts[i] - low, shifts[i] - low + len(own_end))
-        end[i, at], begin[i, at] = own_end, own_begin
-    return np.array(shifts, np.int64) - low, end, begin
+        shifts = _cut_where_most_pause(*located(*met, met.of(int(np.argmax(counts)))))
+    shifts = (shifts - shifts.min()).astype(np.int64)
+    end = np.zeros((len(counts), int((shifts + counts).max())), np.int64)
+    begin = np.zeros_like(end)
+    row = np.repeat(np.arange(len(counts)), counts)
+    column = np.arange(len(row)) - np.repeat(met.offsets[:-1] - shifts, counts)
+    end[row, column], begin[row, column] = met.end_ns, met.begin_ns
+    return shifts, end, begin
 
 
-def _counted(end: Int, edges: Int) -> int:
-    """The number of the edge that most of a stream's first crossings lie before, less the crossing's own."""
-    if not len(end):
-        return 0
-    return int(np.median(np.searchsorted(edges, end) - np.arange(len(end))))
-
-
-def _located(end: Int, begin: Int, reference: Int) -> tuple[int, float, float]:
-    """Where a sequence of pauses lies on the reference's own pace.
-
-    Returns:
-        Whole cycles and phase [0, 1) by which the pauses' beginnings lie behind the reference, and the pauses' length
-        in cycles.
-    """
-    if len(reference) < 2 or not len(end):
-        return 0, 0.0, 0.0
-    position = _paced(end, reference)
-    lag = position - np.arange(len(end))
-    middle = float(np.median(lag[1:-1])) if len(lag) > 4 else float(np.median(lag))
-    ended = begin > 0
-    length = float(np.median((_paced(begin, reference) - position)[ended])) if ended.any() else 0.0
-    whole = int(np.floor(middle + 1e-3))
-    return whole, max(middle - whole, 0.0), length
-
-
-def _paced(times: Int, reference: Int) -> Float:
-    """Times as numbers of reference cycles."""
-    at = np.clip(np.searchsorted(reference, times, side="right") - 1, 0, len(reference) - 2)
-    return np.asarray(at + (times - reference[at]) / np.maximum(reference[at + 1] - reference[at], 1))
-
-
-def _cut_where_most_pause(located: list[tuple[int, float, float]]) -> list[int]:
+def _cut_where_most_pause(whole: Int, phases: Float, length: Float) -> Int:
     """Whole shifts, with phases behind the cut counted to the next boundary.
 
     Between two iterations everybody pauses: the cut goes behind the last byte before the moment at which most streams
     pause; where several moments tie, the longest.
     """
-    phases = np.array([p for _, p, _ in located])
     instants = np.unique(np.mod(phases, 1.0))
     starts = np.sort(np.concatenate([phases - 1.0, phases]))
-    ends = np.sort(np.concatenate([(length := np.array([n for _, _, n in located])) + phases - 1.0, length + phases]))
+    ends = np.sort(np.concatenate([length + phases - 1.0, length + phases]))
     after = np.searchsorted(ends, instants - SAME_INSTANT)
     pausing = np.searchsorted(starts, instants, side="right") - after
     left = ends[np.minimum(after, len(ends) - 1)] - instants
     at = int(np.lexsort([left, pausing])[-1])
     while at + 1 < len(instants) and pausing[at + 1] == pausing.max() and instants[at + 1] <= instants[at] + left[at]:
         at += 1
-    return [whole + int(phase > instants[at]) for whole, phase, _ in located]
+    return np.asarray(whole + (phases > instants[at]), np.int64)

@@ -6,6 +6,8 @@ every length themselves and give equal results uncompiled (NUMBA_DISABLE_JIT=1).
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
@@ -13,9 +15,9 @@ from typing import ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 
-from capture.compiled import package_stamp
 from datamodel.streams import Int
 
+IMPORT = re.compile(r"^from reconstruct\.([a-z_.]+) import", re.MULTILINE)
 P = ParamSpec("P")
 R = TypeVar("R")
 # One value serves every row: its index is 0, whatever the row's.
@@ -24,7 +26,7 @@ ONE_EACH = -1
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` compiled on first call and cached on disk; compiled anew when any module of this package changes."""
+    """`function` compiled on first call and cached on disk; compiled anew when it changes, or a module it uses."""
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # no folder to keep it in may be written; then it is compiled in every process
@@ -32,8 +34,21 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if index is not None:
         # numba looks at the function's own file only, but compiles in what it calls from others of the package.
-        index._source_stamp = package_stamp(Path(__file__).parent)  # noqa: SLF001
+        index._source_stamp = _stamp(Path(function.__code__.co_filename))  # noqa: SLF001
     return cast("Callable[P, R]", dispatcher)
+
+
+def _stamp(file: Path) -> str:
+    """What a module, and the modules of this package that it imports, say."""
+    files, new = {file}, {file}
+    while new:
+        names = {name for f in new for name in IMPORT.findall(f.read_text())}
+        new = {Path(__file__).parent / (name.replace(".", "/") + ".py") for name in names} - files
+        files |= new
+    digest = hashlib.sha256()
+    for one in sorted(files):
+        digest.update(one.name.encode() + b"\0" + one.read_bytes())
+    return digest.hexdigest()
 
 
 def flat(column: Int) -> tuple[Int, int]:

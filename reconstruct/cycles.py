@@ -1,29 +1,33 @@
-"""A stream cut into cycles: the byte positions that come back every iteration with a pause behind them."""
+"""Streams cut into cycles: the byte positions that come back every iteration with a pause behind them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
-from reconstruct.rhythm import Beat, pause_threshold_ns
+from datamodel.streams import Bool, Float, Int, Streams
+from reconstruct.compiled import compiled, whole
+from reconstruct.folding import (
+    SAME_PLACE_SHARE,
+    crossings,
+    lattice,
+    long_pauses,
+    recurring,
+    sharpened,
+    thinned,
+    walked,
+)
+from reconstruct.ragged import offsets_of, ragged, with_room
+from reconstruct.rhythm import Beats, pause_threshold_ns, pauses_ns
 
 # Rows below this share of the quantum are ready-to-receive messages and keep-alives, not data.
 CONTROL_SHARE = 1 / 5000
-# Two pauses this close on the byte axis (share of the quantum) are the same place of the cycle.
-SAME_PLACE_SHARE = 0.004
-# A place counts when a pause stands there in this share of the cycles.
-RECURRENCE = 0.6
 # A pause shorter than this share of the cycle's duration is part of a burst.
 SHORTEST_PAUSE_SHARE = 0.003
-
 # A record that follows within so many of its own lengths is the next step of the same collective.
 STEP_LENGTHS = 3.0
-# Walking from cycle to cycle, a pause within this share of the quantum may be the next main one ...
-REACH = 0.015
-# ... when it is at least this share of the main place's median pause.
-LIKE_MAIN = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,6 @@ class Cycles:
 
     Attributes:
         stream: its number.
-        beat: what it was cut by.
         rows: (m,) row numbers that carry data.
         cumulative: (m,) bytes up to and with each of them.
         quantum_bytes: bytes of one cycle.
@@ -46,7 +49,6 @@ class Cycles:
     """
 
     stream: int
-    beat: Beat
     rows: Int
     cumulative: Int
     quantum_bytes: float
@@ -65,142 +67,296 @@ class Cycles:
 
     def lattice(self, place: int) -> Float:
         """Byte positions of one place in every cycle the stream covers: its very end included, its start not."""
-        total = float(self.cumulative[-1])
-        slack = self.quantum_bytes * SAME_PLACE_SHARE
-        around = np.concatenate([[self.anchors[0] - self.quantum_bytes], self.anchors])
-        positions = around + np.mod(self.places[place] - self.places[self.main], self.quantum_bytes)
-        return np.asarray(positions[(positions > slack) & (positions <= total + slack)], np.float64)
+        main = float(self.places[self.main])
+        return lattice(self.anchors, float(self.places[place]), main, self.quantum_bytes, float(self.cumulative[-1]))
 
     def rows_before(self, positions: Float) -> Int:
         """How many rows lie before the boundary at each byte position: the longest pause within the slack decides.
 
         Where none lies there (messages followed one another without a pause), the byte position itself does.
         """
-        slack = self.quantum_bytes * SAME_PLACE_SHARE
         at = self.cumulative[self.breaks - 1]
-        low = np.searchsorted(at, positions - slack)
-        high = np.searchsorted(at, positions + slack, side="right")
-        best, longest = np.searchsorted(self.cumulative, positions - slack / 8), np.full(len(positions), -1)
-        for step in range(int((high - low).max(initial=0))):
-            candidate = np.minimum(low + step, len(at) - 1)
-            better = (low + step < high) & (self.break_ns[candidate] > longest)
-            best = np.where(better, self.breaks[candidate] - 1, best)
-            longest = np.where(better, self.break_ns[candidate], longest)
-        return np.minimum(best + 1, len(self.cumulative)).astype(np.int64)
+        slack = self.quantum_bytes * SAME_PLACE_SHARE
+        return crossings(positions, at, self.breaks, self.break_ns, self.cumulative, slack)
 
 
-def cycles(streams: Streams, stream: int, beat: Beat) -> Cycles | None:
-    """Find the places of the cycle where a stream pauses; None where no place recurs.
+@dataclass(frozen=True, slots=True)
+class Lattices:
+    """Several streams, each on the lattice of its quantum, without their rows: (n,) each unless said.
+
+    Attributes:
+        stream: its number.
+        beat_bytes: the quantum it was cut by.
+        unit_bytes: the shortest distance at which anything comes back.
+        least_bytes: smaller rows are no data.
+        quantum_bytes, floor_ns, main: see `Cycles`.
+        total_bytes: bytes of its data rows.
+        start_ns, end_ns: first and last byte of its data rows.
+        cycle_ns: time of a cycle, from one longest pause to another.
+        place_offsets: (n + 1,) bounds of each stream's places.
+        places, pause_ns: see `Cycles`.
+        anchor_offsets: (n + 1,) bounds of each stream's anchors.
+        anchors: see `Cycles`.
+    """
+
+    stream: Int
+    beat_bytes: Float
+    unit_bytes: Float
+    least_bytes: Float
+    quantum_bytes: Float
+    floor_ns: Float
+    main: Int
+    total_bytes: Int
+    start_ns: Int
+    end_ns: Int
+    cycle_ns: Float
+    place_offsets: Int
+    places: Float
+    pause_ns: Float
+    anchor_offsets: Int
+    anchors: Float
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+    @property
+    def count(self) -> Float:
+        """(n,) how many cycles each stream holds."""
+        return np.asarray(self.total_bytes / self.quantum_bytes, np.float64)
+
+    def take(self, index: Int) -> Lattices:
+        """Some of them, in the order given."""
+        place_offsets, place = ragged(self.place_offsets, index)
+        anchor_offsets, anchor = ragged(self.anchor_offsets, index)
+        kept = {name: getattr(self, name)[index] for name in EACH}
+        kept |= {"place_offsets": place_offsets, "anchor_offsets": anchor_offsets, "anchors": self.anchors[anchor]}
+        return Lattices(**kept, places=self.places[place], pause_ns=self.pause_ns[place])
+
+
+# Columns of one entry a stream, and of one a place or an anchor.
+EACH = tuple(Lattices.__dataclass_fields__)[:11]
+SEVERAL = ("places", "pause_ns", "anchors")
+
+
+def joined(parts: list[Lattices]) -> Lattices:
+    """Several sets as one, by stream number; at least one set."""
+    both = {name: np.concatenate([getattr(p, name) for p in parts]) for name in (*EACH, *SEVERAL)}
+    for name in ("place_offsets", "anchor_offsets"):
+        both[name] = offsets_of(np.concatenate([np.diff(getattr(p, name)) for p in parts]))
+    found = Lattices(**both)
+    return found.take(np.argsort(found.stream, kind="stable"))
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The streams of a job with their rows: a sequence of `Cycles`, kept side by side in columns.
+
+    Attributes:
+        lattices: all that needs no rows.
+        row_offsets: (n + 1,) bounds of each stream's entries in the next two.
+        rows, cumulative: see `Cycles`.
+        break_offsets: (n + 1,) bounds of each stream's entries in the next two.
+        breaks, break_ns: see `Cycles`.
+    """
+
+    lattices: Lattices
+    row_offsets: Int
+    rows: Int
+    cumulative: Int
+    break_offsets: Int
+    breaks: Int
+    break_ns: Int
+
+    def __len__(self) -> int:
+        return len(self.lattices)
+
+    def __iter__(self) -> Iterator[Cycles]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, i: int) -> Cycles:
+        own = self.lattices
+        rows = slice(self.row_offsets[i], self.row_offsets[i + 1])
+        places = slice(own.place_offsets[i], own.place_offsets[i + 1])
+        breaks = slice(self.break_offsets[i], self.break_offsets[i + 1])
+        return Cycles(
+            stream=int(own.stream[i]),
+            rows=self.rows[rows],
+            cumulative=self.cumulative[rows],
+            quantum_bytes=float(own.quantum_bytes[i]),
+            places=own.places[places],
+            pause_ns=own.pause_ns[places],
+            main=int(own.main[i]),
+            anchors=own.anchors[own.anchor_offsets[i] : own.anchor_offsets[i + 1]],
+            breaks=self.breaks[breaks],
+            break_ns=self.break_ns[breaks],
+            floor_ns=float(own.floor_ns[i]),
+        )
+
+    def renumbered(self, numbers: Int, shift: Int) -> Members:
+        """The same with other stream numbers; row numbers less (n,) `shift`."""
+        rows = self.rows - np.repeat(shift, np.diff(self.row_offsets))
+        return replace(self, lattices=replace(self.lattices, stream=numbers), rows=rows)
+
+
+def cut(streams: Streams, numbers: Int, beats: Beats) -> Lattices:
+    """Find the places of the cycle where streams pause; those in which no place recurs are left out.
 
     1. Thin the stream to its data rows.
     2. Take the pauses, fold their byte positions at the quantum, and sharpen the quantum on the most regular place.
     3. Keep the places that recur in most cycles.
+
+    Args:
+        streams: data rows by connection.
+        numbers: (n,) stream numbers, ascending.
+        beats: (n,) what to cut each of them by.
     """
-    quantum_bytes = beat.quantum_bytes
-    bounds = streams.rows(stream)
-    rows = np.arange(bounds.start, bounds.stop)
-    rows = rows[streams.bytes[bounds] >= quantum_bytes * CONTROL_SHARE]
-    if len(rows) < 3:
-        return None
-    cumulative = np.cumsum(streams.bytes[rows])
-    quantum_bytes *= cumulative[-1] / streams.bytes[bounds].sum()
-    pause = np.maximum(streams.start_ns[rows][1:] - np.maximum.accumulate(streams.end_ns[rows])[:-1], 0)
-    count = cumulative[-1] / quantum_bytes
-    duration = (streams.end_ns[rows[-1]] - streams.start_ns[rows[0]]) / count
-    floor_ns = _floor_ns(streams, stream, rows, pause, duration)
-    long = pause > floor_ns
-    if long.sum() < 2:
-        return None
-    at, length = cumulative[:-1][long].astype(np.float64), pause[long].astype(np.float64)
-    leading = length >= np.sort(length)[-min(len(length), int(2 * count) + 2)]
-    quantum_bytes = _sharpened(at[leading], length[leading], quantum_bytes)
-    places, medians = _places(at, length, quantum_bytes, count)
-    if not len(places):
-        return None
-    breaks = np.concatenate([np.flatnonzero(long) + 1, [len(rows)]])
-    break_ns = np.concatenate([pause[long], [np.iinfo(np.int64).max]])
-    main = int(np.argmax(medians))
-    anchors = _walked(cumulative[breaks - 1].astype(np.float64), break_ns, places[main], quantum_bytes, medians[main])
-    return Cycles(
-        stream, beat, rows, cumulative, quantum_bytes, places, medians, main, anchors, breaks, break_ns, floor_ns
+    columns = whole(streams.start_ns), whole(streams.end_ns), whole(streams.bytes)
+    own = np.zeros((len(numbers), 9))
+    times = np.zeros((len(numbers), 3), np.int64)
+    places, pauses, place_counts, anchors, anchor_counts = _cut_each(
+        numbers, streams.offsets, *columns, streams.trains, beats.quantum_bytes, own, times
+    )
+    some = np.flatnonzero(place_counts > 0)
+    quantum, floor, least, main, cycle = (own[some, k].copy() for k in range(5))
+    return Lattices(
+        stream=numbers[some],
+        beat_bytes=beats.quantum_bytes[some],
+        unit_bytes=beats.unit_bytes[some],
+        least_bytes=least,
+        quantum_bytes=quantum,
+        floor_ns=floor,
+        main=main.astype(np.int64),
+        total_bytes=times[some, 0],
+        start_ns=times[some, 1],
+        end_ns=times[some, 2],
+        cycle_ns=cycle,
+        place_offsets=offsets_of(place_counts[some]),
+        places=places,
+        pause_ns=pauses,
+        anchor_offsets=offsets_of(anchor_counts[some]),
+        anchors=anchors,
     )
 
 
-def _floor_ns(streams: Streams, stream: int, rows: Int, pause: Int, cycle_ns: float) -> float:
+@compiled
+def _cut_each(
+    numbers: Int,
+    offsets: Int,
+    start_ns: Int,
+    end_ns: Int,
+    size: Int,
+    trains: Bool,
+    quantum_bytes: Float,
+    own: Float,
+    times: Int,
+) -> tuple[Float, Float, Int, Float, Int]:
+    place_counts, anchor_counts = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+    places, pauses, anchors = np.empty(8 * len(numbers)), np.empty(8 * len(numbers)), np.empty(8 * len(numbers))
+    p, a = 0, 0
+    for n in range(len(numbers)):
+        low, high = offsets[numbers[n]], offsets[numbers[n] + 1]
+        rows = slice(low, high)
+        found = _cut_one(
+            start_ns[rows], end_ns[rows], size[rows], trains[numbers[n]], quantum_bytes[n], own[n], times[n]
+        )
+        place_counts[n], anchor_counts[n] = len(found[0]), len(found[2])
+        places, pauses = with_room(places, p + len(found[0])), with_room(pauses, p + len(found[0]))
+        anchors = with_room(anchors, a + len(found[2]))
+        places[p : p + len(found[0])], pauses[p : p + len(found[0])] = found[0], found[1]
+        anchors[a : a + len(found[2])] = found[2]
+        p, a = p + len(found[0]), a + len(found[2])
+    return places[:p].copy(), pauses[:p].copy(), place_counts, anchors[:a].copy(), anchor_counts
+
+
+@compiled
+def _cut_one(
+    start_ns: Int, end_ns: Int, size: Int, trains: bool, quantum_bytes: float, own: Float, times: Int
+) -> tuple[Float, Float, Float]:
+    """Places, their pauses and anchors of one stream, all empty where no place recurs; writes its other columns."""
+    nothing = np.empty(0)
+    least = quantum_bytes * CONTROL_SHARE
+    rows, cumulative = thinned(size, least)
+    if len(rows) < 3 or quantum_bytes <= 0:
+        return nothing, nothing, nothing
+    start_ns, end_ns = start_ns[rows], end_ns[rows]
+    total = cumulative[-1]
+    quantum_bytes *= total / np.sum(size)
+    pause = pauses_ns(start_ns, end_ns)
+    count = total / quantum_bytes
+    floor_ns = _floor_ns(start_ns, end_ns, trains, pause, (end_ns[-1] - start_ns[0]) / count)
+    breaks, break_ns = long_pauses(pause, floor_ns)
+    long = len(breaks) - 1
+    if long < 2:
+        return nothing, nothing, nothing
+    at = cumulative[breaks - 1]
+    position, length = at[:long].astype(np.float64), break_ns[:long].astype(np.float64)
+    leading = length >= np.sort(length)[-min(long, int(2 * count) + 2)]
+    quantum_bytes = sharpened(position[leading], length[leading], quantum_bytes)
+    places, medians = recurring(position, length, quantum_bytes, count)
+    if not len(places):
+        return nothing, nothing, nothing
+    main = np.argmax(medians)
+    anchors = walked(at, break_ns, places[main], quantum_bytes, medians[main])
+    met = lattice(anchors, places[main], places[main], quantum_bytes, total)
+    before = crossings(met, at, breaks, break_ns, cumulative, quantum_bytes * SAME_PLACE_SHARE)
+    cycle_ns = (end_ns[-1] - start_ns[0]) * quantum_bytes / total
+    if len(before) > 2:
+        cycle_ns = (np.max(end_ns[: before[-1]]) - np.max(end_ns[: before[0]])) / (len(before) - 1)
+    own[0], own[1], own[2], own[3], own[4] = quantum_bytes, floor_ns, least, main, cycle_ns
+    times[0], times[1], times[2] = total, start_ns[0], end_ns[-1]
+    return places, medians, anchors
+
+
+@compiled
+def _floor_ns(start_ns: Int, end_ns: Int, trains: bool, pause_ns: Float, cycle_ns: float) -> float:
     """Longest gap that may lie inside a burst.
 
     Packet trains of one message lie a small fraction of the cycle apart at most. Flow records are whole messages: those
     that follow one another within a few of their own lengths are steps of one collective, however long the cycle is.
     """
-    length = float(np.median(streams.end_ns[rows] - streams.start_ns[rows]))
-    if not streams.trains[stream] and length > 0:
-        return min(STEP_LENGTHS * length, SHORTEST_PAUSE_SHARE * cycle_ns)
-    threshold_ns = pause_threshold_ns(pause.astype(np.float64), bool(streams.trains[stream]))
-    return max(SHORTEST_PAUSE_SHARE * cycle_ns, 0.6 * threshold_ns)
+    length = np.median(end_ns - start_ns)
+    if not trains and length > 0:
+        return float(min(STEP_LENGTHS * length, SHORTEST_PAUSE_SHARE * cycle_ns))
+    return float(max(SHORTEST_PAUSE_SHARE * cycle_ns, 0.6 * pause_threshold_ns(pause_ns, trains)))
 
 
-def _walked(at: Float, length: Int, place: float, quantum_bytes: float, pause_ns: float) -> Float:
-    """Byte positions of the main place in every cycle, walked from its best pause both ways.
-
-    Each step goes one quantum further and takes the longest pause nearby that is like the main one, so that bytes a
-    mirror lost, or a connection sent once, shift the lattice instead of breaking it. Without such a pause the step
-    stands where it was expected.
-    """
-    offset = np.abs(np.mod(at - place + quantum_bytes / 2, quantum_bytes) - quantum_bytes / 2)
-    like_main = length >= LIKE_MAIN * pause_ns
-    start = int(np.argmin(np.where(like_main[:-1], offset[:-1], np.inf))) if like_main[:-1].any() else 0
-    found = [float(at[start])]
-    for sign in (-1.0, 1.0):
-        here, steps = float(at[start]), []
-        while (
-            SAME_PLACE_SHARE * quantum_bytes < (here := here + sign * quantum_bytes) <= at[-1] + REACH * quantum_bytes
-        ):
-            low, high = np.searchsorted(at, [here - REACH * quantum_bytes, here + REACH * quantum_bytes])
-            near = low + np.flatnonzero(like_main[low:high])
-            here = float(at[near[np.argmax(length[near])]]) if len(near) else here
-            steps.append(here)
-        found = steps[::-1] + found if sign < 0 else found + steps
-    return np.array(found)
+def members(streams: Streams, lattices: Lattices) -> Members:
+    """The data rows and long pauses of streams whose lattices are known."""
+    size = int(np.diff(streams.offsets)[lattices.stream].sum())
+    rows, cumulative = np.empty(size, np.int64), np.empty(size, np.int64)
+    breaks, break_ns = np.empty(size, np.int64), np.empty(size, np.int64)
+    columns = whole(streams.start_ns), whole(streams.end_ns), whole(streams.bytes)
+    by = lattices.stream, lattices.least_bytes, lattices.floor_ns
+    counts = np.zeros((2, len(lattices)), np.int64)
+    _expand(*by, streams.offsets, *columns, rows, cumulative, breaks, break_ns, counts)
+    row_offsets, break_offsets = offsets_of(counts[0]), offsets_of(counts[1])
+    r, b = int(row_offsets[-1]), int(break_offsets[-1])
+    own = rows[:r].copy(), cumulative[:r].copy()
+    return Members(lattices, row_offsets, *own, break_offsets, breaks[:b].copy(), break_ns[:b].copy())
 
 
-def _sharpened(at: Float, length: Float, quantum_bytes: float) -> float:
-    """Fit the quantum to the longest pauses: the weighted median of their slopes to the longest one of all.
-
-    Pauses near that one come first: each round trusts the quantum four times as far as the one before.
-    """
-    anchor = at[np.argmax(length)]
-    reach = 16.0
-    while True:
-        steps = np.round((at - anchor) / quantum_bytes)
-        off = np.abs(at - anchor - steps * quantum_bytes)
-        near = (steps != 0) & (np.abs(steps) <= reach) & (off < SAME_PLACE_SHARE * quantum_bytes * (1 + np.abs(steps)))
-        if near.any():
-            slopes, weights = (at[near] - anchor) / steps[near], np.abs(steps[near])
-            order = np.argsort(slopes)
-            half = np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)
-            quantum_bytes = float(slopes[order][half])
-        if reach >= np.abs(steps).max():
-            return quantum_bytes
-        reach *= 4
-
-
-def _places(at: Float, length: Float, quantum_bytes: float, count: float) -> tuple[Float, Float]:
-    """Cluster folded positions on the circle; (offset, median pause) of the clusters that recur."""
-    folded = np.mod(at, quantum_bytes)
-    order = np.argsort(folded, kind="stable")
-    folded, length = folded[order], length[order]
-    reach = SAME_PLACE_SHARE * quantum_bytes
-    cluster = np.concatenate([[0], np.cumsum(np.diff(folded) > reach)])
-    if len(folded) > 1 and folded[0] + quantum_bytes - folded[-1] <= reach:
-        wrapped = cluster == cluster[-1]
-        folded, cluster = np.where(wrapped, folded - quantum_bytes, folded), np.where(wrapped, 0, cluster)
-    offsets, medians = [], []
-    for c in np.unique(cluster):
-        inside = cluster == c
-        offset = float(np.median(folded[inside]))
-        cycles_seen = len(np.unique(np.round((at[order][inside] - offset) / quantum_bytes)))
-        if cycles_seen >= RECURRENCE * (count - 1):
-            offsets.append(offset % quantum_bytes)
-            medians.append(float(np.median(length[inside])))
-    ascending = np.argsort(offsets)
-    return np.array(offsets)[ascending], np.array(medians)[ascending]
+@compiled
+def _expand(
+    numbers: Int,
+    least_bytes: Float,
+    floor_ns: Float,
+    offsets: Int,
+    start_ns: Int,
+    end_ns: Int,
+    size: Int,
+    rows: Int,
+    cumulative: Int,
+    breaks: Int,
+    break_ns: Int,
+    counts: Int,
+) -> None:
+    r, b = 0, 0
+    for n in range(len(numbers)):
+        low, high = offsets[numbers[n]], offsets[numbers[n] + 1]
+        own, running = thinned(size[low:high], least_bytes[n])
+        own += low
+        at, length = long_pauses(pauses_ns(start_ns[own], end_ns[own]), floor_ns[n])
+        rows[r : r + len(own)], cumulative[r : r + len(own)] = own, running
+        breaks[b : b + len(at)], break_ns[b : b + len(at)] = at, length
+        counts[0, n], counts[1, n] = len(own), len(at)
+        r, b = r + len(own), b + len(at)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Int, Streams
-from reconstruct.cycles import CONTROL_SHARE, RECURRENCE, SHORTEST_PAUSE_SHARE
+from reconstruct.cycles import CONTROL_SHARE, SHORTEST_PAUSE_SHARE
+from reconstruct.folding import RECURRENCE
 from reconstruct.rhythm import pause_threshold_ns
 
 

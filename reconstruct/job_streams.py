@@ -20,10 +20,14 @@ def job_streams(streams: Streams, job: Job) -> tuple[Streams, Job]:
         streams: the streams the job was found in.
         job: one of its jobs.
     """
-    numbers = np.unique([*(m.stream for m in job.members), *(f.stream for f in job.followers)])
+    inside = job.members.lattices.stream
+    numbers = np.unique([*inside.tolist(), *(f.stream for f in job.followers)])
     own = streams.take(numbers)
-    shift = dict(zip(numbers.tolist(), (streams.offsets[numbers] - own.offsets[:-1]).tolist(), strict=True))
-    place = {number: n for n, number in enumerate(numbers.tolist())}
-    members = tuple(replace(m, stream=place[m.stream], rows=m.rows - shift[m.stream]) for m in job.members)
-    following = tuple(replace(f, stream=place[f.stream], rows=f.rows - shift[f.stream]) for f in job.followers)
-    return own, replace(job, members=members, followers=following)
+    shift = streams.offsets[numbers] - own.offsets[:-1]
+    place = np.searchsorted(numbers, inside)
+    members = job.members.renumbered(place, shift[place])
+    following = []
+    for f in job.followers:
+        here = int(np.searchsorted(numbers, f.stream))
+        following.append(replace(f, stream=here, rows=f.rows - shift[here]))
+    return own, replace(job, members=members, followers=tuple(following))

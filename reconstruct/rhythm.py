@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import find_peaks
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.streams import Bool, Float, Int, Streams
+from reconstruct.compiled import compiled, whole
+from reconstruct.correlation import FARTHEST_SHARE, autocorrelation
 
-# Resolution of the byte axis. A cycle must span some tens of bins for its pauses to stay apart: longer streams are
-# looked at in a stretch from their middle.
-BINS = 8192
+# Resolution of the byte axis: so many bins a row, a power of two. A cycle must span some tens of bins for its pauses to
+# stay apart: longer streams are looked at in a stretch from their middle.
+BINS_A_ROW = 32
+FEWEST_AXIS, LONGEST_AXIS = 1024, 8192
 MIN_ROWS = 12
 MIN_CYCLES = 3
 # A stretch of fewer rows has few enough cycles to be seen at once.
@@ -21,107 +23,16 @@ FEWEST_BINS = 50
 # A candidate within this share of the best comb is as good: then the shorter period is the fundamental.
 AS_GOOD_RATIO = 0.9
 UNIT_RATIO = 0.5
+# A distance stands out when values on both sides of it are this much lower.
+PROMINENCE = 0.1
+# Teeth of a comb that are looked at.
+TEETH = 8
 # A pause is a gap this many times as long as the stream's median gap.
 PAUSE_RATIO = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Correlogram:
-    """Autocorrelation of a stream's pauses against distance in bytes.
-
-    Attributes:
-        values: (BINS,) autocorrelation, 1 at lag 0, corrected for the shrinking overlap.
-        total_bytes: bytes of the whole stream; one bin is `total_bytes / BINS`.
-    """
-
-    values: Float
-    total_bytes: int
-
-    def comb(self, lag: float, slack: float = 0.0) -> float:
-        """Mean autocorrelation at up to eight multiples of `lag` (bins), each within +-(1 bin + slack) of its place."""
-        heights = [self._near(m * lag, 1.5 + slack * m * lag) for m in range(1, self._teeth(lag) + 1)]
-        return float(np.mean(heights)) if heights else 0.0
-
-    def refine(self, lag: float, slack: float = 0.02) -> float:
-        """The lag near `lag` that its own multiples agree on: each further tooth divides the error by its number."""
-        for m in range(1, self._teeth(lag) + 1):
-            reach = 1.5 + (slack * lag if m == 1 else 0.75)
-            lag = self._peak(m * lag, reach) / m
-        return lag
-
-    def _teeth(self, lag: float) -> int:
-        return min(8, int(0.6 * BINS / lag))
-
-    def _window(self, centre: float, reach: float) -> tuple[int, int]:
-        return max(1, int(np.floor(centre - reach))), min(BINS - 1, int(np.ceil(centre + reach)) + 1)
-
-    def _near(self, centre: float, reach: float) -> float:
-        low, high = self._window(centre, reach)
-        return float(self.values[low:high].max()) if low < high else 0.0
-
-    def _peak(self, centre: float, reach: float) -> float:
-        low, high = self._window(centre, reach)
-        at = low + int(np.argmax(self.values[low:high]))
-        if not 0 < at < BINS - 1:
-            return float(at)
-        left, top, right = self.values[at - 1 : at + 2]
-        bend = left - 2 * top + right
-        return at + float(np.clip(0.5 * (left - right) / bend, -0.5, 0.5)) if bend < 0 else float(at)
-
-
-def pauses_ns(streams: Streams, stream: int) -> Int:
-    """(rows - 1,) idle time between each row and the next of one stream; rows that overlap have none."""
-    rows = streams.rows(stream)
-    ends = np.maximum.accumulate(streams.end_ns[rows])
-    return np.maximum(streams.start_ns[rows][1:] - ends[:-1], 0)
-
-
-def pause_threshold_ns(gap_ns: Float, trains: bool) -> float:
-    """What a gap must exceed to be a pause between messages.
-
-    Args:
-        gap_ns: gaps between the rows of a stream.
-        trains: whether rows are packet trains. Then five median gaps; 0 where that is of the order of the longest
-            gaps, or rows are flow records: every row is a message of its own already, and every gap a pause.
-    """
-    threshold = PAUSE_RATIO * float(np.median(gap_ns))
-    return threshold if trains and threshold < 0.5 * float(np.sort(gap_ns)[-3:][0]) else 0.0
-
-
-def _cap_ns(gap_ns: Float) -> float:
-    """Length at which pauses are clipped: those longer, the three longest aside, hold under 40 % of all idle time."""
-    longest: Float = np.sort(gap_ns)[::-1]
-    clipped: Float = np.minimum(longest, longest[min(2, len(longest) - 1)])
-    return float(clipped[np.searchsorted(np.cumsum(clipped), 0.4 * clipped.sum())])
-
-
-def correlogram(streams: Streams, stream: int, middle_share: float = 1.0) -> Correlogram | None:
-    """Autocorrelate a stream's pauses over its byte axis; None where it has too few rows to have a rhythm.
-
-    Only the rows of the middle `middle_share` of the stream are looked at.
-
-    1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
-    2. Pauses are clipped so that rare ones, a checkpoint or an evaluation, do not outweigh the rhythm (`_cap_ns`).
-    3. Pauses are put into bins of the cumulative bytes before them and autocorrelated by FFT.
-    """
-    whole = streams.rows(stream)
-    aside = int((whole.stop - whole.start) * (1 - middle_share) / 2)
-    rows = slice(whole.start + aside, whole.stop - aside)
-    if rows.stop - rows.start < MIN_ROWS:
-        return None
-    cumulative = np.cumsum(streams.bytes[rows])
-    gap = pauses_ns(streams, stream)[aside : whole.stop - whole.start - aside - 1].astype(np.float64)
-    threshold = pause_threshold_ns(gap, bool(streams.trains[stream]))
-    weight = np.where(gap > threshold, np.minimum(gap, _cap_ns(gap)), 0.0)
-    place = np.minimum(cumulative[:-1] * BINS // cumulative[-1], BINS - 1)
-    signal: Float = np.bincount(place, weight, BINS).astype(np.float64)
-    signal = np.asarray(np.convolve(signal, (1 / 3, 2 / 3, 1.0, 2 / 3, 1 / 3), "same"), np.float64)
-    return Correlogram(_autocorrelation(signal - signal.mean()), int(cumulative[-1]))
-
-
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """What repeats in a stream.
+class Beats(NamedTuple):
+    """What repeats in streams, (n,) each; all 0 where nothing does.
 
     Attributes:
         quantum_bytes: the fundamental, bytes after which the pauses come back.
@@ -130,52 +41,234 @@ class Beat:
         coherence: mean autocorrelation at multiples of the quantum, 0..1.
     """
 
-    quantum_bytes: float
-    unit_bytes: float
-    coherence: float
+    quantum_bytes: Float
+    unit_bytes: Float
+    coherence: Float
 
 
-def fundamental(found: Correlogram) -> Beat | None:
-    """The shortest lag whose comb is as good as the best one's, or None without any peak."""
-    reach = BINS // MIN_CYCLES
-    peaks, _ = find_peaks(found.values[:reach], prominence=0.1)
-    if not len(peaks):
-        return None
-    combs = np.array([found.comb(float(p), 0.002) for p in peaks])
-    at = int(np.flatnonzero(combs >= AS_GOOD_RATIO * combs.max())[0])
-    unit = int(np.flatnonzero(combs >= UNIT_RATIO * combs.max())[0])
-    scale = found.total_bytes / BINS
-    quantum, least = found.refine(float(peaks[at]), 0.0), found.refine(float(peaks[unit]), 0.0)
-    return Beat(quantum * scale, least * scale, float(combs[at]))
-
-
-def beat(streams: Streams, stream: int, least_coherence: float) -> Beat | None:
-    """The beat of a stream, looked for at a resolution that shows single cycles; None where it has none.
+def beats(streams: Streams, numbers: Int, least_coherence: float) -> Beats:
+    """The beat of each of some streams, looked for at a resolution that shows single cycles.
 
     A long stream has too few bins a cycle: single cycles blur, and a multiple of them stands out, or nothing. So it is
     looked at again in ever shorter stretches of its middle; a beat heard there that was too short to be told apart in
     the longer stretch is the better one.
     """
-    share, best = 1.0, _heard(streams, stream, 1.0, least_coherence)
-    rows, total = streams.rows(stream), float(streams.bytes[streams.rows(stream)].sum())
-    while share * (rows.stop - rows.start) >= MANY_ROWS:
-        blurred_bytes = FEWEST_BINS * share * total / BINS
-        share /= 4
-        closer = _heard(streams, stream, share, least_coherence)
-        if best is None or (closer is not None and closer.quantum_bytes < blurred_bytes):
-            best = closer
-    return best
+    times = whole(streams.start_ns), whole(streams.end_ns)
+    found = np.zeros((len(numbers), 3))
+    _listen(numbers, streams.offsets, *times, whole(streams.bytes), streams.trains, least_coherence, found)
+    return Beats(*found.T.copy())
 
 
-def _heard(streams: Streams, stream: int, middle_share: float, least_coherence: float) -> Beat | None:
-    picture = correlogram(streams, stream, middle_share)
-    found = fundamental(picture) if picture is not None else None
-    return found if found is not None and found.coherence >= least_coherence else None
+@compiled
+def _listen(
+    numbers: Int,
+    offsets: Int,
+    start_ns: Int,
+    end_ns: Int,
+    size: Int,
+    trains: Bool,
+    least_coherence: float,
+    found: Float,
+) -> None:
+    for n in range(len(numbers)):
+        low, high = offsets[numbers[n]], offsets[numbers[n] + 1]
+        gap_ns = pauses_ns(start_ns[low:high], end_ns[low:high])
+        best = hear(gap_ns, size[low:high], trains[numbers[n]])
+        if best[2] < least_coherence:
+            best = (0.0, 0.0, 0.0)
+        total, aside, rows = np.sum(size[low:high]), 0, high - low
+        share = 1.0
+        while share * rows >= MANY_ROWS:
+            blurred_bytes = FEWEST_BINS * share * total / _bins(int(share * rows))
+            share /= 4
+            aside = int(rows * (1 - share) / 2)
+            closer = hear(gap_ns[aside : rows - aside - 1], size[low + aside : high - aside], trains[numbers[n]])
+            if closer[2] >= least_coherence and (best[2] == 0 or closer[0] < blurred_bytes):
+                best = closer
+        found[n, 0], found[n, 1], found[n, 2] = best
 
 
-def _autocorrelation(signal: Float) -> Float:
-    spectrum = np.fft.rfft(signal, 2 * BINS)
-    raw = np.fft.irfft(np.abs(spectrum) ** 2)[:BINS]
-    if raw[0] <= 0:
-        return np.zeros(BINS)
-    return np.asarray(raw / raw[0] / (1 - np.arange(BINS) / BINS), np.float64)
+@compiled
+def pauses_ns(start_ns: Int, end_ns: Int) -> Float:
+    """(rows - 1,) idle time between each row of a stream and the next; rows that overlap have none."""
+    gap_ns = np.zeros(max(len(start_ns) - 1, 0))
+    latest = end_ns[0] if len(end_ns) else 0
+    for k in range(len(gap_ns)):
+        latest = max(latest, end_ns[k])
+        gap_ns[k] = max(start_ns[k + 1] - latest, 0)
+    return gap_ns
+
+
+@compiled
+def hear(gap_ns: Float, size: Int, trains: bool) -> tuple[float, float, float]:
+    """(quantum_bytes, unit_bytes, coherence) of one stretch of a stream; all 0 where nothing repeats.
+
+    1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
+    2. Pauses are clipped so that rare ones, a checkpoint or an evaluation, do not outweigh the rhythm (`_cap_ns`).
+    3. Pauses are put into bins of the cumulative bytes before them and autocorrelated.
+    4. Of the distances that stand out, the shortest one whose comb is as good as the best one's is the quantum.
+
+    Args:
+        gap_ns: (rows - 1,) idle time behind each row but the last.
+        size: (rows,) bytes.
+        trains: whether rows are packet trains; flow records otherwise.
+    """
+    if len(size) < MIN_ROWS:
+        return 0.0, 0.0, 0.0
+    total = np.sum(size)
+    ranked = np.sort(gap_ns)
+    threshold = _threshold_ns(ranked) if trains else 0.0
+    bins = _bins(len(size))
+    place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, _cap_ns(ranked))
+    quantum, unit, coherence = fundamental(autocorrelation(place, weight, bins), bins)
+    return quantum * total / bins, unit * total / bins, coherence
+
+
+@compiled
+def _bins(rows: int) -> int:
+    bins = FEWEST_AXIS
+    while bins < min(BINS_A_ROW * rows, LONGEST_AXIS):
+        bins *= 2
+    return bins
+
+
+@compiled
+def pause_threshold_ns(gap_ns: Float, trains: bool) -> float:
+    """What a gap must exceed to be a pause between messages.
+
+    Args:
+        gap_ns: gaps between the rows of a stream.
+        trains: whether rows are packet trains. Then five median gaps; 0 where that is of the order of the longest
+            gaps, or rows are flow records: every row is a message of its own already, and every gap a pause.
+    """
+    return _threshold_ns(np.sort(gap_ns)) if trains else 0.0
+
+
+@compiled
+def _threshold_ns(ranked_ns: Float) -> float:
+    half = len(ranked_ns) // 2
+    middle = ranked_ns[half] if len(ranked_ns) % 2 else 0.5 * (ranked_ns[half - 1] + ranked_ns[half])
+    threshold = PAUSE_RATIO * middle
+    return threshold if threshold < 0.5 * ranked_ns[max(len(ranked_ns) - 3, 0)] else 0.0
+
+
+@compiled
+def _cap_ns(ranked_ns: Float) -> float:
+    """Length at which pauses are clipped: those longer, the three longest aside, hold under 40 % of all idle time."""
+    most = ranked_ns[max(len(ranked_ns) - 3, 0)]
+    total = 0.0
+    for gap in ranked_ns:
+        total += min(gap, most)
+    running = 0.0
+    for k in range(len(ranked_ns) - 1, -1, -1):
+        running += min(ranked_ns[k], most)
+        if running >= 0.4 * total:
+            return float(min(ranked_ns[k], most))
+    return 0.0
+
+
+@compiled
+def _spikes(
+    gap_ns: Float, size: Int, bin_bytes: float, bins: int, threshold_ns: float, cap_ns: float
+) -> tuple[Int, Float]:
+    """Bin and weight of each pause, by place on the byte axis."""
+    place, weight = np.empty(len(gap_ns), np.int64), np.empty(len(gap_ns))
+    n, before = 0, 0
+    for k in range(len(gap_ns)):
+        before += size[k]
+        if gap_ns[k] > threshold_ns:
+            place[n], weight[n] = min(int(before / bin_bytes), bins - 1), min(gap_ns[k], cap_ns)
+            n += 1
+    return place[:n], weight[:n]
+
+
+@compiled
+def fundamental(values: Float, bins: int) -> tuple[float, float, float]:
+    """(quantum, unit, coherence) in bins: the shortest distance whose comb is as good as the best one's; 0 without any.
+
+    Args:
+        values: autocorrelation against distance in bins (`autocorrelation`).
+        bins: length of the axis.
+    """
+    peaks = _peaks(values[: bins // MIN_CYCLES])
+    combs = np.empty(len(peaks))
+    for k in range(len(peaks)):
+        combs[k] = comb(values, bins, peaks[k], 0.002)
+    if not len(peaks):
+        return 0.0, 0.0, 0.0
+    best = np.max(combs)
+    at = np.argmax(combs >= AS_GOOD_RATIO * best)
+    unit = np.argmax(combs >= UNIT_RATIO * best)
+    return refine(values, bins, peaks[at], 0.0), refine(values, bins, peaks[unit], 0.0), combs[at]
+
+
+@compiled
+def _peaks(values: Float) -> Int:
+    """Local maxima (the middle of a level top) that are higher by PROMINENCE than what parts them from higher ones."""
+    found = np.empty(len(values), np.int64)
+    n, k = 0, 1
+    while k < len(values) - 1:
+        last = k
+        if values[k] > values[k - 1]:
+            while last + 1 < len(values) and values[last + 1] == values[k]:
+                last += 1
+            top = last + 1 < len(values) and values[last + 1] < values[k]
+            if top and _stands_out(values, k, -1) and _stands_out(values, last, 1):
+                found[n] = (k + last) // 2
+                n += 1
+        k = last + 1
+    return found[:n]
+
+
+@compiled
+def _stands_out(values: Float, at: int, step: int) -> bool:
+    """Whether values fall by PROMINENCE on one side before they rise above the one at `at`, or end."""
+    here = at + step
+    while 0 <= here < len(values) and values[here] <= values[at]:
+        if values[at] - values[here] >= PROMINENCE:
+            return True
+        here += step
+    return False
+
+
+@compiled
+def comb(values: Float, bins: int, lag: float, slack: float) -> float:
+    """Mean autocorrelation at up to eight multiples of `lag` (bins), each within +-(1.5 bins + slack) of its place."""
+    teeth = min(TEETH, int(FARTHEST_SHARE * bins / lag))
+    total = 0.0
+    for m in range(1, teeth + 1):
+        reach = 1.5 + slack * m * lag
+        low, high = _window(values, m * lag, reach)
+        highest = values[low] if low < high else 0.0
+        for k in range(low + 1, high):
+            highest = max(highest, values[k])
+        total += highest
+    return total / teeth if teeth else 0.0
+
+
+@compiled
+def refine(values: Float, bins: int, lag: float, slack: float) -> float:
+    """The lag near `lag` that its own multiples agree on: each further tooth divides the error by its number."""
+    for m in range(1, min(TEETH, int(FARTHEST_SHARE * bins / lag)) + 1):
+        reach = 1.5 + (slack * lag if m == 1 else 0.75)
+        lag = _peak(values, m * lag, reach) / m
+    return lag
+
+
+@compiled
+def _window(values: Float, centre: float, reach: float) -> tuple[int, int]:
+    return max(1, int(np.floor(centre - reach))), min(len(values) - 1, int(np.ceil(centre + reach)) + 1)
+
+
+@compiled
+def _peak(values: Float, centre: float, reach: float) -> float:
+    """Place of the highest value within reach, to a part of a bin by a parabola through its neighbours."""
+    low, high = _window(values, centre, reach)
+    if low >= high:
+        return centre
+    at = low + int(np.argmax(values[low:high]))
+    if not 0 < at < len(values) - 1:
+        return float(at)
+    left, top, right = values[at - 1], values[at], values[at + 1]
+    bend = left - 2 * top + right
+    return at + min(max(0.5 * (left - right) / bend, -0.5), 0.5) if bend < 0 else float(at)

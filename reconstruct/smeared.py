@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Bool, Int, Streams
-
-_NANOSECONDS = 1e9
+from reconstruct.compiled import compiled, whole
+from reconstruct.rhythm import pauses_ns
 
 
 def smeared(streams: Streams, covered_share: float) -> Bool:
@@ -24,20 +24,32 @@ def smeared(streams: Streams, covered_share: float) -> Bool:
         streams: all streams.
         covered_share: of the time from a stream's first to its last byte; one that covers less is not smeared.
     """
-    found = np.zeros(len(streams), bool)
-    for stream in np.flatnonzero(~streams.trains & (np.diff(streams.offsets) > 1)).tolist():
-        rows = streams.rows(stream)
-        start_ns, end_ns = streams.start_ns[rows], np.maximum.accumulate(streams.end_ns[rows])
-        pauses_ns = np.maximum(start_ns[1:] - end_ns[:-1], 0)
-        covered_s = (end_ns[-1] - start_ns[0] - pauses_ns.sum()) / _NANOSECONDS
-        whole_s = (end_ns[-1] - start_ns[0]) / _NANOSECONDS
-        typical_ns = _typical_ns(streams.end_ns[rows] - start_ns, streams.bytes[rows])
-        found[stream] = covered_s > covered_share * whole_s and typical_ns > pauses_ns.max()
+    found = np.zeros(len(streams), np.bool_)
+    columns = whole(streams.start_ns), whole(streams.end_ns), whole(streams.bytes)
+    _judge(streams.offsets, *columns, streams.trains, covered_share, found)
     return found
 
 
-def _typical_ns(durations_ns: Int, volumes_bytes: Int) -> int:
+@compiled
+def _judge(
+    offsets: Int, start_ns: Int, end_ns: Int, size: Int, trains: Bool, covered_share: float, found: Bool
+) -> None:
+    for stream in range(len(found)):
+        low, high = offsets[stream], offsets[stream + 1]
+        if trains[stream] or high - low < 2:
+            continue
+        pause_ns = pauses_ns(start_ns[low:high], end_ns[low:high])
+        life_ns = np.max(end_ns[low:high]) - start_ns[low]
+        if life_ns - np.sum(pause_ns) > covered_share * life_ns:
+            found[stream] = _typical_ns(end_ns[low:high] - start_ns[low:high], size[low:high]) > np.max(pause_ns)
+
+
+@compiled
+def _typical_ns(duration_ns: Int, size: Int) -> int:
     """Duration of the record that the median byte is in."""
-    order = np.argsort(durations_ns, kind="stable")
-    sums = np.cumsum(volumes_bytes[order])
-    return int(durations_ns[order][np.searchsorted(sums, sums[-1] / 2)])
+    half, running = np.sum(size) / 2, 0
+    for k in np.argsort(duration_ns, kind="mergesort"):
+        running += size[k]
+        if running >= half:
+            return int(duration_ns[k])
+    return 0

@@ -10,7 +10,8 @@ import pytest
 
 from datamodel.flows import Flows
 from datamodel.streams import Float
-from reconstruct.jobs import JobOptions, Recognition, _step, _tied, recognise
+from reconstruct.jobs import JobOptions, Recognition, recognise
+from reconstruct.lockstep import step, tied
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
 from tests.workloads.feed import EPOCH_NS, Feed, address, calls, flows, storage_reads
@@ -38,18 +39,18 @@ def edges(random: np.random.Generator, n: int, spread: float) -> Float:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_independent_sequences_of_one_pace_are_not_tied(seed: int) -> None:
+def test_independent_sequences_of_one_pace_are_nottied(seed: int) -> None:
     """Two jobs of one period walk apart, however slowly."""
     random = np.random.default_rng(seed)
-    assert not _tied(edges(random, 40, 0.004), edges(random, 40, 0.004), REACH)
+    assert not tied(edges(random, 40, 0.004), edges(random, 40, 0.004), REACH)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_one_sequence_seen_twice_is_tied(seed: int) -> None:
+def test_one_sequence_seen_twice_istied(seed: int) -> None:
     """Ranks of one job end an iteration with some noise about the same moment."""
     random = np.random.default_rng(seed)
     common = edges(random, 40, 0.01)
-    assert _tied(common + 3e6 * random.standard_normal(40), common + 3e6 * random.standard_normal(40), REACH)
+    assert tied(common + 3e6 * random.standard_normal(40), common + 3e6 * random.standard_normal(40), REACH)
 
 
 def test_a_fault_may_move_tied_sequences_apart_once() -> None:
@@ -57,13 +58,13 @@ def test_a_fault_may_move_tied_sequences_apart_once() -> None:
     random = np.random.default_rng(1)
     common = edges(random, 40, 0.01)
     later = common + 2e6 * random.standard_normal(40) + np.where(np.arange(40) >= 20, 5e7, 0.0)
-    assert _tied(common, later, REACH)
+    assert tied(common, later, REACH)
 
 
 def test_a_step_is_found_where_it_is() -> None:
     """The best two levels part at the jump; a ramp has none."""
-    assert _step(np.array([0.0, 0.0, 0.0, 1.0, 1.0])).tolist() == [0.0, 0.0, 0.0, 1.0, 1.0]
-    assert np.ptp(_step(np.arange(40.0))) == 0.0
+    assert step(np.array([0.0, 0.0, 0.0, 1.0, 1.0])).tolist() == [0.0, 0.0, 0.0, 1.0, 1.0]
+    assert np.ptp(step(np.arange(40.0))) == 0.0
 
 
 def test_storage_and_remote_calls_are_in_no_job(training: Training) -> None:

@@ -8,8 +8,9 @@ import pytest
 from datamodel.flows import FLOWS, TCP, Flows, recode
 from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
-from reconstruct.cycles import cycles
-from reconstruct.rhythm import BINS, Correlogram, beat, correlogram, fundamental, pause_threshold_ns, pauses_ns
+from reconstruct.correlation import autocorrelation
+from reconstruct.cycles import Cycles, cut, members
+from reconstruct.rhythm import LONGEST_AXIS, Beats, beats, comb, pause_threshold_ns, pauses_ns, refine
 from reconstruct.streams import streams
 
 MS = 1_000_000
@@ -22,6 +23,18 @@ def stream(sizes: list[int], pauses_ms: list[float], cycles_seen: int, seed: int
     pause = np.tile(np.array(pauses_ms) * MS, cycles_seen) * random.uniform(0.95, 1.05, len(size))
     start = np.concatenate([[0], np.cumsum(MS + pause)[:-1]]).astype(np.int64)
     return streams(records(start, start + MS, size))
+
+
+def heard(seen: Streams, least_coherence: float = 0.0) -> tuple[float, float, float]:
+    """Quantum, unit and coherence of a single stream."""
+    quantum, unit, coherence = beats(seen, np.array([0]), least_coherence)
+    return float(quantum[0]), float(unit[0]), float(coherence[0])
+
+
+def folded(seen: Streams) -> Cycles:
+    """A single stream on the lattice of its quantum."""
+    own = cut(seen, np.array([0]), beats(seen, np.array([0]), 0.5))
+    return members(seen, own)[0]
 
 
 def records(start: Int, end: Int, size: Int) -> Flows:
@@ -42,26 +55,17 @@ def records(start: Int, end: Int, size: Int) -> Flows:
 def test_the_quantum_is_the_bytes_of_a_cycle() -> None:
     """Four messages and a long pause: the fundamental is their sum, the unit divides it."""
     seen = stream([40_000, 40_000, 40_000, 40_000], [5, 5, 5, 60], 30)
-    picture = correlogram(seen, 0)
-    assert picture is not None
-    beat = fundamental(picture)
-    assert beat is not None
-    assert beat.quantum_bytes == pytest.approx(160_000, rel=0.01)
-    ratio = beat.quantum_bytes / beat.unit_bytes
-    assert ratio == pytest.approx(round(ratio), abs=0.1)
-    assert beat.coherence > 0.5
+    quantum, unit, coherence = heard(seen)
+    assert quantum == pytest.approx(160_000, rel=0.01)
+    assert quantum / unit == pytest.approx(round(quantum / unit), abs=0.1)
+    assert coherence > 0.5
 
 
 def test_a_slow_iteration_does_not_change_the_quantum() -> None:
     """The rhythm is in bytes: pauses three times as long in every other cycle leave it as it is."""
     seen = stream([30_000, 70_000, 30_000, 70_000], [5, 40, 15, 120], 24)
-    picture = correlogram(seen, 0)
-    assert picture is not None
-    beat = fundamental(picture)
-    assert beat is not None
-    assert beat.quantum_bytes == pytest.approx(100_000, rel=0.01) or beat.quantum_bytes == pytest.approx(
-        200_000, rel=0.01
-    )
+    quantum, _, _ = heard(seen)
+    assert quantum == pytest.approx(100_000, rel=0.01) or quantum == pytest.approx(200_000, rel=0.01)
 
 
 def test_messages_of_random_size_have_no_rhythm() -> None:
@@ -69,71 +73,94 @@ def test_messages_of_random_size_have_no_rhythm() -> None:
     random = np.random.default_rng(4)
     start = np.sort(random.integers(0, 10_000 * MS, 400))
     seen = streams(records(start, start + 1000, random.integers(1_000, 100_000, 400)))
-    picture = correlogram(seen, 0)
-    assert picture is not None
-    beat = fundamental(picture)
-    assert beat is None or beat.coherence < 0.5
+    assert heard(seen)[2] < 0.5
+    assert heard(seen, 0.5) == (0.0, 0.0, 0.0)
 
 
-def test_too_few_rows_have_no_correlogram() -> None:
-    """Eleven rows are no rhythm."""
-    assert correlogram(stream([1_000_000], [10], 11), 0) is None
+def test_too_few_rows_have_no_rhythm() -> None:
+    """Eleven rows are none, twelve may be."""
+    assert heard(stream([1_000_000], [10], 11)) == (0.0, 0.0, 0.0)
+    assert heard(stream([1_000_000], [10], 12))[2] > 0.5
+
+
+@pytest.mark.parametrize("spikes", [10, 100, 1500], ids=["few", "some", "many"])
+def test_autocorrelation_is_that_of_the_spread_spikes(spikes: int) -> None:
+    """Pair by pair or by Fourier transform: what NumPy finds for the same spikes put into bins."""
+    random = np.random.default_rng(spikes)
+    bins = 1024
+    place = np.sort(random.integers(2, bins - 2, spikes))
+    weight = random.uniform(0, 10, spikes)
+    spikes_in_bins = np.bincount(place, weight, bins)
+    signal = np.convolve(spikes_in_bins, np.array([1, 2, 3, 2, 1]) / 3, "same")
+    before = np.concatenate([[0], np.cumsum(3 * spikes_in_bins)])
+    found = autocorrelation(place, weight, bins)
+    lags = np.arange(len(found) - 8)
+    products = np.correlate(signal, signal, "full")[bins - 1 :][lags]
+    mean = signal.sum() / bins
+    products += mean**2 * (bins - lags) - mean * (before[bins - lags] + before[-1] - before[lags])
+    assert found[lags] == pytest.approx(products / products[0] / (1 - lags / bins), abs=1e-9)
+
+
+def test_nothing_correlates_with_nothing() -> None:
+    """Without a spike all values are 0."""
+    assert not autocorrelation(np.zeros(0, np.int64), np.zeros(0), 1024).any()
 
 
 def test_a_comb_is_the_mean_height_of_its_teeth() -> None:
     """Peaks at each multiple of 512 give 1 at 512, half of them at 256."""
-    values = np.zeros(BINS)
+    values = np.zeros(LONGEST_AXIS)
     values[512::512] = 1.0
-    picture = Correlogram(values, BINS)
-    assert picture.comb(512.0) == 1.0
-    assert picture.comb(256.0) == 0.5
-    assert picture.comb(300.0) < 0.3
+    assert comb(values, LONGEST_AXIS, 512.0, 0.0) == 1.0
+    assert comb(values, LONGEST_AXIS, 256.0, 0.0) == 0.5
+    assert comb(values, LONGEST_AXIS, 300.0, 0.0) < 0.3
 
 
 def test_refining_divides_the_error_by_the_tooth() -> None:
     """Peaks at multiples of 500.4 are found from a guess of 498."""
-    values = np.zeros(BINS)
+    values = np.zeros(LONGEST_AXIS)
     for m in range(1, 12):
         centre = 500.4 * m
         near = np.arange(int(centre) - 3, int(centre) + 5)
         values[near] = 1.0 - ((near - centre) / 6) ** 2
-    assert Correlogram(values, BINS).refine(498.0) == pytest.approx(500.4, abs=0.02)
+    assert refine(values, LONGEST_AXIS, 498.0, 0.02) == pytest.approx(500.4, abs=0.02)
 
 
 def test_rows_that_overlap_have_no_pause() -> None:
     """A row inside a longer one is followed by the longer one's end."""
     seen = streams(records(np.array([0, 10, 200]), np.array([100, 20, 300]), np.full(3, 5_000)))
-    assert pauses_ns(seen, 0).tolist() == [0, 100]
+    assert pauses_ns(seen.start_ns, seen.end_ns).tolist() == [0, 100]
 
 
 def test_every_gap_between_flow_records_is_a_pause() -> None:
     """Only packet trains hold gaps inside a message."""
     gaps = np.array([1.0] * 50 + [100.0] * 5)
-    assert pause_threshold_ns(gaps, trains=False) == 0.0
-    assert pause_threshold_ns(gaps, trains=True) == 5.0
+    assert pause_threshold_ns(gaps, False) == 0.0
+    assert pause_threshold_ns(gaps, True) == 5.0
 
 
 def test_places_are_where_the_cycle_pauses() -> None:
     """A cycle of three messages pauses behind each; the longest is the main one; the lattice holds one a cycle."""
     seen = stream([20_000, 30_000, 50_000], [10, 20, 80], 20)
-    picture = correlogram(seen, 0)
-    assert picture is not None
-    beat = fundamental(picture)
-    assert beat is not None
-    cut = cycles(seen, 0, beat)
-    assert cut is not None
-    shares = np.sort(np.mod(cut.places / cut.quantum_bytes + 1e-3, 1.0)).round(2)
+    own = folded(seen)
+    shares = np.sort(np.mod(own.places / own.quantum_bytes + 1e-3, 1.0)).round(2)
     assert shares.tolist() == [0.0, 0.2, 0.5]
-    assert np.allclose(cut.lattice(cut.main), 100_000 * np.arange(1, 21), atol=100)
+    assert np.allclose(own.lattice(own.main), 100_000 * np.arange(1, 21), atol=100)
 
 
 @pytest.mark.parametrize("cycles_seen", [30, 180, 400, 1200, 3000])
 def test_a_long_stream_keeps_its_beat(cycles_seen: int) -> None:
     """However many cycles a window holds, the fundamental is one of them and not a multiple."""
     seen = stream([20_000, 30_000, 50_000], [10, 20, 80], cycles_seen)
-    heard = beat(seen, 0, 0.5)
-    assert heard is not None
-    assert heard.quantum_bytes == pytest.approx(100_000, rel=0.005)
-    cut = cycles(seen, 0, heard)
-    assert cut is not None
-    assert abs(len(cut.lattice(cut.main)) - cycles_seen) <= 1
+    assert heard(seen, 0.5)[0] == pytest.approx(100_000, rel=0.005)
+    own = folded(seen)
+    assert abs(len(own.lattice(own.main)) - cycles_seen) <= 1
+
+
+def test_streams_that_cannot_be_cut_are_left_out() -> None:
+    """A quantum of which no place recurs names no cycles; the others keep their numbers."""
+    one = stream([20_000, 30_000, 50_000], [10, 20, 80], 30)
+    both = one.take(np.array([0, 0]))
+    found = cut(both, np.array([0, 1]), Beats(np.array([37_111.0, 100_000.0]), np.ones(2), np.ones(2)))
+    assert found.stream.tolist() == [1]
+    assert found.count[0] == pytest.approx(30, rel=0.01)
+    assert len(members(both, found)[0].rows) == 90

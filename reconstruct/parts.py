@@ -1,0 +1,141 @@
+"""Streams with a rhythm -> parts of jobs: those that share an endpoint and turn over at one pace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.streams import Float, Int, Streams
+from reconstruct.compiled import compiled
+from reconstruct.cycles import Lattices, cut, joined
+from reconstruct.rhythm import Beats
+
+# The iteration is a whole multiple of the cycles of this share of a job's streams.
+ON_BEAT = 0.9
+# Cycles this close are one candidate for the iteration.
+SAME_CYCLE = 0.001
+# A rank receives at least this share of what it sends, and the other way round.
+LEAST_BALANCE = 0.1
+
+
+def connected(streams: Streams, rhythmic: Lattices) -> list[Lattices]:
+    """Join streams that share an endpoint, live at the same time and whose cycles fit into one another."""
+    ends = np.concatenate([streams.src[rhythmic.stream], streams.dst[rhythmic.stream]])
+    number = np.tile(np.arange(len(rhythmic)), 2)
+    order = np.argsort(ends, kind="stable")
+    bounds = np.flatnonzero(np.diff(ends[order], prepend=-1, append=-1))
+    root = np.arange(len(rhythmic))
+    times = rhythmic.start_ns, rhythmic.end_ns, rhythmic.count, rhythmic.cycle_ns
+    _unite(number[order], bounds, *times, root)
+    return [rhythmic.take(numbers) for numbers in by_label(root)]
+
+
+def by_label(label: Int) -> list[Int]:
+    """Numbers of each label, by label."""
+    order = np.argsort(label, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(label) else []
+
+
+@compiled
+def _unite(number: Int, bounds: Int, start_ns: Int, end_ns: Int, count: Float, cycle_ns: Float, root: Int) -> None:
+    """Write into `root` the smallest member of each stream's set (union by smallest, paths halved).
+
+    Args:
+        number: stream of each entry; entries of one endpoint side by side.
+        bounds: where each endpoint's entries begin, and the end.
+        start_ns: (n,) of each stream, as the next three.
+        end_ns: likewise.
+        count: cycles.
+        cycle_ns: time of a cycle.
+        root: (n,) every stream's own number at first.
+    """
+    for e in range(len(bounds) - 1):
+        for i in range(bounds[e], bounds[e + 1]):
+            a = number[i]
+            for j in range(i + 1, bounds[e + 1]):
+                b = number[j]
+                here, there = find(root, a), find(root, b)
+                if here != there:
+                    together = min(end_ns[a], end_ns[b]) - max(start_ns[a], start_ns[b])
+                    life = max(end_ns[a] - start_ns[a], end_ns[b] - start_ns[b])
+                    longer, shorter = max(cycle_ns[a], cycle_ns[b]), min(cycle_ns[a], cycle_ns[b])
+                    if together > 0.5 * life and multiple(longer / shorter, min(count[a], count[b])):
+                        root[max(here, there)] = min(here, there)
+    for n in range(len(root)):
+        root[n] = find(root, n)
+
+
+@compiled
+def find(root: Int, n: int) -> int:
+    """The smallest member of the set that `n` is in."""
+    while root[n] != n:
+        root[n] = root[root[n]]
+        n = root[n]
+    return n
+
+
+@compiled
+def multiple(ratio: float, fewest_cycles: float) -> int:
+    """The whole number that a ratio of cycle lengths stands for; 0 when it is none.
+
+    Few cycles average little out, hence the tolerance of one cycle in all of them.
+    """
+    times = max(np.rint(ratio), 1.0)
+    tolerance = min(0.02 + 1.0 / max(fewest_cycles, 1.0), 0.4 / times)
+    return int(times) if abs(ratio / times - 1) < tolerance else 0
+
+
+@compiled
+def _multiples(beat_ns: float, cycle_ns: Float, fewest_cycles: float) -> Int:
+    times = np.zeros(len(cycle_ns), np.int64)
+    for k in range(len(times)):
+        times[k] = multiple(beat_ns / cycle_ns[k], fewest_cycles)
+    return times
+
+
+def on_one_beat(streams: Streams, part: Lattices) -> Lattices:
+    """Fold every stream at the iteration: the shortest cycle that nearly all streams' cycles divide."""
+    if len(part) < 2:
+        return part
+    fewest = float(part.count.min())
+    beat_ns = _beat_ns(part.cycle_ns, fewest)
+    times = _multiples(beat_ns, part.cycle_ns, fewest)
+    other = np.flatnonzero(times != 1)
+    if not len(other):
+        return part
+    messages = np.rint(beat_ns / part.cycle_ns * part.beat_bytes / part.unit_bytes)
+    quantum = np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
+    other = other[quantum[other] > 0]
+    beats = Beats(quantum[other], part.unit_bytes[other], np.ones(len(other)))
+    return joined([part.take(np.flatnonzero(times == 1)), cut(streams, part.stream[other], beats)])
+
+
+def _beat_ns(cycle_ns: Float, fewest: float) -> float:
+    best, widest, tried = 0.0, -1.0, 0.0
+    for candidate in np.sort(cycle_ns).tolist():
+        if candidate < tried * (1 + SAME_CYCLE):
+            continue
+        tried = candidate
+        share = float(np.mean(_multiples(candidate, cycle_ns, fewest) > 0))
+        if share >= ON_BEAT:
+            return float(candidate)
+        if share > widest:
+            best, widest = float(candidate), share
+    return best
+
+
+def without_hubs(streams: Streams, part: Lattices) -> Lattices:
+    """Drop endpoints that give without taking, or take without giving, for as long as there are any.
+
+    In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
+    """
+    while len(part):
+        ends = streams.src[part.stream], streams.dst[part.stream]
+        name, local = np.unique(np.concatenate(ends), return_inverse=True)
+        sent = np.bincount(local[: len(part)], part.quantum_bytes, len(name))
+        received = np.bincount(local[len(part) :], part.quantum_bytes, len(name))
+        lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
+        if not lopsided.any():
+            break
+        touched = lopsided[local[: len(part)]] | lopsided[local[len(part) :]] | lopsided.all()
+        part = part.take(np.flatnonzero(~touched))
+    return part
