@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from capture.reading import merged, read_all
 from capture.sampling import SamplingRates
 from capture.stream import Progress
 from datamodel.reading import Reading
+from flowprism.period import Period, newest_ns, since
+
+ALL = Period()
 
 
-def read_inputs(paths: Sequence[Path], progress: Progress | None, rates: SamplingRates) -> Reading:
+def read_inputs(
+    paths: Sequence[Path], progress: Progress | None, rates: SamplingRates, period: Period = ALL
+) -> Reading:
     """The flow records of files and folders, one after the other, as if they were one.
+
+    Of folders only what is of the period is read. What was rejected or lost is told of all there is.
 
     Raises:
         InputError: there is none, or one of them cannot be used at all.
     """
     folders = [path for path in paths if path.is_dir()]
-    if not folders:
-        return read_all(paths, progress, rates)
-    from storage.reading import read  # noqa: PLC0415 - importing pyarrow takes as long as reading a short capture
-
     files = [path for path in paths if not path.is_dir()]
-    readings = [read(folder) for folder in folders]
-    return merged([read_all(files, progress, rates), *readings] if files else readings)
+    readings = [read_all(files, progress, rates)] if files or not folders else []
+    newest = [newest_ns(reading.flows) for reading in readings]
+    if folders:
+        from storage import reading as lake  # noqa: PLC0415 - importing pyarrow takes as long as a short capture
+        from storage.selecting import Selection  # noqa: PLC0415
+
+        newest += [lake.newest_ns(folder) for folder in folders]
+        begin_ns = period.begin_ns(max((n for n in newest if n is not None), default=None))
+        readings += [lake.read(folder, Selection(start_ns=begin_ns)) for folder in folders]
+    else:
+        begin_ns = period.begin_ns(newest[0])
+    return merged([_since(reading, begin_ns) for reading in readings])
+
+
+def _since(reading: Reading, begin_ns: int | None) -> Reading:
+    if begin_ns is None:
+        return reading
+    flows = since(reading.flows, begin_ns)
+    return replace(reading, flows=flows, records=len(flows), bytes=int(flows.frame["bytes"].sum()))

@@ -28,6 +28,7 @@ from diagnose.diagnosis import DiagnosisOptions
 from flowprism import __version__
 from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
+from flowprism.period import Period
 from flowprism.progress import Progress
 from flowprism.workers import Crew, in_order
 from reconstruct.job_streams import job_streams
@@ -43,9 +44,10 @@ ROWS_WORTH_A_PROCESS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """Thresholds of all stages, and sampling rates that the operator knows better than the feed.
+    """Thresholds of all stages, sampling rates that the operator knows better than the feed, and how to work.
 
     Attributes:
+        period: what of the inputs is looked at.
         crew: who analyses jobs side by side, where there is enough to do; the result is the same.
         tables: whether timelines and pair tables are wanted; without them those of the analysis are empty.
     """
@@ -53,6 +55,7 @@ class AnalysisOptions:
     jobs: JobOptions = field(default_factory=JobOptions)
     diagnosis: DiagnosisOptions = field(default_factory=DiagnosisOptions)
     rates: SamplingRates = field(default_factory=SamplingRates)
+    period: Period = field(default_factory=Period)
     crew: Crew = field(default_factory=Crew)
     tables: bool = True
 
@@ -87,7 +90,7 @@ def analyze(
     inputs = tuple(path.name for path in paths)
     # the reading has no name here, so that `analyze_reading` can let go of it
     return analyze_reading(
-        read_inputs(paths, partial(told, "reading"), options.rates), inputs, inventory, options, told
+        read_inputs(paths, partial(told, "reading"), options.rates, options.period), inputs, inventory, options, told
     )
 
 
@@ -251,6 +254,8 @@ def _flat_options(options: AnalysisOptions) -> dict[str, str | int | float | boo
             flat[f"{part}.{name}"] = getattr(values, name)
     for exporter, rate in options.rates.by_exporter.items():
         flat[f"rates.{exporter}"] = rate
+    if options.period.last_ns is not None:
+        flat["period.last_s"] = options.period.last_ns / 1e9
     if options.rates.otherwise:
         flat["rates.otherwise"] = options.rates.otherwise
     return dict(sorted(flat.items()))

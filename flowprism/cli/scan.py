@@ -40,6 +40,14 @@ def scan(
     ] = None,
     at_least: Annotated[Least, typer.Option(help="Findings of less severity do not count.")] = Least.WARNING,
     sampling_rate: SamplingRates = None,
+    last: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Only the last 90s, 10m, 2h or 1d of the records.")
+    ] = None,
+    results: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Keep the scan and its incidents: sqlite:///FILE or postgresql://."),
+    ] = None,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="What the scan is kept under.")] = "default",
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Jobs are analysed by this dask scheduler's workers.")
     ] = None,
@@ -54,5 +62,6 @@ def scan(
     from flowprism.cli import scanning  # here, so that `--help` need not wait for the decoders
 
     rates = tuple(sampling_rate or ())
-    given = scanning.Given(tuple(paths), inventory, tuple(job or ()), at_least.value, rates, scheduler)
-    raise typer.Exit(scanning.run(given, scan_format, out))
+    given = scanning.Given(tuple(paths), inventory, tuple(job or ()), at_least.value, rates, last, scheduler)
+    kept = None if results is None else scanning.Kept(results, policy)
+    raise typer.Exit(scanning.run(given, kept, scan_format, out))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,15 @@ from flowprism import pipeline
 from flowprism.cli.sampling_rates import parsed
 from flowprism.cli.scan import ScanFormat
 from flowprism.inventory_file import load_inventory
+from flowprism.period import period
 from flowprism.rendering.report_json import render_json
 from flowprism.rendering.scan_junit import render_junit
-from flowprism.rendering.scan_text import render_scan
+from flowprism.rendering.scan_text import render_incidents, render_scan
 from flowprism.scan import scan
+from flowprism.service.incidents import IncidentOptions
+from flowprism.service.recording import Made, record
 from flowprism.workers import Crew
+from storage.database.engine import Database
 
 EXIT_CODES: dict[Verdict, int] = {"healthy": 0, "findings": 1, "unknown": 2}
 RENDERERS: dict[ScanFormat, Callable[[Scan], str]] = {
@@ -30,17 +35,26 @@ RENDERERS: dict[ScanFormat, Callable[[Scan], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is scanned: inputs, the inventory's file (None for none), jobs by name, what counts, rates, by whom."""
+    """What is scanned: inputs, the inventory's file (None for none), jobs by name, what counts, how much, by whom."""
 
     paths: tuple[Path, ...]
     inventory: Path | None
     jobs: tuple[str, ...]
     at_least: Severity
     rates: tuple[str, ...]
+    last: str | None
     scheduler: str | None
 
 
-def run(given: Given, scan_format: ScanFormat, out: Path | None) -> int:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where scans and their incidents are kept, and under which policy's name."""
+
+    results: str
+    policy: str
+
+
+def run(given: Given, kept: Kept | None, scan_format: ScanFormat, out: Path | None) -> int:
     """Scan, write the verdict, and return the exit code that says it.
 
     Raises:
@@ -49,10 +63,18 @@ def run(given: Given, scan_format: ScanFormat, out: Path | None) -> int:
     if out is not None and not out.parent.is_dir():
         raise InputError(f"{out}: cannot be written: {out.parent} is not a directory")
     inventory = None if given.inventory is None else load_inventory(given.inventory)
-    options = pipeline.AnalysisOptions(rates=parsed(given.rates), crew=Crew.asked(None, given.scheduler), tables=False)
+    database = None if kept is None else Database(kept.results)
+    options = pipeline.AnalysisOptions(
+        rates=parsed(given.rates), period=period(given.last), crew=Crew.asked(None, given.scheduler), tables=False
+    )
+    started_ns = time.time_ns()
     report = pipeline.analyze(given.paths, inventory, options).report
     verdict = scan(report, given.jobs, given.at_least)
     text = RENDERERS[scan_format](verdict)
+    if database is not None and kept is not None:
+        made = Made(kept.policy, started_ns, time.time_ns(), report, verdict)
+        after = record(database, made, IncidentOptions())
+        text += render_incidents(after) if scan_format is ScanFormat.TEXT else ""
     if out is None:
         sys.stdout.write(text)
         return EXIT_CODES[verdict.verdict]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from datamodel.scan import JobScan, Scan
 from flowprism.rendering import units
+from flowprism.service.incidents import AfterScan
 
 ORDER = ("findings", "unknown", "healthy")
 
@@ -13,6 +14,18 @@ ORDER = ("findings", "unknown", "healthy")
 def render_scan(scan: Scan) -> str:
     """The verdict, then jobs by verdict, then what concerns no single job."""
     return "".join(f"{line}\n" for line in _lines(scan))
+
+
+def render_incidents(after: AfterScan | None) -> str:
+    """What the scan changed, and which incidents are open; that it was kept before, where `after` is None."""
+    if after is None:
+        return "incidents: this window was scanned before; nothing is changed\n"
+    open_now = [incident for incident in after.incidents if incident.state == "open"]
+    lines = [f"incidents: {len(open_now)} open"]
+    lines += [f"{change.kind:<10} {change.incident}  {change.detail}" for change in after.changes]
+    changed = {change.incident for change in after.changes}
+    lines += [f"{'open':<10} {i.id}  {i.summary}" for i in open_now if i.id not in changed]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _lines(scan: Scan) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""Incidents: findings kept, deduplicated, updated and resolved over scans; and what happened to them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from datamodel.document import Document
+from datamodel.findings import Evidence, FindingKind, Severity, Subject, Suspect
+
+IncidentState = Literal["suspected", "open", "resolved"]
+ChangeKind = Literal["suspected", "opened", "escalated", "eased", "relocated", "resolved", "reopened", "dismissed"]
+
+
+class Incident(Document):
+    """One thing that is wrong, for as long as it is.
+
+    `suspected` until enough scans have seen it, `open` until enough scans that could have seen it have not. One that
+    comes back soon is the same incident again: a flapping link is one.
+    """
+
+    id: str
+    job: str | None
+    kind: FindingKind
+    cause: str | None = None
+    state: IncidentState
+    severity: Severity = Field(description="of the last finding")
+    worst_severity: Severity
+    subject: Subject
+    suspects: tuple[Suspect, ...] = ()
+    start_ns: int = Field(description="since when it is so, by its first finding")
+    end_ns: int | None = Field(default=None, description="until when, by its last finding; null: still on then")
+    opened_ns: int | None = Field(default=None, description="the scan that confirmed it; null while suspected")
+    seen_ns: int = Field(description="the last scan that saw it")
+    resolved_ns: int | None = None
+    scans_seen: int = Field(default=1, description="since it was suspected or reopened")
+    scans_quiet: int = Field(default=0, description="in a row that could have seen it and did not")
+    times_reopened: int = 0
+    slowdown_ratio: float
+    worst_slowdown_ratio: float
+    confidence: float = Field(ge=0, le=1)
+    evidence: tuple[Evidence, ...] = ()
+    summary: str
+    action: str
+
+
+class IncidentChange(Document):
+    """One entry of an incident's history."""
+
+    incident: str
+    time_ns: int
+    kind: ChangeKind
+    detail: str

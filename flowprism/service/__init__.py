@@ -1,0 +1,1 @@
+"""What goes on between scans: incidents, schedules, alerts, the HTTP API."""

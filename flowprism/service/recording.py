@@ -1,0 +1,57 @@
+"""One scan kept: incidents carried on, everything written in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datamodel.incidents import Incident
+from datamodel.report import Report
+from datamodel.results import KeptScan
+from datamodel.scan import Scan
+from flowprism import __version__
+from flowprism.service.incidents import AfterScan, IncidentOptions, after_scan
+from storage.database.engine import Database
+from storage.database.incidents import incidents
+from storage.database.scans import ScanResult, save_scan
+
+# How many incidents may be under way at once; more would be a fault of ours, or of the whole site.
+MOST_INCIDENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A scan that was made: by which policy, when (UTC), of what, and with which verdict."""
+
+    policy: str
+    started_ns: int
+    finished_ns: int
+    report: Report
+    scan: Scan
+
+
+def record(database: Database, made: Made, options: IncidentOptions) -> AfterScan | None:
+    """Keep a scan and what it does to incidents; None, and nothing is changed, where this window was kept before.
+
+    The clock of incidents is the window's end, so that a past window scanned late gives what it would have given then.
+
+    Raises:
+        StorageError: the database cannot be reached, or is full.
+    """
+    now_ns = made.scan.window.end_ns
+    after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options)
+    kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    result = ScanResult(kept, jobs=made.report.jobs, incidents=after.incidents, changes=after.changes)
+    return after if save_scan(database, result) else None
+
+
+def _under_way(database: Database, now_ns: int, options: IncidentOptions) -> list[Incident]:
+    """Incidents that are not over, and those resolved so recently that they may come back."""
+    recent_ns = now_ns - round(options.reopen_within_s * 1e9)
+    return [
+        *incidents(database, ("suspected", "open"), most=MOST_INCIDENTS),
+        *(
+            incident
+            for incident in incidents(database, ("resolved",), most=MOST_INCIDENTS)
+            if incident.resolved_ns is not None and incident.resolved_ns >= recent_ns
+        ),
+    ]
