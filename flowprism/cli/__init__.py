@@ -18,6 +18,7 @@ from flowprism.cli.collect import collect
 from flowprism.cli.decode import decode
 from flowprism.cli.evaluate import evaluate
 from flowprism.cli.feeds import feeds
+from flowprism.cli.keep import keep
 from flowprism.cli.replay import replay
 from flowprism.cli.scan import scan
 from flowprism.cli.simulate import simulate
@@ -37,6 +38,7 @@ app.command()(feeds)
 app.command()(decode)
 app.command()(simulate)
 app.command()(collect)
+app.command()(keep)
 app.command()(replay)
 
 

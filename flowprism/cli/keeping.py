@@ -1,0 +1,102 @@
+"""Keeping a lake from the command line: a round, or one every few seconds, and a table of what there is."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+import typer
+
+from datamodel.errors import InputError
+from storage.keeper import Keeper, Tended
+from storage.kinds import KINDS
+from storage.place import Place, place_at
+from storage.retention import DEFAULT_LIMITS, Limit
+from storage.snapshot import Snapshot, snapshot
+
+_LIMIT = re.compile(r"(?P<kind>[a-z]+)=(?P<age>\d{1,6})(?P<unit>[hd])(?:,(?P<size>\d{1,9})(?P<prefix>[MGT])i?B?)?")
+_UNITS_NS = {"h": 3_600_000_000_000, "d": 86_400_000_000_000}
+_PREFIXES = {"M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def limits(said: Sequence[str], *, forever: bool) -> dict[str, Limit]:
+    """How long each kind is kept.
+
+    Args:
+        said: `KIND=AGE[,SIZE]` each, e.g. `flows=2d,200G`.
+        forever: whether kinds that are not named are kept for ever, and not as long as usual.
+
+    Raises:
+        InputError: one of them is not of that form, or names no kind.
+    """
+    found: dict[str, Limit] = {} if forever else dict(DEFAULT_LIMITS)
+    for text in said:
+        match = _LIMIT.fullmatch(text)
+        if match is None or match["kind"] not in KINDS:
+            raise InputError(f"--limit {text}: expected KIND=AGE[,SIZE], e.g. flows=2d,200G; kinds: {', '.join(KINDS)}")
+        size = int(match["size"]) * _PREFIXES[match["prefix"]] if match["size"] else None
+        found[match["kind"]] = Limit(int(match["age"]) * _UNITS_NS[match["unit"]], size)
+    return found
+
+
+def run(location: str, kept: Mapping[str, Limit], every_s: float | None) -> None:
+    """Tend a lake once, or until SIGTERM or Ctrl-C.
+
+    Raises:
+        InputError: it is no lake, another keeper is at work there, or it cannot be written.
+    """
+    place = place_at(location)
+    try:
+        if every_s is None:
+            _once(place, kept)
+        else:
+            _repeatedly(place, kept, every_s)
+    except OSError as error:
+        raise InputError(f"{error.filename or place.name}: {error.strerror or error}") from None
+    typer.echo(table(snapshot(place)))
+
+
+def _once(place: Place, kept: Mapping[str, Limit]) -> None:
+    with closing(Keeper(place, kept)) as keeper:
+        _tell(keeper.tend())
+
+
+def _repeatedly(place: Place, kept: Mapping[str, Limit], every_s: float) -> None:
+    """A round every so often; a disk that is full is told, and tried again."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with closing(Keeper(place, kept)) as keeper:
+        while not stop.is_set():
+            try:
+                _tell(keeper.tend())
+            except OSError as error:
+                print(f"{error.filename or place.name}: {error.strerror or error}; trying again", file=sys.stderr)
+            stop.wait(every_s)
+
+
+def _tell(done: Tended) -> None:
+    """What a round did, where it did something."""
+    for warning in done.warnings:
+        print(warning, file=sys.stderr)
+    said = [f"packed {done.packed_rows:,} records of {done.packed_segments} segments"] if done.packed_segments else []
+    said += [f"removed {rows:,} records of {what}" for what, rows in sorted(done.expired_rows.items())]
+    said += [f"deleted {done.removed_files} files"] if done.removed_files else []
+    if said:
+        print("; ".join(said), file=sys.stderr, flush=True)
+
+
+def table(now: Snapshot) -> str:
+    """A line for each kind: records, segments, bytes."""
+    lines = [f"{'kind':12}{'records':>16}{'segments':>10}{'packed':>8}{'MB':>12}{'bytes a record':>16}"]
+    for kind in KINDS:
+        segments = now.of_kind(kind)
+        rows, size = sum(s.rows for s in segments), sum(s.file_bytes for s in segments)
+        packed = sum(s.group >= 0 for s in segments)
+        each = f"{size / rows:.1f}" if rows else "-"
+        lines.append(f"{kind:12}{rows:>16,}{len(segments):>10,}{packed:>8,}{size / 1e6:>12,.1f}{each:>16}")
+    return "\n".join(lines)
