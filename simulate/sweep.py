@@ -7,10 +7,11 @@ sampling rate sends little, one of a sparse rate as much as a real job.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from simulate.base import one_job
 from simulate.bursts import MTU_BYTES
+from simulate.collective import CollectiveOptions
 from simulate.export.feed import Feed
 from simulate.fabric import GBPS, Fabric
 from simulate.faults import Fault
@@ -24,6 +25,7 @@ _OPTIMIZER_RATIO = 0.02  # of the period
 _PIPELINE_RATIO = 0.1  # of what a NIC sends in an iteration, where there are stages
 _LEAST_BYTES = 1 << 20  # that a NIC sends in an iteration
 _HOSTS_A_LEAF = 4, 32
+_STEPS, _LARGE_GROUP = 32, 64  # the gaps between a ring's pieces are far below what a sampled feed can show
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,9 @@ def sweep(cell: Cell, *faults: Fault) -> Scenario:
         nic_gbps=cell.gbps,
         uplink_gbps=4 * cell.gbps,
     )
-    job = one_job(plan, Workload(volumes=_volumes(cell), batches=_BATCHES), cell.iterations)
-    job = replace(job, message_bytes=min(job.message_bytes, _LEAST_BYTES))
+    rings = CollectiveOptions(steps=_STEPS if cell.group <= _LARGE_GROUP else _STEPS // 4)
+    workload = Workload(volumes=_volumes(cell), batches=_BATCHES, collectives=rings)
+    job = one_job(plan, workload, cell.iterations)
     about = f"{cell.gbps:g} Gb/s, {cell.period_s:g} s, groups of {cell.group}, 1 in {cell.feed.rate}"
     return Scenario("sweep", about, fabric, (job,), faults=faults, feeds=(cell.feed,))
 

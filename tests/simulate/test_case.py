@@ -12,6 +12,7 @@ from flowprism.inventory_file import load_inventory
 from simulate.base import Wish
 from simulate.case import simulated, write_case
 from simulate.catalogue import CATALOGUE, scenario
+from simulate.export.feed import Clocks, Feed
 from simulate.faults import Fault
 from simulate.scenario import Bustle, Scenario
 from simulate.workload import Noise, Pauses
@@ -67,6 +68,23 @@ def test_a_case_in_memory_is_what_its_files_say(tmp_path: Path, made: Scenario) 
     assert replace(case.readings["flows"], flows=read.flows) == read
     assert case.truth == truth_of(tmp_path)
     assert case.inventory == load_inventory(tmp_path / "inventory.yaml")
+
+
+@pytest.mark.parametrize("made", [replace(SMALL, coupled=False), SMALL])
+def test_feeds_in_memory_are_what_their_captures_say(tmp_path: Path, made: Scenario) -> None:
+    """Each feed has a capture and a place in the truth, exporters among it; reading it gives the same records."""
+    made = replace(made, feeds=(Feed("sflow", 64), Feed("ipfix", clocks=Clocks(offset_ms=100))))
+    write_case(made, tmp_path, 5)
+    case = simulated(made, 5)
+    assert case.truth == truth_of(tmp_path)
+    told = truth_of(tmp_path).model_dump()["telemetry"]
+    assert [feed["kind"] for feed in told] == ["sflow", "ipfix"]
+    for feed in told:
+        read = read_all([tmp_path / "export" / f"{feed['kind']}.pcap.gz"])
+        assert replace(case.readings[feed["kind"]], flows=read.flows) == read
+        assert {e["agent"] for e in feed["exporters"]} == {a.agent for a in read.accounts}
+        for name, column in case.readings[feed["kind"]].flows.frame.columns().items():
+            assert (column == read.flows.frame[name]).all(), name
 
 
 def test_mirror_and_exact_flows_carry_the_same_payload(tmp_path: Path) -> None:

@@ -29,6 +29,19 @@ def test_a_case_is_written_and_analysed_and_marked(tmp_path: Path) -> None:
     assert marked.exit_code == 0, marked.stdout + marked.stderr
 
 
+def test_a_feed_is_written_beside_the_records(tmp_path: Path) -> None:
+    """`--feed` writes a capture that `feeds` takes for what it is, with the rate that was asked for."""
+    runner, case = CliRunner(), tmp_path / "case"
+    wish = ["--iterations", "2", "--feed", "sflow:32", "--feed", "netflow9"]
+    assert runner.invoke(app, ["simulate", "twin-healthy", "--out", str(case), *wish]).exit_code == 0
+    shown = [runner.invoke(app, ["feeds", str(case / "export" / f"{k}.pcap.gz")]).stdout for k in ("sflow", "netflow9")]
+    assert "sFlow v5" in shown[0]
+    assert "1:32" in shown[0]
+    assert "NetFlow v9" in shown[1]
+    refused = runner.invoke(app, ["simulate", "twin-healthy", "--out", str(case), "--feed", "netflow"])
+    assert isinstance(refused.exception, InputError)
+
+
 def test_nothing_to_do_is_said(tmp_path: Path) -> None:
     """Without a scenario or a place to write to, the command line is wrong; an unknown scenario is named."""
     assert CliRunner().invoke(app, ["simulate", "dense"]).exit_code == 2
