@@ -63,6 +63,11 @@ def spectrum(progress: Progress, connection: int) -> Float:
     uneven = (uneven - uneven.mean()) * np.hanning(bins)
     power = np.abs(np.fft.rfft(uneven, bins * STEPS_A_CYCLE)) ** 2
     power = power[: len(time_ns) * STEPS_A_CYCLE]  # more cycles than points cannot be told apart
+    return flattened(power)
+
+
+def flattened(power: Float) -> Float:
+    """Power in units of its own background."""
     return np.asarray(power / _background(power), np.float64)
 
 
