@@ -12,7 +12,7 @@ from datamodel.streams import Bool, Float, Int
 from strategy.segments import medians
 
 # An iteration is looked at in so many equal parts.
-PARTS = 48
+PARTS = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Behaviour:
         iteration_bytes: (streams,) median bytes of an iteration.
         transfers: (streams,) median number of transfers of an iteration.
         first_ns, last_ns: (streams,) median time from the iteration's beginning to the first and last byte.
-        busy: (streams, PARTS) share of each part of an iteration in which it sends, mean over iterations.
+        spread: (streams, PARTS) share of its bytes sent in each part of an iteration.
         bounds: (streams + 1,) row bounds.
         iteration, slot, start_ns, end_ns: (rows,) their transfers.
         iterations: how many iterations were looked at.
@@ -40,7 +40,7 @@ class Behaviour:
     transfers: Int
     first_ns: Float
     last_ns: Float
-    busy: Float
+    spread: Float
     bounds: Int
     iteration: Int
     slot: Int
@@ -75,8 +75,8 @@ def behaviour(transfers: Frame, edges_ns: Int) -> Behaviour:
     cell = np.flatnonzero((np.diff(stream, prepend=-1) != 0) | (np.diff(iteration, prepend=-1) != 0))
     owner = np.searchsorted(number, stream[cell])
     length = np.diff(edges_ns, prepend=0)
-    busy = np.zeros((len(low), PARTS))
-    _add_busy(bounds, start - begin, end - begin, length[iteration], busy)
+    spread = np.zeros((len(low), PARTS))
+    _add_spread(bounds, start - begin, end - begin, length[iteration], transfers["bytes"][rows], spread)
 
     def usual(values: Int) -> Float:
         return medians(values.astype(np.float64), owner, len(low))
@@ -92,7 +92,7 @@ def behaviour(transfers: Frame, edges_ns: Int) -> Behaviour:
         transfers=usual(count).astype(np.int64),
         first_ns=usual((start - begin)[cell]),
         last_ns=usual(last),
-        busy=busy / np.maximum(np.bincount(owner, minlength=len(low)), 1)[:, None],
+        spread=spread / np.maximum(spread.sum(axis=1, keepdims=True), 1e-9),
         bounds=bounds,
         iteration=iteration,
         slot=transfers["slot"][rows].astype(np.int64),
@@ -110,14 +110,17 @@ def _undisturbed(edges_ns: Int) -> Bool:
 
 
 @compiled
-def _add_busy(bounds: Int, start: Int, end: Int, length: Int, busy: Float) -> None:
-    """Add to each part of the iteration the share of it that each transfer, given from its beginning on, takes."""
-    parts = busy.shape[1]
+def _add_spread(bounds: Int, start: Int, end: Int, length: Int, size: Int, spread: Float) -> None:
+    """Add the bytes of each transfer, given from its iteration's beginning on, to the parts it lasts through."""
+    parts = spread.shape[1]
     for s in range(len(bounds) - 1):
         for r in range(bounds[s], bounds[s + 1]):
             part = max(length[r], 1) / parts
             low = min(max(int(start[r] / part), 0), parts - 1)
             high = min(max(int(end[r] / part), 0), parts - 1)
+            lasted = max(float(end[r] - start[r]), 1.0)
             for p in range(low, high + 1):
-                share = min(float(end[r]), (p + 1) * part) - max(float(start[r]), p * part)
-                busy[s, p] += max(share, 0.0) / part
+                share = 1.0
+                if high > low:
+                    share = (min(float(end[r]), (p + 1) * part) - max(float(start[r]), p * part)) / lasted
+                spread[s, p] += max(share, 0.0) * size[r]

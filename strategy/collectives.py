@@ -10,7 +10,7 @@ import numpy as np
 from datamodel.streams import Int
 from strategy.closure import Members, tied
 from strategy.edges import Edges
-from strategy.parts import Part, parts, working
+from strategy.parts import Part, parts
 
 # What begins this share of the iteration before another thing does not wait for it.
 BEFORE = 0.02
@@ -38,47 +38,57 @@ class Collectives:
     reduce_and_gather: bool
 
 
-def collectives(edges: Edges, stage: dict[int, int]) -> Collectives:
+def collectives(edges: Edges, stage: dict[int, int], host: Int) -> Collectives:
     """Sort collective edges into kinds of process group.
 
     Every training reduces gradients, after the work that made them; what works earlier serves the passes.
 
     1. Edges that link two stages of one pipeline (shared embeddings) reduce no data-parallel gradient.
-    2. Edges of like bytes at like times fall into parts. Inside a wider part, one that works during the passes
-       exchanges tokens (ep) when other parts that begin later cross it, one member each: the ranks that hold the same
-       experts. Else it is a ring of keys and values (cp); a mesh of three or more, which may be either, is unclear.
-       A mesh as wide as a part that begins later is an expert group, a ring that is done before that one begins a
-       context group.
-    3. Everything else reduces gradients. Data parallelism is an equivalence relation: it is closed over its edges.
+    2. Edges of like bytes at like times fall into parts. One that works during the passes, and members of which reduce
+       gradients with one another later, exchanges tokens (ep) when other later parts cross it, one member each: the
+       ranks that hold the same experts; or when it is a mesh over all who are tied to it. Else a ring or a pair passes
+       keys and values (cp), and a mesh of three or more, which may be either, is unclear; so is a pair that nothing
+       lies beyond. A ring of all who reduce together is cp when it is done before they do, else it gathers parameters.
+    3. Everything else reduces gradients. Data parallelism is an equivalence relation that holds cp and ep: it is
+       closed over all their edges.
     4. Unless a pipeline's parts all work through its passes and none reduces at the end: they are tensor groups. Fully
        sharded parameters would look alike, but are not gathered again for every micro-batch of a pipeline.
 
     Args:
         edges: the job's.
         stage: endpoint -> pipeline stage, those of chains alone.
+        host: (codes,) host of each address code; of one's own where it is not known.
     """
     stages = np.full(int(max(edges.src.max(initial=0), edges.dst.max(initial=0))) + 1, -1, np.int64)
     for endpoint, number in stage.items():
         stages[endpoint] = number
-    within = stages[edges.src] == stages[edges.dst]
-    found = parts(edges, np.flatnonzero(edges.collective & within))
-    kinds: dict[str, list[Part]] = {kind: [] for kind in KINDS}
-    at = _by_endpoint(found)
-    for part in found:
-        kinds[_kind(part, at)].append(part)
+    within = np.flatnonzero(edges.collective & (stages[edges.src] == stages[edges.dst]))
+    found = parts(edges, within, host)
+    kinds = _sorted_out(found, tied(edges.src[within], edges.dst[within]))
     if stage and 2 * sum(p.throughout for p in kinds["dp"]) > len(kinds["dp"]) and not kinds["cp"]:
         kinds["tp"], kinds["dp"] = kinds["dp"], []
     numbers = {kind: np.concatenate([np.zeros(0, np.int64), *(p.edges for p in kinds[kind])]) for kind in KINDS}
     groups = {kind: _sorted(p.members for p in kinds[kind]) for kind in KINDS}
-    for kind in ("dp", "tp"):
-        groups[kind] = tied(edges.src[numbers[kind]], edges.dst[numbers[kind]])
+    groups["tp"] = tied(edges.src[numbers["tp"]], edges.dst[numbers["tp"]])
+    reducing = np.concatenate([numbers[kind] for kind in ("dp", "ep", "cp", "unclear")])
+    groups["dp"] = tied(edges.src[reducing], edges.dst[reducing])
     return Collectives(
         groups=groups,
         edges=numbers,
         split=_split(kinds["dp"]),
-        sharded_passes=_outweighs(edges, numbers["dp"]),
+        sharded_passes=_outweighs(edges, kinds["dp"]),
         reduce_and_gather=_two_sizes(edges, numbers["dp"]),
     )
+
+
+def _sorted_out(found: list[Part], whole: tuple[Members, ...]) -> dict[str, list[Part]]:
+    """Parts by kind; `whole` are all endpoints tied to one another within a stage."""
+    kinds: dict[str, list[Part]] = {kind: [] for kind in KINDS}
+    at = _by_endpoint(found)
+    size = {endpoint: len(members) for members in whole for endpoint in members}
+    for part in found:
+        kinds[_kind(part, at, size[min(part.members)])].append(part)
+    return kinds
 
 
 def _by_endpoint(found: list[Part]) -> dict[int, list[Part]]:
@@ -89,42 +99,28 @@ def _by_endpoint(found: list[Part]) -> dict[int, list[Part]]:
     return at
 
 
-def _kind(part: Part, at: dict[int, list[Part]]) -> str:
-    here = at[min(part.members)]
-    wider = [q for q in here if part.members < q.members]
-    if not wider:
-        return _alone(part, [q for q in here if q.members == part.members and q.first > part.first + BEFORE])
-    crossing = _crossing(part, min(wider, key=lambda q: (len(q.members), q.order)), at)
-    if crossing:
-        return "ep" if all(part.first + BEFORE < q.first for q in crossing) else "dp"
-    later = max(q.first for q in wider)
-    if not part.throughout and part.first + BEFORE > later:
+def _kind(part: Part, at: dict[int, list[Part]], whole: int) -> str:
+    """What a part serves; `whole` is the number of endpoints tied to it."""
+    near = {id(q): q for e in part.members for q in at[e] if q.first > part.first + BEFORE}
+    later = [q for q in near.values() if len(q.members & part.members) > 1]
+    if not later or not part.works_until(min(part.end, *(q.first for q in later))):
         return "dp"
-    return "unclear" if part.mesh and len(part.members) > 2 else "cp"
-
-
-def _alone(part: Part, later: list[Part]) -> str:
-    """Kind of a part that no other one spans, beside those of the same members that begin after it."""
-    if not part.throughout or not later:
-        return "dp"
-    if part.mesh and len(part.members) > 2:
+    several, spans = len(part.members) > 2, len(part.members) == whole
+    if _crossed(part, list(near.values()), whole):
         return "ep"
-    if part.last < min(q.first for q in later) + BEFORE:
-        return "cp" if len(part.members) > 2 else "unclear"
-    return "dp"
+    if part.mesh and several:
+        return "ep" if spans else "unclear"
+    if not spans:
+        return "cp"
+    if part.last >= min(q.first for q in later) + BEFORE:
+        return "dp"
+    return "cp" if several else "unclear"
 
 
-def _crossing(part: Part, whole: Part, at: dict[int, list[Part]]) -> list[Part]:
-    """Parts that meet `part` in one member each and would span `whole` with it; empty unless each member has one."""
-    size = len(whole.members) // len(part.members)
-    found = []
-    for endpoint in sorted(part.members):
-        mates = [q for q in at[endpoint] if len(q.members) == size and q.members < whole.members]
-        mates = [q for q in mates if q is not part and q.members & part.members == {endpoint}]
-        if not mates:
-            return []
-        found += mates
-    return found
+def _crossed(part: Part, later: list[Part], whole: int) -> bool:
+    """Whether later parts meet `part` in one member each, one at every member, and would span the whole with it."""
+    meets = [q.members & part.members for q in later if len(q.members) * len(part.members) == whole]
+    return {e for one in meets if len(one) == 1 for e in one} == part.members
 
 
 def _split(found: list[Part]) -> bool:
@@ -138,10 +134,10 @@ def _sorted(groups: Iterable[Iterable[int]]) -> tuple[Members, ...]:
     return tuple(sorted({tuple(sorted(g)) for g in groups}))
 
 
-def _outweighs(edges: Edges, chosen: Int) -> bool:
-    """Whether edges that are busy throughout carry most of the gradient groups' bytes."""
-    size = edges.iteration_bytes[chosen]
-    return bool(len(chosen)) and bool(2 * size[working(edges)[chosen]].sum() > size.sum())
+def _outweighs(edges: Edges, found: list[Part]) -> bool:
+    """Whether parts that are busy throughout carry most of the gradient groups' bytes."""
+    size = [float(edges.iteration_bytes[p.edges].sum()) for p in found]
+    return 2 * sum(s for s, p in zip(size, found, strict=True) if p.throughout) > sum(size)
 
 
 def _two_sizes(edges: Edges, chosen: Int) -> bool:

@@ -13,7 +13,9 @@ from strategy.segments import runs
 from strategy.together import together
 
 # Bytes an iteration of two streams agree within this share (sequence and ready messages differ by some).
-SAME_BYTES = 0.03
+SAME_BYTES, ROUGHLY_SAME = 0.03, 0.3
+# Numbers of transfers do within this share, or one: where a pause falls short of a message's end two count as one.
+SAME_COUNT = 0.5
 # Two directions that are busy at the same time for this share of the lesser one's time belong to one collective.
 TOGETHER = 0.5
 # Parallel queue pairs of one connection are busy together for this share.
@@ -31,7 +33,7 @@ class Edges:
         iteration_bytes: median bytes of an iteration, parallel streams summed.
         transfers: transfers of an iteration.
         first_ns, last_ns: median time of the first and last byte after the iteration's beginning.
-        busy: (edges, PARTS) share of each part of the iteration in which it sends.
+        spread: (edges, PARTS) share of its bytes sent in each part of the iteration.
         collective: whether it is part of a collective: one way only, or both ways at once in every slot.
         streams: (streams,) stream numbers, ascending.
         edge: (streams,) the edge each stream is part of.
@@ -44,7 +46,7 @@ class Edges:
     transfers: Int
     first_ns: Float
     last_ns: Float
-    busy: Float
+    spread: Float
     collective: Bool
     streams: Int
     edge: Int
@@ -72,7 +74,7 @@ def edges(transfers: Frame, edges_ns: Int) -> Edges:
         transfers=found.transfers[leader],
         first_ns=found.first_ns[leader],
         last_ns=found.last_ns[leader],
-        busy=found.busy[leader],
+        spread=found.spread[leader],
         collective=_agreed(acts, size),
         streams=found.number,
         edge=edge,
@@ -108,19 +110,27 @@ def _merged(found: Behaviour) -> tuple[Int, Int]:
 
 
 def _reverse_together(found: Behaviour, leader: Int, size: Float) -> Float:
-    """(edges,) how far each edge acts together with a reverse one of alike bytes, the most of several; nan without."""
+    """(edges,) how far each edge acts together with a reverse one in about as many transfers; nan without any.
+
+    Of several that carry alike the most counts. Where no two carry alike, and both have no other partner, those that
+    carry roughly alike are compared: a lost record or an iteration counted wrongly takes from one direction alone.
+    """
     codes = int(max(found.src.max(initial=0), found.dst.max(initial=0))) + 1
     own = found.src[leader] * codes + found.dst[leader]
     reverse = found.dst[leader] * codes + found.src[leader]
     order = np.argsort(own, kind="stable")
     low, high = (np.searchsorted(own[order], reverse, side=side) for side in ("left", "right"))
-    most = np.full(len(leader), np.nan)
-    for step in range(int((high - low).max(initial=0))):
-        one = np.flatnonzero(low + step < high)
-        other = order[low[one] + step]
-        alike = np.abs(size[one] - size[other]) <= SAME_BYTES * np.maximum(size[one], size[other])
-        one, other = one[alike], other[alike]
-        most[one] = np.fmax(most[one], together(found, leader[one], leader[other]))
+    count, most = found.transfers[leader], np.full(len(leader), np.nan)
+    for tolerance in (SAME_BYTES, ROUGHLY_SAME):
+        alone = np.isnan(most)
+        for step in range(int((high - low).max(initial=0))):
+            one = np.flatnonzero(alone & (low + step < high))
+            other = order[low[one] + step]
+            alike = alone[other] & (np.abs(size[one] - size[other]) <= tolerance * np.maximum(size[one], size[other]))
+            several = SAME_COUNT * np.maximum(count[one], count[other])
+            alike &= np.abs(count[one] - count[other]) <= np.maximum(several, 1)
+            one, other = one[alike], other[alike]
+            most[one] = np.fmax(most[one], together(found, leader[one], leader[other]))
     return most
 
 

@@ -1,8 +1,7 @@
-"""Edges of one job -> its layout: sizes that the traffic shows, groups, what was assumed, and what fits as well."""
+"""Transfers of one job -> its layout: sizes that the traffic shows, groups, what was assumed, and what fits as well."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,17 +11,14 @@ from datamodel.layout import Layout, Sharding, Sizes
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
 from strategy.chains import pipelines
+from strategy.closure import Members
 from strategy.collectives import Collectives, collectives
 from strategy.edges import Edges, edges
+from strategy.grid import grid, uniform
 from strategy.placement import Seat
-
-Members = tuple[int, ...]
 
 # How sure a layout can be whose tensor parallelism nobody saw: it never touches the fabric.
 SURE_OF_CONVENTION = 0.9
-BY_CONVENTION = "tp: a factor that never leaves a host is attributed to tensor parallelism"
-EXPERT_DEFAULT = "ep = 1: no all-to-all traffic was seen"
-CONTEXT_DEFAULT = "cp = 1: no ring inside the gradient groups was seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +44,7 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     """Infer the layout of one job.
 
     1. Pairs are classified by direction, simultaneity and topology (`strategy.edges`, `chains`, `collectives`).
-    2. Pipelines give pp, closed gradient groups give dp; both must tile the job, else the size is unknown.
-    3. What is left of endpoints / (pp x dp) sits inside hosts: tensor parallelism by convention, unless rings cross
-       rails, which a group that spans the host's GPUs does.
+    2. One grid is fitted to all groups (`strategy.grid`); where none fits, sizes are null.
 
     Args:
         transfers: the job's transfers.
@@ -60,35 +54,34 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     """
     found = edges(transfers, edges_ns)
     members = [int(e) for e in endpoints]
-    chains = _uniform(pipelines(found))
-    staged = {e: s for chain in chains for s, e in enumerate(chain)}
-    wire = collectives(found, staged)
-    stage = staged or dict.fromkeys(members, 0)
-    has_pipeline = not found.collective.all()
-    pp = _tiling(chains, members) if has_pipeline else 1
-    dp_groups, crossing = _spanning_hosts(found, wire, seats)
-    dp = _tiling(dp_groups, members) if dp_groups else (1 if pp else None)
-    dp = None if wire.split or wire.groups["unclear"] else dp
-    tp, tp_groups = _inside_hosts(dp_groups, stage, seats, members, pp, dp, crossing)
-    sizes = _sizes(members, _shared(members, seats), tp, pp, dp, wire)
-    layout = _layout(sizes, members, seats, wire, found, pp, dp)
-    groups = {"dp": dp_groups, "tp": tp_groups, "pp": tuple(chains), "ep": wire.groups["ep"], "cp": wire.groups["cp"]}
+    chains = uniform(pipelines(found))
+    stage = {e: s for chain in chains for s, e in enumerate(chain)}
+    wire = collectives(found, stage, _hosts(found, seats))
+    reducing, crossing = _spanning_hosts(found, wire, seats)
+    ordered = chains if chains or found.collective.all() else None
+    fitted = grid(members, ordered, reducing, wire, seats, crossing)
+    layout = Layout(
+        **fitted.sizes.model_dump(),
+        sharding=_sharding(wire),
+        confidence=_confidence(fitted.sizes, found, wire),
+        assumed=fitted.assumed,
+        alternatives=fitted.alternatives,
+    )
+    groups = {"dp": reducing, "tp": fitted.tensor, "pp": tuple(chains)}
+    groups |= {kind: wire.groups[kind] for kind in ("ep", "cp")}
+    stage = stage or dict.fromkeys(members, 0)
     return Strategy(layout, groups, _roles(found, wire), stage, _world_size(members, seats))
 
 
-def _uniform(chains: list[Members]) -> list[Members]:
-    """Chains of the commonest length: a chain cut short by missing traffic says nothing of the pipeline."""
-    if not chains:
-        return []
-    length = Counter(len(c) for c in chains).most_common(1)[0][0]
-    return [c for c in chains if len(c) == length]
-
-
-def _tiling(groups: list[Members] | tuple[Members, ...], members: list[int]) -> int | None:
-    """The common size of groups that cover every member once; None where they do not."""
-    covered = sorted(e for g in groups for e in g)
-    sizes = {len(g) for g in groups}
-    return sizes.pop() if len(sizes) == 1 and covered == sorted(members) else None
+def _hosts(found: Edges, seats: dict[int, Seat]) -> Int:
+    """(codes,) number of the host of each address code; of one's own where it is not known."""
+    codes = int(max(found.src.max(initial=0), found.dst.max(initial=0))) + 1
+    host = np.arange(codes)
+    number: dict[str, int] = {}
+    for code in np.unique(np.concatenate([found.src, found.dst])).tolist():
+        if code in seats:
+            host[code] = codes + number.setdefault(seats[code].host, len(number))
+    return host
 
 
 def _spanning_hosts(found: Edges, wire: Collectives, seats: dict[int, Seat]) -> tuple[tuple[Members, ...], bool]:
@@ -109,85 +102,6 @@ def _spanning_hosts(found: Edges, wire: Collectives, seats: dict[int, Seat]) -> 
 
 def _rail(seats: dict[int, Seat], endpoint: int) -> int | None:
     return seats[endpoint].rail if endpoint in seats else None
-
-
-def _inside_hosts(
-    dp_groups: tuple[Members, ...],
-    stage: dict[int, int],
-    seats: dict[int, Seat],
-    members: list[int],
-    pp: int | None,
-    dp: int | None,
-    crossing: bool,
-) -> tuple[int | None, tuple[Members, ...]]:
-    """Tensor groups: endpoints of one host and stage in different gradient groups; (size, groups)."""
-    if pp is None or dp is None or not set(members) <= set(seats) or any(seats[e].gpus != 1 for e in members):
-        return None, ()
-    of = {e: n for n, g in enumerate(dp_groups) for e in g}
-    cells: dict[tuple[str, int], list[int]] = {}
-    for e in members:
-        cells.setdefault((seats[e].host, stage.get(e, -1)), []).append(e)
-    rest = len(members) // (pp * dp)
-    if rest == 1 or crossing:
-        return (1, ()) if rest == 1 else (None, ())
-    if all(len(c) == rest and len({of.get(e, -1 - e) for e in c}) == rest for c in cells.values()):
-        return rest, tuple(sorted(tuple(c) for c in cells.values()))
-    return None, ()
-
-
-def _sizes(members: list[int], shared: int, tp: int | None, pp: int | None, dp: int | None, wire: Collectives) -> Sizes:
-    rest = len(members) // (pp * dp) if pp and dp else None
-    open_kind = bool(wire.groups["unclear"] or wire.split)
-    ep = _common_size(wire.groups["ep"]) if wire.groups["ep"] else (None if open_kind else 1)
-    cp = _common_size(wire.groups["cp"]) if wire.groups["cp"] else (None if open_kind else 1)
-    if dp is not None and cp and cp > 1:
-        dp = dp // cp if dp % cp == 0 else None
-    split_unknown = tp is None and ((rest is not None and rest > 1) or shared > 1)
-    return Sizes(tp=tp, cp=cp, ep=ep, dp=None if split_unknown else dp, pp=pp)
-
-
-def _common_size(groups: tuple[Members, ...]) -> int | None:
-    sizes = {len(g) for g in groups}
-    return sizes.pop() if len(sizes) == 1 else None
-
-
-def _layout(
-    sizes: Sizes,
-    members: list[int],
-    seats: dict[int, Seat],
-    wire: Collectives,
-    found: Edges,
-    pp: int | None,
-    dp: int | None,
-) -> Layout:
-    assumed = []
-    if sizes.tp is not None and (sizes.tp > 1 or any(seats[e].gpus == 1 for e in members)):
-        assumed.append(BY_CONVENTION)
-    assumed += [EXPERT_DEFAULT] if sizes.ep == 1 else []
-    assumed += [CONTEXT_DEFAULT] if sizes.cp == 1 else []
-    return Layout(
-        **sizes.model_dump(),
-        sharding=_sharding(wire),
-        confidence=_confidence(sizes, found, wire),
-        assumed=tuple(assumed),
-        alternatives=_alternatives(sizes, len(members) * _shared(members, seats), pp, dp),
-    )
-
-
-def _shared(members: list[int], seats: dict[int, Seat]) -> int:
-    """GPUs behind each NIC, where all NICs are known to serve as many; else 1."""
-    gpus = {seats[e].gpus if e in seats else None for e in members}
-    return (gpus.pop() or 1) if len(gpus) == 1 else 1
-
-
-def _alternatives(sizes: Sizes, gpus: int, pp: int | None, dp: int | None) -> tuple[Sizes, ...]:
-    """Sizes that the traffic fits as well, where the split between tp and dp inside hosts is not known."""
-    if pp is None or dp is None or sizes.tp is not None:
-        return ()
-    rest = gpus // (pp * dp)
-    splits = [t for t in range(1, rest + 1) if rest % t == 0]
-    ways = [Sizes(tp=t, cp=sizes.cp, ep=sizes.ep, dp=dp * rest // t, pp=pp) for t in splits]
-    return tuple(ways) if len(ways) > 1 else ()
 
 
 def _sharding(wire: Collectives) -> Sharding | None:

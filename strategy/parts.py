@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.streams import Float, Int
 from strategy.behaviour import PARTS
 from strategy.closure import components
 from strategy.edges import SAME_BYTES, Edges
@@ -14,8 +14,8 @@ from strategy.segments import medians, runs
 
 # Parts of a collective begin within this share of the iteration of one another.
 SAME_TIME = 0.2
-# Who works during the passes begins within the first share of them and is busy for the second of each of their thirds.
-AT_ONCE, BUSY = 0.1, 0.01
+# Who works during the passes begins within this share of them, and sends this share of its bytes in each third of them.
+AT_ONCE, SOME = 0.1, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,10 @@ class Part:
     Attributes:
         members: address codes.
         edges: (e,) numbers of its edges.
-        mesh: whether everybody sends to everybody.
+        mesh: whether everybody sends to everybody who is not on the same host.
         first, last: median over its edges of the first and last byte, shares of the iteration.
-        throughout: whether most of its edges work during the passes.
+        begin, end: likewise of its members' passes.
+        spread: (PARTS,) share of its bytes sent in each part of the iteration.
     """
 
     members: frozenset[int]
@@ -35,20 +36,28 @@ class Part:
     mesh: bool
     first: float
     last: float
-    throughout: bool
+    begin: float
+    end: float
+    spread: Float
 
     @property
-    def order(self) -> tuple[float, int]:
-        """Sorts parts by when they begin."""
-        return self.first, min(self.members)
+    def throughout(self) -> bool:
+        """Whether it works during the passes."""
+        return self.works_until(self.end)
+
+    def works_until(self, end: float) -> bool:
+        """Whether it works from the beginning of the passes on, and in each third of the time until `end`."""
+        length = end - self.begin
+        return self.first - self.begin <= AT_ONCE * length and _in_each_third(self.spread, self.begin, end)
 
 
-def parts(edges: Edges, chosen: Int) -> list[Part]:
+def parts(edges: Edges, chosen: Int, host: Int) -> list[Part]:
     """Components of the chosen edges that carry alike bytes an iteration at the same time, by number of first edge.
 
     Args:
         edges: the job's.
         chosen: numbers of collective edges.
+        host: (codes,) host of each address code; of one's own where it is not known.
     """
     if not len(chosen):
         return []
@@ -58,14 +67,18 @@ def parts(edges: Edges, chosen: Int) -> list[Part]:
     order = np.argsort(number, kind="stable")
     bounds = np.flatnonzero(np.diff(number[order])) + 1
     count = int(number.max()) + 1
-    first, last = (medians(t[chosen] / edges.period_ns, number, count) for t in (edges.first_ns, edges.last_ns))
-    throughout = np.bincount(number, working(edges)[chosen], count) * 2 > np.bincount(number, minlength=count)
+    begin, end = passes(edges)
+    times = [
+        medians(t[chosen] / edges.period_ns, number, count).tolist()
+        for t in (edges.first_ns, edges.last_ns, begin, end)
+    ]
     found = []
-    for n, rows in enumerate(np.split(chosen[order], bounds)):
+    for rows, first, last, begins, ends_at in zip(np.split(chosen[order], bounds), *times, strict=True):
         ends = np.unique(np.concatenate([edges.src[rows], edges.dst[rows]]))
         directed = len(np.unique(edges.src[rows] * codes + edges.dst[rows]))
-        mesh = directed == len(ends) * (len(ends) - 1)
-        found.append(Part(frozenset(ends.tolist()), rows, mesh, float(first[n]), float(last[n]), bool(throughout[n])))
+        mesh = directed == len(ends) ** 2 - int((np.unique(host[ends], return_counts=True)[1] ** 2).sum())
+        spread = edges.spread[rows].mean(axis=0)
+        found.append(Part(frozenset(ends.tolist()), rows, mesh, first, last, begins, ends_at, spread))
     return found
 
 
@@ -80,23 +93,13 @@ def _kinds(edges: Edges, chosen: Int) -> Int:
     return found
 
 
-def working(edges: Edges) -> Bool:
-    """(edges,) whether each works during the passes: from their beginning on, and in each third of them.
-
-    The passes of an endpoint last from the first to the last byte of its pipeline, whose stages begin one after the
-    other; without a pipeline they are the whole iteration.
-    """
-    begin, end = _passes(edges)
-    at_once = edges.first_ns - begin <= AT_ONCE * (end - begin)
-    low, high = (t / max(edges.period_ns, 1.0) * PARTS for t in (begin, end))
-    middle = np.arange(PARTS)[None, :] + 0.5
-    third = np.floor((middle - low[:, None]) * 3 / np.maximum(high - low, 1e-9)[:, None])
-    busy = np.stack([np.where(third == n, edges.busy, 0.0).sum(axis=1) for n in range(3)])
-    length = np.stack([(third == n).sum(axis=1) for n in range(3)])
-    return np.asarray(at_once & ((busy > BUSY * length) & (length > 0)).all(axis=0), np.bool_)
+def _in_each_third(spread: Float, begin: float, end: float) -> bool:
+    """Whether something is sent in each third between two shares of the iteration."""
+    third = np.floor(((np.arange(PARTS) + 0.5) / PARTS - begin) * 3 / max(end - begin, 1e-9))
+    return all(spread[third == n].sum() > SOME for n in range(3))
 
 
-def _passes(edges: Edges) -> tuple[Float, Float]:
+def passes(edges: Edges) -> tuple[Float, Float]:
     """(edges,) beginning and end of the passes of each edge's sender, after the iteration's beginning, ns."""
     p2p = ~edges.collective
     codes = int(max(edges.src.max(initial=0), edges.dst.max(initial=0))) + 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamodel.streams import Bool, Float
 from strategy.behaviour import PARTS
 from strategy.edges import Edges
 
@@ -34,12 +35,16 @@ def table(*edges: Edge) -> Edges:
         transfers=np.ones(len(edges), np.int64),
         first_ns=np.array([e.first * SECOND for e in edges]),
         last_ns=np.array([e.last * SECOND for e in edges]),
-        busy=np.array([((middle >= e.first) & (middle <= e.last)).astype(float) for e in edges]),
+        spread=np.array([_evenly((middle >= e.first) & (middle <= e.last)) for e in edges]),
         collective=np.array([not e.turns for e in edges]),
         streams=np.arange(len(edges)),
         edge=np.arange(len(edges)),
         period_ns=SECOND,
     )
+
+
+def _evenly(sending: Bool) -> Float:
+    return np.asarray(sending / sending.sum(), np.float64)
 
 
 def ring(members: list[int], size: float, first: float = 0.8, last: float = 1.0) -> list[Edge]:

@@ -90,7 +90,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
     table = job(FORWARD, BACKWARD, (2, 3, 5, 900, [(10, 500)]))
     shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
     one, other = edges(table, EDGES_NS), edges(shuffled, EDGES_NS)
-    for name in ("src", "dst", "iteration_bytes", "first_ns", "last_ns", "collective", "busy"):
+    for name in ("src", "dst", "iteration_bytes", "first_ns", "last_ns", "collective", "spread"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()
 
 

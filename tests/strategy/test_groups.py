@@ -7,13 +7,13 @@ import numpy as np
 from strategy.chains import pipelines
 from strategy.closure import components, tied
 from strategy.collectives import Collectives, collectives
-from strategy.parts import working
+from strategy.parts import parts
 from tests.strategy.hand_made import Edge, both_ways, mesh, ring, table
 
 
 def sorted_out(edges: list[Edge], stage: dict[int, int] | None = None) -> Collectives:
     """Kinds of the edges of a job."""
-    return collectives(table(*edges), stage or {})
+    return collectives(table(*edges), stage or {}, np.arange(100))
 
 
 def test_pairs_close_into_classes() -> None:
@@ -133,6 +133,7 @@ def test_rings_inside_the_passes_of_a_pipeline_are_tensor_groups() -> None:
 def test_passes_are_those_of_the_pipeline() -> None:
     """Where gradients take most of the iteration, they are busy in each third of it and yet not in the passes."""
     short = [Edge(0, 1, 5.0, 0.02, 0.08, turns=True), Edge(1, 0, 5.0, 0.03, 0.09, turns=True)]
-    found = working(table(*short, Edge(0, 2, 90.0, 0.1, 1.0)))
-    assert not found[2]
-    assert working(table(Edge(0, 2, 90.0, 0.05, 1.0)))[0]
+    long = table(*short, Edge(0, 2, 90.0, 0.1, 1.0))
+    assert not parts(long, np.array([2]), np.arange(3))[0].throughout
+    alone = table(Edge(0, 2, 90.0, 0.05, 1.0))
+    assert parts(alone, np.array([0]), np.arange(3))[0].throughout

@@ -1,0 +1,161 @@
+"""Chains and groups -> sizes: one grid that holds them all, what in it is convention, and which others fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from datamodel.layout import Sizes
+from strategy.closure import Members
+from strategy.collectives import Collectives
+from strategy.placement import Seat
+
+BY_CONVENTION = "tp: a factor that never leaves a host is attributed to tensor parallelism"
+EXPERT_DEFAULT = "ep = 1: no all-to-all traffic was seen"
+CONTEXT_DEFAULT = "cp = 1: no ring inside the gradient groups was seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How the groups of a job fit together.
+
+    Attributes:
+        sizes: those that the traffic shows; null where it leaves several.
+        alternatives: sizes that fit as well, where tp is null.
+        assumed: what rests on a convention.
+        tensor: tensor groups, members ascending.
+    """
+
+    sizes: Sizes
+    alternatives: tuple[Sizes, ...]
+    assumed: tuple[str, ...]
+    tensor: tuple[Members, ...]
+
+
+def uniform(chains: list[Members]) -> list[Members]:
+    """Chains of the commonest length: a chain cut short by missing traffic says nothing of the pipeline."""
+    if not chains:
+        return []
+    length = Counter(len(c) for c in chains).most_common(1)[0][0]
+    return [c for c in chains if len(c) == length]
+
+
+def grid(
+    members: list[int],
+    chains: list[Members] | None,
+    reducing: tuple[Members, ...],
+    wire: Collectives,
+    seats: dict[int, Seat],
+    crossing: bool,
+) -> Grid:
+    """Fit a grid to all groups.
+
+    1. Chains and gradient groups must tile the job, and chains that meet in one gradient group must meet in the next
+       stage's too: a grid has rows and columns. Where that fails, no size is known but pp's.
+    2. What is left of endpoints / (pp x dp) sits inside hosts: tensor parallelism by convention, unless rings cross
+       rails, which a group that spans the host's GPUs does.
+    3. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known.
+
+    Args:
+        members: the job's endpoints.
+        chains: its pipelines; none where there are none, None where pairs take turns in no order of stages.
+        reducing: its gradient groups.
+        wire: all groups seen on the fabric.
+        seats: where endpoints sit; may be empty.
+        crossing: whether gradient rings cross rails.
+    """
+    pp = _pipeline(members, chains)
+    if pp is None or wire.groups["tp"]:
+        return Grid(Sizes(), (), (), wire.groups["tp"])
+    gradient = _tiling(reducing, members) if reducing else 1
+    if gradient is None or not _rows_and_columns(chains or [], reducing):
+        return Grid(Sizes(pp=pp), (), (), ())
+    if wire.split or wire.groups["unclear"]:
+        return Grid(Sizes(pp=pp, cp=_size(wire, "cp", None), ep=_size(wire, "ep", None)), (), (), ())
+    stage = {e: s for chain in chains or () for s, e in enumerate(chain)}
+    rest = len(members) // (pp * gradient)
+    tensor = None if crossing and rest > 1 else _inside_hosts(reducing, stage, seats, members, rest)
+    cp, ep = _size(wire, "cp", 1), _size(wire, "ep", 1)
+    dp = gradient // cp if cp and gradient % cp == 0 else None
+    tp = rest if tensor is not None else None
+    known = Sizes(tp=tp, cp=cp, ep=ep, dp=dp if tp is not None or _alone(members, seats, rest) else None, pp=pp)
+    gpus = rest * _shared(members, seats)
+    return Grid(known, _alternatives(known, gpus, dp), _assumed(known, members, seats), tensor or ())
+
+
+def _pipeline(members: list[int], chains: list[Members] | None) -> int | None:
+    if chains is None:
+        return None
+    return _tiling(tuple(chains), members) if chains else 1
+
+
+def _tiling(groups: tuple[Members, ...], members: list[int]) -> int | None:
+    """The common size of groups that cover every member once; None where they do not."""
+    covered = sorted(e for g in groups for e in g)
+    sizes = {len(g) for g in groups}
+    return sizes.pop() if len(sizes) == 1 and covered == sorted(members) else None
+
+
+def _rows_and_columns(chains: list[Members], reducing: tuple[Members, ...]) -> bool:
+    """Whether each gradient group of a stage goes with one of every other stage."""
+    if not reducing:
+        return True
+    of = {e: n for n, group in enumerate(reducing) for e in group}
+    columns = {tuple(of[e] for e in chain) for chain in chains}
+    return all(len({column[s] for column in columns}) == len(columns) for s in range(len(chains[0]) if chains else 0))
+
+
+def _size(wire: Collectives, kind: str, default: int | None) -> int | None:
+    """The common size of the groups of a kind; None where they differ, the default where there are none."""
+    sizes = {len(g) for g in wire.groups[kind]}
+    return default if not sizes else sizes.pop() if len(sizes) == 1 else None
+
+
+def _inside_hosts(
+    reducing: tuple[Members, ...], stage: dict[int, int], seats: dict[int, Seat], members: list[int], rest: int
+) -> tuple[Members, ...] | None:
+    """Tensor groups: endpoints of one host and stage in different gradient groups; None where there are none such.
+
+    Where a gradient group has several members on a host, those of lower rail belong to the first tensor group.
+    """
+    if any(e not in seats or seats[e].gpus != 1 for e in members):
+        return None
+    if rest == 1:
+        return ()
+    of = {e: n for n, g in enumerate(reducing) for e in g}
+    cells: dict[tuple[str, int], dict[int, list[int]]] = {}
+    for e in members:
+        cells.setdefault((seats[e].host, stage.get(e, -1)), {}).setdefault(of.get(e, -1 - e), []).append(e)
+    if any(len(c) != rest or len({len(own) for own in c.values()}) != 1 for c in cells.values()):
+        return None
+    ordered = [[sorted(own, key=lambda e: (seats[e].rail or 0, e)) for own in c.values()] for c in cells.values()]
+    return tuple(sorted(tuple(sorted(group)) for c in ordered for group in zip(*c, strict=True)))
+
+
+def _shared(members: list[int], seats: dict[int, Seat]) -> int:
+    """GPUs behind each NIC, where all NICs are known to serve as many; else 1."""
+    gpus = {seats[e].gpus if e in seats else None for e in members}
+    return (gpus.pop() or 1) if len(gpus) == 1 else 1
+
+
+def _alone(members: list[int], seats: dict[int, Seat], rest: int) -> bool:
+    """Whether nothing is left that might be tp or dp."""
+    return rest == 1 and _shared(members, seats) == 1
+
+
+def _alternatives(sizes: Sizes, gpus: int, dp: int | None) -> tuple[Sizes, ...]:
+    """Sizes that the traffic fits as well, where the split of `gpus` between tp and dp inside hosts is not known."""
+    if dp is None or sizes.tp is not None:
+        return ()
+    splits = [t for t in range(1, gpus + 1) if gpus % t == 0]
+    ways = [Sizes(tp=t, cp=sizes.cp, ep=sizes.ep, dp=dp * gpus // t, pp=sizes.pp) for t in splits]
+    return tuple(ways) if len(ways) > 1 else ()
+
+
+def _assumed(sizes: Sizes, members: list[int], seats: dict[int, Seat]) -> tuple[str, ...]:
+    found = []
+    if sizes.tp is not None and (sizes.tp > 1 or any(seats[e].gpus == 1 for e in members)):
+        found.append(BY_CONVENTION)
+    found += [EXPERT_DEFAULT] if sizes.ep == 1 else []
+    found += [CONTEXT_DEFAULT] if sizes.cp == 1 else []
+    return tuple(found)
