@@ -80,7 +80,8 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
     case = examine(report, truth)
     errors = tuple(error for job in case.jobs for error in job.errors)
     needed = [fault for fault in case.faults if not fault.fault.optional]
-    ill = {fault.fault.job for fault in case.faults}
+    # Uneven stages from the beginning may be named, but leave a job as clean as any.
+    ill = {fault.fault.job for fault in case.faults if fault.fault.what != "uneven_stages"}
     verdicts = [_verdict(job) for job in case.jobs if job.sizes]
     return (
         Outcome(

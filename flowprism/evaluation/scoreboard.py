@@ -13,7 +13,7 @@ from datamodel.errors import InputError
 from flowprism.evaluation.figures import LOWER, Figure, figures
 from flowprism.evaluation.outcome import CaseOutcome
 from flowprism.evaluation.targets import TARGETS, Target
-from flowprism.evaluation.trial import METHODS, OURS, Trial
+from flowprism.evaluation.trial import METHODS, OURS, SILENT, Trial
 
 TOTAL = "total"
 
@@ -49,7 +49,7 @@ def scoreboard(suite: str, trials: Sequence[Trial]) -> Scoreboard:
     """All figures of a suite's trials."""
     families = list(dict.fromkeys(t.outcome.family for t in trials))
     of = {family: [t for t in trials if t.outcome.family == family] for family in families} | {TOTAL: list(trials)}
-    made = {method: {name: figures(some, method) for name, some in of.items()} for method in METHODS}
+    made = {method: {name: _answered(some, method) for name, some in of.items()} for method in METHODS}
     return Scoreboard(
         suite=suite,
         figures=made,
@@ -58,6 +58,11 @@ def scoreboard(suite: str, trials: Sequence[Trial]) -> Scoreboard:
         ),
         cases=tuple(t.outcome for t in trials),
     )
+
+
+def _answered(trials: Sequence[Trial], method: str) -> dict[str, Figure]:
+    silent = SILENT.get(method, frozenset())
+    return {name: figure for name, figure in figures(trials, method).items() if name not in silent}
 
 
 def read_scoreboard(path: Path) -> Scoreboard:

@@ -119,6 +119,11 @@ def named(text: str) -> CaseName:
     return CaseName(family, int(number))
 
 
+def timed(case: CaseName) -> bool:
+    """Whether the time from fault to finding is measured: in every fourth round of faults, it takes many analyses."""
+    return case.family == "faults" and case.number // FAMILIES["faults"].kinds % 4 == 0
+
+
 def made(case: CaseName) -> Scenario:
     """The scenario of a case: the same for the same name, whatever else is run."""
     family = _family(case.family)

@@ -9,10 +9,14 @@ from pathlib import Path
 
 from datamodel.report import Report
 from datamodel.truth import Truth
+from flowprism.evaluation.analysing import analysed, known
+from flowprism.evaluation.baselines.greyhound import greyhound
+from flowprism.evaluation.baselines.llmprism import llmprism
+from flowprism.evaluation.baselines.messages import messages
+from flowprism.evaluation.baselines.verdict import as_report
+from flowprism.evaluation.delay import delay
 from flowprism.evaluation.outcome import CaseOutcome, Outcome, outcome
-from flowprism.evaluation.suite import CaseFiles, CaseName, written
-from flowprism.inventory_file import load_inventory
-from flowprism.pipeline import AnalysisOptions, analyze
+from flowprism.evaluation.suite import CaseFiles, CaseName, timed, written
 from flowprism.rendering.report_json import render_json
 
 OURS = "flowprism"
@@ -51,16 +55,35 @@ def _tried(case: CaseName, folder: Path) -> Trial:
         if name == OURS and folder.exists() and case.recorded is None:
             (folder / "report.json").write_text(render_json(report))
         methods[name], errors[name] = outcome(report, truth)
+    if timed(case) and problem is None:
+        methods[OURS] = methods[OURS].model_copy(update={"delay": delay(files, truth, folder)})
     kept = CaseOutcome(name=str(case), family=case.family, about=files.about, methods=methods, problem=problem)
     return Trial(kept, errors)
 
 
 def _ours(files: CaseFiles, truth: Truth) -> Report:  # noqa: ARG001 -- a method may know the truth's jobs; ours must not
-    inventory = load_inventory(files.inventory) if files.inventory.exists() else None
-    return analyze([files.records], inventory, AnalysisOptions()).report
+    return analysed(files)
 
 
-METHODS: dict[str, Callable[[CaseFiles, Truth], Report]] = {OURS: _ours}
+def _llmprism(files: CaseFiles, truth: Truth) -> Report:  # noqa: ARG001 -- nor does this one
+    found = messages(files.records, known(files))
+    return as_report(llmprism(found, known(files)), found.addresses)
+
+
+def _greyhound(files: CaseFiles, truth: Truth) -> Report:
+    found = messages(files.records, known(files))
+    return as_report(greyhound(found, truth.jobs), found.addresses)
+
+
+METHODS: dict[str, Callable[[CaseFiles, Truth], Report]] = {
+    OURS: _ours,
+    "llmprism": _llmprism,
+    "greyhound": _greyhound,
+}
+# Figures on what a method does not answer: neither names kinds of fault, and Greyhound is told the jobs.
+_UNNAMED = frozenset({"faults", "precision", "onset", "duplicates"})
+_TOLD = frozenset({"jobs_exact", "layout_exact", "layout_wrong", "layout_open", "groups", "stages"})
+SILENT: dict[str, frozenset[str]] = {"llmprism": _UNNAMED, "greyhound": _UNNAMED | _TOLD}
 _NOTHING = Report.model_validate(
     {"provenance": {"version": ""}, "window": {"start_ns": 0, "end_ns": 0}, "feed": {"records": 0, "bytes": 0}}
 )

@@ -1,0 +1,37 @@
+"""The time from a fault to its finding is that of the first window that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datamodel.truth import Truth
+from flowprism.evaluation.delay import ITERATIONS, delay
+from flowprism.evaluation.suite import named, timed, written
+
+
+def test_a_regression_is_named_within_a_few_iterations(tmp_path: Path) -> None:
+    """In whole iterations of the truth, and in the seconds that these took."""
+    files = written(named("faults-016"), tmp_path)
+    truth = Truth.model_validate_json(files.truth.read_bytes())
+    found = delay(files, truth, tmp_path)
+    assert found is not None
+    assert found.iterations in ITERATIONS
+    (fault,) = [f for f in truth.faults if not f.optional]
+    assert fault.start_ns is not None
+    ends = [end for _, end in truth.jobs[0].iterations if end > fault.start_ns]
+    assert found.seconds == pytest.approx((ends[int(found.iterations) - 1] - fault.start_ns) / 1e9, abs=1e-5)
+
+
+def test_without_a_fault_there_is_nothing_to_time(tmp_path: Path) -> None:
+    """A case of the layouts."""
+    files = written(named("layouts-015"), tmp_path)
+    assert delay(files, Truth.model_validate_json(files.truth.read_bytes()), tmp_path) is None
+
+
+def test_some_faults_are_timed() -> None:
+    """The first round of them, and no other family."""
+    assert timed(named("faults-003"))
+    assert not timed(named("faults-020"))
+    assert not timed(named("clean-000"))
