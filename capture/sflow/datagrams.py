@@ -197,9 +197,11 @@ def samples(
     """Decode the samples of one datagram, as far as it goes."""
     state, head, sample, rejected = output.state[0], output.head[0], output.sample[0], exporter["rejected"]
     at, left = head["at"], head["samples"]
+    output.moment[0]["samples"] = left
     while left > 0 and at + 8 <= end:
         kind, size = be32(data, at), be32(data, at + 4)
         at += 8
+        output.moment[0]["place"] = head["samples"] - left
         partly = at + size > end
         if partly and not cut:
             rejected[LONG_SAMPLE] += 1

@@ -62,6 +62,8 @@ MOMENT = np.dtype(
     [
         ("arrival_ns", "i8"),
         ("hold_ns", "i8"),  # how long before the arrival its samples may have been taken
+        ("samples", "i8"),  # in the datagram
+        ("place", "i8"),  # of the sample among them
         ("sampler", "i8"),  # address code of the agent
         ("domain", "i8"),
         ("time_ns", "i8"),
@@ -174,10 +176,17 @@ def hold_ns(exporter: Exporter, arrival_ns: int, in_order: bool) -> int:
 
 @compiled
 def place_in_time(moment: Record, agent: Record, sample: Record) -> None:
-    """Set the moment's time: the agent's own stamp where it is there and believable, else the arrival."""
-    stamp = sample["stamp_ns"]
-    moment["time_ns"] = moment["arrival_ns"]
-    moment["uncertainty_ns"] = (moment["hold_ns"] + 1) // 2
+    """Set the moment's time: the agent's own stamp where it is there and believable, else by the sample's place.
+
+    The reference agent (sflow_receiver.c of sFlow.org, which hsflowd and Open vSwitch build in) sends a datagram when
+    the next sample does not fit into it any more, and that sample opens the next one. So the first sample was taken
+    when the previous datagram left, the others in their order between then and the arrival: evenly, as far as one
+    can know. Where no datagram left within `LONGEST_HOLD_NS`, the first sample is spread with the others.
+    """
+    stamp, held = sample["stamp_ns"], moment["hold_ns"]
+    halves = 2 * moment["place"] + (1 if held == LONGEST_HOLD_NS else 0)
+    moment["time_ns"] = moment["arrival_ns"] - held + held * halves // (2 * moment["samples"])
+    moment["uncertainty_ns"] = (held + 1) // 2
     if stamp < 0:
         return
     if abs(stamp - moment["arrival_ns"]) > FARTHEST_STAMP_NS:

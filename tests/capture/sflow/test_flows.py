@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from ipaddress import ip_address
 
+import numpy as np
 import pytest
 
 from datamodel.counters import COUNTERS, DROPS
@@ -181,7 +182,7 @@ def test_a_discarded_sample_is_a_flow_and_a_drop() -> None:
     told = fed(datagram(flow(header(tcp_frame(1, 0)), rate=500, out_if=1 << 30 | 259)))
     assert (told.row()["out_if"], told.row()["bytes"]) == (0, 40)
     assert told.row(DROPS) == {
-        "time_ns": BEGIN_NS, "sampler_address": AGENT, "in_if": 3, "out_if": 0, "src_addr": A, "dst_addr": B,
+        "time_ns": BEGIN_NS - 500 * MS, "sampler_address": AGENT, "in_if": 3, "out_if": 0, "src_addr": A, "dst_addr": B,
         "reason": 259, "packets": 500,
     }  # fmt: skip
 
@@ -204,16 +205,27 @@ def test_the_agents_own_time_stamp_is_exact() -> None:
     first, second = told.rows()
     assert (first["time_flow_start_ns"], first["time_flow_end_ns"]) == (BEGIN_NS - 400 * MS,) * 2
     assert (first["time_received_ns"], first["time_uncertainty_ns"]) == (BEGIN_NS, 0)
-    assert (second["time_flow_start_ns"], second["time_uncertainty_ns"]) == (BEGIN_NS, 500 * MS)
+    assert (second["time_flow_start_ns"], second["time_uncertainty_ns"]) == (BEGIN_NS - 250 * MS, 500 * MS)
     assert told.notes().warnings == ("1 time stamps more than 10 s off the arrival; the arrival was taken instead",)
 
 
 def test_without_a_stamp_the_last_datagram_bounds_the_time() -> None:
-    """A sample was taken after the agent's previous datagram left, and no agent may hold it for longer than 1 s."""
-    one = [datagram(flow(header(tcp_frame(1, 0))), sequence=n) for n in range(1, 4)]
-    rows = fed(*one, times_ns=[BEGIN_NS, BEGIN_NS + 10 * MS + 1, BEGIN_NS + 5000 * MS]).rows()
-    assert [row["time_uncertainty_ns"] for row in rows] == [500 * MS, 5 * MS + 1, 500 * MS]
-    assert all(row["time_flow_start_ns"] == row["time_flow_end_ns"] == row["time_received_ns"] for row in rows)
+    """A sample was taken after the agent's previous datagram left, and no agent may hold it for longer than 1 s.
+
+    The first of a datagram was taken when the previous one left, the others are spread up to the arrival; all of them
+    are where nothing left within the second.
+    """
+    one, four = flow(header(tcp_frame(1, 0))), [flow(header(tcp_frame(1, 0)))] * 4
+    times_ns = [BEGIN_NS, BEGIN_NS + 80 * MS, BEGIN_NS + 5000 * MS]
+    rows = fed(
+        *(datagram(*s, sequence=n) for n, s in enumerate([[one], four, [one, one]], 1)), times_ns=times_ns
+    ).rows()
+    begun, received, half = (
+        np.array([row[f"time_{name}_ns"] for row in rows]) for name in ("flow_start", "received", "uncertainty")
+    )
+    assert (half // MS).tolist() == [500, *[40] * 4, 500, 500]
+    assert ((begun - BEGIN_NS) // MS).tolist() == [-500, 0, 20, 40, 60, 4250, 4750]
+    assert (begun <= received).all()
 
 
 def test_queue_depth_is_a_counter_row() -> None:
@@ -221,7 +233,7 @@ def test_queue_depth_is_a_counter_row() -> None:
     sample = flow(tagged(QUEUE, words(3)), tagged(QUEUE_DEPTH, words(70_000)), header(tcp_frame(1, 0)))
     row = fed(datagram(sample)).row(COUNTERS)
     assert (row["interface"], row["priority"], row["queue_depth_bytes"]) == (7, 3, 70_000)
-    assert (row["in_bytes"], row["sampler_address"], row["time_ns"]) == (-1, AGENT, BEGIN_NS)
+    assert (row["in_bytes"], row["sampler_address"], row["time_ns"]) == (-1, AGENT, BEGIN_NS - 500 * MS)
 
 
 def test_interface_counters() -> None:
