@@ -11,14 +11,14 @@ from reconstruct.sampled.lattice import Lattice
 from reconstruct.sampled.parts import components
 from reconstruct.sampled.progress import Progress
 
-_LastPoints = tuple[Int, Float, Float, Float]
+_LastPoints = tuple[Int, Float, Float]
 
 # The part of a cycle before its end that is looked at, in quanta: more where connections have few samples a cycle, so
 # that each gives about so many; and how many points of a ring at most.
 LAST_SHARE, MOST_SHARE, LAST_POINTS = 0.25, 0.75, 3.0
 MOST_POINTS = 48
 FEWEST_POINTS = 4
-# Points whose time is known this many times worse than the median point's are left out.
+# Points whose time is known this many times worse than the median point's were held into the pause behind a burst.
 DOUBTFUL = 2.0
 # Members that end later than the last one less this share of the iteration may end it.
 LATE_SHARE = 0.06
@@ -54,7 +54,8 @@ def edges(progress: Progress, found: Lattice) -> Edges:
     nothing was left. The ring that ends last, beyond its error, ends the iteration.
     """
     share = _share(progress, found)
-    rows = [_last_points(progress, m, q, o, share) for m, q, o in _lines(found)]
+    held_ns = DOUBTFUL * float(np.median(np.concatenate([progress.spans(int(m))[1] for m in found.members])))
+    rows = [_last_points(progress, m, (q, o), share, held_ns) for m, q, o in _lines(found)]
     number = _complete(rows)
     late = _late(rows, found, number)
     rings = components(progress, found.members[late])
@@ -64,7 +65,7 @@ def edges(progress: Progress, found: Lattice) -> Edges:
         joined = [np.concatenate(column) for column in zip(*points, strict=True)]
         for k, n in enumerate(number.tolist()):
             here = joined[0] == n
-            ends[r, k], errors[r, k] = _end_of_line(joined[1][here], joined[2][here], joined[3][here])
+            ends[r, k], errors[r, k] = _end_of_line(joined[1][here], joined[2][here])
     seen = ~np.isnan(ends).all(axis=0)
     ends, errors, number = ends[:, seen], errors[:, seen], number[seen]
     surely = ends - np.where(np.isnan(errors), UNSURE_NS, SURE * errors)
@@ -84,13 +85,20 @@ def _share(progress: Progress, found: Lattice) -> float:
     return float(np.clip(LAST_POINTS * np.median(cycles / points), LAST_SHARE, MOST_SHARE))
 
 
-def _last_points(progress: Progress, member: int, quantum: float, origin: float, share: float) -> _LastPoints:
-    """(iteration, share of the quantum that was left, time, doubt) of the points near the end of each iteration."""
+def _last_points(
+    progress: Progress, member: int, line: tuple[float, float], share: float, held_ns: float
+) -> _LastPoints:
+    """(iteration, share of the quantum that was left, time) of the points near the end of each iteration.
+
+    A sample that its agent held for long was taken before the pause that nothing came in: at the earliest that can be.
+    """
     time_ns, position = progress.curve(member)
-    number = np.ceil((position - origin) / quantum)
-    left = number - (position - origin) / quantum
+    earliest_ns, doubt_ns = progress.spans(member)
+    time_ns = np.where(doubt_ns > held_ns, earliest_ns, time_ns)
+    number = np.ceil((position - line[1]) / line[0])
+    left = number - (position - line[1]) / line[0]
     near = left <= share
-    return number[near].astype(np.int64), left[near], time_ns[near], progress.doubts_ns(member)[near]
+    return number[near].astype(np.int64), left[near], time_ns[near]
 
 
 def _complete(rows: list[_LastPoints]) -> Int:
@@ -106,20 +114,16 @@ def _late(rows: list[_LastPoints], found: Lattice, number: Int) -> Int:
     quiet = dict(zip(range(found.first, found.first + len(found.quiet_ns)), found.quiet_ns.tolist(), strict=True))
     period = float(np.median(np.diff(found.quiet_ns)))
     ends = []
-    for numbers, _, time_ns, _ in rows:
+    for numbers, _, time_ns in rows:
         last = [(time_ns[numbers == n].max(), quiet[n]) for n in np.intersect1d(numbers, number).tolist() if n in quiet]
         ends.append(float(np.median([t - m for t, m in last])) if last else -np.inf)
     late = np.array(ends)
     return np.flatnonzero(late >= late.max() - LATE_SHARE * period)
 
 
-def _end_of_line(left: Float, time_ns: Float, doubt_ns: Float) -> tuple[float, float]:
-    """(time at which nothing was left, its standard error) of the robust line through points.
-
-    Samples that an agent held into the pause behind the burst are more doubtful than the others, and dated too late.
-    """
-    sure = np.flatnonzero(doubt_ns <= DOUBTFUL * np.median(doubt_ns)) if len(left) else np.zeros(0, np.int64)
-    nearest = sure[np.argsort(left[sure], kind="stable")][:MOST_POINTS]
+def _end_of_line(left: Float, time_ns: Float) -> tuple[float, float]:
+    """(time at which nothing was left, its standard error) of the robust line through points."""
+    nearest = np.argsort(left, kind="stable")[:MOST_POINTS]
     left, time_ns = left[nearest], time_ns[nearest]
     if len(left) < FEWEST_POINTS:
         return (float(time_ns.max()), float("nan")) if len(left) else (float("nan"), float("nan"))

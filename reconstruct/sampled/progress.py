@@ -36,7 +36,8 @@ class Progress:
         src, dst: (n,) address codes.
         offsets: (n + 1,) point bounds.
         time_ns: (points,) when.
-        doubt_ns: (points,) width of the span of time that each may lie in.
+        earliest_ns: (points,) before when each cannot have been.
+        doubt_ns: (points,) width of the span of time, from there on, that it may lie in.
         position_bytes: (points,) sequence numbers without wraps, 0 at the connection's first point; RoCE's packets
             count as large as the connection's typical data packet.
         ambiguous: connections left out because their numbers may wrap between two samples.
@@ -47,6 +48,7 @@ class Progress:
     dst: Int
     offsets: Int
     time_ns: Float
+    earliest_ns: Float
     doubt_ns: Float
     position_bytes: Float
     ambiguous: int
@@ -60,9 +62,10 @@ class Progress:
         points = slice(int(self.offsets[connection]), int(self.offsets[connection + 1]))
         return self.time_ns[points], self.position_bytes[points]
 
-    def doubts_ns(self, connection: int) -> Float:
-        """Width of the span of time that each point of one connection may lie in."""
-        return self.doubt_ns[int(self.offsets[connection]) : int(self.offsets[connection + 1])]
+    def spans(self, connection: int) -> tuple[Float, Float]:
+        """(earliest_ns, doubt_ns) of one connection."""
+        points = slice(int(self.offsets[connection]), int(self.offsets[connection + 1]))
+        return self.earliest_ns[points], self.doubt_ns[points]
 
     def volume_bytes(self) -> Float:
         """(n,) bytes between the first and the last point of each connection."""
@@ -105,8 +108,9 @@ def progress(flows: Flows) -> Progress:
         dst=frame["dst_addr"][kept].astype(np.int64),
         offsets=np.concatenate([[0], np.cumsum([len(c[0]) for c in curves])]).astype(np.int64),
         time_ns=np.concatenate([c[0] for c in curves]) if curves else np.zeros(0),
-        doubt_ns=np.concatenate([c[1] for c in curves]) if curves else np.zeros(0),
-        position_bytes=np.concatenate([c[2] for c in curves]) if curves else np.zeros(0),
+        earliest_ns=np.concatenate([c[1] for c in curves]) if curves else np.zeros(0),
+        doubt_ns=np.concatenate([c[2] for c in curves]) if curves else np.zeros(0),
+        position_bytes=np.concatenate([c[3] for c in curves]) if curves else np.zeros(0),
         ambiguous=ambiguous,
         addresses=flows.addresses,
     )
@@ -143,11 +147,11 @@ def _positions(frame: Frame) -> Float | None:
     return np.asarray((position - position.min()) * (packet_bytes if roce else 1.0), np.float64)
 
 
-def _in_order(position: Float, when: Stamps) -> tuple[Float, Float, Float]:
-    """(time_ns, doubt_ns, position) by position: a byte is sampled no later than any that follows it."""
+def _in_order(position: Float, when: Stamps) -> tuple[Float, Float, Float, Float]:
+    """(time_ns, earliest_ns, doubt_ns, position) by position: a byte is sampled no later than any that follows it."""
     order = np.argsort(position, kind="stable")
     earliest = np.maximum.accumulate(when.earliest_ns[order])
     latest = np.minimum.accumulate(when.latest_ns[order][::-1])[::-1]
     time_ns = np.clip(when.time_ns[order], earliest, np.maximum(latest, earliest))
     steady = (np.maximum.accumulate(time_ns) + np.minimum.accumulate(time_ns[::-1])[::-1]) / 2
-    return steady, np.maximum(latest - earliest, 0).astype(np.float64), position[order]
+    return steady, earliest.astype(np.float64), np.maximum(latest - earliest, 0).astype(np.float64), position[order]
