@@ -7,11 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.ndimage import median_filter
+from scipy.special import gammaincc
 
 from datamodel.streams import Float, Int
 
 # Fewest iterations that make a period.
 SHORTEST = 3
+# Runs of iterations that chance makes as long in so many of its jobs are no period.
+CHANCE = 0.05
 # A single iteration is slow beyond so many times the distance from the 10th to the 30th percentile: 0.76 sigma each.
 OUTLYING = 6.0
 
@@ -64,7 +67,8 @@ def periods(edges_ns: Int, least_ratio: float) -> list[Period]:
     1. A median filter of three takes out single long iterations: a checkpoint or a hiccup is no period.
     2. Optimal partitioning of the logarithm (Jackson et al. 2005, squared error, penalty by the noise); neighbours
        whose medians lie within four standard errors or half of `least_ratio` are one period.
-    3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise.
+    3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise, and is no run of chance: by
+       what the iterations of the baseline show, fewer than one in twenty jobs would have such a one.
 
     Args:
         edges_ns: (iterations,) end of each iteration.
@@ -83,9 +87,25 @@ def periods(edges_ns: Int, least_ratio: float) -> list[Period]:
     found = []
     for (a, b), value in zip(spans, level, strict=True):
         ratio = value / float(np.median(durations[np.array(baseline) - 1]))
-        slow = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a))
+        slow = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a)) and _no_chance(durations, (a, b), baseline)
         found.append(Period(a + 1, b, value, baseline if slow else (), ratio if slow else 1.0))
     return found
+
+
+def _no_chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...]) -> bool:
+    """Whether the iterations [a, b) are longer than runs of so many of the baseline's kind ever are.
+
+    The share of the baseline's iterations that are as long as each (beyond its longest: with an exponential tail, as
+    many times as unlikely as it lies further from the median) is a probability; Fisher's method combines them.
+    """
+    usual = np.sort(durations[np.array(baseline) - 1])
+    own = durations[span[0] : span[1]]
+    longer = (len(usual) - np.searchsorted(usual, own) + 1) / (len(usual) + 1)
+    middle = float(np.median(usual))
+    beyond = np.maximum((own - middle) / max(float(usual[-1]) - middle, 0.001 * middle), 1.0)
+    unlikely = float((-np.log(longer) * np.where(longer * (len(usual) + 1) < 2, beyond, 1.0)).sum())
+    runs = len(durations) / len(own)
+    return float(gammaincc(len(own), unlikely)) * runs <= CHANCE
 
 
 def scattered(edges_ns: Int, parts: list[Period], least_ratio: float) -> Period | None:

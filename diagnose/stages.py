@@ -83,7 +83,7 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     backward = _quickest(gradients[-1:], first, period)
     forward = _quickest([k for k in messages if k.towards == 1], first, period)
     between = least[1 : count - 1]
-    if backward < forward:  # gradients are reduced while the backward pass still runs
+    if backward < forward or _overlaps(messages, gradients, stages, period):
         backward = float("nan")
     least[0] = backward
     most[0] = backward + min(forward, FORWARD_OF_BACKWARD * backward)
@@ -92,6 +92,18 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
     return StageCompute(least, most, batches, _spread(messages, stages, period)) if known else None
+
+
+def _overlaps(messages: list[Sends], gradients: list[Sends], stages: Int, period: Int) -> bool:
+    """Whether gradients are reduced while the backward pass still runs: before a later stage sends its last message."""
+    back = [k for k in messages if k.towards == -1]
+    if not back or not gradients:
+        return False
+    later = stages > 0
+    last = np.fmax.reduce([k.start_ns[later][:, period] for k in back])
+    begins = np.fmin.reduce([k.start_ns[later][:, period] for k in gradients])
+    ahead = (last - begins)[np.isfinite(last - begins)]
+    return bool(len(ahead)) and float(np.median(ahead)) > 0
 
 
 def _spread(messages: list[Sends], stages: Int, period: Int) -> float:

@@ -18,6 +18,8 @@ HEALTHY_PERCENTILE = 95
 PEERS_PERCENTILE = 75
 # An endpoint is late by this share of the most late one's excess, or more.
 AS_LATE = 0.5
+# ... and is so in this share of the iterations.
+STEADILY = 0.7
 # When this share of all endpoints is late, no one of them is the cause.
 EVERYBODY = 0.6
 # A send whose delay is below this share of the longest of its direction was ready before its turn came.
@@ -76,7 +78,20 @@ def lateness(
                 normal[peers] += usual
             typical[peers] += now[peers]
     late = excess >= max(least_ratio * iteration_ns, AS_LATE * float(excess.max(initial=0)))
+    rows = np.flatnonzero(late)
+    late[rows] = _steadily(messages or kinds, rows, period, (normal + excess / 2)[rows])
     return Lateness(excess, typical, normal, late)
+
+
+def _steadily(kinds: tuple[Sends, ...], rows: Int, period: Int, limit_ns: Float) -> Bool:
+    """(rows,) whether an endpoint's delays add up to more than a limit in most iterations, not only on the median.
+
+    Work that differs from iteration to iteration makes somebody's median long by chance.
+    """
+    total = np.zeros((len(rows), len(period)))
+    for kind in kinds:
+        total += np.nan_to_num(kind.delay_ns[np.ix_(rows, period)])
+    return np.asarray((total >= limit_ns[:, None]).mean(axis=1) >= STEADILY)
 
 
 def _reference(delay_ns: Float, now: Float, peers: Int, baseline: Int) -> float:

@@ -147,3 +147,22 @@ def test_noise_is_not_scattered_slowness() -> None:
 def test_slow_periods_are_no_single_iterations() -> None:
     """What is a period of its own is not told twice."""
     assert single([1.0] * 10 + [1.5] * 10 + [1.0] * 10) is None
+
+
+def test_runs_of_chance_are_no_period() -> None:
+    """A long job has runs of three long iterations by chance; the same run in a quiet job is a period."""
+    random = np.random.default_rng(3)
+    jitter = 1 + 0.01 * random.standard_normal(400) + 0.12 * (random.random(400) < 0.1)
+    jitter[200:203] = [1.12, 1.13, 1.11]
+    assert [p for p in periods(edges_ns(jitter.tolist()), LEAST) if p.slow] == []
+    quiet = 1 + 0.001 * random.standard_normal(400)
+    quiet[200:203] = [1.12, 1.13, 1.11]
+    assert [(p.first, p.last) for p in periods(edges_ns(quiet.tolist()), LEAST) if p.slow] == [(201, 203)]
+
+
+def test_half_an_hour_of_a_little_more_is_a_period() -> None:
+    """What lasts needs not stand out in every iteration."""
+    random = np.random.default_rng(4)
+    durations = 1 + 0.04 * random.standard_normal(400)
+    durations[150:] += 0.08
+    assert [p.first for p in periods(edges_ns(durations.tolist()), LEAST) if p.slow] == [pytest.approx(151, abs=4)]

@@ -102,6 +102,17 @@ def test_an_occasional_long_delay_is_no_sign() -> None:
     assert not judged(gradient(now)).late.any()
 
 
+def test_work_that_varies_makes_nobody_late() -> None:
+    """Delays between 10 and 90 ms have some median; one whose median is 80 ms but who is quick as often is not late."""
+    random = np.random.default_rng(1)
+    now = delays()
+    now[:, HALF:] = random.uniform(10, 90, (ENDPOINTS, HALF)) * MS
+    now[3, HALF:] = np.array([10, 12, 90, 88, 86, 85]) * MS
+    assert not judged(gradient(now)).late[3]
+    now[3, HALF:] = np.array([130, 140, 190, 188, 186, 185]) * MS
+    assert judged(gradient(now)).late[3]
+
+
 def test_a_late_ranks_predecessors_only_wait() -> None:
     """In a rendezvous ring 1 and 2 wait for 3, which is late; 6 is late for itself."""
     ring = {e: (e + 1) % ENDPOINTS for e in range(ENDPOINTS)}
