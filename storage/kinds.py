@@ -21,6 +21,7 @@ class Kind:
         start, end: columns that say when; the same one for what has no duration.
         endpoints: columns by which records of some endpoints are selected; none where they have none.
         exporter: column of the exporter's agent address; "" where it has none.
+        job: column of the job; "" where it has none.
         order: what packed segments are sorted by, so that what belongs together lies together.
         running: columns whose values are close to those of the row before.
     """
@@ -31,13 +32,14 @@ class Kind:
     end: str
     endpoints: tuple[str, ...]
     exporter: str
+    job: str
     order: tuple[str, ...]
     running: tuple[str, ...]
 
     @property
     def selected(self) -> tuple[str, ...]:
         """Columns by which readers select; statistics are worth their time only for these."""
-        by = (self.start, self.end, self.exporter, *self.endpoints)
+        by = (self.start, self.end, self.exporter, self.job, *self.endpoints)
         return tuple(name for name in dict.fromkeys(by) if name)
 
 
@@ -48,6 +50,7 @@ _FLOWS = Kind(
     "time_flow_end_ns",
     ("src_addr", "dst_addr"),
     "sampler_address",
+    "",
     ("sampler_address", "observation_domain_id", "src_addr", "dst_addr", "src_qp", "dst_qp", "src_port", "dst_port",
      "in_if", "out_if", "time_flow_start_ns", "time_flow_end_ns"),
     ("time_received_ns", "time_flow_start_ns", "time_flow_end_ns", "time_uncertainty_ns", "time_acknowledged_ns",
@@ -60,6 +63,7 @@ _COUNTERS = Kind(
     "time_ns",
     (),
     "sampler_address",
+    "",
     ("sampler_address", "observation_domain_id", "interface", "priority", "time_ns"),
     ("time_ns", "in_bytes", "out_bytes", "in_packets", "out_packets"),
 )
@@ -70,6 +74,7 @@ _DROPS = Kind(
     "time_ns",
     ("src_addr", "dst_addr"),
     "sampler_address",
+    "",
     ("sampler_address", "in_if", "time_ns"),
     ("time_ns",),
 )
@@ -80,10 +85,11 @@ _SPANS = Kind(
     "end_ns",
     ("endpoint",),
     "",
+    "job",
     ("job", "endpoint", "start_ns", "end_ns"),
     ("start_ns", "end_ns"),
 )
-_ITERATIONS = Kind(ITERATIONS, ("job",), "start_ns", "end_ns", (), "", ("job", "index"), ("start_ns", "end_ns"))
+_ITERATIONS = Kind(ITERATIONS, ("job",), "start_ns", "end_ns", (), "", "job", ("job", "index"), ("start_ns", "end_ns"))
 _PATTERNS = Kind(
     PATTERNS,
     ("job", "src", "dst"),
@@ -91,6 +97,7 @@ _PATTERNS = Kind(
     "end_ns",
     ("src", "dst"),
     "",
+    "job",
     ("job", "src", "dst", "start_ns"),
     (),
 )

@@ -38,6 +38,7 @@ class Selection:
         start_ns, end_ns: records that begin before `end_ns` and end at `start_ns` or later, UTC.
         exporters: agent addresses.
         endpoints: addresses; a record counts when it is sent or received by one of them.
+        jobs: ids.
         columns: names, in any order.
     """
 
@@ -45,6 +46,7 @@ class Selection:
     end_ns: int | None = None
     exporters: frozenset[str] | None = None
     endpoints: frozenset[str] | None = None
+    jobs: frozenset[str] | None = None
     columns: tuple[str, ...] | None = None
 
 
@@ -57,7 +59,7 @@ class Selected:
 
     Attributes:
         frame: rows; its schema holds the columns asked for.
-        book: text of every code in them.
+        book: text of every code in them, and maybe of others.
         lost: committed segments that cannot be read, and why.
         at: what counted when it was read.
     """
@@ -76,7 +78,7 @@ def select(location: Place | Path | str, kind: str, selection: Selection = EVERY
     """Some of the records of one kind, those committed by now.
 
     Raises:
-        InputError: a column is unknown, or the manifest cannot be read.
+        InputError: records of this kind have no such column or cannot be selected so, or the manifest cannot be read.
     """
     place, known = place_at(location), KINDS[kind]
     schema = _schema(known, selection)
@@ -95,7 +97,7 @@ def overlaps(segment: Segment, selection: Selection) -> bool:
         return False
     if selection.end_ns is not None and segment.start_ns >= selection.end_ns:
         return False
-    if selection.exporters is None or not KINDS[segment.kind].exporter:
+    if selection.exporters is None:
         return True
     if segment.group >= 0 and segment.group not in {group_of(exporter) for exporter in selection.exporters}:
         return False
@@ -103,6 +105,14 @@ def overlaps(segment: Segment, selection: Selection) -> bool:
 
 
 def _schema(kind: Kind, selection: Selection) -> Schema:
+    asked = {
+        "exporter": (selection.exporters, kind.exporter),
+        "endpoint": (selection.endpoints, kind.endpoints),
+        "job": (selection.jobs, kind.job),
+    }
+    for what, (wanted, there) in asked.items():
+        if wanted is not None and not there:
+            raise InputError(f"{kind.schema.name} cannot be selected by {what}")
     if selection.columns is None:
         return kind.schema
     unknown = set(selection.columns) - set(kind.schema.names)
@@ -178,8 +188,10 @@ def _tests(kind: Kind, segment: Segment, selection: Selection) -> list[_Test]:
         found.append(_Test(kind.start, None, selection.end_ns - 1, None, 0))
     if selection.start_ns is not None and segment.start_ns < selection.start_ns:
         found.append(_Test(kind.end, selection.start_ns, None, None, 1))
-    if selection.exporters is not None and kind.exporter:
+    if selection.exporters is not None:
         found.append(_Test(kind.exporter, None, None, tuple(sorted(selection.exporters)), 2))
+    if selection.jobs is not None:
+        found.append(_Test(kind.job, None, None, tuple(sorted(selection.jobs)), 4))
     if selection.endpoints is not None:
         texts = tuple(sorted(selection.endpoints))
         found += [_Test(column, None, None, texts, 3) for column in kind.endpoints]

@@ -1,0 +1,117 @@
+"""What an analysis leaves in the lake: spans, iterations and how each pair behaved, once though windows overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from datamodel.analysis import Analysis
+from datamodel.frame import Frame, concat
+from datamodel.kept import ITERATIONS, PATTERNS
+from datamodel.report import JobReport
+from datamodel.timeline import Timelines
+from storage.manifest import Commit
+from storage.place import Place
+from storage.selecting import EVERYTHING, Selection, select
+from storage.store import Batch, Store
+
+Codes = npt.NDArray[np.int64]
+
+
+def save_analysis(store: Store, analysis: Analysis) -> Commit | None:
+    """Keep what an analysis of one window shows that ended since the store's newest commit, by the end of the window.
+
+    Windows of one writer may overlap: what ends in both is kept of the first one. Behaviour is kept of each window that
+    goes beyond the one before.
+
+    Args:
+        store: of a writer that keeps analyses and nothing else.
+        analysis: of a window.
+
+    Returns:
+        The commit; None where all of this window was kept before.
+
+    Raises:
+        OSError: something could not be written; the same may be tried again.
+    """
+    window, timelines = analysis.report.window, analysis.timelines
+    if store.newest is not None and store.newest.until >= window.end_ns:
+        return None
+    since_ns = store.newest.until if store.newest is not None else window.start_ns - 1
+    jobs = tuple(dict.fromkeys([*timelines.jobs, *(job.id for job in analysis.report.jobs), *analysis.pairs]))
+    book = (*jobs, *timelines.addresses, *timelines.groups)
+    tables = (
+        _ended(_spans(timelines, len(jobs)), since_ns, window.end_ns),
+        _ended(_iterations(analysis.report.jobs, jobs), since_ns, window.end_ns),
+        _patterns(analysis, jobs),
+    )
+    return store.commit(Batch(window.end_ns, tables, book, b""))
+
+
+def timelines(location: Place | Path | str, selection: Selection = EVERYTHING) -> Timelines:
+    """Spans that were kept, in order of job, endpoint and time.
+
+    Raises:
+        InputError: the manifest cannot be read.
+    """
+    found = select(location, "spans", selection)
+    frame, book = found.frame, found.book
+    jobs, job = _own(book, frame["job"])
+    addresses, at = _own(book, np.concatenate([frame["endpoint"], frame["peer"]]))
+    groups, group = _own(book, frame["group"])
+    recoded = frame.replace(job=job, endpoint=at[: len(frame)], peer=at[len(frame) :], group=group)
+    return Timelines(recoded.sort("job", "endpoint", "start_ns", "end_ns", "span"), addresses, jobs, groups)
+
+
+def _spans(told: Timelines, jobs: int) -> Frame:
+    """Spans with codes into one book: jobs, then addresses, then groups."""
+    spans, addresses = told.spans, len(told.addresses)
+    return spans.replace(
+        endpoint=spans["endpoint"] + jobs,
+        peer=_moved(spans["peer"], jobs),
+        group=_moved(spans["group"], jobs + addresses),
+    )
+
+
+def _iterations(reports: Sequence[JobReport], jobs: Sequence[str]) -> Frame:
+    rows = [(jobs.index(job.id), one.index, one.start_ns, one.end_ns) for job in reports for one in job.iterations]
+    columns = np.array(rows, np.int64).reshape(-1, 4).T
+    return Frame(ITERATIONS, dict(zip(ITERATIONS.names, columns, strict=True)))
+
+
+def _patterns(analysis: Analysis, jobs: Sequence[str]) -> Frame:
+    window, frames = analysis.report.window, []
+    for job, pairs in sorted(analysis.pairs.items()):
+        said = {
+            "job": np.full(len(pairs), jobs.index(job)),
+            "start_ns": np.full(len(pairs), window.start_ns),
+            "end_ns": np.full(len(pairs), window.end_ns),
+            "src": pairs["src"] + len(jobs),
+            "dst": pairs["dst"] + len(jobs),
+        }
+        rest = {name: pairs[name] for name in PATTERNS.names if name not in said}
+        frames.append(Frame(PATTERNS, {**said, **rest}))
+    return concat(PATTERNS, frames)
+
+
+def _ended(frame: Frame, since_ns: int, by_ns: int) -> Frame:
+    end_ns = frame["end_ns"]
+    return frame.take(np.flatnonzero((end_ns > since_ns) & (end_ns <= by_ns)))
+
+
+def _moved(codes: Codes, by: int) -> Codes:
+    return np.where(codes < 0, codes, codes + by)
+
+
+def _own(book: Sequence[str], codes: Codes) -> tuple[tuple[str, ...], Codes]:
+    """The texts that some codes point to, sorted, and the codes into them; -1 stays."""
+    used = np.unique(codes[codes >= 0])
+    texts = tuple(sorted(book[code] for code in used))
+    place = {text: n for n, text in enumerate(texts)}
+    table = np.full(len(book) + 1, -1, np.int64)  # the last one serves the code -1
+    for code in used:
+        table[code] = place[book[code]]
+    return texts, table[codes]
