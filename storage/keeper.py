@@ -11,6 +11,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -122,8 +123,13 @@ class Keeper:
         if _sums(segments) != _sums(made.sources):
             raise InputError(f"{self._place.name}: packed rows are not those of their sources; nothing was changed")
         self._place.put([(segment.file, content) for segment, content in made.segments])
-        self._totals["packed rows"] += sum(segment.rows for segment in segments)
-        self._commit(segments, [segment.file for segment in made.sources])
+        rows = Counter({"packed rows": sum(segment.rows for segment in segments)})
+        try:
+            self._commit(segments, [segment.file for segment in made.sources], rows)
+        except OSError:
+            with suppress(OSError):  # their names are wanted again
+                self._place.remove(segment.file for segment in segments)
+            raise
         return made.sources
 
     def _expire(self, time_ns: int) -> dict[str, int]:
@@ -132,16 +138,15 @@ class Keeper:
         for segment, reason in found:
             rows[f"{segment.kind}: {reason}"] += segment.rows
         if found:
-            self._totals.update(rows)
-            self._commit([], [segment.file for segment, _ in found])
+            self._commit([], [segment.file for segment, _ in found], rows)
         return dict(rows)
 
-    def _commit(self, adds: Sequence[Segment], removes: Sequence[str]) -> None:
-        number = self._number + 1
-        time_ns, totals = self._clock(), dict(self._totals)
-        commit = Commit(KEEPER, 0, number, time_ns, 0, tuple(adds), "", totals=totals, removes=tuple(removes))
+    def _commit(self, adds: Sequence[Segment], removes: Sequence[str], rows: Counter[str]) -> None:
+        number, totals = self._number + 1, self._totals + rows
+        time_ns, said = self._clock(), dict(totals)
+        commit = Commit(KEEPER, 0, number, time_ns, 0, tuple(adds), "", totals=said, removes=tuple(removes))
         put_again(self._place, commit_name(KEEPER, number), encoded(commit))
-        self._number = number
+        self._number, self._totals = number, totals
 
     def _tidy(self, time_ns: int) -> int:
         """Delete files whose time has come, and cover commits by a checkpoint when there are many."""

@@ -266,6 +266,28 @@ def test_an_interrupted_keeper_changes_nothing(tmp_path: Path, monkeypatch: pyte
     assert (tmp_path / commit_name(KEEPER, 1)).exists()
 
 
+def test_a_commit_that_fails_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the disk is full just before the commit, nothing is left, and the same keeper does the work later."""
+    clock = filled(tmp_path)
+    clock.ns += SETTLE_NS
+    keeper = Keeper(tmp_path, NO_LIMITS, clock=clock)
+    original = LocalPlace.put
+
+    def refuse(self: LocalPlace, objects: list[tuple[str, Any]]) -> None:
+        if objects[0][0].startswith("manifest"):
+            raise OSError(28, "No space left on device")
+        original(self, objects)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalPlace, "put", refuse)
+        with pytest.raises(OSError, match="No space left"):
+            keeper.tend()
+    assert len(files(tmp_path, "segments")) == 12
+    assert keeper.tend().packed_rows == 6018
+    assert snapshot(tmp_path).heads[KEEPER].totals == {"packed rows": 6018}
+    assert kept(tmp_path) == list(range(6000))
+
+
 def test_records_of_many_hours_at_once(tmp_path: Path) -> None:
     """One commit that spans days is packed into its hours."""
     rows = 500
