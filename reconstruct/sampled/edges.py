@@ -11,7 +11,7 @@ from reconstruct.sampled.lattice import Lattice
 from reconstruct.sampled.parts import components
 from reconstruct.sampled.progress import Progress
 
-_LastPoints = tuple[Int, Float, Float]
+_LastPoints = tuple[Int, Float, Float, Float]
 
 # The part of a cycle before its end that is looked at, in quanta: more where connections have few samples a cycle, so
 # that each gives about so many; and how many points of a ring at most.
@@ -65,7 +65,7 @@ def edges(progress: Progress, found: Lattice) -> Edges:
         joined = [np.concatenate(column) for column in zip(*points, strict=True)]
         for k, n in enumerate(number.tolist()):
             here = joined[0] == n
-            ends[r, k], errors[r, k] = _end_of_line(joined[1][here], joined[2][here])
+            ends[r, k], errors[r, k] = _end_of_line(joined[1][here], joined[2][here], joined[3][here])
     seen = ~np.isnan(ends).all(axis=0)
     ends, errors, number = ends[:, seen], errors[:, seen], number[seen]
     surely = ends - np.where(np.isnan(errors), UNSURE_NS, SURE * errors)
@@ -88,7 +88,7 @@ def _share(progress: Progress, found: Lattice) -> float:
 def _last_points(
     progress: Progress, member: int, line: tuple[float, float], share: float, held_ns: float
 ) -> _LastPoints:
-    """(iteration, share of the quantum that was left, time) of the points near the end of each iteration.
+    """(iteration, share of the quantum that was left, time, earliest) of the points near the end of each iteration.
 
     A sample that its agent held for long was taken before the pause that nothing came in: at the earliest that can be.
     """
@@ -98,7 +98,7 @@ def _last_points(
     number = np.ceil((position - line[1]) / line[0])
     left = number - (position - line[1]) / line[0]
     near = left <= share
-    return number[near].astype(np.int64), left[near], time_ns[near]
+    return number[near].astype(np.int64), left[near], time_ns[near], earliest_ns[near]
 
 
 def _complete(rows: list[_LastPoints]) -> Int:
@@ -114,17 +114,20 @@ def _late(rows: list[_LastPoints], found: Lattice, number: Int) -> Int:
     quiet = dict(zip(range(found.first, found.first + len(found.quiet_ns)), found.quiet_ns.tolist(), strict=True))
     period = float(np.median(np.diff(found.quiet_ns)))
     ends = []
-    for numbers, _, time_ns in rows:
+    for numbers, _, time_ns, _ in rows:
         last = [(time_ns[numbers == n].max(), quiet[n]) for n in np.intersect1d(numbers, number).tolist() if n in quiet]
         ends.append(float(np.median([t - m for t, m in last])) if last else -np.inf)
     late = np.array(ends)
     return np.flatnonzero(late >= late.max() - LATE_SHARE * period)
 
 
-def _end_of_line(left: Float, time_ns: Float) -> tuple[float, float]:
-    """(time at which nothing was left, its standard error) of the robust line through points."""
+def _end_of_line(left: Float, time_ns: Float, earliest_ns: Float) -> tuple[float, float]:
+    """(time at which nothing was left, its standard error) of the robust line through points.
+
+    Samples of one datagram are dated together and err together: as many count as there are datagrams.
+    """
     nearest = np.argsort(left, kind="stable")[:MOST_POINTS]
-    left, time_ns = left[nearest], time_ns[nearest]
+    left, time_ns, earliest_ns = left[nearest], time_ns[nearest], earliest_ns[nearest]
     if len(left) < FEWEST_POINTS:
         return (float(time_ns.max()), float("nan")) if len(left) else (float("nan"), float("nan"))
     a, b = np.triu_indices(len(left), 1)
@@ -134,4 +137,4 @@ def _end_of_line(left: Float, time_ns: Float) -> tuple[float, float]:
     slope = min(float(np.median((time_ns[a] - time_ns[b])[apart] / (left[a] - left[b])[apart])), 0.0)
     end = time_ns - slope * left
     spread = MEDIAN_TO_SD * float(np.median(np.abs(end - np.median(end))))
-    return float(np.median(end)), EXTRAPOLATED * spread / np.sqrt(len(left))
+    return float(np.median(end)), EXTRAPOLATED * spread / np.sqrt(len(np.unique(earliest_ns)))

@@ -17,6 +17,8 @@ from reconstruct.sampled.recognition import SampledJob
 SHORTEST_PAUSE, SURE = 0.03, 5.0
 FEWEST_BESIDE = 4
 MEDIAN_TO_SD = 1.4826
+# An iteration has a line of its own where so many samples span this share of the message.
+OWN_POINTS, OWN_SPAN = 6, 0.5
 # A line through so many points is as good as one through all.
 MOST_POINTS = 128
 
@@ -28,7 +30,8 @@ def messages(progress: Progress, job: SampledJob) -> Frame:
        where a connection pauses: these places part its messages, to about a packet.
     2. In relative time of the iteration, the bytes of a message against time are a line through the samples of all
        iterations; its ends are when the message begins and ends.
-    3. An iteration's own samples move its message by their median distance from the line.
+    3. An iteration's own samples move its message by their median distance from the line; where they span most of it,
+       they are drawn a line of their own.
 
     The first iteration, whose beginning is not known, has none.
     """
@@ -85,13 +88,16 @@ def _message(
     own = (rows[1] > low) & (rows[1] <= high)
     iteration, phase, at = rows[0][own], rows[1][own], rows[2][own]
     slope, start = _line(phase, at) if len(phase) else (0.0, 0.5)
-    off = at - start - slope * phase
-    shift = np.zeros(len(begin))
+    slopes, starts = np.full(len(begin), slope), np.full(len(begin), start)
     for i in np.unique(iteration).tolist():
-        shift[i] = np.median(off[iteration == i])
+        here = iteration == i
+        if here.sum() >= OWN_POINTS and np.ptp(phase[here]) >= OWN_SPAN * (high - low):
+            slopes[i], starts[i] = _line(phase[here], at[here])
+        else:
+            starts[i] += np.median(at[here] - start - slope * phase[here])
     length = end - begin
-    first = begin + (start + slope * low + shift) * length
-    last = np.maximum(begin + (start + slope * high + shift) * length, first + 1)
+    first = begin + (starts + slopes * low) * length
+    last = np.maximum(begin + (starts + slopes * high) * length, first + 1)
     zero = np.zeros(len(begin), np.int64)
     return Frame(
         TRANSFERS,

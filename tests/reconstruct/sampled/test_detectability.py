@@ -1,0 +1,43 @@
+"""What samples can show, said beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reconstruct.sampled.detectability import of_samples, of_volumes
+from reconstruct.sampled.recognition import recognise_sampled
+from reconstruct.sampled.volumes import VolumeJob
+from tests.reconstruct.sampled.training import iteration_ends, ring, sampled
+
+
+def test_the_predicted_error_is_of_the_size_of_the_seen_one() -> None:
+    """Over rates that differ sixteenfold, within a factor of three; both grow as samples become fewer."""
+    ends = iteration_ends(40, 4000.0, 0.03, 5)
+    predicted, seen = [], []
+    for rate in (250, 1000, 4000):
+        found = recognise_sampled(sampled(ring([0, 1, 2, 3]), ends, rate, 6), frozenset())
+        job = found.jobs[0]
+        told = of_samples(found.progress, job).timeline_error_ratio
+        assert told is not None
+        true = ends - 0.05 * np.diff(ends, prepend=2 * ends[0] - ends[1])
+        nearest = np.argmin(np.abs(job.edges_ns[:, None] - true[None, :]), axis=1)
+        off = np.diff(job.edges_ns) - np.diff(true[nearest])
+        predicted.append(told)
+        seen.append(float(np.hypot(np.mean(np.abs(off)) / job.period_ns, 0.001)))
+    assert all(1 / 3 < p / s < 3 for p, s in zip(predicted, seen, strict=True))
+    assert predicted == sorted(predicted)
+
+
+def test_few_iterations_have_nothing_to_be_compared_with() -> None:
+    """Five iterations: times are told, no slowdown is."""
+    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(5, 4000.0, 0.01, 5), 250, 6), frozenset())
+    told = of_samples(found.progress, found.jobs[0])
+    assert told.smallest_slowdown_ratio is None
+    assert "fewer than six iterations: nothing to compare with" in told.reasons
+
+
+def test_volumes_tell_nothing_of_time() -> None:
+    """And say so."""
+    told = of_volumes(VolumeJob(np.arange(4), (1e6, 2e6), 0.054))
+    assert (told.timeline_error_ratio, told.smallest_slowdown_ratio) == (None, None)
+    assert "2 volumes that its connections share, each known to 5 %" in told.reasons[1]
