@@ -72,6 +72,18 @@ class Boundaries:
         return np.asarray((seen - middle) / max(cycle, 1.0))
 
 
+def one_after_another(first: Boundaries, second: Boundaries, order: Int) -> Boundaries:
+    """Boundaries of two runs of one job, the second's counted on; streams of both, one after the other, in `order`."""
+    width = first.end_ns.shape[1]
+    tables = []
+    for a, b in ((first.end_ns, second.end_ns), (first.next_ns, second.next_ns)):
+        table = np.zeros((len(a) + len(b), width + b.shape[1]), np.int64)
+        table[: len(a), :width], table[len(a) :, width:] = a, b
+        tables.append(table[order])
+    places = np.concatenate([first.places, second.places])[order]
+    return Boundaries(places, np.concatenate([first.columns, second.columns + width])[order], *tables)
+
+
 def _steady(lag: Float) -> Bool:
     steady = _quantile(lag, 0.9) - _quantile(lag, 0.1) < WANDERING_SHARE
     return np.asarray(steady if steady.any() else np.ones(len(lag), bool))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from datamodel.streams import Bool, Int, Streams
-from reconstruct.boundaries import Boundaries, boundaries
+from reconstruct.boundaries import Boundaries, boundaries, one_after_another
 from reconstruct.cycles import CONTROL_SHARE, Lattices, Members, cut, joined, members
 from reconstruct.followers import Follower, followers
-from reconstruct.lockstep import in_lockstep
-from reconstruct.parts import by_label, connected, on_one_beat, without_hubs
+from reconstruct.lockstep import in_lockstep, of_one_pace
+from reconstruct.meetings import meetings
+from reconstruct.parts import by_label, connected, find, on_one_beat, without_hubs
 from reconstruct.rhythm import Beats, beats
 from reconstruct.smeared import smeared
+
+# A restarted job keeps this share of all its endpoints, a replaced host aside, and the bytes of an iteration.
+SAME_ENDPOINTS = 0.5
+SAME_WORK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,16 @@ class Job:
     edges_ns: Int
     followers: tuple[Follower, ...] = ()
 
+    @property
+    def start_ns(self) -> int:
+        """Its first byte."""
+        return int(self.members.lattices.start_ns.min())
+
+    @property
+    def end_ns(self) -> int:
+        """Its last byte."""
+        return int(self.members.lattices.end_ns.max())
+
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
@@ -82,13 +97,14 @@ def recognise(
        endpoints that only send or only receive in rhythm are data loaders or checkpoint stores and leave.
     3. The shortest cycle that is a whole multiple for nearly all of them is the iteration.
     4. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
+    5. One that does the same work on the same endpoints after another has stopped is that job, restarted.
 
     Args:
         streams: data rows by connection.
         services: address codes of storage and management; their streams are left out.
         options: thresholds.
-        hosts: host of each address code, where an inventory names it: two sets that share a host are compared first,
-            sets that share none must keep in lockstep twice as closely.
+        hosts: host of each address code, where an inventory names it. Ranks that never meet on the fabric meet inside
+            a host: sets whose hosts are all known are joined only where they do.
     """
     total = streams.total_bytes()
     hidden = smeared(streams, options.covered_share)
@@ -96,10 +112,13 @@ def recognise(
     parts = [without_hubs(streams, part) for part in connected(streams, rhythmic)]
     parts = [on_one_beat(streams, again) for part in parts if len(part) for again in connected(streams, part)]
     candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
-    joint = _joined(streams, candidates, options, hosts)
-    jobs = tuple(sorted(_one_job_each(joint), key=lambda j: int(j.endpoints[0])))
-    loose = _loose(total, options, jobs)
-    jobs = tuple(_with_followers(streams, job, loose) for job in jobs)
+    large = total >= options.smallest_stream_share * total.max(initial=0)
+    meet = meetings(streams, [c.endpoints for c in candidates], hosts, large)
+    joint = _joined(streams, candidates, meet, options)
+    runs = _one_job_each(joint)
+    loose = _loose(total, options, runs)
+    runs = [_with_followers(streams, job, loose) for job in runs]
+    jobs = tuple(sorted(_continued(streams, runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
 
 
@@ -134,19 +153,16 @@ def _job(streams: Streams, part: Lattices) -> Job | None:
 
 
 def _joined(
-    streams: Streams, candidates: list[Job], options: JobOptions, hosts: Sequence[str | None] | None
+    streams: Streams, candidates: list[Job], meet: Collection[tuple[int, int]] | None, options: JobOptions
 ) -> list[Job]:
-    """Join candidates that share an endpoint's host or nothing visible, but every iteration's edge."""
-    label = np.arange(len(candidates))
-    on = [_hosts_of(c, hosts) for c in candidates]
-    for a in range(len(candidates)):
-        for b in range(a + 1, len(candidates)):
-            if label[a] == label[b]:
-                continue
-            near = bool(on[a] & on[b])
-            reach = options.lockstep_share if near or hosts is None else options.lockstep_share / 2
-            if in_lockstep(candidates[a].edges_ns, candidates[b].edges_ns, reach):
-                label[label == label[b]] = label[a]
+    """Join candidates whose iterations end in lockstep, of those that meet; of all of them where that is not known."""
+    root = np.arange(len(candidates))
+    edges = [c.edges_ns for c in candidates]
+    for a, b in sorted(meet) if meet is not None else of_one_pace(edges):
+        here, there = find(root, a), find(root, b)
+        if here != there and in_lockstep(edges[a], edges[b], options.lockstep_share):
+            root[max(here, there)] = min(here, there)
+    label = np.array([find(root, n) for n in range(len(root))], np.int64)
     found: list[Job] = []
     for numbers in by_label(label):
         parts = [candidates[n] for n in numbers]
@@ -155,18 +171,13 @@ def _joined(
     return found
 
 
-def _hosts_of(job: Job, hosts: Sequence[str | None] | None) -> set[str]:
-    return {h for e in job.endpoints.tolist() if (h := hosts[e]) is not None} if hosts is not None else set()
-
-
 def _one_job_each(jobs: list[Job]) -> list[Job]:
     """Endpoints train in one job at a time: of candidates that share one, the job that moves most bytes is meant."""
-    taken: set[int] = set()
-    kept = []
+    kept: list[Job] = []
     for job in sorted(jobs, key=lambda j: (-int(j.members.lattices.total_bytes.sum()), int(j.endpoints[0]))):
-        if not taken & set(job.endpoints.tolist()):
+        at_once = (k for k in kept if k.start_ns < job.end_ns and job.start_ns < k.end_ns)
+        if not any(np.isin(job.endpoints, other.endpoints, assume_unique=True).any() for other in at_once):
             kept.append(job)
-            taken |= set(job.endpoints.tolist())
     return kept
 
 
@@ -190,6 +201,46 @@ def _with_followers(streams: Streams, job: Job, loose: Int) -> Job:
     least = CONTROL_SHARE * float(np.median(lattices.quantum_bytes))
     candidates = [n for n in inside.tolist() if int(streams.bytes[streams.rows(n)].max()) >= least]
     return replace(job, followers=followers(streams, candidates, job.edges_ns))
+
+
+def _continued(streams: Streams, runs: list[Job]) -> list[Job]:
+    """Join what ran one after the other on the same endpoints with the same work: a job before and after a restart."""
+    found: list[Job] = []
+    for run in sorted(runs, key=lambda j: (j.start_ns, int(j.endpoints[0]))):
+        before = next((n for n, job in enumerate(found) if _restarted(job, run)), None)
+        if before is None:
+            found.append(run)
+        else:
+            found[before] = _one_after_another(streams, found[before], run)
+    return found
+
+
+def _restarted(job: Job, run: Job) -> bool:
+    """Whether most endpoints are the same, and all together send as much an iteration as before."""
+    if job.end_ns > run.start_ns:
+        return False
+    same = len(np.intersect1d(job.endpoints, run.endpoints, assume_unique=True))
+    if same < SAME_ENDPOINTS * len(np.union1d(job.endpoints, run.endpoints)):
+        return False
+    now, then = float(run.members.lattices.quantum_bytes.sum()), float(job.members.lattices.quantum_bytes.sum())
+    return abs(now - then) <= SAME_WORK * then
+
+
+def _one_after_another(streams: Streams, job: Job, run: Job) -> Job:
+    """Both as one job: iterations of the second are counted on."""
+    lattices = joined([job.members.lattices, run.members.lattices])
+    stream = np.concatenate([job.members.lattices.stream, run.members.lattices.stream])
+    later = tuple(
+        replace(f, iteration=np.where(f.iteration >= 0, f.iteration + len(job.edges), -1)) for f in run.followers
+    )
+    return Job(
+        endpoints=np.union1d(job.endpoints, run.endpoints),
+        members=members(streams, lattices),
+        boundaries=one_after_another(job.boundaries, run.boundaries, np.argsort(stream, kind="stable")),
+        edges=np.concatenate([job.edges, run.edges + job.boundaries.end_ns.shape[1]]),
+        edges_ns=np.concatenate([job.edges_ns, run.edges_ns]),
+        followers=job.followers + later,
+    )
 
 
 def _reasons(

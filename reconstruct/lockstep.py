@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from datamodel.streams import Float, Int
@@ -17,21 +19,40 @@ SAME_PACE = 0.8
 OUTLYING = 5.0
 
 
+def of_one_pace(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
+    """Pairs of sequences that may be tied: about as many edges, that end up no farther apart than an iteration."""
+    count = np.array([len(e) for e in edges_ns], np.int64)
+    cycle = np.array([(e[-1] - e[0]) / (len(e) - 1) for e in edges_ns], np.float64)
+    order = np.argsort(cycle, kind="stable")
+    for place, a in enumerate(order.tolist()):
+        farthest = np.searchsorted(cycle[order], cycle[a] * (1 + 1 / max(count[a] - 2, 1)), side="right")
+        for b in order[place + 1 : farthest].tolist():
+            if abs(count[a] - count[b]) <= 1:
+                yield min(a, b), max(a, b)
+
+
 def in_lockstep(a: Int, b: Int, reach: float) -> bool:
     """Whether two sequences of edges are tied to one another.
 
     Two independent jobs of one period drift apart like a random walk; ranks of one job wait for one another. Tied
     sequences keep their distance but for one step (a fault moves the stages of a job against one another once), or
-    their distance reverts to its mean, or their iterations lengthen and shorten together.
+    their distance reverts to its mean, or their iterations lengthen and shorten together. They end an iteration within
+    one iteration of one another: what ran at another time was in step with nobody.
     """
     if abs(len(a) - len(b)) > 1:
         return False
     for shift in (0, -1, 1):
-        left, right = a[max(shift, 0) :], b[max(-shift, 0) :]
-        n = min(len(left), len(right))
-        if n >= 3 and tied(left[:n].astype(np.float64), right[:n].astype(np.float64), reach):
+        n = min(len(a) - max(shift, 0), len(b) - max(-shift, 0))
+        if n < 3:
+            continue
+        left, right = (e[s : s + n].astype(np.float64) for e, s in ((a, max(shift, 0)), (b, max(-shift, 0))))
+        if _at_once(left, right) and tied(left, right, reach):
             return True
     return False
+
+
+def _at_once(a: Float, b: Float) -> bool:
+    return bool(np.abs(np.median(a - b)) < np.median(np.diff(a)))
 
 
 def tied(a: Float, b: Float, reach: float) -> bool:

@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.flows import Flows
+from datamodel.flows import FLOWS, Flows
+from datamodel.frame import concat
 from datamodel.streams import Float
 from reconstruct.jobs import JobOptions, Recognition, recognise
-from reconstruct.lockstep import step, tied
+from reconstruct.lockstep import in_lockstep, of_one_pace, step, tied
+from reconstruct.meetings import meetings
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
 from tests.workloads.feed import EPOCH_NS, Feed, address, calls, flows, storage_reads
@@ -169,3 +171,74 @@ def test_two_thousand_endpoints_take_seconds() -> None:
     (job,) = recognise(rows, frozenset(), JobOptions()).jobs
     assert len(job.endpoints) == 2000
     assert time.perf_counter() - begun < 60
+
+
+def one_after_another(first: Workload, second: Workload) -> Flows:
+    """Two runs, the second with queue pairs of its own."""
+    runs = [flows([train(w)], Feed()) for w in (first, second)]
+    book = tuple(sorted({*runs[0].addresses, *runs[1].addresses}))
+    frames = []
+    for n, run in enumerate(runs):
+        table = np.array([book.index(a) for a in run.addresses] + [-1], np.int32)
+        frame = run.frame.recoded(table, ("src_addr", "dst_addr", "sampler_address"))
+        frames.append(frame.replace(dst_qp=frame["dst_qp"] + 10_000 * n))
+    return Flows(concat(FLOWS, frames), book)
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["restarted", "host replaced"])
+def test_a_job_that_restarts_is_one_job(replaced: bool) -> None:
+    """The same work on the same endpoints, or on all but those of one host, after a break: iterations count on."""
+    first = replace(PLAIN, iterations=14)
+    placement = (*range(14), 20, 21) if replaced else None
+    again = replace(first, start_s=30.0, seed=2, placement=placement)
+    rows = streams(one_after_another(first, again))
+    (job,) = recognise(rows, frozenset(), JobOptions()).jobs
+    assert len(job.endpoints) == (18 if replaced else 16)
+    ends = [train(w).ends_ns for w in (first, again)]
+    assert len(job.edges_ns) == 28
+    assert np.abs(np.diff(job.edges_ns) - np.diff(np.concatenate(ends)))[13] < 30_000_000
+    table = transfers(rows, job)
+    assert set(table["iteration"].tolist()) == set(range(28))
+
+
+def test_other_work_on_the_same_endpoints_is_another_job() -> None:
+    """What follows on the same endpoints with three times the bytes an iteration is not that job restarted."""
+    first = replace(PLAIN, iterations=14)
+    other = replace(first, start_s=30.0, gradient_bytes=128 * 2**20)
+    jobs = recognise(streams(one_after_another(first, other)), frozenset(), JobOptions()).jobs
+    assert [len(j.endpoints) for j in jobs] == [16, 16]
+    assert jobs[0].end_ns < jobs[1].start_ns
+
+
+def test_jobs_that_meet_nowhere_are_two_though_in_step() -> None:
+    """Two jobs with the very same iterations: hosts tell them apart, without an inventory nothing does."""
+    twins = [train(PLAIN), train(replace(PLAIN, placement=tuple(range(20, 36))))]
+    rows = streams(flows(twins, Feed()))
+    hosts = [f"h{(int(a.rpartition('.')[2]) - 1) // 2}" for a in rows.addresses]
+    assert len(recognise(rows, frozenset(), JobOptions(), hosts).jobs) == 2
+    assert len(recognise(rows, frozenset(), JobOptions()).jobs) == 1
+
+
+def test_sequences_of_other_times_are_in_step_with_nobody() -> None:
+    """The same edges ten iterations later are tied to nothing; moved by half an iteration they are."""
+    common = edges(np.random.default_rng(1), 30, 0.01).astype(np.int64)
+    assert in_lockstep(common, common + 500_000_000, REACH)
+    assert not in_lockstep(common, common + 10_000_000_000, REACH)
+
+
+def test_pairs_of_one_pace_are_those_that_cannot_drift_apart() -> None:
+    """Periods that part by more than an iteration over the window are not compared."""
+    sequences = [np.arange(30) * period for period in (1_000_000, 1_010_000, 1_500_000, 2_000_000)]
+    assert set(of_one_pace(sequences)) == {(0, 1)}
+
+
+def test_parts_meet_in_hosts_or_over_other_streams() -> None:
+    """A rail meets the others of its hosts, a stage one it sends to without a rhythm; unknown hosts say nothing."""
+    rows = streams(flows([train(replace(PLAIN, sequence_spread=0.5))], Feed()))
+    code = [rows.addresses.index(address(n)) for n in range(16)]
+    parts = [np.array([code[n] for n in p], np.int64) for p in ([0, 2, 4, 6], [1, 3, 5, 7], [8, 10, 12, 14])]
+    hosts: list[str | None] = [f"h{code.index(c) // 2}" for c in range(16)]
+    large = np.ones(len(rows), bool)
+    assert meetings(rows, parts, hosts, large) == {(0, 1), (0, 2)}
+    assert meetings(rows, parts, hosts, ~large) == {(0, 1)}
+    assert meetings(rows, parts, [None, *hosts[1:]], large) is None
