@@ -54,11 +54,12 @@ def exported(feed: Feed, seen: Traffic, seed: int) -> Export:
     if not len(views):
         raise InputError(f"feed {feed.kind}: nothing passes {', '.join(feed.points)}")
     window = (int(views["start_ns"].min()), int(views["end_ns"].max()))
-    switches = exporters(feed, seen.fabric, np.unique(views["switch"]), window, of_switches)
+    used = np.unique(views["switch"].astype(np.int64))
+    switches = exporters(feed, seen.fabric, used, window, of_switches)
     send = agents if feed.kind == "sflow" else meters
     sent = send(feed, seen, views, switches, of_packets)
     arrived = carried(sent, switches.speaks(sent.switch, sent.sent_ns), feed.transport, of_datagrams)
-    told = {**asdict(feed), "exporters": switches.truth(arrived.counts)}
+    told = {**asdict(feed), "exporters": switches.truth(used, arrived.counts)}
     return Export(feed, _datagrams(sent, arrived, switches, PROTOCOL[feed.kind]), told)
 
 

@@ -54,8 +54,8 @@ class Exporters:
         """Whether a switch still exports."""
         return time_ns < self.silent_ns[switch]
 
-    def truth(self, sent: Mapping[int, Mapping[str, int]]) -> list[dict[str, object]]:
-        """What was really so, of each exporter, beside what became of its datagrams."""
+    def truth(self, used: Int, sent: Mapping[int, Mapping[str, int]]) -> list[dict[str, object]]:
+        """What was really so of each switch that sees anything, and what became of its datagrams, if it sent any."""
         return [
             {
                 "name": self.fabric.switch_name(n),
@@ -65,9 +65,9 @@ class Exporters:
                 "drift_ppm": int(self.drift_ppm[n]),
                 "silent_ns": None if self.silent_ns[n] == NEVER else int(self.silent_ns[n]),
                 "restart_ns": None if self.restart_ns[n] == NEVER else int(self.restart_ns[n]),
-                **sent[n],
+                **sent.get(n, {"datagrams": 0}),
             }
-            for n in sorted(sent)
+            for n in used.tolist()
         ]
 
 
@@ -79,7 +79,7 @@ def exporters(
     Args:
         feed: what is declared of all of them.
         fabric: theirs.
-        used: switches that see anything, from which those that ail are drawn.
+        used: switches that see anything, each once, from which those that ail are drawn.
         window_ns: first and last time of the traffic, true UTC.
         random: what draws.
     """
@@ -88,21 +88,15 @@ def exporters(
     offset = random.uniform(-1, 1, count) * feed.clocks.offset_ms * 1e6
     drift = random.uniform(-1, 1, count) * feed.clocks.drift_ppm
     boot = begin - random.integers(_DAY_NS, 30 * _DAY_NS, count)
-    chosen = np.unique(used)
-    ailing = random.choice(chosen, max(round(len(chosen) * feed.ailment.share), 1), replace=False)
+    ails = np.isin(np.arange(count), random.choice(used, max(round(len(used) * feed.ailment.share), 1), replace=False))
 
     def moment(share: float | None) -> Int:
-        times = np.full(count, NEVER)
-        if share is not None:
-            times[ailing] = begin + int((end - begin) * share)
-        return times
+        return np.full(count, NEVER) if share is None else np.where(ails, begin + int((end - begin) * share), NEVER)
 
-    told = np.full(count, feed.rate)
-    if feed.ailment.told_rate is not None:
-        told[ailing] = feed.ailment.told_rate
+    told = feed.rate if feed.ailment.told_rate is None else feed.ailment.told_rate
     return Exporters(
         fabric,
-        told,
+        np.where(ails, told, feed.rate),
         np.rint(offset).astype(np.int64),
         np.rint(drift).astype(np.int64),
         boot,

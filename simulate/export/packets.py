@@ -85,9 +85,7 @@ def packets(bursts: Frame, trains: Frame, train: Int, number: Int, marked: Bool)
     size = np.where(roce, ROCE_HEADER_BYTES, TCP_HEADER_BYTES) + inner
     size += np.where(with_reth, RETH_BYTES, 0) + np.where(with_aeth, AETH_BYTES, 0)
     tos = np.where(kind == NOTIFY, _NOTIFY_TOS, _ROCE_TOS) | np.where(marked & data, _EXPERIENCED, _CAPABLE)
-    before = _running(bursts, ("src", "dst", "src_port", "dst_port"), bursts["bytes"])
-    sent, received = _tcp_numbers(b, before[burst], place)
-    clears = _running(bursts, ("src", "dst", "dst_qp"), np.ones(len(bursts), np.int64))
+    sequence, acknowledged = _numbers(bursts, burst, kind, place)
     return Frame(
         PACKETS,
         {
@@ -102,12 +100,24 @@ def packets(bursts: Frame, trains: Frame, train: Int, number: Int, marked: Bool)
             "bytes": size,
             "opcode": np.where(roce, opcode, NOTHING),
             "queue_pair": np.where(data, b["dst_qp"], b["src_qp"]),
-            "sequence": np.where(roce, _sequence(b, clears[burst], kind, place), np.where(data, sent, received)),
+            "sequence": sequence,
             "message_bytes": np.where(with_reth, np.where(data, message, CLEAR_TO_SEND_BYTES), NOTHING),
             "syndrome": np.where(with_aeth, np.where(kind == REFUSE, OUT_OF_SEQUENCE, CREDITS), NOTHING),
-            "acknowledged": np.where(data, received, sent),
+            "acknowledged": acknowledged,
         },
     )
+
+
+def _numbers(bursts: Frame, burst: Int, kind: Int, place: Int) -> tuple[Int, Int]:
+    """Sequence and, of TCP, acknowledgement numbers of packets."""
+    b = bursts.take(burst)
+    clears = _running(bursts, ("src", "dst", "dst_qp"), np.ones(len(bursts), np.int64))
+    before = _running(bursts, ("src", "dst", "src_port", "dst_port"), bursts["bytes"])
+    sent, received = _tcp_numbers(b, before[burst], place)
+    forward = kind == DATA
+    tcp = np.where(forward, sent, received)
+    sequence = np.where(b["proto"] == UDP, _sequence(b, clears[burst], kind, place), tcp)
+    return sequence, np.where(forward, received, sent)
 
 
 def _original(b: Frame, place: Int) -> Int:

@@ -100,7 +100,9 @@ def _counted(exporters: Exporters, seen: Frame, source: Int, size: Int, row: Int
     port, of = np.unique(switch * _PORTS + source, return_inverse=True)
     passing = Passing(of, seen["start_ns"], seen["end_ns"], size)
     session = exporters.session(switch[row], time_ns)
-    before = np.where(session == 1, passing.so_far(of[row], exporters.restart_ns[switch[row]]), 0.0)
+    again = np.flatnonzero(session)
+    before = np.zeros(len(row))
+    before[again] = passing.so_far(of[row[again]], exporters.restart_ns[switch[row[again]]])
     key = of[row] * 2 + session
     number, order = ordinal(key)
     pool = np.maximum(np.floor(passing.so_far(of[row], time_ns) - before).astype(np.int64) + 1, number)
