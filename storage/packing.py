@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from datamodel.errors import FlowprismError
-from datamodel.frame import Array, Frame, Schema
+from datamodel.frame import Array, Column, Frame, Schema
 from storage.kinds import KINDS, Kind
 from storage.layout import group_of, hour_name, packed_name
 from storage.manifest import Segment
@@ -26,7 +25,7 @@ from storage.selecting import EVERYTHING, read_columns
 from storage.snapshot import Snapshot
 from storage.store import span_ns, sums_by_exporter
 
-MOST_ROWS = 1 << 22  # packed at once; their columns take half a gigabyte
+MOST_ROWS = 1 << 22  # packed at once; that takes a gigabyte
 SETTLE_NS = 600_000_000_000  # small segments wait so long for more of their kind
 _HOUR_NS = 3_600_000_000_000
 
@@ -113,32 +112,32 @@ def packed(place: Place, task: Task, number: int) -> Packed:
     if not sources:
         return Packed((), (), tuple(unreadable))
     book, written_ns = tuple(codes), max(segment.written_ns for segment in sources)
-    frame, starts = _ordered(kind, _joined(kind.schema, parts), book)
+    frame = _joined(kind.schema, parts)
     made = [
-        _segment(frame.take(np.arange(first, last)), book, number, part, written_ns)
-        for part, (first, last) in enumerate(pairwise([*starts, len(frame)]))
+        _segment(frame.take(rows), book, number, part, written_ns)
+        for part, rows in enumerate(_order(kind, frame, book))
     ]
     return Packed(tuple(made), tuple(sources), tuple(unreadable))
 
 
 def _joined(schema: Schema, parts: Sequence[dict[str, Array]]) -> Frame:
-    """The rows of all parts, with only those columns that are in one of them."""
+    """The rows of all parts, with only those columns that are in one of them. Parts are used up, to spare memory."""
     rows = [len(next(iter(part.values()))) for part in parts]
     present = tuple(column for column in schema if any(column.name in part for part in parts))
     columns = {
-        column.name: np.concatenate(
-            [
-                part.get(column.name, np.full(n, column.default, column.dtype))
-                for part, n in zip(parts, rows, strict=True)
-            ]
-        )
+        column.name: np.concatenate([_taken(part, column, n) for part, n in zip(parts, rows, strict=True)])
         for column in present
     }
     return Frame(Schema(schema.name, present), columns)
 
 
-def _ordered(kind: Kind, frame: Frame, book: Sequence[str]) -> tuple[Frame, list[int]]:
-    """Rows in packed order, and where each hour's rows of each group of exporters begin."""
+def _taken(part: dict[str, Array], column: Column, rows: int) -> Array:
+    values = part.pop(column.name, None)
+    return np.full(rows, column.default, column.dtype) if values is None else values
+
+
+def _order(kind: Kind, frame: Frame, book: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+    """Rows in packed order, those of each hour and group of exporters together."""
     hour = frame[kind.start] // _HOUR_NS
     group = _groups(kind, frame, book)
     rank = np.empty(len(book) + 1, np.int32)
@@ -148,7 +147,7 @@ def _ordered(kind: Kind, frame: Frame, book: Sequence[str]) -> tuple[Frame, list
     ]
     order = sorted_order([hour, group, *keys])
     changes = np.flatnonzero(np.diff(hour[order]) | np.diff(group[order])) + 1
-    return frame.take(order), [0, *changes.tolist()]
+    return np.split(order, changes)
 
 
 def _groups(kind: Kind, frame: Frame, book: Sequence[str]) -> npt.NDArray[np.int64]:
