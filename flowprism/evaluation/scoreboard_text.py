@@ -41,7 +41,7 @@ def comparison_text(found: Comparison) -> str:
 
 def _method_rows(board: Scoreboard) -> list[list[str]]:
     return [
-        [name, *(_cell(name, board.figures[method].get(TOTAL, {}).get(name)) for method in board.figures)]
+        [name, *(cell(name, board.figures[method].get(TOTAL, {}).get(name)) for method in board.figures)]
         for name in MEANINGS
         if any(name in board.figures[method].get(TOTAL, {}) for method in board.figures)
     ]
@@ -49,7 +49,7 @@ def _method_rows(board: Scoreboard) -> list[list[str]]:
 
 def _family_rows(board: Scoreboard) -> list[list[str]]:
     ours = board.figures[OURS]
-    return [[family, *(_cell(t.figure, ours[family].get(t.figure)) for t in TARGETS)] for family in ours]
+    return [[family, *(cell(t.figure, ours[family].get(t.figure)) for t in TARGETS)] for family in ours]
 
 
 def _problems(board: Scoreboard) -> list[str]:
@@ -75,7 +75,8 @@ def _change(change: Change) -> str:
     return f"  {change.family} {change.figure}: {old} -> {new}, {way}, {how}"
 
 
-def _cell(name: str, figure: Figure | None) -> str:
+def cell(name: str, figure: Figure | None) -> str:
+    """A figure with its interval; of false findings the upper bound."""
     if figure is None:
         return "-"
     if name == "false_per_10k":

@@ -1,9 +1,11 @@
 """docs/evaluation.md describes the suite that there is."""
 
 from flowprism.evaluation.figures import LOWER, MEANINGS
+from flowprism.evaluation.scoreboard import TOTAL, read_scoreboard
+from flowprism.evaluation.scoreboard_text import cell
 from flowprism.evaluation.suite import FAMILIES, names
 from flowprism.evaluation.targets import TARGETS
-from tests.house.checkout import rows
+from tests.house.checkout import ROOT, rows
 
 PAGE = "docs/evaluation.md"
 
@@ -27,3 +29,12 @@ def test_targets() -> None:
         assert said[target.figure] == ["at", "most" if target.figure in LOWER else "least", said[target.figure][2]]
         assert float(said[target.figure][2].strip(",")) == value
     assert len(said) == len(TARGETS)
+
+
+def test_the_readme_says_what_the_kept_scoreboard_says() -> None:
+    """Every figure of the README's table, for every method, as the scoreboard prints it."""
+    board = read_scoreboard(ROOT / "tests" / "data" / "scoreboard.json")
+    for name, *cells in rows("README.md", "On the suite of simulated cases"):
+        figure = name.split("`")[1]
+        found = [board.figures[method][TOTAL].get(figure) for method in board.figures]
+        assert cells == [cell(figure, f) for f in found]
