@@ -57,6 +57,9 @@ def test_a_missing_commit_is_told(place: LocalPlace) -> None:
     assert snapshot(place).damaged == {WRITER: 1}
     assert kept(place.folder) == [0, 2]
     assert read(place).notes.warnings == (f"{WRITER.name}: 1 damaged commits; what they committed was not read",)
+    for _ in range(2):  # a checkpoint remembers it, once
+        write_checkpoint(place, snapshot(place))
+        assert snapshot(place).damaged == {WRITER: 1}
 
 
 def test_foreign_names_are_left_alone(place: LocalPlace) -> None:
