@@ -21,6 +21,7 @@ from reconstruct.folding import (
 )
 from reconstruct.ragged import offsets_of, ragged, with_room
 from reconstruct.rhythm import Beats, pause_threshold_ns, pauses_ns
+from reconstruct.spreading import spread
 
 # Rows below this share of the quantum are ready-to-receive messages and keep-alives, not data.
 CONTROL_SHARE = 1 / 5000
@@ -213,9 +214,13 @@ def cut(streams: Streams, numbers: Int, beats: Beats) -> Lattices:
     columns = whole(streams.start_ns), whole(streams.end_ns), whole(streams.bytes)
     own = np.zeros((len(numbers), 9))
     times = np.zeros((len(numbers), 3), np.int64)
-    places, pauses, place_counts, anchors, anchor_counts = _cut_each(
-        numbers, streams.offsets, *columns, streams.trains, beats.quantum_bytes, own, times
-    )
+
+    def work(part: slice) -> tuple[Float, Float, Int, Float, Int]:
+        by = streams.trains, beats.quantum_bytes[part]
+        return _cut_each(numbers[part], streams.offsets, *columns, *by, own[part], times[part])
+
+    parts = zip(*spread(work, len(numbers)), strict=True)
+    places, pauses, place_counts, anchors, anchor_counts = (np.concatenate(column) for column in parts)
     some = np.flatnonzero(place_counts > 0)
     quantum, floor, least, main, cycle = (own[some, k].copy() for k in range(5))
     return Lattices(

@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.compiled import compiled, whole
 from reconstruct.correlation import FARTHEST_SHARE, autocorrelation
+from reconstruct.spreading import spread
 
 # Resolution of the byte axis: so many bins a row, a power of two. A cycle must span some tens of bins for its pauses to
 # stay apart: longer streams are looked at in a stretch from their middle.
@@ -55,7 +56,12 @@ def beats(streams: Streams, numbers: Int, least_coherence: float) -> Beats:
     """
     times = whole(streams.start_ns), whole(streams.end_ns)
     found = np.zeros((len(numbers), 3))
-    _listen(numbers, streams.offsets, *times, whole(streams.bytes), streams.trains, least_coherence, found)
+
+    def listen(some: slice) -> None:
+        columns = streams.offsets, *times, whole(streams.bytes), streams.trains
+        _listen(numbers[some], *columns, least_coherence, found[some])
+
+    spread(listen, len(numbers))
     return Beats(*found.T.copy())
 
 

@@ -1,0 +1,30 @@
+"""Work on many streams over the processor's cores: kernels run without the GIL, so threads do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeVar
+
+R = TypeVar("R")
+
+# Fewer streams are not worth a thread.
+WORTH_A_THREAD = 512
+
+
+def spread(work: Callable[[slice], R], size: int) -> list[R]:
+    """Do `work` on slices that make up `range(size)`, at least one; results in order, whatever the number of cores.
+
+    Args:
+        work: independent of how the range is cut; most of it runs without the GIL.
+        size: how much there is.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parts = min(cores, size // WORTH_A_THREAD)
+    if parts < 2:
+        return [work(slice(0, size))]
+    bounds = [size * n // parts for n in range(parts + 1)]
+    with ThreadPoolExecutor(parts) as pool:
+        return list(pool.map(work, (slice(a, b) for a, b in pairwise(bounds))))
