@@ -15,6 +15,15 @@ TRANSFERS = Schema(
         Column("start_ns", "i8", "ns", "first byte left the sender"),
         Column("end_ns", "i8", "ns", "last byte left the sender"),
         Column("bytes", "i8", "B", "bytes moved, retransmissions left out, scaled by the sampling rate"),
+        Column(
+            "at_once",
+            "i4",
+            "",
+            "records that begin together with its first one: messages of several GPUs",
+            required=False,
+            default=1,
+        ),
+        Column("records", "i4", "", "records it is made of", required=False, default=1),
     ),
 )
 

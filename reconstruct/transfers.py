@@ -12,6 +12,8 @@ from reconstruct.cycles import Cycles
 from reconstruct.job_rows import STEP_LENGTHS, TRAIN_PAUSE_SHARE, JobRows, job_rows
 from reconstruct.jobs import Job
 
+# Messages of GPUs that compute in lockstep begin within this share of the first one's length.
+TOGETHER_SHARE = 0.01
 # Streams whose bytes differ by no more than this, one from the next, are of one kind.
 SAME_KIND_SHARE = 0.03
 # Lengths of pauses are counted in half octaves of a nanosecond, up to eighteen minutes.
@@ -49,8 +51,27 @@ def transfers(streams: Streams, job: Job) -> Frame:
             "start_ns": seen.start_ns[low],
             "end_ns": np.maximum.reduceat(seen.end_ns, low),
             "bytes": np.add.reduceat(seen.bytes, low),
+            "at_once": _at_once(low, seen),
+            "records": np.diff(np.append(low, len(first))),
         },
     )
+
+
+def _at_once(low: Int, seen: JobRows) -> Int:
+    """(transfers,) rows that begin together with the first one of each, itself included."""
+    count = np.empty(len(low), np.int64)
+    _count_beginnings(np.append(low, len(seen.rows)), seen.start_ns, seen.end_ns, count)
+    return count
+
+
+@compiled
+def _count_beginnings(bounds: Int, start: Int, end: Int, count: Int) -> None:
+    for n in range(len(bounds) - 1):
+        row, stop = bounds[n], bounds[n + 1]
+        until = start[row] + int(TOGETHER_SHARE * float(end[row] - start[row]))
+        while row < stop and start[row] <= until:
+            row += 1
+        count[n] = row - bounds[n]
 
 
 def message_starts(streams: Streams, seen: JobRows) -> Bool:
@@ -98,7 +119,7 @@ def _longest_inside(offsets: Int, length: Int, size: Int, pause: Int, iteration:
     shortest = np.full(len(count), np.inf)
     np.minimum.at(shortest, kind, floor)
     limit = np.array([_between_kinds(c / n, f) for c, n, f in zip(count, often, shortest, strict=True)])
-    return np.asarray(np.maximum(limit[kind], floor), np.float64)
+    return np.asarray(np.maximum(limit[kind], least), np.float64)
 
 
 def _alike(value: Float) -> Int:

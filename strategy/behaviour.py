@@ -28,7 +28,7 @@ class Behaviour:
         first_ns, last_ns: (streams,) median time from the iteration's beginning to the first and last byte.
         spread: (streams, PARTS) share of its bytes sent in each part of an iteration.
         bounds: (streams + 1,) row bounds.
-        iteration, slot, start_ns, end_ns: (rows,) their transfers.
+        iteration, slot, start_ns, end_ns, at_once, records: (rows,) their transfers.
         iterations: how many iterations were looked at.
         period_ns: median length of those.
     """
@@ -46,6 +46,8 @@ class Behaviour:
     slot: Int
     start_ns: Int
     end_ns: Int
+    at_once: Int
+    records: Int
     iterations: int
     period_ns: float
 
@@ -98,6 +100,8 @@ def behaviour(transfers: Frame, edges_ns: Int) -> Behaviour:
         slot=transfers["slot"][rows].astype(np.int64),
         start_ns=start,
         end_ns=end,
+        at_once=transfers["at_once"][rows].astype(np.int64),
+        records=transfers["records"][rows].astype(np.int64),
         iterations=int(usable.sum()),
         period_ns=float(np.median(length[usable])) if usable.any() else 0.0,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
 from strategy.behaviour import Behaviour, behaviour
+from strategy.lanes import lanes
 from strategy.segments import runs
 from strategy.together import together
 
@@ -32,6 +33,7 @@ class Edges:
         src, dst: address codes.
         iteration_bytes: median bytes of an iteration, parallel streams summed.
         transfers: transfers of an iteration.
+        at_once, messages: messages that begin together in its last transfer of an iteration, and all in it.
         first_ns, last_ns: median time of the first and last byte after the iteration's beginning.
         spread: (edges, PARTS) share of its bytes sent in each part of the iteration.
         collective: whether it is part of a collective: one way only, or both ways at once in every slot.
@@ -44,6 +46,8 @@ class Edges:
     dst: Int
     iteration_bytes: Float
     transfers: Int
+    at_once: Float
+    messages: Float
     first_ns: Float
     last_ns: Float
     spread: Float
@@ -66,12 +70,15 @@ def edges(transfers: Frame, edges_ns: Int) -> Edges:
     found = behaviour(transfers, edges_ns)
     edge, leader = _merged(found)
     size = np.bincount(edge, found.iteration_bytes, len(leader)).astype(np.float64)
+    at_once, messages = lanes(found, edge, len(leader))
     acts = _reverse_together(found, leader, size)
     return Edges(
         src=found.src[leader],
         dst=found.dst[leader],
         iteration_bytes=size,
         transfers=found.transfers[leader],
+        at_once=at_once,
+        messages=messages,
         first_ns=found.first_ns[leader],
         last_ns=found.last_ns[leader],
         spread=found.spread[leader],

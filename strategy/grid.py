@@ -11,6 +11,7 @@ from strategy.collectives import Collectives
 from strategy.placement import Seat
 
 BY_CONVENTION = "tp: a factor that never leaves a host is attributed to tensor parallelism"
+ONE_CONNECTION = "tp: each GPU behind a shared NIC sends its activations on one connection"
 EXPERT_DEFAULT = "ep = 1: no all-to-all traffic was seen"
 CONTEXT_DEFAULT = "cp = 1: no ring inside the gradient groups was seen"
 
@@ -40,6 +41,28 @@ def uniform(chains: list[Members]) -> list[Members]:
     return [c for c in chains if len(c) == length]
 
 
+def completed(chains: list[Members], reducing: tuple[Members, ...]) -> tuple[Members, ...]:
+    """Gradient groups, those of one stage completed by those of another; as they are where they contradict another.
+
+    Chains that meet in one gradient group meet in one at every stage. So where the groups of a stage lack members whose
+    traffic was not seen, or rings fell apart, a stage whose groups hold all chains tells who belongs together.
+    """
+    chain_of = {e: n for n, chain in enumerate(chains) for e in chain}
+    stage = {e: s for chain in chains for s, e in enumerate(chain)}
+    if not chains or any(e not in stage for group in reducing for e in group):
+        return reducing
+    seen: dict[int, list[frozenset[int]]] = {}
+    for group in reducing:
+        seen.setdefault(stage[group[0]], []).append(frozenset(chain_of[e] for e in group))
+    whole = [sorted(sets, key=min) for sets in seen.values() if sum(len(s) for s in sets) == len(chains)]
+    even = [sets for sets in whole if len({len(s) for s in sets}) == 1]
+    if not even or any(sets != even[0] for sets in even):
+        return reducing
+    if not all(any(part <= full for full in even[0]) for sets in seen.values() for part in sets):
+        return reducing
+    return tuple(sorted(tuple(sorted(chains[n][s] for n in full)) for full in even[0] for s in range(len(chains[0]))))
+
+
 def grid(
     members: list[int],
     chains: list[Members] | None,
@@ -47,6 +70,7 @@ def grid(
     wire: Collectives,
     seats: dict[int, Seat],
     crossing: bool,
+    lockstep: tuple[int, int] | None = None,
 ) -> Grid:
     """Fit a grid to all groups.
 
@@ -54,7 +78,9 @@ def grid(
        stage's too: a grid has rows and columns. Where that fails, no size is known but pp's.
     2. What is left of endpoints / (pp x dp) sits inside hosts: tensor parallelism by convention, unless rings cross
        rails, which a group that spans the host's GPUs does.
-    3. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known.
+    3. GPUs that share a NIC are told apart by the messages that leave it at once: as many as there are GPUs mean one
+       tensor group, fewer mean replicas of one. Without a pipeline's messages the split is unknown.
+    4. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known.
 
     Args:
         members: the job's endpoints.
@@ -63,6 +89,7 @@ def grid(
         wire: all groups seen on the fabric.
         seats: where endpoints sit; may be empty.
         crossing: whether gradient rings cross rails.
+        lockstep: messages of the pipeline that leave a NIC at once, and all of one micro-batch; None if not known.
     """
     pp = _pipeline(members, chains)
     if pp is None or wire.groups["tp"]:
@@ -74,13 +101,28 @@ def grid(
         return Grid(Sizes(pp=pp, cp=_size(wire, "cp", None), ep=_size(wire, "ep", None)), (), (), ())
     stage = {e: s for chain in chains or () for s, e in enumerate(chain)}
     rest = len(members) // (pp * gradient)
-    tensor = None if crossing and rest > 1 else _inside_hosts(reducing, stage, seats, members, rest)
+    behind = _behind_a_nic(_shared(members, seats), rest, lockstep)
+    tensor = _inside_hosts(reducing, stage, seats, members, rest) if behind and not (crossing and rest > 1) else None
     cp, ep = _size(wire, "cp", 1), _size(wire, "ep", 1)
     dp = gradient // cp if cp and gradient % cp == 0 else None
-    tp = rest if tensor is not None else None
-    known = Sizes(tp=tp, cp=cp, ep=ep, dp=dp if tp is not None or _alone(members, seats, rest) else None, pp=pp)
-    gpus = rest * _shared(members, seats)
-    return Grid(known, _alternatives(known, gpus, dp), _assumed(known, members, seats), tensor or ())
+    if tensor is None or behind is None or dp is None:
+        known = Sizes(cp=cp, ep=ep, dp=dp if _alone(members, seats, rest) else None, pp=pp)
+        return Grid(
+            known, _alternatives(known, rest * _shared(members, seats), dp), _assumed(known, members, seats), ()
+        )
+    known = Sizes(tp=rest * behind[0], cp=cp, ep=ep, dp=dp * behind[1], pp=pp)
+    return Grid(known, (), _assumed(known, members, seats), tensor)
+
+
+def _behind_a_nic(gpus: int, rest: int, lockstep: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Ranks of one tensor group, and replicas, behind each NIC; None where that is not known."""
+    if gpus == 1:
+        return 1, 1
+    if lockstep is None or lockstep[1] != gpus or gpus % lockstep[0]:
+        return None
+    at_once = lockstep[0]
+    # replicas on several NICs of a host may reduce inside it or not
+    return (at_once, gpus // at_once) if at_once == gpus or rest == 1 else None
 
 
 def _pipeline(members: list[int], chains: list[Members] | None) -> int | None:
@@ -118,7 +160,7 @@ def _inside_hosts(
 
     Where a gradient group has several members on a host, those of lower rail belong to the first tensor group.
     """
-    if any(e not in seats or seats[e].gpus != 1 for e in members):
+    if any(e not in seats for e in members) or len({seats[e].gpus for e in members} | {None}) != 2:
         return None
     if rest == 1:
         return ()
@@ -128,8 +170,18 @@ def _inside_hosts(
         cells.setdefault((seats[e].host, stage.get(e, -1)), {}).setdefault(of.get(e, -1 - e), []).append(e)
     if any(len(c) != rest or len({len(own) for own in c.values()}) != 1 for c in cells.values()):
         return None
+    if not _divides_hosts(rest, {seats[e].host for e in members}, seats):
+        return None
     ordered = [[sorted(own, key=lambda e: (seats[e].rail or 0, e)) for own in c.values()] for c in cells.values()]
     return tuple(sorted(tuple(sorted(group)) for c in ordered for group in zip(*c, strict=True)))
+
+
+def _divides_hosts(rest: int, hosts: set[str], seats: dict[int, Seat]) -> bool:
+    """Whether groups of so many fill each host: else one of its endpoints is missing from the job."""
+    if rest & (rest - 1) == 0:
+        return True
+    count = Counter(seat.host for seat in seats.values() if seat.host in hosts)
+    return all(n % rest == 0 for n in count.values())
 
 
 def _shared(members: list[int], seats: dict[int, Seat]) -> int:
@@ -154,8 +206,9 @@ def _alternatives(sizes: Sizes, gpus: int, dp: int | None) -> tuple[Sizes, ...]:
 
 def _assumed(sizes: Sizes, members: list[int], seats: dict[int, Seat]) -> tuple[str, ...]:
     found = []
-    if sizes.tp is not None and (sizes.tp > 1 or any(seats[e].gpus == 1 for e in members)):
+    if sizes.tp is not None:
         found.append(BY_CONVENTION)
+        found += [ONE_CONNECTION] if _shared(members, seats) > 1 else []
     found += [EXPERT_DEFAULT] if sizes.ep == 1 else []
     found += [CONTEXT_DEFAULT] if sizes.cp == 1 else []
     return tuple(found)

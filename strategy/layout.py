@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,13 @@ from strategy.chains import pipelines
 from strategy.closure import Members
 from strategy.collectives import Collectives, collectives
 from strategy.edges import Edges, edges
-from strategy.grid import grid, uniform
+from strategy.grid import completed, grid, uniform
 from strategy.placement import Seat
 
 # How sure a layout can be whose tensor parallelism nobody saw: it never touches the fabric.
 SURE_OF_CONVENTION = 0.9
+# So many of a job's pairs of stages must send as many messages at once.
+AGREED = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,9 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     stage = {e: s for chain in chains for s, e in enumerate(chain)}
     wire = collectives(found, stage, _hosts(found, seats))
     reducing, crossing = _spanning_hosts(found, wire, seats)
+    reducing = completed(chains, reducing)
     ordered = chains if chains or found.collective.all() else None
-    fitted = grid(members, ordered, reducing, wire, seats, crossing)
+    fitted = grid(members, ordered, reducing, wire, seats, crossing, _lockstep(found))
     layout = Layout(
         **fitted.sizes.model_dump(),
         sharding=_sharding(wire),
@@ -98,6 +102,15 @@ def _spanning_hosts(found: Edges, wire: Collectives, seats: dict[int, Seat]) -> 
     for group in dp:
         joined.setdefault(frozenset(seats[e].host for e in group if e in seats), []).extend(group)
     return tuple(sorted(tuple(sorted(g)) for g in joined.values())), True
+
+
+def _lockstep(found: Edges) -> tuple[int, int] | None:
+    """Messages that leave an endpoint at once between stages, and all of one micro-batch; None where they differ."""
+    turns = ~found.collective
+    seen = Counter(zip(found.at_once[turns].tolist(), found.messages[turns].tolist(), strict=True)).most_common(1)
+    if not seen or seen[0][1] < AGREED * int(turns.sum()):
+        return None
+    return int(seen[0][0][0]), int(seen[0][0][1])
 
 
 def _rail(seats: dict[int, Seat], endpoint: int) -> int | None:

@@ -33,6 +33,8 @@ def table(*edges: Edge) -> Edges:
         dst=np.array([e.dst for e in edges], np.int64),
         iteration_bytes=np.array([e.size for e in edges], np.float64),
         transfers=np.ones(len(edges), np.int64),
+        at_once=np.ones(len(edges)),
+        messages=np.ones(len(edges)),
         first_ns=np.array([e.first * SECOND for e in edges]),
         last_ns=np.array([e.last * SECOND for e in edges]),
         spread=np.array([_evenly((middle >= e.first) & (middle <= e.last)) for e in edges]),

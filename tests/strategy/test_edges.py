@@ -14,6 +14,7 @@ MS = 1_000_000
 ITERATIONS, PERIOD = 8, 1000 * MS
 EDGES_NS = (np.arange(ITERATIONS) + 1) * PERIOD
 
+NAMES = ("src", "dst", "stream", "iteration", "slot", "start_ns", "end_ns", "bytes")
 # who, to whom, stream, bytes, and (start, end) of its transfers in ms after the iteration's beginning
 Stream = tuple[int, int, int, int, list[tuple[float, float]]]
 FORWARD: Stream = (0, 1, 0, 100, [(10, 12), (110, 112), (310, 312), (510, 512)])
@@ -28,7 +29,7 @@ def job(*streams: Stream) -> Frame:
         for i in range(ITERATIONS)
         for k, (a, b) in enumerate(times)
     ]
-    return Frame(TRANSFERS, dict(zip(TRANSFERS.names, np.array(rows, np.int64).T, strict=True)))
+    return Frame(TRANSFERS, dict(zip(NAMES, np.array(rows, np.int64).T, strict=True)))
 
 
 def test_neighbouring_stages_take_turns() -> None:
@@ -59,6 +60,15 @@ def test_queue_pairs_of_one_connection_are_one_edge() -> None:
     found = edges(job((0, 1, 0, 100, times), (0, 1, 1, 100, times), (0, 1, 2, 100, later)), EDGES_NS)
     assert sorted(found.iteration_bytes.tolist()) == [100.0, 200.0]
     assert found.edge[0] == found.edge[1] != found.edge[2]
+
+
+def test_messages_that_begin_at_once_are_counted() -> None:
+    """Three of four parallel messages begin together in the last round; in the first all did."""
+    rounds = [(10.0, 20.0), (500.0, 510.0)]
+    late = [(10.0, 20.0), (501.0, 511.0)]
+    found = edges(job(*((0, 1, n, 100, rounds) for n in range(3)), (0, 1, 3, 100, late)), EDGES_NS)
+    assert len(found) == 1
+    assert (found.at_once.tolist(), found.messages.tolist()) == ([3.0], [4.0])
 
 
 def test_what_nearly_all_pairs_do_corrects_the_rest() -> None:

@@ -1,0 +1,59 @@
+"""Where streams are cut into transfers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reconstruct.jobs import JobOptions, recognise
+from reconstruct.streams import streams
+from reconstruct.transfers import transfers
+from tests.workloads.feed import Feed, flows
+from tests.workloads.grid import Grid
+from tests.workloads.training import GRADIENT, Fault, Workload, train
+
+PLAIN = Workload(Grid(tp=2, dp=4, pp=2), gpus=2, batches=6, iterations=16)
+SLOW = replace(PLAIN, faults=(Fault("link", 5, 8, 6.0),))
+
+
+@pytest.mark.parametrize("trains", [False, True], ids=["messages", "trains"])
+@pytest.mark.parametrize("workload", [PLAIN, SLOW], ids=["healthy", "slow link"])
+def test_every_message_between_stages_is_a_transfer(workload: Workload, trains: bool) -> None:
+    """As many as micro-batches in every iteration, on every pair, a slow link or not."""
+    training = train(workload)
+    rows = streams(flows([training], Feed(trains=trains)))
+    (job,) = recognise(rows, frozenset(), JobOptions()).jobs
+    table = transfers(rows, job)
+    between = {
+        (int(a), int(b))
+        for a, b, c in zip(training.src, training.dst, training.connection, strict=True)
+        if c // 100 != GRADIENT // 100
+    }
+    counted = 0
+    for stream in np.unique(table["stream"]).tolist():
+        own = table.take((table["stream"] == stream) & (table["iteration"] > 0))
+        ends = tuple(_number(rows.addresses[int(own[side][0])]) for side in ("src", "dst"))
+        if ends in between:
+            counted += 1
+            often = np.bincount(own["iteration"])[1:]
+            assert (often == PLAIN.batches).mean() > 0.9
+            assert own["slot"].max() >= PLAIN.batches - 1
+    assert counted == len(between)
+
+
+def _number(address: str) -> int:
+    """The endpoint of an address of the workloads."""
+    _, a, b, c = (int(part) for part in address.split("."))
+    return 4096 * a + 64 * b + c - 1
+
+
+def test_every_record_is_in_one_transfer() -> None:
+    """Those that begin with the first are among them."""
+    rows = streams(flows([train(PLAIN)], Feed()))
+    (job,) = recognise(rows, frozenset(), JobOptions()).jobs
+    table = transfers(rows, job)
+    assert (table["at_once"] >= 1).all()
+    assert (table["at_once"] <= table["records"]).all()
+    assert int(table["records"].sum()) == sum(len(m.rows) for m in (*job.members, *job.followers))

@@ -1,0 +1,104 @@
+"""One grid for all groups: sizes, what is assumed, what is completed and what stays null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strategy.closure import Members
+from strategy.collectives import KINDS, Collectives
+from strategy.grid import BY_CONVENTION, ONE_CONNECTION, Grid, completed, grid, uniform
+from strategy.placement import Seat
+
+
+def wire(split: bool = False, **groups: tuple[Members, ...]) -> Collectives:
+    """Groups seen on the fabric."""
+    none = {kind: np.zeros(0, np.int64) for kind in KINDS}
+    return Collectives(dict.fromkeys(KINDS, ()) | groups, none, split, sharded_passes=False, reduce_and_gather=False)
+
+
+def hosts(endpoints: int, a_host: int, gpus: int = 1) -> dict[int, Seat]:
+    """Endpoints numbered host by host."""
+    return {e: Seat(f"h{e // a_host}", e % a_host, gpus) for e in range(endpoints)}
+
+
+def sizes(found: Grid) -> tuple[int | None, ...]:
+    """tp, cp, ep, dp, pp."""
+    return tuple(getattr(found.sizes, kind) for kind in ("tp", "cp", "ep", "dp", "pp"))
+
+
+# two stages of two replicas on four hosts of two GPUs
+CHAINS: list[Members] = [(0, 4), (1, 5), (2, 6), (3, 7)]
+GROUPS: tuple[Members, ...] = ((0, 2), (1, 3), (4, 6), (5, 7))
+
+
+def test_what_is_left_inside_hosts_is_tensor_parallel() -> None:
+    """Eight endpoints, two stages, two replicas: tp 2 by convention, one group a host."""
+    found = grid(list(range(8)), CHAINS, GROUPS, wire(dp=GROUPS), hosts(8, 2), crossing=False)
+    assert sizes(found) == (2, 1, 1, 2, 2)
+    assert found.tensor == ((0, 1), (2, 3), (4, 5), (6, 7))
+    assert BY_CONVENTION in found.assumed
+
+
+def test_without_hosts_the_split_is_open() -> None:
+    """Nothing says what is inside a host: tp and dp are null and listed."""
+    found = grid(list(range(8)), CHAINS, GROUPS, wire(dp=GROUPS), {}, crossing=False)
+    assert sizes(found) == (None, 1, 1, None, 2)
+    assert [(w.tp, w.dp) for w in found.alternatives] == [(1, 4), (2, 2)]
+
+
+def test_rows_that_cross_columns_are_no_grid() -> None:
+    """Chains that reduce together in one stage and apart in the next fit no grid: only pp is known."""
+    crossed = ((0, 2), (1, 3), (4, 5), (6, 7))
+    found = grid(list(range(8)), CHAINS, crossed, wire(dp=crossed), hosts(8, 2), crossing=False)
+    assert sizes(found) == (None, None, None, None, 2)
+
+
+def test_groups_that_leave_somebody_out_give_nothing() -> None:
+    """A group lacks a member: no size but pp's; chains that lack one: none at all."""
+    found = grid(list(range(8)), CHAINS, GROUPS[:3], wire(dp=GROUPS[:3]), hosts(8, 2), crossing=False)
+    assert sizes(found) == (None, None, None, None, 2)
+    found = grid(list(range(8)), CHAINS[:3], GROUPS, wire(dp=GROUPS), hosts(8, 2), crossing=False)
+    assert sizes(found) == (None,) * 5
+
+
+def test_tensor_groups_across_hosts_hide_everything() -> None:
+    """What else a host holds cannot be told."""
+    found = grid(list(range(8)), CHAINS, (), wire(tp=GROUPS), hosts(8, 2), crossing=False)
+    assert sizes(found) == (None,) * 5
+    assert found.tensor == GROUPS
+
+
+def test_an_odd_rest_means_that_somebody_is_missing() -> None:
+    """Seven of the eight endpoints of each host: no tensor group of seven."""
+    seated = hosts(16, 8)
+    members = [e for e in range(16) if e % 8 != 7]
+    reducing = tuple((e, e + 8) for e in range(7))
+    found = grid(members, [], reducing, wire(dp=reducing), seated, crossing=False)
+    assert sizes(found) == (None, 1, 1, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("at_once", "messages", "tp", "dp"), [(4, 4, 4, 2), (2, 4, 2, 4), (1, 1, None, None), (3, 4, None, None)]
+)
+def test_messages_at_once_tell_gpus_behind_a_nic(at_once: int, messages: int, tp: int | None, dp: int | None) -> None:
+    """Four GPUs a NIC: four messages at once are one tensor group, two replicas of two; else it is open."""
+    chains: list[Members] = [(0, 2), (1, 3)]
+    reducing = ((0, 1), (2, 3))
+    found = grid([0, 1, 2, 3], chains, reducing, wire(dp=reducing), hosts(4, 1, 4), False, (at_once, messages))
+    assert (found.sizes.tp, found.sizes.dp, found.sizes.pp) == (tp, dp, 2)
+    assert (ONE_CONNECTION in found.assumed) == (tp is not None)
+    assert bool(found.alternatives) == (tp is None)
+
+
+def test_a_stage_completes_another() -> None:
+    """A member whose ring was not seen reduces with those whose chains meet its own in the other stage."""
+    assert completed(CHAINS, GROUPS[:3]) == GROUPS
+    assert completed(CHAINS, ((0, 2), (1, 3), (4, 5))) == ((0, 2), (1, 3), (4, 5))
+    assert completed([], GROUPS) == GROUPS
+
+
+def test_chains_cut_short_say_nothing() -> None:
+    """Chains of the commonest length count."""
+    assert uniform([(0, 1, 2), (3, 4, 5), (6, 7)]) == [(0, 1, 2), (3, 4, 5)]
+    assert uniform([]) == []

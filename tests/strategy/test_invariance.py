@@ -1,0 +1,93 @@
+"""What must not matter: names of endpoints, the order of rows, when it all happened, and what sits beside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from datamodel.frame import Frame
+from datamodel.streams import Int
+from reconstruct.jobs import JobOptions, recognise
+from reconstruct.streams import streams
+from reconstruct.transfers import transfers
+from strategy.layout import Strategy, infer
+from strategy.placement import Seat, seats
+from tests.workloads.feed import Feed, flows, inventory
+from tests.workloads.grid import Grid
+from tests.workloads.training import Workload, train
+
+WORKLOADS = {
+    "stages": Workload(Grid(tp=2, dp=4, pp=2), gpus=2, iterations=12),
+    "interleaved": Workload(Grid(tp=2, dp=2, pp=4), gpus=2, iterations=12, chunks=2, batches=8),
+    "experts": Workload(Grid(dp=8, ep=4), iterations=12),
+    "contexts": Workload(Grid(cp=4, dp=2), iterations=12),
+    "sharded": Workload(Grid(dp=8), iterations=12, reduction="fsdp", layers=4),
+}
+
+
+@pytest.fixture(scope="module", params=WORKLOADS, ids=list(WORKLOADS))
+def seen(request: pytest.FixtureRequest) -> tuple[Frame, Int, Int, dict[int, Seat]]:
+    """Transfers, edges and endpoints of a job, and where they sit."""
+    workload = WORKLOADS[request.param]
+    rows = streams(flows([train(workload)], Feed()))
+    (job,) = recognise(rows, frozenset(), JobOptions()).jobs
+    known = seats(inventory(workload.grid.world, workload.gpus), rows.addresses)
+    return transfers(rows, job), job.edges_ns, job.endpoints, known
+
+
+def up_to_names(strategy: Strategy, name: dict[int, int]) -> tuple[object, ...]:
+    """A strategy with other names of endpoints."""
+    groups = {
+        kind: {tuple(name[e] for e in g) if kind == "pp" else frozenset(name[e] for e in g) for g in found}
+        for kind, found in strategy.groups.items()
+    }
+    return strategy.layout, groups, strategy.role, {name[e]: s for e, s in strategy.stage.items()}
+
+
+def same(endpoints: Int) -> dict[int, int]:
+    """Everybody's own name."""
+    return {e: e for e in endpoints.tolist()}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_names_of_endpoints_do_not_matter(seen: tuple[Frame, Int, Int, dict[int, Seat]], seed: int) -> None:
+    """Relabelled endpoints give the same layout, groups, roles and stages under their new names."""
+    table, edges_ns, endpoints, known = seen
+    new = np.random.default_rng(seed).permutation(int(endpoints.max()) + 1)
+    name = {int(e): int(new[e]) for e in endpoints}
+    renamed = table.replace(src=new[table["src"]], dst=new[table["dst"]])
+    moved = {name[e]: seat for e, seat in known.items() if e in name}
+    found = infer(renamed, edges_ns, np.sort(new[endpoints]), moved)
+    assert up_to_names(found, same(new)) == up_to_names(infer(table, edges_ns, endpoints, known), name)
+
+
+def test_the_order_of_rows_does_not_matter(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
+    """Shuffled transfers give the same strategy."""
+    table, edges_ns, endpoints, known = seen
+    shuffled = table.take(np.random.default_rng(5).permutation(len(table)))
+    assert infer(shuffled, edges_ns, endpoints, known) == infer(table, edges_ns, endpoints, known)
+
+
+def test_when_it_happened_does_not_matter(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
+    """A clock that is off by hours, and time that runs half as fast, change nothing."""
+    table, edges_ns, endpoints, known = seen
+    want = infer(table, edges_ns, endpoints, known)
+    hours = 7 * 3_600_000_000_000
+    shifted = table.replace(start_ns=table["start_ns"] + hours, end_ns=table["end_ns"] + hours)
+    assert infer(shifted, edges_ns + hours, endpoints, known) == want
+    origin = int(table["start_ns"].min())
+    slower = table.replace(
+        start_ns=origin + 2 * (table["start_ns"] - origin), end_ns=origin + 2 * (table["end_ns"] - origin)
+    )
+    assert infer(slower, origin + 2 * (edges_ns - origin), endpoints, known) == want
+
+
+def test_the_unit_of_bytes_does_not_matter(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
+    """Ten times the volume on every edge is the same layout."""
+    table, edges_ns, endpoints, known = seen
+    found = infer(table.replace(bytes=10 * table["bytes"]), edges_ns, endpoints, known)
+    want = infer(table, edges_ns, endpoints, known)
+    assert replace(found, layout=want.layout) == want
+    assert found.layout.model_dump(exclude={"confidence"}) == want.layout.model_dump(exclude={"confidence"})
