@@ -40,7 +40,9 @@ class Progress:
         doubt_ns: (points,) width of the span of time, from there on, that it may lie in.
         position_bytes: (points,) sequence numbers without wraps, 0 at the connection's first point; RoCE's packets
             count as large as the connection's typical data packet.
-        ambiguous: connections left out because their numbers may wrap between two samples.
+        faint: (f, 2) source and destination of connections left out: too few samples, or numbers that may wrap between
+            two of them.
+        ambiguous: how many of them for the latter reason.
         addresses: address of each code.
     """
 
@@ -51,6 +53,7 @@ class Progress:
     earliest_ns: Float
     doubt_ns: Float
     position_bytes: Float
+    faint: Int
     ambiguous: int
     addresses: tuple[str, ...]
 
@@ -92,14 +95,15 @@ def progress(flows: Flows) -> Progress:
     frame, key, rows = frame.take(order), [k[order] for k in key], rows[order]
     when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
     bounds = _bounds(key)
-    curves, kept, ambiguous = [], [], 0
+    curves, kept, faint, ambiguous = [], [], [], 0
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        if last - first < FEWEST_POINTS:
-            continue
         own = slice(first, last)
-        position = _positions(frame.take(np.arange(first, last)))
-        ambiguous += position is None
-        if position is not None:
+        enough = last - first >= FEWEST_POINTS
+        position = _positions(frame.take(np.arange(first, last))) if enough else None
+        ambiguous += enough and position is None
+        if position is None:
+            faint.append(first)
+        else:
             some = Stamps(when.time_ns[own], when.earliest_ns[own], when.latest_ns[own])
             curves.append(_in_order(position, some))
             kept.append(first)
@@ -111,6 +115,7 @@ def progress(flows: Flows) -> Progress:
         earliest_ns=np.concatenate([c[1] for c in curves]) if curves else np.zeros(0),
         doubt_ns=np.concatenate([c[2] for c in curves]) if curves else np.zeros(0),
         position_bytes=np.concatenate([c[3] for c in curves]) if curves else np.zeros(0),
+        faint=np.stack([frame["src_addr"][faint], frame["dst_addr"][faint]], axis=1).astype(np.int64),
         ambiguous=ambiguous,
         addresses=flows.addresses,
     )

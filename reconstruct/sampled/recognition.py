@@ -18,6 +18,8 @@ from reconstruct.sampled.progress import Progress, progress
 # where an inventory says that they share no host. Independent jobs drift apart by their jitter times the root of the
 # number of iterations.
 LOCKSTEP = 0.05
+# Errors of the ends widen that by so many of them, to this at most.
+ERRORS, MOST_REACH = 2.0, 0.12
 # Of this share of the iterations both must show the end.
 SEEN_TOGETHER = 0.8
 FEWEST_ITERATIONS = 3
@@ -34,6 +36,8 @@ class SampledJob:
         origin_bytes: (c,) position at which iteration 0 ends.
         edges_ns: (iterations,) end of each iteration.
         edge_error_ns: (iterations,) its standard error, nan where too few samples tell it.
+        unresolved: directed pairs of its endpoints whose samples are too few, or show no rhythm: what they carry is not
+            known, so its layout is not either.
     """
 
     endpoints: Int
@@ -42,6 +46,7 @@ class SampledJob:
     origin_bytes: Float
     edges_ns: Int
     edge_error_ns: Float
+    unresolved: int
 
     @property
     def period_ns(self) -> float:
@@ -98,8 +103,8 @@ def _in_lockstep(
     groups: list[list[_Candidate]] = []
     for candidate in found:
         for group in groups:
-            share = _share_host(curves, group[0], candidate, hosts)
-            shift = _lockstep(group[0].edges, candidate.edges, LOCKSTEP if share else LOCKSTEP / 2)
+            near = hosts is None or any(_share_host(curves, one, candidate, hosts) for one in group)
+            shift = _lockstep(group[0].edges, candidate.edges, LOCKSTEP if near else LOCKSTEP / 2)
             if shift is not None:
                 group.append(_renumbered(candidate, shift))
                 break
@@ -108,16 +113,16 @@ def _in_lockstep(
     return groups
 
 
-def _share_host(curves: Progress, a: _Candidate, b: _Candidate, hosts: Sequence[str | None] | None) -> bool:
-    """Whether two candidates share a host; without an inventory they may."""
-    if hosts is None:
-        return True
+def _share_host(curves: Progress, a: _Candidate, b: _Candidate, hosts: Sequence[str | None]) -> bool:
     places = [{hosts[int(e)] for e in _endpoints(curves, c.lattice.members)} - {None} for c in (a, b)]
     return bool(places[0] & places[1])
 
 
 def _lockstep(a: Edges, b: Edges, reach: float) -> int | None:
-    """What to add to numbers of `b` to make them those of `a`; None where the two do not keep in step."""
+    """What to add to numbers of `b` to make them those of `a`; None where the two do not keep in step.
+
+    Ends may be off their usual distance by `reach` periods, beyond what their errors make.
+    """
     period = float(np.median(np.diff(a.time_ns)))
     apart = b.time_ns[:, None] - a.time_ns[None, :]
     nearest = np.argmin(np.abs(apart), axis=1)
@@ -127,7 +132,9 @@ def _lockstep(a: Edges, b: Edges, reach: float) -> int | None:
     if len(at_a) < SEEN_TOGETHER * max(len(a.number), len(b.number)):
         return None
     off = _around_a_step(b.time_ns[at_b] - a.time_ns[at_a])
-    return shift if float(np.quantile(off, SEEN_TOGETHER)) <= reach * period else None
+    errors = np.nan_to_num(np.hypot(a.error_ns[at_a], b.error_ns[at_b]))
+    allowed = min(reach + ERRORS * float(np.median(errors)) / period, MOST_REACH)
+    return shift if float(np.quantile(off, SEEN_TOGETHER)) <= allowed * period else None
 
 
 def _around_a_step(values: Float) -> Float:
@@ -164,14 +171,24 @@ def _job(curves: Progress, group: list[_Candidate]) -> SampledJob:
     origin = np.concatenate([c.lattice.origin_bytes for c in group])
     first = int(number[0]) if len(number) else 0
     order = np.argsort(members)
+    endpoints = _endpoints(curves, members)
     return SampledJob(
-        endpoints=_endpoints(curves, members),
+        endpoints=endpoints,
         connections=members[order],
         quantum_bytes=quantum[order],
         origin_bytes=(origin + first * quantum)[order],
         edges_ns=np.rint(time_ns[last]).astype(np.int64),
         edge_error_ns=error_ns[last],
+        unresolved=_unresolved(curves, members, endpoints),
     )
+
+
+def _unresolved(curves: Progress, members: Int, endpoints: Int) -> int:
+    """Directed pairs of endpoints that send data, but no connection of the job."""
+    pairs = np.concatenate([np.stack([curves.src, curves.dst], axis=1), curves.faint])
+    inside = pairs[np.isin(pairs, endpoints).all(axis=1)]
+    known = set(zip(curves.src[members].tolist(), curves.dst[members].tolist(), strict=True))
+    return len({(a, b) for a, b in inside.tolist()} - known)
 
 
 def _reasons(curves: Progress, services: frozenset[int], jobs: list[SampledJob]) -> dict[str, int]:
