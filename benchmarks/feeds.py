@@ -1,11 +1,12 @@
-"""How fast export datagrams become flow records, from memory on one core, against GoFlow2's decoders in the same run.
+"""How fast export datagrams become flow records, from memory on one core, beside GoFlow2 and nfdump in the same run.
 
 usage: python benchmarks/feeds.py [--records N]
 
 Ours does all it does in service: sequence numbers, templates, sampling rates, times, addresses, flow record columns.
 GoFlow2's decoders stop at wire structures. They are built from the Go module proxy where Go is at hand; otherwise the
-column says so. Time is that of the processor, for other work on the machine must not count; memory is the most in use
-beyond the input.
+column says so. nfcapd and sfcapd read no captures: they receive over the loopback device and write files, which is
+part of their time, and get fewer records, for those must be sent slowly. Time is that of the processor, for other work
+on the machine must not count; memory is the most in use beyond the input.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.capturing import stored_rate
 from benchmarks.export_inputs import datagrams
 from capture.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS, SFLOW5, Datagrams
 from capture.exports import Exports
 
 BATCH_DATAGRAMS = 1024  # as the collector decodes them: what comes out of one batch stays in the cache
+STORED_RECORDS = 500_000  # sent to nfdump's collectors
 PEER = Path(__file__).parent / "goflow2"
 
 
@@ -42,7 +45,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         peer = built(Path(folder))
-        print(f"{'':12s}{'records':>11s}{'flowprism':>12s}{'':10s}{'GoFlow2':>12s}{'ratio':>8s}{'memory':>10s}")
+        titles = f"{'GoFlow2':>12s}{'ratio':>8s}{'nf/sfcapd':>12s}{'ratio':>8s}{'memory':>10s}"
+        print(f"{'':12s}{'records':>11s}{'flowprism':>12s}{'':10s}{titles}")
         for protocol in (SFLOW5, NETFLOW5, NETFLOW9, IPFIX):
             report(protocol, arguments.records, peer, Path(folder))
 
@@ -53,10 +57,15 @@ def report(protocol: int, records: int, peer: Path | None, folder: Path) -> None
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]).stdout
     count, seconds, peak_bytes = json.loads(output)
     rate = count / seconds / 1e6
-    theirs = None if peer is None else peer_rate(peer, datagrams(protocol, records), folder)
-    beside = f"{'not built':>12s}{'-':>8s}" if theirs is None else f"{theirs:10.2f} M{rate / theirs:7.1f}x"
+    decoders = None if peer is None else peer_rate(peer, datagrams(protocol, records), folder)
+    collector = stored_rate(protocol, datagrams(protocol, min(records, STORED_RECORDS)), folder)
     line = f"{PROTOCOLS[protocol]:12s}{count:11,d}{rate:10.2f} M{seconds / count * 1e9:7.0f} ns"
-    print(f"{line}{beside}{peak_bytes / 1e6:7.0f} MB")
+    print(f"{line}{beside(rate, decoders)}{beside(rate, collector)}{peak_bytes / 1e6:7.0f} MB", flush=True)
+
+
+def beside(ours: float, theirs: float | None) -> str:
+    """A peer's rate and how many times ours is as much."""
+    return f"{'not there':>12s}{'-':>8s}" if theirs is None else f"{theirs:10.2f} M{ours / theirs:7.1f}x"
 
 
 def decode(batch: Datagrams) -> tuple[int, float, int]:

@@ -1,7 +1,8 @@
-"""Keys of whole numbers and the places they have: how exporters, addresses, data sources and samplers are found.
+"""Keys of whole numbers and the places they have: how exporters, data sources and samplers are found.
 
-The rows that belong to the keys stand in tables of their own, at the same places. (Flows of a mirror and templates
-are found by hash tables of theirs: their keys are part of larger entries that move or go.)
+The rows that belong to the keys stand in tables of their own, at the same places. (Addresses,
+flows of a mirror and templates have hash tables of their own: addresses for speed, the others because their keys are
+part of larger entries that move or go.)
 """
 
 from __future__ import annotations

@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.address_book import address_code
+from capture.address_book import Words, address_code
 from capture.addresses import MAPPED
 from capture.blocks import Block
 from capture.compiled import compiled, wide
 from capture.goflow2.protobuf import LENGTH, VARINT, field_value, varint
 from capture.goflow2.protobuf import MALFORMED as BROKEN
-from capture.key_table import Slots, Words
 from capture.window import Bytes
 
 Ints = npt.NDArray[np.int64]
@@ -144,7 +143,7 @@ def word(data: Bytes, at: int) -> int:
 
 
 @compiled
-def code(data: Bytes, at: int, length: int, words: Words, slots: Slots, used: Words) -> int:
+def code(data: Bytes, at: int, length: int, words: Words, slots: Words, used: Words) -> int:
     """The code of an address of 4 or 16 bytes; -1 for other lengths."""
     if length == 4:
         low = wide(data[at]) << 24 | wide(data[at + 1]) << 16 | wide(data[at + 2]) << 8 | wide(data[at + 3])
@@ -190,7 +189,7 @@ def flow_row(
     lengths: Ints,
     told: Ints,
     words: Words,
-    slots: Slots,
+    slots: Words,
     used: Words,
     block: Block,
     row: int,

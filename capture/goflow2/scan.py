@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from capture.address_book import Words
 from capture.blocks import BLOCK_ROWS, Blocks
 from capture.compiled import compiled, wide
 from capture.goflow2.flow_message import FINE, MALFORMED, Ints, flow_row, is_flow_message
 from capture.goflow2.protobuf import MALFORMED as BROKEN
 from capture.goflow2.protobuf import varint
-from capture.key_table import Slots, Words
 from capture.window import Bytes
 
 LINE_FEED = 0x0A
@@ -69,7 +69,7 @@ def scan(
     told: Ints,
     rejected: Ints,
     words: Words,
-    slots: Slots,
+    slots: Words,
     used: Words,
     blocks: Blocks,
     state: Ints,
@@ -149,7 +149,7 @@ def decode_each(
     told: Ints,
     rejected: Ints,
     words: Words,
-    slots: Slots,
+    slots: Words,
     used: Words,
     blocks: Blocks,
 ) -> int:

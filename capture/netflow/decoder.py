@@ -176,7 +176,7 @@ class NetflowDecoder:
         return Tables(
             exporters.rows, exporters.keys, exporters.refused, self._sources, templates.rows,
             templates.exact, templates.loose, templates.fields, templates.definitions,
-            Samplers(self._samplers, self._sampler_keys.keys), book.keys, waiting.data, waiting.index, waiting.used,
+            Samplers(self._samplers, self._sampler_keys.keys), book.book, waiting.data, waiting.index, waiting.used,
             self._unplaced, self._flows.blocks, self._sections.blocks, self._matrix, self._packets, self._progress,
         )  # fmt: skip
 

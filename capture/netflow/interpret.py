@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from capture.address_book import Book, code_of
 from capture.compiled import compiled, wide
-from capture.key_table import Keys, place_of
 from capture.netflow.layout import (
     BYTES,
     COUNTS_LAYER2,
@@ -132,16 +132,16 @@ def directions(column: Words, there: int, out: Column, row: int, rows: int) -> N
 
 
 @compiled
-def addresses(book: Keys, high: Words, low: Words, out: Column, row: int, rows: int) -> None:
+def addresses(book: Book, high: Words, low: Words, out: Column, row: int, rows: int) -> None:
     """Write the address codes of one end."""
     for i in range(rows):
-        out[row + i] = place_of(book, (high[i], low[i]))
+        out[row + i] = code_of(book, high[i], low[i])
 
 
 @compiled
-def named_samplers(book: Keys, matrix: Words, out: Column, row: int, rows: int) -> None:
+def named_samplers(book: Book, matrix: Words, out: Column, row: int, rows: int) -> None:
     """Write the exporters that records name (exporterIPv4Address, exporterIPv6Address), unless they are zero."""
     for i in range(rows):
         high, low = matrix[SAMPLER, i], matrix[SAMPLER + 1, i]
         if high or low & 0xFFFFFFFF:
-            out[row + i] = place_of(book, (high, low))
+            out[row + i] = code_of(book, high, low)

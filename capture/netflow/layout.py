@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from capture.address_book import Book
 from capture.blocks import Blocks
 from capture.key_table import Keys, Slots
 from capture.netflow.reasons import DOUBTS
@@ -216,7 +217,7 @@ class Tables(NamedTuple):
     fields: Table
     definitions: npt.NDArray[np.uint8]
     samplers: Samplers
-    book: Keys  # of addresses
+    book: Book  # of addresses
     waiting: npt.NDArray[np.uint8]
     waiting_index: Table
     waiting_used: Words

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from capture.address_book import code_of
 from capture.compiled import compiled, wide
 from capture.datagram import IPFIX, NETFLOW5, NETFLOW9
 from capture.exporter_table import DUPLICATE, IN_ORDER, arrival, digest, exporter_of
 from capture.headers import be16, be32
-from capture.key_table import FULL, place_of
+from capture.key_table import FULL
 from capture.netflow.clock import CLOCK_SET_NS, MILLISECOND_NS, SECOND_MS, SECOND_NS, narrow
 from capture.netflow.layout import (
     IPFIX_HEADER_BYTES,
@@ -103,7 +104,7 @@ def open_datagram(data: Bytes, datagram: Row, tables: Tables) -> int:
     progress["template"] = -1
     progress["header_rate"] = be16(data, at + 22) & _SAMPLING_INTERVAL if protocol == NETFLOW5 else 0
     progress["at"] = at + header
-    progress["sampler"] = place_of(tables.book, (datagram["source_high"], datagram["source_low"]))
+    progress["sampler"] = code_of(tables.book, datagram["source_high"], datagram["source_low"])
     set_end(data, at, datagram, progress, tables.exporters[exporter])
     set_clock(data, at, progress, tables.sources[exporter])
     return OPENED

@@ -6,11 +6,11 @@ that it needs to know for that stands in `PROGRESS`.
 
 from __future__ import annotations
 
+from capture.address_book import Book
 from capture.compiled import compiled, wide
 from capture.datagram import NETFLOW5, NETFLOW9, Index
 from capture.exporter_table import decoded
 from capture.headers import be16
-from capture.key_table import Keys
 from capture.netflow.interpret import interpret
 from capture.netflow.layout import (
     BIFLOW,
@@ -205,7 +205,7 @@ def data_set(data: Bytes, tables: Tables) -> int:
 
 
 @compiled
-def no_room(book: Keys, addresses: int) -> bool:
+def no_room(book: Book, addresses: int) -> bool:
     """Whether the address book has no room for so many more."""
     return bool(book.used[0] + addresses > len(book.words))
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from capture.address_book import Book, code_of, known_code
 from capture.blocks import BLOCK_ROWS, Block, Blocks
 from capture.compiled import compiled, wide
 from capture.datagram import SFLOW5, Index
@@ -23,10 +24,10 @@ from capture.exporter_table import (
     exporter_of,
 )
 from capture.headers import be32
-from capture.key_table import FULL, Keys, known_place, place_of
+from capture.key_table import FULL, Keys, Words
 from capture.sflow.counters import counter_row, queue_row
 from capture.sflow.drops import drop_row
-from capture.sflow.flows import flow_row, sampled_packet
+from capture.sflow.flows import flow_row, note_ends, sampled_packet
 from capture.sflow.layout import (
     COUNTER_SAMPLE,
     COUNTER_SAMPLE_EXPANDED,
@@ -80,7 +81,10 @@ ROWS = 4096 + 72  # of counters and drops: more than the largest datagram has sa
 # An agent, and two addresses a sample.
 ADDRESSES_A_DATAGRAM = 1 + 2 * (LONGEST_DATAGRAM_BYTES // SMALLEST_SAMPLE_BYTES)
 
-STATE = np.dtype([("flows", "i8"), ("counters", "i8"), ("drops", "i8"), ("stopped", "i8"), ("in_order", "i8")])
+# `named`: flow records that have their address codes; the others are of the datagram at hand.
+STATE = np.dtype(
+    [("flows", "i8"), ("counters", "i8"), ("drops", "i8"), ("stopped", "i8"), ("in_order", "i8"), ("named", "i8")]
+)
 
 
 class Memory(NamedTuple):
@@ -93,14 +97,15 @@ class Memory(NamedTuple):
     sources: Table
     source_keys: Keys
     strays: Counts  # datagrams that belong to no exporter, by reason
-    configured: Keys  # exporters whose rate an operator gave
+    configured: Book  # exporters whose rate an operator gave
     configured_rates: Counts  # of these, and last that of all others
 
 
 class Output(NamedTuple):
     """Where rows go, and the rows at hand, each as a table of one."""
 
-    book: Keys  # of addresses
+    book: Book  # of addresses
+    ends: Words  # source and destination, two words each, of the datagram's flow records, shape (ROWS, 4)
     flows: Blocks
     counters: Blocks
     drops: Blocks
@@ -156,21 +161,35 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
         verdict = greet(data, at, end, datagram["time_ns"], head, exporter, state, moment)
         if verdict == DUPLICATE:
             continue
-        moment["sampler"] = place_of(output.book, (high, low))
+        moment["sampler"] = code_of(output.book, high, low)
         moment["domain"] = head["sub_agent"]
         if datagram["bytes"] > LONGEST_DATAGRAM_BYTES:
             exporter["rejected"][TOO_LONG] += 1
-        before = state["flows"]
+        state["named"] = state["flows"]
         samples(data, end, datagram["cut"] != 0, place, exporter, agent, memory, output)
-        exporter["records"] += state["flows"] - before
+        exporter["records"] += state["flows"] - state["named"]
+        name_ends(output.book, output.ends, output.flows[0], state["named"], state["flows"])
         decoded(exporter, head["sequence"], verdict, head["samples"])
     return last
 
 
 @compiled
+def name_ends(book: Book, ends: Words, block: Block, first: int, last: int) -> None:
+    """Write the address codes of flow records `first` to `last`.
+
+    All of a datagram's at once: each search waits for memory, and in a row the processor does several at a time.
+    """
+    for row in range(first, last):
+        k = row - first
+        block["src_addr"][row] = code_of(book, ends[k, 0], ends[k, 1])
+        block["dst_addr"][row] = code_of(book, ends[k, 2], ends[k, 3])
+
+
+@compiled
 def begin_agent(agent: Record, high: int, low: int, memory: Memory) -> None:
     """Look up the rate that an operator gave for an exporter seen for the first time."""
-    place = known_place(memory.configured, (high, low))  # -1, an unknown address, is the place of all others
+    # An unknown address has code -1, which is the place of all others.
+    place = known_code(memory.configured.words, memory.configured.slots, high, low)
     agent["configured"] = memory.configured_rates[place]
     agent["begun"] = 1
 
@@ -275,17 +294,18 @@ def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: O
         if sample["out_format"] == DISCARDED:
             stands_for = max(moment["sampling_rate"], wide(1))
             sample["reason"] = sample["out_value"]
-    source = destination = wide(-1)
     reason = sampled_packet(data, sample, packet, agent)
-    if reason == FINE:
-        source = place_of(output.book, (packet["src_high"], packet["src_low"]))
-        destination = place_of(output.book, (packet["dst_high"], packet["dst_low"]))
     if not discarded:
         if reason == FINE:
-            flow_row(packet, moment, source, destination, output.flows[0], state["flows"])
+            note_ends(packet, output.ends, state["flows"] - state["named"])
+            flow_row(packet, moment, output.flows[0], state["flows"])
             state["flows"] += 1
         else:
             rejected[reason] += 1
     if discarded or sample["out_format"] == DISCARDED:
+        source = destination = wide(-1)
+        if reason == FINE:
+            source = code_of(output.book, packet["src_high"], packet["src_low"])
+            destination = code_of(output.book, packet["dst_high"], packet["dst_low"])
         drop_row(moment, sample["reason"], stands_for, source, destination, output.drops[0], state["drops"])
         state["drops"] += 1

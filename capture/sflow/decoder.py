@@ -58,6 +58,7 @@ class SflowDecoder:
         self._configured, self._configured_rates = _configured(rates)
         self._flows = BlockWriter(FLOWS, FLOW_COLUMNS, BLOCK_ROWS)
         self._counters, self._drops = (BlockWriter(schema, schema.names, ROWS) for schema in (COUNTERS, DROPS))
+        self._ends = np.zeros((ROWS, 4), np.int64)
         self._rows = [np.zeros(1, kind) for kind in (STATE, HEAD, SAMPLE, MOMENT, PACKET)]
         self._counter_frames: list[Frame] = []
         self._drop_frames: list[Frame] = []
@@ -147,13 +148,13 @@ class SflowDecoder:
             self._sources,
             self._source_keys.keys,
             self._strays,
-            self._configured.keys,
+            self._configured.book,
             self._configured_rates,
         )
 
     def _output(self) -> Output:
         blocks = (self._flows.blocks, self._counters.blocks, self._drops.blocks)
-        return Output(self._book.keys, *blocks, *self._rows)
+        return Output(self._book.book, self._ends, *blocks, *self._rows)
 
     def _emptied(self) -> list[Frame]:
         """What the blocks hold, as frames; counters and drops are kept until they are asked for."""

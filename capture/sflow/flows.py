@@ -5,6 +5,7 @@ from __future__ import annotations
 from capture.blocks import Block
 from capture.compiled import compiled, wide
 from capture.headers import MAPPED, be32, be64
+from capture.key_table import Words
 from capture.packet import clear, frame_packet
 from capture.packet_rows import PACKET_COLUMNS, packet_row
 from capture.sflow.layout import ETHERNET_HEADER, HEADER_FIELDS_BYTES, LINK_ETHERNET
@@ -14,7 +15,7 @@ from capture.window import Bytes
 from capture.wire import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
 from datamodel.flows import TCP
 
-# What `flow_row` writes. `packets` is 1 in every row.
+# What `flow_row` and `name_ends` write. `packets` is 1 in every row.
 FLOW_COLUMNS = (
     "time_received_ns", "time_flow_start_ns", "time_flow_end_ns", "time_uncertainty_ns", "sampler_address",
     "observation_domain_id", "sampling_rate", "in_if", "out_if", "flow_direction", "src_addr", "dst_addr", "src_port",
@@ -89,14 +90,21 @@ def ip_data(data: Bytes, at: int, ports_at: int, packet: Record) -> None:
 
 
 @compiled
-def flow_row(packet: Record, moment: Record, source: int, destination: int, block: Block, row: int) -> None:
-    """Write one sampled packet.
+def note_ends(packet: Record, ends: Words, k: int) -> None:
+    """Keep the addresses of a datagram's flow record `k` for when their codes are looked up."""
+    ends[k, 0] = packet["src_high"]
+    ends[k, 1] = packet["src_low"]
+    ends[k, 2] = packet["dst_high"]
+    ends[k, 3] = packet["dst_low"]
+
+
+@compiled
+def flow_row(packet: Record, moment: Record, block: Block, row: int) -> None:
+    """Write one sampled packet, but for its addresses.
 
     Args:
         packet: the packet at hand.
         moment: when and where it was sampled.
-        source: address code.
-        destination: likewise.
         block: of flow records.
         row: which one of it.
     """
@@ -110,8 +118,6 @@ def flow_row(packet: Record, moment: Record, source: int, destination: int, bloc
     block["in_if"][row] = moment["in_if"]
     block["out_if"][row] = moment["out_if"]
     block["flow_direction"][row] = moment["direction"]
-    block["src_addr"][row] = source
-    block["dst_addr"][row] = destination
     block["src_port"][row] = packet["src_port"]
     block["dst_port"][row] = packet["dst_port"]
     block["proto"][row] = packet["proto"]

@@ -16,6 +16,16 @@ def test_codes_follow_first_sight_and_last() -> None:
     assert book.texts()[1] == "::1:0:ffff:0:1"
 
 
+def test_addresses_that_share_their_last_bits_are_told_apart() -> None:
+    """An IPv4 address, IPv6 addresses that end like it, and ones that differ in the first half only."""
+    book = AddressBook()
+    words = [(high, low) for low in (MAPPED | 5, 5, (1 << 63) - 1, -(1 << 63) | 5) for high in (0, 1, -1)]
+    assert [book.code(*address) for address in words] == list(range(len(words)))
+    book.make_room(10_000)
+    assert [book.code(*address) for address in words] == list(range(len(words)))
+    assert len(set(book.texts())) == len(words)
+
+
 def test_a_cleared_book_begins_anew() -> None:
     """Codes of before are gone and the first address has code 0."""
     book = AddressBook()

@@ -9,9 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from capture.datagram import DATAGRAM, Datagrams, announced
+from capture.datagram import Datagrams
 from capture.exporter_table import MOST_EXPORTERS
 from capture.exports import Exports
+from tests.capture.batches import arrived
 from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, record5, sflow, template
 from tests.capture.frames import ethernet, ip, tcp
 from tests.fuzz.mutation import mutated
@@ -25,16 +26,8 @@ MUTATED = 100_000
 
 def sent(datagrams: list[tuple[int, bytes]], first_ns: int = 10**18) -> Datagrams:
     """A batch of datagrams from (source address, payload)."""
-    index = np.zeros(len(datagrams), DATAGRAM)
-    data = np.frombuffer(b"".join(payload for _, payload in datagrams), np.uint8)
-    sizes = np.array([len(payload) for _, payload in datagrams])
-    index["bytes"], index["offset"] = sizes, np.cumsum(sizes) - sizes
-    index["source_low"] = [source for source, _ in datagrams]
-    index["source_port"] = 40000
-    index["time_ns"] = first_ns + np.arange(len(datagrams)) * 1000
-    for row in index:
-        row["protocol"] = announced(data, row["offset"], row["offset"] + row["bytes"])
-    return Datagrams(data, index)
+    times_ns = first_ns + np.arange(len(datagrams)) * 1000
+    return arrived([payload for _, payload in datagrams], times_ns, (0, [source for source, _ in datagrams]))
 
 
 def honest(number: int) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from capture.capture_file import batches, is_capture
-from capture.datagram import DATAGRAM, Datagrams, announced
+from capture.datagram import Datagrams
 from capture.exports import Exports
 from capture.frame_index import INDEX
 from capture.goflow2.messages import read_dump
@@ -23,6 +23,7 @@ from capture.packet import decode
 from capture.payload_file import payloads
 from capture.wire import PACKET
 from capture.wire_records import WireRecords
+from tests.capture.batches import arrived
 
 _MOST_DATAGRAMS = 16
 _SFLOW_VERSION = b"\0\0\0\5"
@@ -47,16 +48,8 @@ def joined(datagrams: list[bytes]) -> bytes:
 
 def batch_of(datagrams: list[bytes], first_ns: int = 10**18) -> Datagrams:
     """Datagrams of two exporters in turn, one a millisecond."""
-    index = np.zeros(len(datagrams), DATAGRAM)
-    data = np.frombuffer(b"".join(datagrams), np.uint8)
-    offset = 0
-    for n, datagram in enumerate(datagrams):
-        row = index[n]
-        row["offset"], row["bytes"], row["time_ns"] = offset, len(datagram), first_ns + n * 10**6
-        row["source_low"], row["source_port"] = _EXPORTERS[n % 2], 40000
-        row["protocol"] = announced(data, offset, offset + len(datagram))
-        offset += len(datagram)
-    return Datagrams(data, index)
+    number = np.arange(len(datagrams))
+    return arrived(datagrams, first_ns + number * 10**6, (0, np.array(_EXPORTERS)[number % 2]))
 
 
 def exports(content: bytes) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 
 from capture.address_book import AddressBook
 from capture.addresses import MAPPED
-from capture.datagram import DATAGRAM, Datagrams, announced
+from capture.datagram import Datagrams
 from capture.netflow.decoder import NetflowDecoder
 from capture.sampling import SamplingRates
 from datamodel.exporters import ExporterNotes
 from datamodel.frame import Frame
+from tests.capture.batches import arrived
 
 UNIX_S = 1_700_000_000
 NOW_NS = UNIX_S * 10**9
@@ -118,18 +119,10 @@ def batch(
 ) -> Datagrams:
     """Datagrams of one source, received a microsecond apart."""
     parts = list(payloads)
-    data = np.frombuffer(b"".join(parts) or b"\0", np.uint8)
-    index = np.zeros(len(parts), DATAGRAM)
     address = ip_address(source)
     value = int(address) if address.version == 6 else MAPPED | int(address)
-    at = 0
-    for i, part in enumerate(parts):
-        row = index[i]
-        row["offset"], row["bytes"], row["time_ns"] = at, len(part), at_ns + 1000 * i
-        row["source_high"], row["source_low"] = _signed(value >> 64), _signed(value & (1 << 64) - 1)
-        row["source_port"], row["protocol"], row["cut"] = port, announced(data, at, at + len(part)), cut
-        at += len(part)
-    return Datagrams(data, index)
+    words = (_signed(value >> 64), _signed(value & (1 << 64) - 1))
+    return arrived(parts, at_ns + 1000 * np.arange(len(parts)), words, port, cut)
 
 
 def _signed(word: int) -> int:

@@ -9,13 +9,14 @@ from ipaddress import ip_address
 import numpy as np
 
 from capture.address_book import AddressBook
-from capture.datagram import DATAGRAM, SFLOW5, Datagrams
+from capture.datagram import SFLOW5, Datagrams
 from capture.sampling import SamplingRates
 from capture.sflow.decoder import SflowDecoder
 from datamodel.counters import COUNTERS, DROPS
 from datamodel.exporters import ExporterNotes
 from datamodel.flows import FLOWS
 from datamodel.frame import Frame, Schema, concat
+from tests.capture.batches import arrived
 
 AGENT = "10.255.0.1"
 BEGIN_NS = 1_700_000_000 * 10**9
@@ -97,12 +98,10 @@ def interface(
 
 def batch(payloads: Sequence[bytes], times_ns: Sequence[int] | None = None, cut: bool = False) -> Datagrams:
     """Datagrams as they would arrive, a millisecond apart where no times are given."""
-    index = np.zeros(len(payloads), DATAGRAM)
-    sizes = np.array([len(payload) for payload in payloads], np.int64)
-    index["offset"], index["bytes"] = np.cumsum(sizes) - sizes, sizes
-    index["time_ns"] = BEGIN_NS + np.arange(len(payloads)) * MS if times_ns is None else times_ns
-    index["protocol"], index["cut"] = SFLOW5, cut
-    return Datagrams(np.frombuffer(b"".join(payloads), np.uint8), index)
+    received_ns = BEGIN_NS + np.arange(len(payloads)) * MS if times_ns is None else times_ns
+    datagrams = arrived(payloads, received_ns, cut=cut)
+    datagrams.index["protocol"] = SFLOW5  # whatever damage did to the version
+    return datagrams
 
 
 class Fed:
