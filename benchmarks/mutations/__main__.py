@@ -1,78 +1,65 @@
-"""Breaks each rule in a copy of the packages, analyses a few cases with it and prints what it cost."""
+"""Breaks one rule at a time, analyses a few cases with it and prints what it cost: rows for docs/evaluation.md."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.mutations.changing import mutated
+from benchmarks.mutations.changing import broken
 from benchmarks.mutations.declared import CASES, MUTATIONS
-from flowprism.evaluation.suite import named, written
+from datamodel.truth import Truth
+from flowprism.evaluation.analysing import analysed
+from flowprism.evaluation.outcome import Outcome, outcome
+from flowprism.evaluation.suite import CaseFiles, named, written
 
-ROOT = Path(__file__).parents[2]
-PACKAGES = (
-    "datamodel",
-    "capture",
-    "reconstruct",
-    "strategy",
-    "diagnose",
-    "storage",
-    "simulate",
-    "flowprism",
-    "benchmarks",
-)
+Cases = dict[str, CaseFiles]
 
 
 def main() -> None:
     """Print a row a mutation; exit 1 where one is not noticed."""
     with tempfile.TemporaryDirectory() as folder:
-        house, kept = Path(folder) / "house", Path(folder) / "cases"
-        for package in PACKAGES:
-            shutil.copytree(ROOT / package, house / package, ignore=shutil.ignore_patterns("__pycache__"))
-        for cases in CASES.values():
-            for case in cases:
-                written(named(case), kept / case)
-        survivors = sum(not _tried(house, kept, room) for room in CASES)
+        survivors = 0
+        for room, names in CASES.items():
+            survivors += _room(room, {name: written(named(name), Path(folder) / name) for name in names})
     sys.exit(bool(survivors))
 
 
-def _tried(house: Path, kept: Path, room: str) -> bool:
-    """Print what each mutation of a room costs; whether all are noticed."""
-    cases = CASES[room]
-    whole = _points(house, kept, cases)
+def _room(room: str, cases: Cases) -> int:
+    """Print what each mutation of a room costs; how many cost nothing."""
+    whole = _points(cases)
     print(f"{room}, unbroken: " + " ".join(f"{case} {worth:.3f}" for case, worth in whole.items()), flush=True)
-    noticed = True
+    survivors = 0
     for mutation in (m for m in MUTATIONS if m.module.startswith(room)):
-        path = house / f"{mutation.module.replace('.', '/')}.py"
-        source = path.read_text()
-        path.write_text(mutated(source, mutation))
-        found = _points(house, kept, cases)
-        path.write_text(source)
-        hit = [case for case in cases if found[case] < whole[case]]
+        with broken(mutation):
+            found = _points(cases)
+        hit = [case for case in cases if found[case] < whole[case] - 1e-9]
         drop = sum(whole[case] - found[case] for case in cases) / len(cases)
-        print(f"| `{mutation.module}.{mutation.name}` | {mutation.breaks} | {drop:.3f} | {_told(hit)} |", flush=True)
-        noticed = noticed and bool(hit)
-    return noticed
+        told = ", ".join(hit) or "**not noticed**"
+        print(f"| `{mutation.module}.{mutation.name}` | {mutation.breaks} | {100 * drop:.1f} | {told} |", flush=True)
+        survivors += not hit
+    return survivors
 
 
-def _points(house: Path, kept: Path, cases: tuple[str, ...]) -> dict[str, float]:
-    """What each case is worth to the packages in `house`, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.mutations.points", str(kept), *cases]
-    environment = os.environ | {"PYTHONPATH": str(house)}
-    done = subprocess.run(command, check=False, cwd=house, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        return dict.fromkeys(cases, 0.0)  # an analysis that cannot even start has noticed
-    return dict(json.loads(done.stdout))
+def _points(cases: Cases) -> dict[str, float]:
+    """What each case is worth; nothing where the analysis fails."""
+    return {name: _worth(files) for name, files in cases.items()}
 
 
-def _told(hit: Iterable[str]) -> str:
-    return ", ".join(hit) or "**not noticed**"
+def _worth(files: CaseFiles) -> float:
+    try:
+        result, _ = outcome(analysed(files), Truth.model_validate_json(files.truth.read_bytes()))
+    except Exception:  # noqa: BLE001 -- a broken rule may break anything
+        return 0.0
+    return points(result)
+
+
+def points(result: Outcome) -> float:
+    """Mean of: jobs, layouts, groups, stages, iterations, each fault's weight, and no false finding; 0 to 1."""
+    layouts = result.layouts_exact / max(result.layouts_exact + result.layouts_wrong + result.layouts_open, 1)
+    means = [v for v in (result.groups, result.stages, result.iterations) if v is not None]
+    found = [float(result.jobs_exact), layouts, *means, *(f.named for f in result.faults), 1 / (1 + result.false)]
+    return sum(found) / len(found)
 
 
 if __name__ == "__main__":
