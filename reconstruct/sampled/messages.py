@@ -20,7 +20,7 @@ MEDIAN_TO_SD = 1.4826
 # An iteration has a line of its own where so many samples span this share of the message.
 OWN_POINTS, OWN_SPAN = 6, 0.5
 # A line through so many points is as good as one through all.
-MOST_POINTS = 128
+MOST_POINTS = 32
 
 
 def messages(progress: Progress, job: SampledJob) -> Frame:

@@ -92,7 +92,7 @@ def recognise_sampled(
         if cells is not None and len((ends := edges(curves, cells)).number) >= FEWEST_ITERATIONS:
             found.append(_Candidate(cells, ends))
     jobs = [_job(curves, group) for group in _in_lockstep(curves, found, hosts)]
-    jobs = sorted((j for j in jobs if len(j.edges_ns) >= FEWEST_ITERATIONS), key=lambda j: int(j.endpoints[0]))
+    jobs = _one_job_each([j for j in jobs if len(j.edges_ns) >= FEWEST_ITERATIONS])
     return SampledRecognition(tuple(jobs), curves, _reasons(curves, services, jobs))
 
 
@@ -181,6 +181,17 @@ def _job(curves: Progress, group: list[_Candidate]) -> SampledJob:
         edge_error_ns=error_ns[last],
         unresolved=_unresolved(curves, members, endpoints),
     )
+
+
+def _one_job_each(jobs: list[SampledJob]) -> list[SampledJob]:
+    """Endpoints train in one job at a time: of those that share one, the job that moves most bytes is meant."""
+    taken: set[int] = set()
+    kept = []
+    for job in sorted(jobs, key=lambda j: (-float(j.quantum_bytes.sum()) * len(j.edges_ns), int(j.endpoints[0]))):
+        if not taken & set(job.endpoints.tolist()):
+            kept.append(job)
+            taken |= set(job.endpoints.tolist())
+    return sorted(kept, key=lambda j: int(j.endpoints[0]))
 
 
 def _unresolved(curves: Progress, members: Int, endpoints: Int) -> int:

@@ -115,3 +115,11 @@ def test_pairs_too_faint_to_resolve_are_told() -> None:
     told = [recognise_sampled(flows, frozenset()).jobs[0] for flows in (whole, partly)]
     assert [job.unresolved for job in told] == [0, 2]
     assert len(told[1].connections) == 4
+
+
+def test_endpoints_train_in_one_job_at_a_time() -> None:
+    """Two members that also talk at a rhythm of their own: the job that moves most bytes holds them, and no other."""
+    ends, other = iteration_ends(40, PERIOD_MS, 0.02, 20), iteration_ends(29, PERIOD_MS * 1.37, 0.02, 21)
+    aside = sampled([Message(0, 1, 0.2, 0.1, 5_000), Message(1, 0, 0.2, 0.1, 5_000)], other, 300, 22, queue_pair=90)
+    found = recognise_sampled(together(sampled(ring([0, 1, 2, 3]), ends, 300, 23), aside), frozenset())
+    assert [job.endpoints.tolist() for job in found.jobs] == [[0, 1, 2, 3]]
