@@ -24,5 +24,7 @@ OPERATIONS = Schema(
         Column("busy_ns", "i8", "ns", "time with bytes under way, from sent to delivered, pauses left out"),
         Column("sending_ns", "i8", "ns", "time spent sending, pauses left out"),
         Column("retransmitted_packets", "i8", "", "packets sent again"),
+        Column("packets", "i8", "", "packets seen, those sent again included", False),
+        Column("ecn_ce_packets", "i8", "", "packets that carry congestion experienced", False),
     ),
 )

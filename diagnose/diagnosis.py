@@ -8,13 +8,14 @@ import numpy as np
 
 from datamodel.findings import Finding
 from datamodel.streams import Bool, Int
+from diagnose.causes import cause_of
 from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
 from diagnose.delays import PP, Sends, sends
 from diagnose.hang_findings import hang_finding
 from diagnose.hangs import hang
 from diagnose.job import JobView
-from diagnose.link_findings import link_finding
-from diagnose.links import slow_link
+from diagnose.link_findings import link_finding, with_cause
+from diagnose.links import SlowLink, slow_link
 from diagnose.load import waiting_ratio
 from diagnose.numbering import group_numbers
 from diagnose.periods import Period, periods, scattered
@@ -83,13 +84,11 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     """The findings that explain why a period is slow."""
     job, span = measured.job, _span(measured.job, period)
     baseline = np.array(period.baseline, np.int64)
-    link = slow_link(measured.rates, period.iterations, baseline, job.fabric)
-    if link is not None:
-        return [link_finding(job, link, measured.rates, span, period.slowdown_ratio)]
     longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
-    link = shared_links(measured.rates, period.iterations, baseline, job.fabric, longer)
+    link = slow_link(measured.rates, period.iterations, baseline, job.fabric)
+    link = link or shared_links(measured.rates, period.iterations, baseline, job.fabric, longer)
     if link is not None:
-        return [link_finding(job, link, measured.rates, span, period.slowdown_ratio)]
+        return [_of_link(measured, link, (period.iterations, baseline), span, period.slowdown_ratio)]
     least = measured.options.least_slowdown_ratio / 2
     seen = lateness(measured.kinds, job.stages, period.iterations, baseline, period.duration_ns, least)
     before = period.duration_ns / period.slowdown_ratio
@@ -104,6 +103,16 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     if 0 < len(late) <= MOST_PLACES:
         return [straggler_finding(job, part, seen, span, period.slowdown_ratio) for part in late]
     return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
+
+
+def _of_link(
+    measured: _Measured, link: SlowLink, compared: tuple[Int, Int], span: tuple[int, int | None], ratio: float
+) -> Finding:
+    """A slow link as a finding, with its cause; `compared` are the iterations that are slow and those that are not."""
+    job = measured.job
+    finding = link_finding(job, link, measured.rates, span, ratio)
+    cause = cause_of(job.operations, link, measured.rates, *compared, job.fabric)
+    return with_cause(finding, cause, job.measured_ns(span))
 
 
 def _sporadic(measured: _Measured, parts: list[Period]) -> list[Finding]:
@@ -167,7 +176,7 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     nobody = np.zeros(0, np.int64)
     link = slow_link(measured.rates, best, nobody, job.fabric)
     if link is not None and (ratio := _without(float(link.lost_ns.max()), iteration_ns)) >= 1 + least:
-        return [link_finding(job, link, measured.rates, span, ratio)]
+        return _always(_of_link(measured, link, (best, nobody), span, ratio), found)
     seen = lateness(measured.kinds, job.stages, best, nobody, iteration_ns, least)
     compute = stage_compute(measured.kinds, job.stages, best)
     heaviest = compute.heaviest() if compute is not None else None
@@ -183,6 +192,17 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), best, iteration_ns)
     loud = wait >= measured.options.load_wait_ratio and not found
     return [load_finding(job, wait, span)] if loud else []
+
+
+def _always(finding: Finding, found: list[Finding]) -> list[Finding]:
+    """A link that was slow all along, unless it was found already.
+
+    A cable that the job's own flows fill is no fault but the fabric's capacity: worth knowing, nothing to wake up for.
+    """
+    if any(f.subject.ids == finding.subject.ids for f in found):
+        return []
+    full = finding.cause == "ecmp_collision"
+    return [finding.model_copy(update={"severity": "info"}) if full else finding]
 
 
 def _without(lost_ns: float, iteration_ns: float) -> float:

@@ -37,7 +37,8 @@ def events(job: JobView, outside: Frame, window_start_ns: int, *, hangs: bool) -
         found.append(Event(job=job.id, kind="start", start_ns=first, end_ns=first, detail="first traffic of the job"))
     found += _pauses(job, outside)
     if not hangs and job.window_end_ns - last > INSIDE_ITERATIONS * job.period_ns:
-        detail = "last traffic of the job, after a whole iteration"
+        inside = bool((job.operations["iteration"] >= job.iterations).any())
+        detail = "last traffic of the job, " + ("everywhere at once" if inside else "after a whole iteration")
         found.append(Event(job=job.id, kind="end", start_ns=last, end_ns=last, detail=detail))
     return sorted(found, key=lambda e: (e.start_ns, e.kind))
 

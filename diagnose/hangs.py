@@ -19,6 +19,8 @@ SAME_TIME = 0.02
 SILENT_TOGETHER = 0.05
 # Who sends something so much later, as a share of an iteration, than its last operation ended says that it is ready.
 SPOKE = 0.002
+# When more than this share of the endpoints stopped first, the job stopped everywhere at once.
+AT_ONCE = 0.4
 # An operation counts as done with this share of its usual bytes.
 DONE = 0.9
 # With less than this share of its usual bytes an iteration has not begun: a job that ends says goodbye.
@@ -49,6 +51,8 @@ class Hang:
 def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Mapping[int, int]) -> Hang | None:
     """Tell a hang from the end of a job: a job that ends stops after a whole iteration, a hang stops inside one.
 
+    A job that is killed, or crashes, stops inside one as well, but everywhere at once: nobody waits for anybody.
+
     1. The job is silent for three iterations, and so is not the feed: other packets came later.
     2. Operations have a usual time within the iteration. Of those that are missing in the unfinished one, the first to
        be due name who did not go on: of their two ends, who fell silent first. A receiver that is ready still says so
@@ -78,6 +82,9 @@ def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Map
     silent = min(last_sent_ns[e] for e in involved)
     nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
     culprits = _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
+    everybody = len(np.union1d(operations["endpoint"], operations["peer"]))
+    if len(culprits) > max(AT_ONCE * everybody, 2):  # two are the ends of one exchange
+        return None
     own = due & np.isin(names[:, 0], operations["stream"][np.isin(operations["endpoint"], culprits)])
     return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
 

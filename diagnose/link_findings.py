@@ -6,6 +6,7 @@ import numpy as np
 
 from datamodel.findings import Evidence, Finding, FindingKind, Subject, Suspect
 from datamodel.transfers import ROLES
+from diagnose.causes import Cause
 from diagnose.job import JobView
 from diagnose.links import SlowLink
 from diagnose.rates import Rates
@@ -42,6 +43,28 @@ def link_finding(
         summary=f"{name} {are} slow{side}: {where} runs at {gbps(link.rate_bps[worst])} instead of "
         f"{gbps(link.normal_bps[worst])}, and every iteration takes {percent(slowdown_ratio)} longer.",
         action=_action(link, name, job.names(link.rivals)),
+    )
+
+
+def with_cause(finding: Finding, cause: Cause | None, window_ns: tuple[int, int]) -> Finding:
+    """The finding with why the link is slow, where packet counts say so; the counts are its first evidence."""
+    if cause is None:
+        return finding
+    said = {
+        "loss": f"It loses packets: {100 * cause.value:.1f} % are sent again.",
+        "congestion": f"It is congested: {100 * cause.value:.0f} % of the packets carry a queue's mark.",
+        "ecmp_collision": f"The flows fill one cable together ({gbps(cause.value)}) where there are others.",
+    }[cause.name]
+    evidence = Evidence(
+        metric=cause.metric,
+        value=round(cause.value, 6),
+        baseline=round(cause.baseline, 6),
+        unit=cause.unit,
+        where="the slow streams",
+        window_ns=window_ns,
+    )
+    return finding.model_copy(
+        update={"cause": cause.name, "evidence": (evidence, *finding.evidence), "summary": f"{finding.summary} {said}"}
     )
 
 

@@ -66,7 +66,8 @@ def periods(edges_ns: Int, least_ratio: float) -> list[Period]:
 
     1. A median filter of three takes out single long iterations: a checkpoint or a hiccup is no period.
     2. Optimal partitioning of the logarithm (Jackson et al. 2005, squared error, penalty by the noise); neighbours
-       whose medians lie within four standard errors or half of `least_ratio` are one period.
+       whose medians lie within four standard errors or half of `least_ratio` are one period. Iterations at a
+       boundary, which the filter may have moved, go to the period they are more alike.
     3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise, and is no run of chance: by
        what the iterations of the baseline show, fewer than one in twenty jobs would have such a one.
 
@@ -79,7 +80,7 @@ def periods(edges_ns: Int, least_ratio: float) -> list[Period]:
         return [Period(1, len(durations), float(np.median(durations)), (), 1.0)] if len(durations) else []
     smooth = np.log(median_filter(durations, 3, mode="nearest"))
     noise = max(noise_ratio(durations), 0.002)
-    spans = _merged(smooth, _partition(smooth, noise), noise, least_ratio / 2)
+    spans = _sharpened(np.log(durations), _merged(smooth, _partition(smooth, noise), noise, least_ratio / 2))
     level = [float(np.median(durations[a:b])) for a, b in spans]
     best = min(level)
     fastest = [n for n, value in enumerate(level) if value <= best * (1 + least_ratio / 2)]
@@ -165,3 +166,17 @@ def _merged(values: Float, spans: list[tuple[int, int]], noise: float, least: fl
             break
         spans[k : k + 2] = [(spans[k][0], spans[k + 1][1])]
     return spans
+
+
+def _sharpened(values: Float, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Move each boundary past iterations that are more like the other side's, two at least staying on each."""
+    level = [float(np.median(values[a:b])) for a, b in spans]
+    bounds = [spans[0][0], *(b for _, b in spans)]
+    for n in range(1, len(spans)):
+        low, high = bounds[n - 1] + 2, bounds[n + 1] - 2
+        away = np.abs(values[:, None] - np.array(level[n - 1 : n + 1]))
+        while bounds[n] > low and away[bounds[n] - 1, 1] < away[bounds[n] - 1, 0]:
+            bounds[n] -= 1
+        while bounds[n] < high and away[bounds[n], 0] < away[bounds[n], 1]:
+            bounds[n] += 1
+    return list(pairwise(bounds))

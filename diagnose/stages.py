@@ -64,13 +64,14 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     may have waited for their receiver. The first stage's backward pass ends in its gradient collective; its forward
     pass takes at most half as long.
 
-    An interleaved pipeline, whose last stage sends forward to the first, does not wait for receivers: what arrives
-    while a pass is computed hides how long that takes, and nothing is said.
+    Stages of unequal size are no grid: the layout is not known well enough. An interleaved pipeline, whose last stage
+    sends forward to the first, does not wait for receivers: what arrives while a pass is computed hides how long that
+    takes. In both cases nothing is said.
     """
     count = int(stages.max(initial=0)) + 1
     messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1]
     wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
-    if count < 2 or not messages or len(wraps) > 2:
+    if count < 2 or not messages or len(wraps) > 2 or len(np.unique(np.bincount(stages))) > 1:
         return None
     least, most = np.full(count, np.nan), np.full(count, np.nan)
     for stage in range(1, count):
@@ -107,16 +108,22 @@ def _overlaps(messages: list[Sends], gradients: list[Sends], stages: Int, period
 
 
 def _spread(messages: list[Sends], stages: Int, period: Int) -> float:
-    """Width of the middle half of the delays before a message, as a share of their median; of one message each way."""
+    """Width of the middle half of the delays before the quickest message each way, as a share of their median."""
     found = []
     for towards in (1, -1):
         way = [k for k in messages if k.towards == towards]
-        for stage in np.unique(stages) if way else ():
-            delay = _sampled(way[len(way) // 2], stages == stage, period)
-            if len(delay):
-                low, middle, high = np.percentile(delay, [25, 50, 75])
+        for stage in np.unique(stages):
+            told = _telling([d for k in way if len(d := _sampled(k, stages == stage, period))])
+            if told:
+                low, middle, high = np.percentile(min(told, key=np.median), [25, 50, 75])
                 found.append(float(high - low) / max(float(middle), 1.0))
     return float(np.median(found)) if found else 0.0
+
+
+def _telling(delays: list[Float]) -> list[Float]:
+    """Those of sends that were not ready before their turn came."""
+    longest = max((float(np.median(d)) for d in delays), default=0.0)
+    return [d for d in delays if float(np.median(d)) >= READY_SHARE * longest]
 
 
 def _sampled(kind: Sends, peers: Bool, period: Int) -> Float:
@@ -128,6 +135,5 @@ def _sampled(kind: Sends, peers: Bool, period: Int) -> Float:
 
 def _quickest(kinds: list[Sends], peers: Bool, period: Int) -> float:
     """The least median delay of sends, those aside that were ready before their turn came."""
-    delays = [_sampled(k, peers, period) for k in kinds]
-    medians = [float(np.median(d)) for d in delays if len(d)]
-    return min((m for m in medians if m >= READY_SHARE * max(medians)), default=float("nan"))
+    delays = [d for k in kinds if len(d := _sampled(k, peers, period))]
+    return min((float(np.median(d)) for d in _telling(delays)), default=float("nan"))

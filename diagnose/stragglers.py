@@ -67,31 +67,36 @@ def lateness(
     """
     messages = tuple(k for k in kinds if k.role == PP)
     excess, typical, normal = (np.zeros(len(stages)) for _ in range(3))
+    usuals: list[Float] = []
     for kind in messages or kinds:
+        usuals.append(np.full(len(stages), np.nan))
         now = typical_over(kind.delay_ns, period)
         seen = np.isfinite(now)
         for stage in np.unique(stages[seen]):
             peers = np.flatnonzero(seen & (stages == stage))
             usual = _reference(kind.delay_ns, now, np.flatnonzero(stages == stage), baseline)
+            usuals[-1][peers] = usual
             if np.isfinite(usual):
                 excess[peers] += np.maximum(now[peers] - usual, 0)
                 normal[peers] += usual
             typical[peers] += now[peers]
     late = excess >= max(least_ratio * iteration_ns, AS_LATE * float(excess.max(initial=0)))
     rows = np.flatnonzero(late)
-    late[rows] = _steadily(messages or kinds, rows, period, (normal + excess / 2)[rows])
+    late[rows] = _steadily(messages or kinds, usuals, rows, period, excess[rows] / 2)
     return Lateness(excess, typical, normal, late)
 
 
-def _steadily(kinds: tuple[Sends, ...], rows: Int, period: Int, limit_ns: Float) -> Bool:
-    """(rows,) whether an endpoint's delays add up to more than a limit in most iterations, not only on the median.
+def _steadily(kinds: tuple[Sends, ...], usuals: list[Float], rows: Int, period: Int, least_ns: Float) -> Bool:
+    """(rows,) whether endpoints are late by so much in most iterations, not only on the median.
 
-    Work that differs from iteration to iteration makes somebody's median long by chance.
+    Work that differs from iteration to iteration makes somebody's median long by chance. Sends that are late on the
+    median are added up, early ones among them too.
     """
     total = np.zeros((len(rows), len(period)))
-    for kind in kinds:
-        total += np.nan_to_num(kind.delay_ns[np.ix_(rows, period)])
-    return np.asarray((total >= limit_ns[:, None]).mean(axis=1) >= STEADILY)
+    for kind, usual in zip(kinds, usuals, strict=True):
+        beyond = kind.delay_ns[np.ix_(rows, period)] - usual[rows, None]
+        total += np.where(row_medians(beyond)[:, None] > 0, np.nan_to_num(beyond), 0.0)
+    return np.asarray((total >= least_ns[:, None]).mean(axis=1) >= STEADILY)
 
 
 def _reference(delay_ns: Float, now: Float, peers: Int, baseline: Int) -> float:

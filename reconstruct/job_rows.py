@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.streams import Float, Int, Streams
 from reconstruct.compiled import compiled, whole
 from reconstruct.jobs import Job
+from reconstruct.ragged import offsets_of, ragged
 
 # Who starts the next iteration before the last rank has ended this one is at most so much of an iteration ahead.
 AHEAD_SHARE = 0.05
@@ -63,17 +64,29 @@ def job_rows(streams: Streams, job: Job) -> JobRows:
     after the edge; with an earlier row, at most a twentieth of an iteration before it, where the pause before that one
     is longer.
     """
-    own = {m.stream: m.rows for m in job.members} | {f.stream: f.rows for f in job.followers}
-    numbers = np.array(sorted(own), np.int64)
-    parts = [own[n] for n in numbers.tolist() if len(own[n])]
-    numbers = np.array([n for n in numbers.tolist() if len(own[n])], np.int64)
-    offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
-    rows = np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+    numbers, offsets, rows = _data_rows(job)
     period = float(np.median(np.diff(job.edges_ns))) if len(job.edges_ns) > 1 else 0.0
     start, end = streams.start_ns[rows], streams.end_ns[rows]
     pause, iteration = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     _walk(offsets, start, end, whole(job.edges_ns), round(AHEAD_SHARE * period), pause, iteration)
     return JobRows(numbers, offsets, rows, start, end, streams.bytes[rows], pause, iteration, period)
+
+
+def _data_rows(job: Job) -> tuple[Int, Int, Int]:
+    """(streams,) numbers ascending, (streams + 1,) bounds, and the row numbers between them; of members and followers.
+
+    Streams without data rows are left out.
+    """
+    members = job.members
+    numbers = np.array([*members.lattices.stream.tolist(), *(f.stream for f in job.followers)], np.int64)
+    count = np.concatenate([np.diff(members.row_offsets), np.array([len(f.rows) for f in job.followers], np.int64)])
+    rows = np.concatenate([members.rows, *(f.rows for f in job.followers)])
+    order = np.argsort(numbers, kind="stable")
+    order = order[count[order] > 0]
+    if len(order) == len(count) and (np.diff(order) == 1).all():  # most jobs: nothing to move
+        return numbers, offsets_of(count), rows
+    offsets, place = ragged(offsets_of(count), order)
+    return numbers[order], offsets, rows[place]
 
 
 @compiled

@@ -178,6 +178,11 @@ def _frame(streams: Streams, seen: JobRows, low: Int, slot: Int, named: tuple[In
     def total(values: Int) -> Int:
         return np.asarray(np.add.reduceat(values, low), np.int64)
 
+    def counted(column: Int) -> Int:
+        if column.strides == (0,) and not column[:1].any():  # no record knows them
+            return np.broadcast_to(np.zeros(1, np.int64), (len(low),))
+        return total(column[seen.rows])
+
     return Frame(
         OPERATIONS,
         {
@@ -194,7 +199,9 @@ def _frame(streams: Streams, seen: JobRows, low: Int, slot: Int, named: tuple[In
             "bytes": total(seen.bytes),
             "busy_ns": total(busy),
             "sending_ns": total(np.maximum(seen.end_ns - seen.start_ns, 1)),
-            "retransmitted_packets": total(np.ascontiguousarray(streams.retransmitted[seen.rows])),
+            "retransmitted_packets": counted(streams.retransmitted),
+            "packets": counted(streams.packets),
+            "ecn_ce_packets": counted(streams.ecn_ce),
         },
     )
 

@@ -36,6 +36,8 @@ class Op:
     busy_ns: int = -1
     sending_ns: int = -1
     retransmitted_packets: int = 0
+    packets: int = 0
+    ecn_ce_packets: int = 0
 
 
 def operations(ops: Iterable[Op]) -> Frame:

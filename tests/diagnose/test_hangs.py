@@ -141,3 +141,8 @@ def test_a_lone_culprit_is_an_endpoint() -> None:
     assert (finding.subject.type, finding.subject.ids, finding.suspects) == ("endpoint", ("10.0.0.2",), ())
     assert "10.0.0.2 on h2 fell silent first" in finding.summary
     assert finding.cause == "compute"
+
+
+def test_a_job_that_stops_everywhere_at_once_does_not_hang() -> None:
+    """Killed in the middle of an iteration: all four had begun to send, and nobody waits."""
+    assert judged(dict.fromkeys(range(4), 0.5), dict.fromkeys(range(4), 900)) is None

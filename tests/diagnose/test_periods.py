@@ -166,3 +166,10 @@ def test_half_an_hour_of_a_little_more_is_a_period() -> None:
     durations = 1 + 0.04 * random.standard_normal(400)
     durations[150:] += 0.08
     assert [p.first for p in periods(edges_ns(durations.tolist()), LEAST) if p.slow] == [pytest.approx(151, abs=4)]
+
+
+def test_the_boundary_is_the_first_slow_iteration() -> None:
+    """Two iterations before the fault are enough to date it; three slow ones between fast ones are those three."""
+    assert split([1.0, 1.002] + [1.25, 1.251, 1.249] * 3) == [(1, 2, False), (3, 11, True)]
+    found = split([1.0, 1.001, 1.002] * 5 + [1.4, 1.41, 1.39] + [1.0, 1.001, 1.002] * 4)
+    assert found == [(1, 15, False), (16, 18, True), (19, 30, False)]

@@ -150,3 +150,9 @@ def test_gradients_ahead_of_the_last_message_overlap() -> None:
     early = [k if k.role != DP else Sends(DP, 0, 0, k.delay_ns, k.start_ns - 2 * SECOND) for k in pipeline()]
     assert compute(pipeline(first_ms=12)).least_ns[0] == 12 * MS
     assert compute(tuple(early)).least_ns[0] == 30 * MS  # unknown: the middle one stands for it
+
+
+def test_stages_of_unequal_size_are_no_grid() -> None:
+    """Where the layout is not known well enough to be even, stages are not compared."""
+    cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:5], k.start_ns[:5]) for k in pipeline())
+    assert stage_compute(cut, np.array([0, 0, 1, 1, 2]), ITERATIONS) is None
