@@ -155,7 +155,10 @@ def _job(streams: Streams, part: Lattices) -> Job | None:
 def _joined(
     streams: Streams, candidates: list[Job], meet: Collection[tuple[int, int]] | None, options: JobOptions
 ) -> list[Job]:
-    """Join candidates whose iterations end in lockstep, of those that meet; of all of them where that is not known."""
+    """Join candidates whose iterations end in lockstep, of those that meet; of all of them where that is not known.
+
+    The list of candidates is empty afterwards.
+    """
     root = np.arange(len(candidates))
     edges = [c.edges_ns for c in candidates]
     for a, b in sorted(meet) if meet is not None else of_one_pace(edges):
@@ -164,8 +167,10 @@ def _joined(
             root[max(here, there)] = min(here, there)
     label = np.array([find(root, n) for n in range(len(root))], np.int64)
     found: list[Job] = []
+    waiting = dict(enumerate(candidates))
+    candidates.clear()  # rows of parts and of what they make up need not be held all at once
     for numbers in by_label(label):
-        parts = [candidates[n] for n in numbers]
+        parts = [waiting.pop(n) for n in numbers.tolist()]
         job = parts[0] if len(parts) == 1 else _job(streams, joined([p.members.lattices for p in parts]))
         found += [job] if job is not None else parts
     return found
