@@ -19,6 +19,8 @@ SMALLEST_SHARE = 0.0005
 ONE_SIDED = 0.1
 # A connection takes part where its own power at the common peaks exceeds noise by so many standard deviations.
 SURE_DEVIATIONS = 4.0
+# Connections live together where they overlap for this share of the shorter one's time.
+ALIVE = 0.5
 # Its own peak may lie so many cycles beside the common one: connections begin and end anywhere in their cycle.
 BESIDE_CYCLES = 0.75
 
@@ -79,7 +81,28 @@ def components(progress: Progress, connections: Int) -> list[Int]:
 
 
 def _components(progress: Progress, connections: Int) -> list[Int]:
-    return [connections[places] for places in components(progress, connections)]
+    """Connections by component of shared endpoints, those that live at another time apart: a restart makes new ones."""
+    found = []
+    for own in _lives(progress, connections):
+        found += [own[places] for places in components(progress, own)]
+    return found
+
+
+def _lives(progress: Progress, connections: Int) -> list[Int]:
+    """Connections that live for most of the time of the longest one of them, and what is left, likewise."""
+    begin, end = (
+        progress.time_ns[progress.offsets[connections]],
+        progress.time_ns[progress.offsets[connections + 1] - 1],
+    )
+    found = []
+    while len(connections):
+        longest = int(np.argmax(end - begin))
+        both = np.minimum(end, end[longest]) - np.maximum(begin, begin[longest])
+        together = both >= ALIVE * np.minimum(end - begin, end[longest] - begin[longest])
+        together[longest] = True
+        found.append(connections[together])
+        connections, begin, end = connections[~together], begin[~together], end[~together]
+    return found
 
 
 def _follows(power: Float, peaks: Int) -> bool:

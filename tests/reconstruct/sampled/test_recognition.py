@@ -123,3 +123,13 @@ def test_endpoints_train_in_one_job_at_a_time() -> None:
     aside = sampled([Message(0, 1, 0.2, 0.1, 5_000), Message(1, 0, 0.2, 0.1, 5_000)], other, 300, 22, queue_pair=90)
     found = recognise_sampled(together(sampled(ring([0, 1, 2, 3]), ends, 300, 23), aside), frozenset())
     assert [job.endpoints.tolist() for job in found.jobs] == [[0, 1, 2, 3]]
+
+
+def test_a_restart_does_not_hide_the_job() -> None:
+    """New connections between the same endpoints from the middle on: the longer life is told."""
+    before = iteration_ends(16, PERIOD_MS, 0.02, 24)
+    after = before[-1] + 10**10 + np.cumsum(np.full(24, PERIOD_MS * 1e6)).astype(np.int64)
+    lives = [sampled(ring([0, 1, 2, 3]), e, 300, 25 + n, queue_pair=50 * n) for n, e in enumerate((before, after))]
+    found = recognise_sampled(together(*lives), frozenset())
+    assert [job.endpoints.tolist() for job in found.jobs] == [[0, 1, 2, 3]]
+    assert len(found.jobs[0].edges_ns) == pytest.approx(24, abs=1)
