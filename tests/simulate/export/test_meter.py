@@ -1,6 +1,7 @@
 import subprocess
 from collections import defaultdict
 from pathlib import Path
+from shutil import which
 
 import numpy as np
 import pytest
@@ -131,6 +132,7 @@ def test_a_cache_keeps_flows_apart_and_cuts_in_time() -> None:
     assert [row[3] for row in shown[2:]] == [105, 205, 305, 400]
 
 
+@pytest.mark.skipif(which("tshark") is None, reason="tshark is not installed")
 @pytest.mark.parametrize("kind", METERS)
 def test_tshark_finds_nothing_malformed(seen: Traffic, kind: Kind, tmp_path: Path) -> None:
     """Another dissector reads every set and record."""

@@ -1,6 +1,7 @@
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 
 import numpy as np
 import pytest
@@ -129,6 +130,7 @@ def test_a_pcap_reads_back_as_what_was_sent(sampled: View, tmp_path: Path) -> No
         assert (column == sampled.rows[name]).all(), name
 
 
+@pytest.mark.skipif(which("tshark") is None, reason="tshark is not installed")
 def test_tshark_finds_nothing_malformed(sampled: View, tmp_path: Path) -> None:
     """Another dissector reads every layer down to RoCE, acknowledgements' checksums included."""
     write_pcap(tmp_path / "sflow.pcap.gz", sampled.export.datagrams)
