@@ -136,10 +136,9 @@ def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
     """Late endpoints by tensor group; all together where hosts are not known, because late ones may share one."""
     if not job.fabric.host or not len(late):
         return [late] if len(late) else []
-    parts: dict[tuple[int, ...], list[int]] = {}
-    for e in late.tolist():
-        parts.setdefault(job.tensor_group(e), []).append(e)
-    return [np.array(p, np.int64) for p in parts.values()]
+    group = group_numbers(late, job.groups.get("tp", ()))
+    alone = [np.array([e], np.int64) for e in late[group < 0].tolist()]
+    return [late[group == g] for g in np.unique(group[group >= 0])] + alone
 
 
 def _everybody(measured: _Measured, late: Bool, period: Int, baseline: Int, slowdown_ratio: float) -> bool:

@@ -10,9 +10,12 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from diagnose.numbering import Numbering
+from reconstruct.medians import group_medians
 
 # A job that has been silent for so many of its iterations is not between two of them.
 SILENT_ITERATIONS = 3.0
+# What happens in this share of the iterations is part of them.
+RECURS = 0.6
 # Operations that are due within this share of an iteration of the first missing one are missing with it.
 SAME_TIME = 0.02
 # Ranks of one host that wait for one another fall silent within this share of an iteration.
@@ -71,21 +74,22 @@ def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Map
     begun = operations["iteration"] >= count
     if window_end_ns - since < SILENT_ITERATIONS * period or not begun.any():
         return None
-    usual_ns, usual_bytes, names = _usual(operations, edges_ns)
-    done = _done(operations.take(operations["iteration"] == count), names)
+    slots = int(operations["slot"].max()) + 1
+    usual_ns, usual_bytes, names = _usual(operations, edges_ns, slots)
+    done = _done(operations.take(operations["iteration"] == count), names, slots)
     absent = done < DONE * usual_bytes
     if not absent.any() or done.sum() < BEGUN * usual_bytes.sum():
         return None
     first = float(usual_ns[absent].min())
     due = absent & (usual_ns <= first + SAME_TIME * period)
-    involved = _ends(operations, {tuple(k) for k in names[due].tolist()})
+    involved = _ends(operations, names[due] // slots)
     silent = min(last_sent_ns[e] for e in involved)
     nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
     culprits = _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
     everybody = len(np.union1d(operations["endpoint"], operations["peer"]))
     if len(culprits) > max(AT_ONCE * everybody, 2):  # two are the ends of one exchange
         return None
-    own = due & np.isin(names[:, 0], operations["stream"][np.isin(operations["endpoint"], culprits)])
+    own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
     return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
 
 
@@ -98,32 +102,33 @@ def _mute(operations: Frame, endpoints: list[int], last_sent_ns: Mapping[int, in
     return [e for n, e in enumerate(endpoints) if last_sent_ns[e] <= last[n] + spoke_ns]
 
 
-def _ends(operations: Frame, names: set[tuple[int, ...]]) -> set[int]:
-    """Senders and receivers of operations by (stream, slot)."""
-    streams = {name[0] for name in names}
-    rows = np.isin(operations["stream"], sorted(streams))
+def _ends(operations: Frame, streams: Int) -> set[int]:
+    """Senders and receivers of some streams."""
+    rows = np.isin(operations["stream"], np.unique(streams))
     return {int(e) for side in ("endpoint", "peer") for e in np.unique(operations[side][rows])}
 
 
-def _keys(operations: Frame) -> Int:
-    return np.stack([operations["stream"], operations["slot"]], axis=1).astype(np.int64)
+def _keys(operations: Frame, slots: int) -> Int:
+    """(operations,) one number for stream and slot."""
+    return operations["stream"].astype(np.int64) * slots + operations["slot"]
 
 
-def _usual(operations: Frame, edges_ns: Int) -> tuple[Float, Float, Int]:
-    """Median start after the last edge, median bytes, and (stream, slot), of everything that recurs."""
+def _usual(operations: Frame, edges_ns: Int, slots: int) -> tuple[Float, Float, Int]:
+    """Median start after the last edge, median bytes, and key, of everything that recurs."""
     rows = operations.take((operations["iteration"] > 0) & (operations["iteration"] < len(edges_ns)))
-    names, which = np.unique(_keys(rows), axis=0, return_inverse=True)
+    names, which, often = np.unique(_keys(rows, slots), return_inverse=True, return_counts=True)
     after = (rows["start_ns"] - edges_ns[rows["iteration"] - 1]).astype(np.float64)
-    order = np.argsort(which.ravel(), kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(which.ravel()[order])) + 1)
-    recurs = np.array([len(p) >= 0.6 * (len(edges_ns) - 1) for p in parts])
-    start = np.array([np.median(after[p]) for p in parts])
-    volume = np.array([np.median(rows["bytes"][p]) for p in parts])
+    start = group_medians(after, which, len(names))
+    volume = group_medians(rows["bytes"].astype(np.float64), which, len(names))
+    recurs = often >= RECURS * (len(edges_ns) - 1)
     return start[recurs], volume[recurs], names[recurs]
 
 
-def _done(rows: Frame, names: Int) -> Float:
-    moved: dict[tuple[int, ...], float] = {}
-    for key, size in zip(_keys(rows).tolist(), rows["bytes"], strict=True):
-        moved[tuple(key)] = moved.get(tuple(key), 0.0) + float(size)
-    return np.array([moved.get(tuple(k), 0.0) for k in names.tolist()])
+def _done(rows: Frame, names: Int, slots: int) -> Float:
+    """(names,) bytes moved of each."""
+    if not len(names):
+        return np.zeros(0)
+    keys = _keys(rows, slots)
+    place = np.minimum(np.searchsorted(names, keys), len(names) - 1)
+    known = names[place] == keys
+    return np.bincount(place[known], rows["bytes"][known], len(names)).astype(np.float64)

@@ -10,6 +10,9 @@ import numpy as np
 from datamodel.fabric import Fabric
 from datamodel.frame import Frame
 from datamodel.streams import Int
+from datamodel.transfers import ROLES
+
+DP = ROLES.index("dp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +76,6 @@ class JobView:
 
     def successors(self) -> dict[int, int]:
         """Endpoint -> the next one in its gradient ring."""
-        ring = self.operations.take(self.operations["role"] == 1)
-        return dict(zip(ring["endpoint"].tolist(), ring["peer"].tolist(), strict=True))
+        rows = np.flatnonzero(self.operations["role"] == DP)[::-1]
+        senders, last = np.unique(self.operations["endpoint"][rows], return_index=True)
+        return dict(zip(senders.tolist(), self.operations["peer"][rows[last]].tolist(), strict=True))
