@@ -24,6 +24,10 @@ class Fabric:
     port: dict[int, int | None] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
 
+    def names(self, endpoints: Iterable[int]) -> tuple[str, ...]:
+        """Addresses of codes, in the order given."""
+        return tuple(self.addresses[int(e)] for e in endpoints)
+
     def uplinks(self, switch: str) -> tuple[Link, ...]:
         """Cables of one switch to others."""
         return tuple(link for link in self.links if switch in (link.a, link.b))

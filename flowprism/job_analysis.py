@@ -16,7 +16,7 @@ from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.job import JobView
 from diagnose.pairs import pair_table
-from flowprism.job_report import job_id, job_report
+from flowprism.job_report import job_id, job_report, shown
 from reconstruct.jobs import Job
 from reconstruct.operations import operations
 from reconstruct.timelines import group_names, spans
@@ -93,7 +93,7 @@ def analysed(task: JobTask) -> JobResult:
     findings = diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
-        report=job_report(view, strategy, task.labels),
+        report=job_report(shown(view, strategy), task.labels),
         findings=tuple(findings),
         events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from datamodel.fabric import Fabric
 from datamodel.inventory import Inventory, JobLabel
 from datamodel.layout import Groups
 from datamodel.report import Detectability, Iteration, JobReport
+from datamodel.streams import Int
 from diagnose.job import JobView
 from diagnose.periods import durations_ns, noise_ratio
 from strategy.layout import Strategy
@@ -25,35 +28,61 @@ def job_id(addresses: Sequence[str]) -> str:
     return hashlib.sha256(",".join(sorted(addresses)).encode()).hexdigest()[:8]
 
 
-def job_report(job: JobView, strategy: Strategy, inventory: Inventory | None) -> JobReport:
-    """What the report says of one job."""
-    hosts = tuple(sorted({job.fabric.host[int(e)] for e in job.endpoints if int(e) in job.fabric.host}))
-    label = _label(hosts, inventory)
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a feed shows of one job.
+
+    Attributes:
+        endpoints: address codes, ascending.
+        begin_ns: the job's first byte in the window, as far as it is seen.
+        edges_ns: (iterations,) end of each iteration; empty where none can be told.
+        place: where endpoints are plugged in, and their addresses.
+        strategy: layout and groups.
+        detectability: what can and cannot be seen.
+    """
+
+    endpoints: Int
+    begin_ns: int
+    edges_ns: Int
+    place: Fabric
+    strategy: Strategy
+    detectability: Detectability
+
+
+def shown(job: JobView, strategy: Strategy) -> Shown:
+    """What a feed of mirrors or exact records shows of a job."""
+    begin_ns = int(job.operations["start_ns"].min())
     noise = noise_ratio(durations_ns(job.edges_ns))
+    return Shown(job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, _detectability(job, noise))
+
+
+def job_report(job: Shown, inventory: Inventory | None) -> JobReport:
+    """What the report says of one job."""
+    place, strategy = job.place, job.strategy
+    hosts = tuple(sorted({place.host[e] for e in job.endpoints.tolist() if e in place.host}))
+    label = _label(hosts, inventory)
+    endpoints = place.names(job.endpoints)
     return JobReport(
-        id=job.id,
+        id=job_id(endpoints),
         label=label.name if label else None,
         tenant=_tenant(hosts, label, inventory),
-        endpoints=job.names(job.endpoints),
+        endpoints=endpoints,
         hosts=hosts,
         world_size=strategy.world_size,
         layout=strategy.layout,
-        groups=Groups(**{kind: tuple(job.names(g) for g in groups) for kind, groups in strategy.groups.items()}),
+        groups=Groups(**{kind: tuple(place.names(g) for g in groups) for kind, groups in strategy.groups.items()}),
         iterations=_iterations(job),
-        period_s=round(job.period_ns / 1e9, 6),
-        jitter_ratio=round(noise, 5),
-        detectability=_detectability(job, noise),
+        period_s=round(float(np.median(np.diff(job.edges_ns))) / 1e9, 6) if len(job.edges_ns) > 1 else None,
+        jitter_ratio=round(noise_ratio(durations_ns(job.edges_ns)), 5) if len(job.edges_ns) > 1 else None,
+        detectability=job.detectability,
     )
 
 
-def _iterations(job: JobView) -> tuple[Iteration, ...]:
+def _iterations(job: Shown) -> tuple[Iteration, ...]:
     """Iterations from edge to edge; the first one begins with the job's first byte in the window."""
-    first = int(job.operations["start_ns"].min())
-    starts = [first, *job.edges_ns[:-1].tolist()]
-    return tuple(
-        Iteration(index=n, start_ns=s, end_ns=e)
-        for n, (s, e) in enumerate(zip(starts, job.edges_ns.tolist(), strict=True))
-    )
+    starts = [job.begin_ns, *job.edges_ns[:-1].tolist()]
+    edges = zip(starts, job.edges_ns.tolist(), strict=False)
+    return tuple(Iteration(index=n, start_ns=start, end_ns=end) for n, (start, end) in enumerate(edges))
 
 
 def _label(hosts: tuple[str, ...], inventory: Inventory | None) -> JobLabel | None:

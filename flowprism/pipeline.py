@@ -30,6 +30,7 @@ from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
 from flowprism.period import Period
 from flowprism.progress import Progress
+from flowprism.sampled_analysis import Around, coarse, numbered_samples, sampled_results, volume_results, whole
 from flowprism.workers import Crew, in_order
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
@@ -71,6 +72,10 @@ class _Scene:
     last_sent_ns: dict[int, int]
     inventory: Inventory | None
 
+    def labels(self) -> Inventory | None:
+        """The inventory without what is known of each endpoint."""
+        return self.inventory and self.inventory.model_copy(update={"hosts": (), "switches": (), "links": ()})
+
 
 def analyze(
     paths: Sequence[Path], inventory: Inventory | None, options: AnalysisOptions, progress: Progress | None = None
@@ -105,24 +110,42 @@ def analyze_reading(
     told: Progress = progress or _nobody_listens
     kept = carrying(reading.flows)
     summary, window = _summary(reading, int(np.count_nonzero(~kept))), _window(reading.flows)
-    flow = streams(reading.flows if kept.all() else reading.flows.take(kept))
-    del reading  # the streams hold what later stages need; both together are too much of a large cluster
+    flows = reading.flows if kept.all() else reading.flows.take(kept)
+    del reading  # the streams hold what later stages need; all together is too much of a large cluster
+    complete = whole(flows)
+    flow = streams(flows if complete.all() else flows.take(complete))
+    samples, hiding = numbered_samples(flows, complete), coarse(flows, complete, flow, options.jobs.covered_share)
+    del flows
     place = fabric(inventory, flow.addresses)
     hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None
-    found = recognise(flow, _services(inventory, flow.addresses), options.jobs, hosts)
+    services = _services(inventory, flow.addresses)
+    found = recognise(flow, services, options.jobs, hosts)
     scene = _Scene(flow, window, place, seats(inventory, flow.addresses), last_sent_ns(flow), inventory)
     results = _job_results(scene, found, options, told)
+    around = Around(place, scene.seats, services, hosts, scene.labels())
+    further, unassigned = _further_results(samples, hiding, around, found)
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
         feed=summary,
-        jobs=tuple(r.report for r in results),
-        unassigned=_unassigned(found, window),
+        jobs=tuple(r.report for r in [*results, *further]),
+        unassigned=_unassigned(unassigned, window),
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
         findings=_by_severity(_findings(scene, found, results)),
     )
     tables = {r.report.id: r.tables for r in results if r.tables is not None}
     return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})
+
+
+def _further_results(
+    samples: Flows, hiding: Flows, around: Around, found: Recognition
+) -> tuple[list[JobResult], dict[str, int]]:
+    """Jobs that only samples or volumes show, and why further endpoints are in no job."""
+    taken = np.zeros(len(around.place.addresses), np.bool_)
+    for job in found.jobs:
+        taken[job.endpoints] = True
+    sampled, reasons = sampled_results(samples, around, taken)
+    return [*sampled, *volume_results(hiding, around, taken)], found.unassigned | reasons
 
 
 def _nobody_listens(stage: str, done: int, total: int) -> None:
@@ -143,8 +166,7 @@ def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, to
 
 
 def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Iterator[JobTask]:
-    labels = scene.inventory and scene.inventory.model_copy(update={"hosts": (), "switches": (), "links": ()})
-    between = _between_jobs(scene.flow, found)
+    between, labels = _between_jobs(scene.flow, found), scene.labels()
     for number, job in enumerate(found.jobs):
         members = job.endpoints.tolist()
         flow, own = job_streams(scene.flow, job)
@@ -241,10 +263,10 @@ def _by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda f: (order[f.severity], f.start_ns, f.id)))
 
 
-def _unassigned(found: Recognition, window: Window) -> tuple[str, ...]:
+def _unassigned(reasons: Mapping[str, int], window: Window) -> tuple[str, ...]:
     if not window.end_ns:
         return ("the input holds no usable flow record",)
-    return tuple(f"{n} endpoint{'s' if n > 1 else ''}: {reason}" for reason, n in found.unassigned.items())
+    return tuple(f"{n} endpoint{'s' if n > 1 else ''}: {reason}" for reason, n in reasons.items())
 
 
 def _flat_options(options: AnalysisOptions) -> dict[str, str | int | float | bool | None]:

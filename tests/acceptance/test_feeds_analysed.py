@@ -1,4 +1,4 @@
-"""What export feeds add to an analysis: nothing wrong where they are too coarse, nothing twice beside a mirror."""
+"""What export feeds add to an analysis: what samples show, what timeouts hide, nothing twice."""
 
 from __future__ import annotations
 
@@ -6,21 +6,54 @@ from pathlib import Path
 
 import pytest
 
+from datamodel.report import Report
+from datamodel.truth import Truth
+from flowprism.evaluation.marks import marks
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
-from tests.acceptance.cases import CASES, PRODUCTION, Analysed, case
+from tests.acceptance.cases import CAPTURES, Analysed, case
 
 FEEDS = ("sflow", "ipfix", "netflow5", "nf9", "ipfix-softflowd")
 
 
+def marked(shared: Path, name: str, feed: str) -> tuple[dict[str, float], Report]:
+    """The marks of one export feed of a recorded case, and its report."""
+    found = case(shared, name)
+    capture = found.records.parent / f"{feed}.pcap.gz"
+    report = analyze([capture], load_inventory(found.inventory), AnalysisOptions()).report
+    return marks(report, Truth.model_validate_json(found.truth.read_bytes())), report
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_sampled_packets_show_jobs_layouts_and_iterations(name: str, shared: Path) -> None:
+    """1 packet in 32: who trains together, the layout where it answers, and iteration times within 2 % in the mean."""
+    found, report = marked(shared, name, "sflow")
+    assert {mark: found[mark] for mark in ("jobs", "wrong_sizes", "false")} == {"jobs": 1, "wrong_sizes": 0, "false": 0}
+    assert found["iterations"] >= 0.97
+    assert found["timeline"] <= (0.04 if name == "s4-two-jobs" else 0.02)
+    for job in report.jobs:
+        assert job.detectability.smallest_slowdown_ratio is None
+        assert job.detectability.timeline_error_ratio is not None
+
+
+@pytest.mark.parametrize("feed", sorted(set(FEEDS) - {"sflow"}))
+@pytest.mark.parametrize("name", CAPTURES)
+def test_records_cut_by_timeouts_show_who_trains_together(name: str, feed: str, shared: Path) -> None:
+    """Jobs by equal volumes; of layout, iterations and faults nothing is claimed, and the reason is told."""
+    found, report = marked(shared, name, feed)
+    assert {mark: found[mark] for mark in ("jobs", "wrong_sizes", "false")} == {"jobs": 1, "wrong_sizes": 0, "false": 0}
+    for job in report.jobs:
+        assert (job.iterations, job.period_s, job.layout.dp) == ((), None, None)
+        assert "no iterations, no layout, no findings" in job.detectability.reasons[0]
+
+
 @pytest.mark.parametrize("feed", FEEDS)
-@pytest.mark.parametrize("name", sorted(set(CASES) - {PRODUCTION}))
-def test_nothing_is_claimed_of_what_a_feed_cannot_show(name: str, feed: str, shared: Path) -> None:
-    """Samples of 1 in 32, and records that exporters cut by timeouts: no job, no finding, and the reason for it."""
-    report = analyze([shared / "captures" / name / f"{feed}.pcap.gz"], None, AnalysisOptions()).report
-    assert (report.jobs, report.findings) == ((), ())
-    assert report.unassigned
-    assert report.feed.records > 0
+def test_without_an_inventory_nothing_wrong_is_claimed(feed: str, shared: Path) -> None:
+    """Rails may stay apart; no size is wrong, and nothing is found."""
+    found = case(shared, "s2-slow-nic")
+    report = analyze([found.records.parent / f"{feed}.pcap.gz"], None, AnalysisOptions()).report
+    assert marks(report, Truth.model_validate_json(found.truth.read_bytes()))["wrong_sizes"] == 0
+    assert report.findings == ()
 
 
 @pytest.mark.parametrize("name", ["s2-slow-nic", "s4-two-jobs"])

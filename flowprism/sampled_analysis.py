@@ -1,0 +1,130 @@
+"""Jobs that only samples, or records cut by timeouts, show: what can be told of them, and what cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture.sampling import UNKNOWN_RATE
+from datamodel.fabric import Fabric
+from datamodel.flows import Flows
+from datamodel.inventory import Inventory
+from datamodel.layout import Layout
+from datamodel.streams import Bool, Streams
+from flowprism.job_analysis import JobResult
+from flowprism.job_report import Shown, job_report
+from reconstruct.sampled.detectability import of_samples, of_volumes
+from reconstruct.sampled.messages import messages
+from reconstruct.sampled.progress import Progress, numbered
+from reconstruct.sampled.recognition import SampledJob, recognise_sampled
+from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
+from reconstruct.smeared import smeared
+from strategy.layout import Strategy, infer
+from strategy.placement import Seat
+
+NOT_DIAGNOSED = "no finding is made from samples yet, however large a slowdown they would show"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known beside the records.
+
+    Attributes:
+        place, seats: where endpoints are plugged in.
+        services: address codes that are never part of a job.
+        hosts: host of each address code; None without an inventory.
+        labels: the inventory's tenants and jobs.
+    """
+
+    place: Fabric
+    seats: dict[int, Seat]
+    services: frozenset[int]
+    hosts: Sequence[str | None] | None
+    labels: Inventory | None
+
+
+def whole(flows: Flows) -> Bool:
+    """(rows,) records that count every byte, as far as their exporter says; streams are made of no others."""
+    frame = flows.frame
+    return np.asarray((frame["sampling_rate"] <= 1) | frame["prescaled"] | (frame["payload_bytes"] >= 0), np.bool_)
+
+
+def numbered_samples(flows: Flows, complete: Bool) -> Flows:
+    """Sampled packets that tell their sequence number."""
+    rows = np.zeros(len(flows), np.bool_) if complete.all() else numbered(flows) & ~complete
+    return flows.take(np.flatnonzero(rows))
+
+
+def coarse(flows: Flows, complete: Bool, flow: Streams, covered_share: float) -> Flows:
+    """The records that hide iterations: samples without numbers, and those of streams that span their pauses.
+
+    Those of unknown rate may be samples.
+
+    Args:
+        flows: all records that count.
+        complete: which of them are whole (`whole`).
+        flow: the streams of these.
+        covered_share: see `reconstruct.smeared`.
+    """
+    frame, hidden = flows.frame, smeared(flow, covered_share)
+    rows = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE)
+    if rows.any():
+        rows &= ~numbered(flows)
+    if hidden.any():
+        pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
+        rows = rows | np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
+    return flows.take(np.flatnonzero(rows))
+
+
+def sampled_results(samples: Flows, around: Around, taken: Bool) -> tuple[list[JobResult], dict[str, int]]:
+    """The jobs that sampled packets with sequence numbers show, and why other traffic of theirs is in none.
+
+    Args:
+        samples: such packets (`numbered_samples`).
+        around: what else is known.
+        taken: (addresses,) endpoints of jobs that a better feed shows; those of further jobs are added.
+    """
+    if not len(samples):
+        return [], {}
+    found = recognise_sampled(samples, around.services, around.hosts)
+    jobs = [job for job in found.jobs if not taken[job.endpoints].any()]
+    for job in jobs:
+        taken[job.endpoints] = True
+    return [_result(_sampled(job, found.progress, around), around) for job in jobs], found.unassigned
+
+
+def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResult]:
+    """The jobs that equal volumes show among endpoints that are in no job.
+
+    Args:
+        records: those that hide iterations (`coarse`).
+        around: what else is known.
+        taken: (addresses,) endpoints of jobs already known; those of further jobs are added.
+    """
+    frame = records.frame
+    free = records.take(np.flatnonzero(~taken[frame["src_addr"]] & ~taken[frame["dst_addr"]]))
+    jobs = jobs_by_volume(free, around.services, around.hosts) if len(free) else ()
+    for job in jobs:
+        taken[job.endpoints] = True
+    return [_result(_unclocked(job, around), around) for job in jobs]
+
+
+def _sampled(job: SampledJob, progress: Progress, around: Around) -> Shown:
+    strategy = infer(messages(progress, job), job.edges_ns, job.endpoints, around.seats)
+    begin_ns = int(job.edges_ns[0] - job.period_ns)
+    told = of_samples(progress, job)
+    # what could be seen is no promise as long as nothing looks for it
+    told = told.model_copy(update={"smallest_slowdown_ratio": None, "reasons": (*told.reasons, NOT_DIAGNOSED)})
+    return Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told)
+
+
+def _unclocked(job: VolumeJob, around: Around) -> Shown:
+    """A job of which the network only tells who is in it."""
+    strategy = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
+    return Shown(job.endpoints, 0, np.zeros(0, np.int64), around.place, strategy, of_volumes(job))
+
+
+def _result(job: Shown, around: Around) -> JobResult:
+    return JobResult(report=job_report(job, around.labels), findings=(), events=(), tables=None)
