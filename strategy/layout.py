@@ -16,6 +16,7 @@ from strategy.closure import Members
 from strategy.collectives import Collectives, collectives
 from strategy.edges import Edges, edges
 from strategy.grid import completed, grid, uniform
+from strategy.membership import latest
 from strategy.placement import Seat
 
 # How sure a layout can be whose tensor parallelism nobody saw: it never touches the fabric.
@@ -55,6 +56,7 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
         endpoints: (e,) address codes.
         seats: where endpoints sit; may be empty.
     """
+    transfers, endpoints = latest(transfers, endpoints, len(edges_ns))
     found = edges(transfers, edges_ns)
     members = [int(e) for e in endpoints]
     chains = uniform(pipelines(found))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.frame import Frame
+from datamodel.frame import Frame, concat
 from datamodel.transfers import TRANSFERS
 from strategy.edges import edges
+from strategy.membership import latest
 from strategy.segments import expanded, medians, runs
 
 MS = 1_000_000
@@ -130,3 +131,15 @@ def test_ranges_are_expanded(count: list[int]) -> None:
     which, row = expanded(first, np.array(count, np.int64))
     wanted = [(n, 10 * n + k) for n, c in enumerate(count) for k in range(c)]
     assert list(zip(which.tolist(), row.tolist(), strict=True)) == wanted
+
+
+def test_an_exchanged_member_leaves_the_layout() -> None:
+    """Endpoint 2 trains in place of 1 from iteration 4 on: what counts is since then; who merely stops is not gone."""
+    before, after = job(FORWARD, BACKWARD), job((0, 2, 2, 100, FORWARD[4]), (2, 0, 3, 100, BACKWARD[4]))
+    table = concat(TRANSFERS, [before.take(before["iteration"] < 4), after.take(after["iteration"] >= 4)])
+    found, members = latest(table, np.array([0, 1, 2]), ITERATIONS)
+    assert members.tolist() == [0, 2]
+    assert found["iteration"].min() == 4
+    only = before.take(before["iteration"] < 4)
+    stopped = concat(TRANSFERS, [only, job((0, 3, 4, 100, FORWARD[4]))])
+    assert latest(stopped, np.array([0, 1, 3]), ITERATIONS)[1].tolist() == [0, 1, 3]
