@@ -10,6 +10,7 @@ Memory: at most `MOST_TEMPLATES` of all exporters, `MOST_OF_AN_EXPORTER` each; a
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -164,33 +165,38 @@ class Templates:
 
     def _more_fields(self, fields: int) -> None:
         """Have room for so many more fields: without those of forgotten templates, or in a larger table."""
-        if self._fields_used + fields <= len(self.fields):
-            return
-        live = np.flatnonzero(self.rows["exporter"] != _NOBODY)
-        live = live[np.argsort(self.rows["first_field"][live], kind="stable")]
-        table = np.zeros(max(2 * (self._live_fields + fields), 1024), FIELD)
-        used = 0
-        for row in live:
-            first, count = int(self.rows[row]["first_field"]), int(self.rows[row]["fields"])
-            table[used : used + count] = self.fields[first : first + count]
-            self.rows[row]["first_field"] = used
-            used += count
-        self.fields, self._fields_used = table, used
+        if self._fields_used + fields > len(self.fields):
+            self.fields, self._fields_used = self._moved(self.fields, "first_field", "fields", fields, 1024)
 
     def _more_definitions(self, size: int) -> None:
         """Likewise for definitions."""
-        if self._definitions_used + size <= len(self.definitions):
-            return
+        if self._definitions_used + size > len(self.definitions):
+            self.definitions, self._definitions_used = self._moved(
+                self.definitions, "definition", "definition_bytes", size, 4096
+            )
+
+    def _moved(
+        self, entries: npt.NDArray[Any], first: str, count: str, more: int, least: int
+    ) -> tuple[npt.NDArray[Any], int]:
+        """The entries that templates in use point to, in a table with room for `more`; and how many they are.
+
+        Args:
+            entries: the table so far.
+            first: column that tells where a template's entries begin; it is put right.
+            count: column that tells how many they are.
+            more: how many are to come.
+            least: size of the smallest table.
+        """
         live = np.flatnonzero(self.rows["exporter"] != _NOBODY)
-        needed = int(self.rows["definition_bytes"][live].sum()) + size
-        content = np.zeros(max(2 * needed, 4096), np.uint8)
+        live = live[np.argsort(self.rows[first][live], kind="stable")]
+        table = np.zeros(max(2 * (int(self.rows[count][live].sum()) + more), least), entries.dtype)
         used = 0
         for row in live:
-            start, count = int(self.rows[row]["definition"]), int(self.rows[row]["definition_bytes"])
-            content[used : used + count] = self.definitions[start : start + count]
-            self.rows[row]["definition"] = used
-            used += count
-        self.definitions, self._definitions_used = content, used
+            start, size = int(self.rows[row][first]), int(self.rows[row][count])
+            table[used : used + size] = entries[start : start + size]
+            self.rows[row][first] = used
+            used += size
+        return table, used
 
     def _enter(self, row: int) -> None:
         if 2 * (self._entered + 1) > len(self.exact):

@@ -134,14 +134,36 @@ def datagram_head(data: Bytes, at: int, end: int, head: Record) -> int:
 
 
 @compiled
+def compact_source(data: Bytes, at: int, sample: Record) -> None:
+    """A data source as one word: eight bits of class, the others of index."""
+    source = be32(data, at)
+    sample["source_class"] = source >> 24
+    sample["source_index"] = source & 0xFFFFFF
+
+
+@compiled
+def expanded_source(data: Bytes, at: int, sample: Record) -> None:
+    """A data source as two words."""
+    sample["source_class"] = be32(data, at)
+    sample["source_index"] = be32(data, at + 4)
+
+
+@compiled
+def frame_fields(data: Bytes, at: int, size: int, sample: Record) -> None:
+    """What the fields of every sample, `size` bytes of them, begin and end with."""
+    sample["sequence"] = be32(data, at)
+    sample["structures"] = be32(data, at + size - 4)
+    sample["at"] = at + size
+
+
+@compiled
 def flow_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) -> int:
     """Fill `sample` from the fields of a flow sample, an expanded one or a discarded packet; FINE or the reason."""
     if kind == FLOW_SAMPLE:
         if at + FLOW_SAMPLE_BYTES > end:
             return SHORT_SAMPLE
-        source, inward, outward = be32(data, at + 4), be32(data, at + 20), be32(data, at + 24)
-        sample["source_class"] = source >> 24
-        sample["source_index"] = source & 0xFFFFFF
+        compact_source(data, at + 4, sample)
+        inward, outward = be32(data, at + 20), be32(data, at + 24)
         sample["sampling_rate"] = be32(data, at + 8)
         sample["pool"] = be32(data, at + 12)
         sample["drops"] = be32(data, at + 16)
@@ -153,8 +175,7 @@ def flow_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) -> in
     elif kind == DISCARDED_PACKET:
         if at + DISCARDED_PACKET_BYTES > end:
             return SHORT_SAMPLE
-        sample["source_class"] = be32(data, at + 4)
-        sample["source_index"] = be32(data, at + 8)
+        expanded_source(data, at + 4, sample)
         sample["drops"] = be32(data, at + 12)
         sample["in_format"] = 0
         sample["in_value"] = be32(data, at + 16)
@@ -165,8 +186,7 @@ def flow_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) -> in
     else:
         if at + FLOW_SAMPLE_EXPANDED_BYTES > end:
             return SHORT_SAMPLE
-        sample["source_class"] = be32(data, at + 4)
-        sample["source_index"] = be32(data, at + 8)
+        expanded_source(data, at + 4, sample)
         sample["sampling_rate"] = be32(data, at + 12)
         sample["pool"] = be32(data, at + 16)
         sample["drops"] = be32(data, at + 20)
@@ -175,9 +195,7 @@ def flow_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) -> in
         sample["out_format"] = be32(data, at + 32)
         sample["out_value"] = be32(data, at + 36)
         size = wide(FLOW_SAMPLE_EXPANDED_BYTES)
-    sample["sequence"] = be32(data, at)
-    sample["structures"] = be32(data, at + size - 4)
-    sample["at"] = at + size
+    frame_fields(data, at, size, sample)
     return FINE
 
 
@@ -187,19 +205,14 @@ def counter_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) ->
     if kind == COUNTER_SAMPLE:
         if at + COUNTER_SAMPLE_BYTES > end:
             return SHORT_SAMPLE
-        source = be32(data, at + 4)
-        sample["source_class"] = source >> 24
-        sample["source_index"] = source & 0xFFFFFF
+        compact_source(data, at + 4, sample)
         size = wide(COUNTER_SAMPLE_BYTES)
     else:
         if at + COUNTER_SAMPLE_EXPANDED_BYTES > end:
             return SHORT_SAMPLE
-        sample["source_class"] = be32(data, at + 4)
-        sample["source_index"] = be32(data, at + 8)
+        expanded_source(data, at + 4, sample)
         size = wide(COUNTER_SAMPLE_EXPANDED_BYTES)
-    sample["sequence"] = be32(data, at)
-    sample["structures"] = be32(data, at + size - 4)
-    sample["at"] = at + size
+    frame_fields(data, at, size, sample)
     return FINE
 
 
