@@ -26,6 +26,8 @@ from strategy.placement import Seat
 
 NOT_DIAGNOSED = "no finding is made from samples yet, however large a slowdown they would show"
 
+UNKNOWN = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Around:
@@ -113,6 +115,8 @@ def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResul
 
 def _sampled(job: SampledJob, progress: Progress, around: Around) -> Shown:
     strategy = infer(messages(progress, job), job.edges_ns, job.endpoints, around.seats)
+    if job.unresolved:  # pairs too faint to be placed may be a pipeline's: any size would be a guess
+        strategy = UNKNOWN
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     told = of_samples(progress, job)
     # what could be seen is no promise as long as nothing looks for it
@@ -122,8 +126,7 @@ def _sampled(job: SampledJob, progress: Progress, around: Around) -> Shown:
 
 def _unclocked(job: VolumeJob, around: Around) -> Shown:
     """A job of which the network only tells who is in it."""
-    strategy = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
-    return Shown(job.endpoints, 0, np.zeros(0, np.int64), around.place, strategy, of_volumes(job))
+    return Shown(job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN, of_volumes(job))
 
 
 def _result(job: Shown, around: Around) -> JobResult:

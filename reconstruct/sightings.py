@@ -21,7 +21,7 @@ def carrying(flows: Flows) -> Bool:
        whose sampling rate nobody knows).
     2. Of one connection, the observation point (exporter, domain, direction) with most records of it counts: leaf and
        spine, ingress and egress each see all of it, or a part. Ties go to the larger volume, then to the point whose
-       exporter, domain and direction sort first.
+       exporter, domain and direction sort first. Samples all count: each point takes others of the same bytes.
 
     The others count before the first and after the last record of the best one's whole feed: while that runs, it sees
     all of what it sees at all.
@@ -31,9 +31,11 @@ def carrying(flows: Flows) -> Bool:
     kept = np.ones(len(frame), np.bool_)
     if not _is_constant(kind):
         kept = _best(_codes([frame["src_addr"], frame["dst_addr"]]), kind, kind, frame, kept)
-    if not all(_is_constant(frame[name]) for name in POINT):
+    counting = kept & ~_is_part(frame)
+    if counting.any() and not all(_is_constant(frame[name]) for name in POINT):
         connection, point = _codes([frame[name] for name in CONNECTION]), _codes([frame[name] for name in POINT])
-        kept = _best(connection, _by_records(connection, point, frame, kept), point, frame, kept)
+        counting = _best(connection, _by_records(connection, point, frame, counting), point, frame, counting)
+        kept = counting | (kept & _is_part(frame))
     return kept
 
 
@@ -41,6 +43,12 @@ def _kinds(frame: Frame) -> Int:
     """What kind of feed each row comes from: MIRROR, EXACT or SAMPLED."""
     exact = (frame["sampling_rate"] == 1) | frame["prescaled"].astype(np.bool_)
     return np.where(frame["payload_bytes"] >= 0, MIRROR, np.where(exact, EXACT, SAMPLED)).astype(np.int64)
+
+
+def _is_part(frame: Frame) -> Bool:
+    """(rows,) samples of a known rate: each point takes others, and what they show is never added up over points."""
+    scaled = frame["prescaled"].astype(np.bool_) | (frame["payload_bytes"] >= 0)
+    return np.asarray((frame["sampling_rate"] > 1) & ~scaled, np.bool_)
 
 
 def _is_constant(column: Array) -> bool:

@@ -68,7 +68,7 @@ def test_columns_left_out_cost_nothing_whatever_becomes_of_them() -> None:
 @pytest.mark.parametrize("expected_rows", [0, 3, 100])
 def test_gathered_parts_are_one_frame(expected_rows: int) -> None:
     """Parts with different columns, some empty, give what joining their frames gives, whatever room was expected."""
-    parts = [
+    parts: list[dict[str, list[int]]] = [
         {"time_ns": [3, 1], "sampler_address": [0, 1], "reason": [7, 8]},
         {"time_ns": [], "sampler_address": [], "reason": []},
         {"time_ns": [5], "sampler_address": [4], "reason": [1], "packets": [6]},

@@ -67,6 +67,18 @@ def test_ingress_and_egress_count_once() -> None:
     assert counted(rows(0, 1000, flow_direction=1), rows(0, 1000, flow_direction=0)) == [0, 100]
 
 
+def test_samples_of_every_point_count() -> None:
+    """Leaf and spine sample other packets of the same bytes: all of them show when these went by."""
+    leaf, spine = (rows(0, 1000, sampler_address=n, sampling_rate=64) for n in (8, 9))
+    assert counted(leaf, spine) == [100, 100]
+    assert counted(leaf, spine, rows(0, 1000, sampler_address=9, src_port=5), rows(0, 1000, src_port=5)) == [
+        0,
+        0,
+        0,
+        100,
+    ]
+
+
 def test_connections_over_several_spines_all_count() -> None:
     """Each spine sees another connection of the pair: neither is the other's second sighting."""
     spines = [rows(0, 1000, sampler_address=8 + n, src_port=100 + n) for n in range(3)]
