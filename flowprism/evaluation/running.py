@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from flowprism.evaluation.suite import CaseName
 from flowprism.evaluation.trial import Trial, tried
 from flowprism.progress import Progress
+from flowprism.workers import Crew, in_order
 
 
 def run(
@@ -26,12 +25,7 @@ def run(
         progress: told how many are done.
     """
     count = min(workers or os.cpu_count() or 1, max(len(cases), 1))
-    one = partial(tried, keep=keep)
-    if count == 1:
-        return _gathered(map(one, cases), len(cases), progress)
-    # Started afresh: a forked process would inherit threads of the compiler's and of Arrow's in any state.
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        return _gathered(pool.map(one, cases), len(cases), progress)
+    return _gathered(in_order(partial(tried, keep=keep), cases, Crew(count)), len(cases), progress)
 
 
 def _gathered(trials: Iterable[Trial], total: int, progress: Progress | None) -> list[Trial]:
