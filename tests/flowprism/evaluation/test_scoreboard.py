@@ -134,7 +134,7 @@ def test_a_failing_case_is_an_outcome(monkeypatch: pytest.MonkeyPatch, tmp_path:
         raise ZeroDivisionError("a ring of none")
 
     monkeypatch.setattr("flowprism.evaluation.trial.METHODS", {OURS: broken})
-    (case,) = names("small", ["mirrors"])
+    case = names("small", ["mirrors"])[0]
     result = tried(case, tmp_path)
     assert result.outcome.problem == f"{OURS}: ZeroDivisionError: a ring of none"
     assert not result.outcome.methods[OURS].jobs_exact
