@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +27,7 @@ from tests.capture.live.arrivals import CAPTURES, NAMES, flows_of, frames_of, ro
 from tests.capture.live.gre import erspan_two
 from tests.capture.live.namespaces import Namespace, joined_pair, why_not
 from tests.capture.live.test_erspan import send
+from tests.capture.sflow.wire import datagram, flow, header
 from tests.flowprism.collector.running import Collector
 from tests.house.checkout import ROOT
 
@@ -159,7 +162,10 @@ def test_mirror_and_exports_at_once(tmp_path: Path, pair: tuple[Namespace, Names
     with collecting(tmp_path, *options, within=receiver) as collector:
         until_open(collector)
         sender.send(frames_of(BURST))
-        assert receiver.run("ss", "-Hlnu").count(receiver.address) == 1
+        (port,) = re.findall(rf"{re.escape(receiver.address)}:(\d+)", receiver.run("ss", "-Hlnu"))
+        with sender.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as exporter:
+            exporter.sendto(datagram(flow(header(tcp_frame(1, 0)))), (receiver.address, int(port)))
+        until(collector, lambda: len(list(read_manifests(tmp_path))) == 2)
         collector.stop()
     assert [manifest.writer.worker for manifest in read_manifests(tmp_path)] == [0, 2]
 
