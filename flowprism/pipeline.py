@@ -30,12 +30,12 @@ from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
 from flowprism.period import Period
 from flowprism.progress import Progress
-from flowprism.sampled_analysis import Around, coarse, numbered_samples, sampled_results, volume_results, whole
+from flowprism.sampled_analysis import Around, apart, sampled_results, volume_results
 from flowprism.workers import Crew, in_order
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
-from reconstruct.sightings import carrying
+from reconstruct.sightings import carrying, whole
 from reconstruct.streams import streams
 from strategy.placement import Seat, seats
 
@@ -112,9 +112,9 @@ def analyze_reading(
     summary, window = _summary(reading, int(np.count_nonzero(~kept))), _window(reading.flows)
     flows = reading.flows if kept.all() else reading.flows.take(kept)
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
-    complete = whole(flows)
+    complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
-    samples, hiding = numbered_samples(flows, complete), coarse(flows, complete, flow, options.jobs.covered_share)
+    samples, hiding = apart(flows, complete, flow, options.jobs.covered_share)
     del flows
     place = fabric(inventory, flow.addresses)
     hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None

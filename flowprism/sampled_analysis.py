@@ -47,44 +47,35 @@ class Around:
     labels: Inventory | None
 
 
-def whole(flows: Flows) -> Bool:
-    """(rows,) records that count every byte, as far as their exporter says; streams are made of no others."""
-    frame = flows.frame
-    return np.asarray((frame["sampling_rate"] <= 1) | frame["prescaled"] | (frame["payload_bytes"] >= 0), np.bool_)
+def apart(flows: Flows, complete: Bool, flow: Streams, covered_share: float) -> tuple[Flows, Flows]:
+    """Sampled packets that tell their sequence number; and records that hide iterations.
 
-
-def numbered_samples(flows: Flows, complete: Bool) -> Flows:
-    """Sampled packets that tell their sequence number."""
-    rows = np.zeros(len(flows), np.bool_) if complete.all() else numbered(flows) & ~complete
-    return flows.take(np.flatnonzero(rows))
-
-
-def coarse(flows: Flows, complete: Bool, flow: Streams, covered_share: float) -> Flows:
-    """The records that hide iterations: samples without numbers, and those of streams that span their pauses.
-
-    Those of unknown rate may be samples.
+    The latter are samples without numbers, records of unknown rate, which may be samples, and those of streams that
+    span their pauses.
 
     Args:
         flows: all records that count.
-        complete: which of them are whole (`whole`).
+        complete: which of them are whole (`reconstruct.sightings.whole`).
         flow: the streams of these.
         covered_share: see `reconstruct.smeared`.
     """
     frame, hidden = flows.frame, smeared(flow, covered_share)
-    rows = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE)
-    if rows.any():
-        rows &= ~numbered(flows)
+    hiding = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE)
+    samples = np.zeros(len(flows), np.bool_)
+    if hiding.any():
+        told = numbered(flows)
+        samples, hiding = told & ~complete, hiding & ~told
     if hidden.any():
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
-        rows = rows | np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
-    return flows.take(np.flatnonzero(rows))
+        hiding = hiding | np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
+    return flows.take(np.flatnonzero(samples)), flows.take(np.flatnonzero(hiding))
 
 
 def sampled_results(samples: Flows, around: Around, taken: Bool) -> tuple[list[JobResult], dict[str, int]]:
     """The jobs that sampled packets with sequence numbers show, and why other traffic of theirs is in none.
 
     Args:
-        samples: such packets (`numbered_samples`).
+        samples: such packets (`apart`).
         around: what else is known.
         taken: (addresses,) endpoints of jobs that a better feed shows; those of further jobs are added.
     """
@@ -101,7 +92,7 @@ def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResul
     """The jobs that equal volumes show among endpoints that are in no job.
 
     Args:
-        records: those that hide iterations (`coarse`).
+        records: those that hide iterations (`apart`).
         around: what else is known.
         taken: (addresses,) endpoints of jobs already known; those of further jobs are added.
     """

@@ -31,11 +31,12 @@ def carrying(flows: Flows) -> Bool:
     kept = np.ones(len(frame), np.bool_)
     if not _is_constant(kind):
         kept = _best(_codes([frame["src_addr"], frame["dst_addr"]]), kind, kind, frame, kept)
-    counting = kept & ~_is_part(frame)
+    complete = whole(frame)
+    counting = kept & complete
     if counting.any() and not all(_is_constant(frame[name]) for name in POINT):
         connection, point = _codes([frame[name] for name in CONNECTION]), _codes([frame[name] for name in POINT])
         counting = _best(connection, _by_records(connection, point, frame, counting), point, frame, counting)
-        kept = counting | (kept & _is_part(frame))
+        kept = counting | (kept & ~complete)
     return kept
 
 
@@ -45,10 +46,12 @@ def _kinds(frame: Frame) -> Int:
     return np.where(frame["payload_bytes"] >= 0, MIRROR, np.where(exact, EXACT, SAMPLED)).astype(np.int64)
 
 
-def _is_part(frame: Frame) -> Bool:
-    """(rows,) samples of a known rate: each point takes others, and what they show is never added up over points."""
-    scaled = frame["prescaled"].astype(np.bool_) | (frame["payload_bytes"] >= 0)
-    return np.asarray((frame["sampling_rate"] > 1) & ~scaled, np.bool_)
+def whole(frame: Frame) -> Bool:
+    """(rows,) records that count every byte, as far as their exporter says; streams are made of no others.
+
+    The rest are samples of a known rate: each point takes others, and they are never added up over points.
+    """
+    return np.asarray((frame["sampling_rate"] <= 1) | frame["prescaled"] | (frame["payload_bytes"] >= 0), np.bool_)
 
 
 def _is_constant(column: Array) -> bool:
