@@ -7,9 +7,6 @@ that every message's records are committed once.
 from __future__ import annotations
 
 import json
-import signal
-import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,11 +14,9 @@ from typing import Any
 
 from capture.kafka.feed import KafkaBatch, KafkaFeed
 from capture.kafka.offsets import Offsets
-from datamodel.errors import InputError
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import empty
-from flowprism.collector import child
-from flowprism.collector.source_writer import CANNOT_STORE, SourceWriter, refuse
+from flowprism.collector.source_writer import SourceWriter, until_terminated
 from storage.store import read_state
 
 _MOST_MESSAGES = 1 << 17
@@ -111,16 +106,7 @@ def _remembered(folder: Path, states: Iterable[str]) -> Offsets:
 
 def main() -> None:
     """Read topics until SIGTERM."""
-    stop = threading.Event()
-    plan = child.begin(lambda *_: stop.set())
-    try:
-        Consuming(plan, stop.is_set).run()
-    except OSError as error:
-        child.complain(f"{error.filename or plan['out']}: records cannot be stored: {error.strerror or error}")
-        sys.exit(CANNOT_STORE)
-    except InputError as error:
-        refuse(str(error))
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
+    until_terminated(lambda plan, stopping: Consuming(plan, stopping).run())
 
 
 if __name__ == "__main__":

@@ -5,9 +5,6 @@ A mirror cannot be replayed: what a process that dies has not committed is lost.
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,9 +19,8 @@ from capture.packet import decode
 from capture.wire import PACKET
 from datamodel.errors import InputError
 from datamodel.flows import Flows
-from flowprism.collector import child
 from flowprism.collector.mirror_inputs import open_input
-from flowprism.collector.source_writer import CANNOT_STORE, SourceWriter, refuse
+from flowprism.collector.source_writer import SourceWriter, until_terminated
 from flowprism.collector.sources import MirrorKind
 
 _POLL_S = 0.1
@@ -165,16 +161,7 @@ def _warm_up() -> None:
 
 def main() -> None:
     """Follow a mirror until SIGTERM, or until it ends."""
-    stop = threading.Event()
-    plan = child.begin(lambda *_: stop.set())
-    try:
-        Mirroring(plan, stop.is_set).run()
-    except OSError as error:
-        child.complain(f"{error.filename or plan['out']}: records cannot be stored: {error.strerror or error}")
-        sys.exit(CANNOT_STORE)
-    except InputError as error:
-        refuse(str(error))
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
+    until_terminated(lambda plan, stopping: Mirroring(plan, stopping).run())
 
 
 if __name__ == "__main__":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from datamodel.errors import InputError
 from datamodel.flows import Flows
 from flowprism.collector import child
 from storage.layout import Writer
@@ -90,6 +93,24 @@ class SourceWriter:
             return
         said = {**account(), "totals": self.totals, "warnings": list(warnings())[:_MOST_WARNINGS]}
         self._told_s = now if _said(said) else None
+
+
+def until_terminated(work: Callable[[dict[str, Any], Callable[[], bool]], None]) -> None:
+    """The whole life of a source's process: its plan, its work until SIGTERM or until it ends, and what went wrong.
+
+    Args:
+        work: given the plan and a question whether to stop, it keeps what the source sends.
+    """
+    stop = threading.Event()
+    plan = child.begin(lambda *_: stop.set())
+    try:
+        work(plan, stop.is_set)
+    except OSError as error:
+        child.complain(f"{error.filename or plan['out']}: records cannot be stored: {error.strerror or error}")
+        sys.exit(CANNOT_STORE)
+    except InputError as error:
+        refuse(str(error))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
 
 
 def refuse(text: str) -> None:
