@@ -14,6 +14,7 @@ from datamodel.document import Document
 from datamodel.errors import InputError
 from datamodel.report import Report
 from datamodel.truth import Truth
+from flowprism.cli.needs import parsed
 from flowprism.evaluation.marks import LOWER_IS_BETTER, MEANINGS, falls_short, marks
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
@@ -25,7 +26,7 @@ def run(report: Path, truth: Path, needs: Sequence[str], *, as_json: bool) -> bo
     Raises:
         InputError: a file is not the document it should be, or a need is not NAME=VALUE of a known mark.
     """
-    wanted = [_need(text) for text in needs]
+    wanted = [parsed(text, MEANINGS, "mark") for text in needs]
     found = marks(_read(report, Report), _read(truth, Truth))
     typer.echo(json.dumps(found) if as_json else "\n".join(f"{name:<12}{value:.4g}" for name, value in found.items()))
     short = [(name, value) for name, value in wanted if falls_short(found, name, value)]
@@ -33,16 +34,6 @@ def run(report: Path, truth: Path, needs: Sequence[str], *, as_json: bool) -> bo
         sign = "<=" if name in LOWER_IS_BETTER else ">="
         typer.echo(f"falls short: {name} is {found[name]:.4g}, needed {sign} {value:g}", err=True)
     return not short
-
-
-def _need(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    if name not in MEANINGS:
-        raise InputError(f"--need {text}: unknown mark; known: {', '.join(MEANINGS)}")
-    try:
-        return name, float(value)
-    except ValueError as error:
-        raise InputError(f"--need {text}: expected NAME=VALUE with a number") from error
 
 
 def _read(path: Path, document: type[AnyDocument]) -> AnyDocument:

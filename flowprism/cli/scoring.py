@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from datamodel.errors import InputError
+from flowprism.cli.needs import parsed
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.evaluation.comparison import compare
 from flowprism.evaluation.figures import LOWER, MEANINGS, Figure
@@ -43,7 +43,7 @@ def run(wish: Wish, needs: Sequence[str], out: Path | None, against: Path | None
     Raises:
         InputError: there is no such case, a need is none, or a file cannot be read or written.
     """
-    wanted = [_need(text) for text in needs]
+    wanted = [parsed(text, MEANINGS, "figure") for text in needs]
     earlier = read_scoreboard(against) if against else None
     cases = wish.names()
     with progress_bars() as progress:
@@ -55,16 +55,6 @@ def run(wish: Wish, needs: Sequence[str], out: Path | None, against: Path | None
     if earlier is not None:
         typer.echo(comparison_text(compare(board, earlier)), err=as_json)
     return _all_met(board, wanted)
-
-
-def _need(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    if name not in MEANINGS:
-        raise InputError(f"--need {text}: unknown figure; known: {', '.join(MEANINGS)}")
-    try:
-        return name, float(value)
-    except ValueError as error:
-        raise InputError(f"--need {text}: expected NAME=VALUE with a number") from error
 
 
 def _all_met(board: Scoreboard, wanted: Sequence[tuple[str, float]]) -> bool:
