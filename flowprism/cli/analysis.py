@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,6 +16,7 @@ from flowprism import pipeline
 from flowprism.cli.analyze import ReportFormat
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.cli.sampling_rates import parsed
+from flowprism.cli.writing import naming
 from flowprism.inventory_file import load_inventory
 from flowprism.rendering.html import render_html
 from flowprism.rendering.names import Names, names_of
@@ -84,31 +83,20 @@ def write(analysis: Analysis, names: Names, report_format: ReportFormat, outputs
         InputError: an output cannot be written; the message names it.
     """
     if outputs.timelines is not None:
-        with _naming(outputs.timelines):
+        with naming(outputs.timelines):
             write_timelines(analysis.timelines, outputs.timelines)
     if outputs.perfetto is not None:
-        with _naming(outputs.perfetto):
+        with naming(outputs.perfetto):
             write_trace(analysis, names, outputs.perfetto)
     if outputs.report is None:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors=_BEYOND_ENCODING[report_format])
-        with _naming("stdout"):
+        with naming("stdout"):
             _report(analysis, names, report_format, sys.stdout)
             sys.stdout.flush()
         return
-    with _naming(outputs.report), outputs.report.open("w", encoding="utf-8") as file:
+    with naming(outputs.report), outputs.report.open("w", encoding="utf-8") as file:
         _report(analysis, names, report_format, file)
-
-
-@contextmanager
-def _naming(path: Path | str) -> Iterator[None]:
-    """A full disk says what is wrong but not with which file. A reader that has gone (`head`) is no error."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _report(analysis: Analysis, names: Names, report_format: ReportFormat, file: TextIO) -> None:

@@ -14,6 +14,7 @@ from datamodel.scan import Scan, Verdict
 from flowprism import pipeline
 from flowprism.cli.sampling_rates import parsed
 from flowprism.cli.scan import ScanFormat
+from flowprism.cli.writing import naming
 from flowprism.inventory_file import load_inventory
 from flowprism.period import period
 from flowprism.rendering.report_json import render_json
@@ -78,8 +79,6 @@ def run(given: Given, kept: Kept | None, scan_format: ScanFormat, out: Path | No
     if out is None:
         sys.stdout.write(text)
         return EXIT_CODES[verdict.verdict]
-    try:
+    with naming(out):
         out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
     return EXIT_CODES[verdict.verdict]
