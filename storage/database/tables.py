@@ -185,3 +185,66 @@ LEASES = Table(
     Column("holder", String(200), nullable=False),
     Column("until_ns", BigInteger, nullable=False),
 )
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("job", String(200), primary_key=True),
+    Column("kind", String(50), primary_key=True),
+    Column("start_ns", BigInteger, primary_key=True, autoincrement=False),
+    Column("end_ns", BigInteger),
+    Column("detail", Text, nullable=False),
+    Index(None, "start_ns"),
+)
+
+ALERTS = Table(
+    "alerts",
+    METADATA,
+    Column("id", String(200), primary_key=True),
+    Column("receiver", String(200), nullable=False),
+    Column("incident", String(200), nullable=False),
+    Column("created_ns", BigInteger, nullable=False),
+    Column("due_ns", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("sent_ns", BigInteger),
+    Column("problem", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Index(None, "sent_ns", "due_ns"),
+    Index(None, "incident"),
+)
+
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("hash", String(100), primary_key=True),
+    Column("user", ForeignKey("users.name", ondelete="CASCADE"), nullable=False),
+    Column("created_ns", BigInteger, nullable=False),
+    Column("expires_ns", BigInteger, nullable=False),
+    Index(None, "user"),
+)
+
+SCAN_REQUESTS = Table(
+    "scan_requests",
+    METADATA,
+    Column("id", String(100), primary_key=True),
+    Column("policy", String(200), nullable=False),
+    Column("jobs", Text, nullable=False),
+    Column("window_start_ns", BigInteger),
+    Column("window_end_ns", BigInteger),
+    Column("author", String(200), nullable=False),
+    Column("requested_ns", BigInteger, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("finished_ns", BigInteger),
+    Column("detail", Text, nullable=False),
+    Index(None, "state", "requested_ns"),
+)
+
+PARTS = Table(
+    "parts",
+    METADATA,
+    Column("name", String(200), primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("started_ns", BigInteger, nullable=False),
+    Column("seen_ns", BigInteger, nullable=False),
+    Column("document", Text, nullable=False),
+)
