@@ -30,12 +30,17 @@ class Position:
 
 def positions(job: JobReport) -> list[Position]:
     """Every endpoint of a job, in the order of all pictures."""
-    addresses = sorted(job.endpoints, key=_by_address)
-    stages = {address: stage for chain in job.groups.pp for stage, address in enumerate(chain)}
-    replicas = _replicas(addresses, job.groups)
+    return placed(job.endpoints, job.groups)
+
+
+def placed(endpoints: Iterable[str], groups: Groups) -> list[Position]:
+    """Every one of some endpoints by the process groups they stand in, in the order of all pictures."""
+    addresses = sorted(endpoints, key=_by_address)
+    stages = {address: stage for chain in groups.pp for stage, address in enumerate(chain)}
+    replicas = _replicas(addresses, groups)
     last = len(addresses)
     ordered = sorted(addresses, key=lambda a: (stages.get(a, last), replicas[a], _by_address(a)))
-    names = _group_names(job.groups)
+    names = _group_names(groups)
     return [
         Position(address, number, stages.get(address), replicas[address], tuple(names.get(address, ())))
         for number, address in enumerate(ordered, 1)
