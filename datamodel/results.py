@@ -43,6 +43,8 @@ class KnownJob:
         world_size: GPUs; None where it is not known.
         period_s: of an iteration; None where there is none.
         endpoints, hosts: addresses and names.
+        smallest_slowdown_ratio: what the feed would show; None where it can show nothing.
+        reasons: for that.
     """
 
     id: str
@@ -54,6 +56,8 @@ class KnownJob:
     period_s: float | None
     endpoints: tuple[str, ...]
     hosts: tuple[str, ...]
+    smallest_slowdown_ratio: float | None = None
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

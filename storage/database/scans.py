@@ -15,6 +15,7 @@ from datamodel.results import KeptScan, KnownJob, KnownLayout, Rollup
 from datamodel.scan import Scan
 from storage.database.engine import Database, insert_new, upsert
 from storage.database.incidents import write_changes, write_incidents
+from storage.database.summaries import summary_of
 from storage.database.tables import JOBS, LAYOUTS, ROLLUPS, SCANS
 
 
@@ -161,12 +162,14 @@ def _job_row(report: JobReport, first_ns: int, last_ns: int) -> dict[str, object
         "period_s": report.period_s,
         "endpoints": json.dumps(report.endpoints),
         "hosts": json.dumps(report.hosts),
+        "smallest_slowdown_ratio": report.detectability.smallest_slowdown_ratio,
+        "reasons": json.dumps(report.detectability.reasons),
     }
 
 
 def _job(row: Row[tuple[object, ...]]) -> KnownJob:
-    said = row._asdict()
-    return KnownJob(**{**said, "endpoints": tuple(json.loads(row.endpoints)), "hosts": tuple(json.loads(row.hosts))})
+    lists = {name: tuple(json.loads(getattr(row, name))) for name in ("endpoints", "hosts", "reasons")}
+    return KnownJob(**{**row._asdict(), **lists})
 
 
 def _layout(row: Row[tuple[object, ...]]) -> KnownLayout:
@@ -175,6 +178,7 @@ def _layout(row: Row[tuple[object, ...]]) -> KnownLayout:
 
 
 def _scan_row(kept: KeptScan) -> dict[str, object]:
+    document = kept.scan.model_dump_json(by_alias=True)
     return {
         "policy": kept.policy,
         "window_start_ns": kept.scan.window.start_ns,
@@ -183,7 +187,8 @@ def _scan_row(kept: KeptScan) -> dict[str, object]:
         "finished_ns": kept.finished_ns,
         "version": kept.version,
         "verdict": kept.scan.verdict,
-        "document": kept.scan.model_dump_json(by_alias=True),
+        "document": document,
+        "summary": summary_of(document),
     }
 
 

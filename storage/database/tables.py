@@ -36,6 +36,7 @@ SCANS = Table(
     Column("version", String(50), nullable=False),
     Column("verdict", String(20), nullable=False),
     Column("document", Text, nullable=False),
+    Column("summary", Text, nullable=False),
     Index(None, "window_end_ns"),
 )
 
@@ -51,6 +52,8 @@ JOBS = Table(
     Column("period_s", Float),
     Column("endpoints", Text, nullable=False),
     Column("hosts", Text, nullable=False),
+    Column("smallest_slowdown_ratio", Float),
+    Column("reasons", Text, nullable=False),
     Index(None, "last_seen_ns"),
     Index(None, "tenant"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, select, text
 
 from datamodel.errors import InputError
+from datamodel.scan import JobScan
 from storage.database.access import take_lease
 from storage.database.engine import Database, connected
 from storage.database.migrating import downgrade, upgrade, version
-from storage.database.scans import save_scan, scans
-from storage.database.tables import INCIDENTS, METADATA
+from storage.database.scans import ScanResult, layouts, rollups, save_scan, scans
+from storage.database.summaries import PartSummary, parsed
+from storage.database.tables import INCIDENTS, METADATA, SCANS
 from tests.storage.database import results
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ def test_tables_are_those_that_the_code_declares(database: Database) -> None:
     with database.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []
-        assert version(connection) == "0003"
+        assert version(connection) == "0004"
 
 
 def test_down_and_up_with_data(database: Database) -> None:
@@ -43,6 +46,8 @@ def test_down_and_up_with_data(database: Database) -> None:
     with database.writing() as connection:
         upgrade(connection)
     assert scans(database) == [left.kept]
+    assert len(layouts(database, "j1")) == 1
+    assert rollups(database, "j1", results.HOUR_NS, 0, 1000) == left.rollups
     assert take_lease(database, "one", "b", 0, 10)
 
 
@@ -63,7 +68,7 @@ def test_an_interrupted_step_is_none(database: Database) -> None:
         downgrade(connection, "0001")
         raise KeyboardInterrupt
     with database.reading() as connection:
-        assert version(connection) == "0003"
+        assert version(connection) == "0004"
         assert inspect(connection).has_table("leases")
 
 
@@ -121,3 +126,17 @@ def test_a_restarted_server_is_used_again(cluster: Cluster) -> None:
     cluster.start()
     assert len(scans(opened)) == 1
     opened.close()
+
+
+def test_scans_of_before_get_their_summary(database: Database) -> None:
+    """Lists tell of scans that an older version kept what they tell of new ones."""
+    late = JobScan(id="j1", label=None, tenant="t1", verdict="unknown")
+    scan = results.kept().scan.model_copy(update={"jobs": (late,)})
+    save_scan(database, ScanResult(replace(results.kept(), scan=scan), jobs=[results.job()]))
+    with database.writing() as connection:
+        told = connection.execute(select(SCANS.c.summary)).scalar_one()
+        downgrade(connection, "0003")
+        upgrade(connection)
+        assert connection.execute(select(SCANS.c.summary)).scalar_one() == told
+    assert parsed(told).tenants == {"t1": PartSummary(1, 0, "unknown")}
+    assert parsed(told).whole == PartSummary(1, 0, "findings")

@@ -1,0 +1,1 @@
+"""The HTTP API: one module a resource, each a thin face of `flowprism.service.answers`."""
