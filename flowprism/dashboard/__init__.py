@@ -1,0 +1,1 @@
+"""The operator's pages, over the same answers as the HTTP API."""

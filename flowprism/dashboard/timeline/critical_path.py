@@ -1,0 +1,118 @@
+"""The chain of work that an iteration's length rests on: whatever on it takes longer makes the iteration longer.
+
+Found backwards from the iteration's last end, as in the critical path method (Kelley and Walker, 1959) where the
+activities and who waits for whom are known: at each point the activity of that endpoint which ended last before it
+comes first on the path; a span of waiting is no work but leads to the endpoint that was waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.frame import Frame
+from datamodel.timeline import SPAN_NAMES
+from flowprism.dashboard.timeline.lateness import WAIT
+
+_IDLE = SPAN_NAMES.index("idle")
+_NOTHING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stretch of the path.
+
+    Attributes:
+        endpoint: code of who worked.
+        span: what, an index into SPAN_NAMES; -1 where no span tells what the endpoint did.
+        start_ns, end_ns: when; the steps follow one another without a gap.
+        waiter: code of the endpoint that waited for what this step ends with, -1 where the path stays.
+    """
+
+    endpoint: int
+    span: int
+    start_ns: int
+    end_ns: int
+    waiter: int = -1
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return (self.end_ns - self.start_ns) / 1e9
+
+    @property
+    def name(self) -> str:
+        """What was done, in words of the timeline."""
+        return "unknown" if self.span == _NOTHING else SPAN_NAMES[self.span]
+
+
+class _Lane:
+    """The spans of one endpoint in order of their ends, so that what ended last before a time is found at once."""
+
+    def __init__(self, spans: Frame) -> None:
+        order = np.lexsort((spans["start_ns"], spans["end_ns"]))
+        self.start, self.end, self.span, self.peer = (
+            spans[name][order].tolist() for name in ("start_ns", "end_ns", "span", "peer")
+        )
+        self._ends = spans["end_ns"][order]
+
+    def latest(self, until_ns: int) -> int | None:
+        """Index of the span that was on last before a time: one that is on then, else the last that ended.
+
+        Of those that are on the one that began last, as it is what the endpoint turned to.
+        """
+        after = int(np.searchsorted(self._ends, until_ns, "left"))
+        on = [n for n in range(after, len(self.end)) if self.start[n] < until_ns]
+        if on:
+            return max(on, key=lambda n: (self.start[n], -self.end[n]))
+        return after - 1 if after else None
+
+
+def critical_path(spans: Frame) -> list[Step]:
+    """The path of one iteration in order of time, from its first begin to its last end; empty without spans.
+
+    Args:
+        spans: of that iteration, of all endpoints that took part.
+    """
+    work = spans.take(np.flatnonzero((spans["span"] != _IDLE) & (spans["end_ns"] > spans["start_ns"])))
+    if len(work) == 0:
+        return []
+    lanes = {
+        int(code): _Lane(work.take(np.flatnonzero(work["endpoint"] == code))) for code in np.unique(work["endpoint"])
+    }
+    last = int(np.lexsort((-work["endpoint"], work["end_ns"]))[-1])
+    begin_ns, time_ns, at = int(work["start_ns"].min()), int(work["end_ns"][last]), int(work["endpoint"][last])
+    steps: list[Step] = []
+    waiter, been = -1, {at}
+    while time_ns > begin_ns:
+        found = lanes[at].latest(time_ns)
+        if found is None:
+            steps.append(Step(at, _NOTHING, begin_ns, time_ns, waiter))
+            break
+        lane = lanes[at]
+        peer = lane.peer[found]
+        if lane.end[found] < time_ns:
+            start, span = lane.end[found], _NOTHING
+        elif lane.span[found] == WAIT and peer in lanes and peer not in been:
+            waiter, at = at if waiter < 0 else waiter, peer
+            been.add(peer)
+            continue
+        else:
+            start, span = lane.start[found], lane.span[found]
+        steps.append(Step(at, span, start, time_ns, waiter))
+        time_ns, waiter, been = start, -1, {at}
+    return _joined(steps[::-1])
+
+
+def _joined(steps: Sequence[Step]) -> list[Step]:
+    """Neighbours that are one activity of one endpoint become one."""
+    joined: list[Step] = []
+    for step in steps:
+        before = joined[-1] if joined else None
+        if before and (before.endpoint, before.span, before.waiter) == (step.endpoint, step.span, -1):
+            joined[-1] = Step(step.endpoint, step.span, before.start_ns, step.end_ns, step.waiter)
+        else:
+            joined.append(step)
+    return joined
