@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from datamodel.alerts import AlertMessage
 from datamodel.inventory import Inventory
 from datamodel.report import Report
 from datamodel.scan import Scan
@@ -16,6 +17,7 @@ from datamodel.truth import Truth
 def documents() -> dict[str, dict[str, Any]]:
     """File name -> JSON Schema (draft 2020-12) of each published document."""
     return {
+        "alerts-v1.json": AlertMessage.model_json_schema(by_alias=True, mode="serialization"),
         "inventory-v1.json": Inventory.model_json_schema(by_alias=True),
         "report-v1.json": Report.model_json_schema(by_alias=True, mode="serialization"),
         "scan-v1.json": Scan.model_json_schema(by_alias=True, mode="serialization"),

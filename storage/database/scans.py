@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, Row, delete, func, select
 
+from datamodel.alerts import OutgoingAlert
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
 from datamodel.report import JobReport
 from datamodel.results import KeptScan, KnownJob, KnownLayout, Rollup
 from datamodel.scan import Scan
+from storage.database.alerts import write_alerts
 from storage.database.engine import Database, insert_new, upsert
 from storage.database.incidents import write_changes, write_incidents
 from storage.database.summaries import summary_of
@@ -29,6 +31,7 @@ class ScanResult:
         incidents: all that are not long over, after the scan.
         changes: of incidents, by this scan.
         rollups: of stretches of time that its window covers wholly.
+        alerts: of what it changed.
     """
 
     kept: KeptScan
@@ -36,6 +39,7 @@ class ScanResult:
     incidents: Sequence[Incident] = ()
     changes: Sequence[IncidentChange] = ()
     rollups: Sequence[Rollup] = ()
+    alerts: Sequence[OutgoingAlert] = ()
 
 
 def save_scan(database: Database, result: ScanResult) -> bool:
@@ -52,6 +56,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         write_incidents(connection, result.incidents)
         write_changes(connection, result.changes)
         upsert(connection, ROLLUPS, [asdict(rollup) for rollup in result.rollups])
+        write_alerts(connection, result.alerts)
     return True
 
 

@@ -1,0 +1,109 @@
+"""What a scan did to incidents -> alerts to be sent; and reminders of what goes on. Plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from datamodel.alerts import Alert, AlertChange, OutgoingAlert
+from datamodel.incidents import Incident, IncidentChange
+from datamodel.report import JobReport
+from flowprism.service.alerts.routing import receivers_of
+from flowprism.service.alerts.settings import AlertmanagerReceiver, AlertSettings
+
+# Of several changes that one scan made of an incident, the first of these is told; its document says the rest.
+_TOLD: tuple[AlertChange, ...] = ("resolved", "reopened", "opened", "escalated", "relocated")
+
+
+def alerts_of(
+    incidents: Sequence[Incident],
+    changes: Sequence[IncidentChange],
+    jobs: Sequence[JobReport],
+    now_ns: int,
+    settings: AlertSettings,
+) -> list[OutgoingAlert]:
+    """The alerts that follow from one scan, each with an id that the same scan gives again.
+
+    Incidents that are only suspected, were dismissed or have eased are not told of.
+
+    Args:
+        incidents: as the scan left them.
+        changes: what it changed.
+        jobs: as it saw them; labels and tenants are theirs.
+        now_ns: when the scan was made, UTC.
+        settings: whom to tell, and how long the first of a group waits for the others.
+    """
+    kinds: dict[tuple[str, str], int] = {(change.incident, change.kind): change.time_ns for change in changes}
+    by_job = {job.id: job for job in jobs}
+    found: list[OutgoingAlert] = []
+    for incident in incidents:
+        change = next((kind for kind in _TOLD if (incident.id, kind) in kinds), None)
+        if change is None or incident.state == "suspected":
+            continue
+        job = by_job.get(incident.job or "")
+        label, tenant = (job.label, job.tenant) if job else (None, None)
+        told = alert(incident, change, kinds[incident.id, change], label, tenant, settings)
+        found += _addressed(told, now_ns, now_ns + round(settings.group_wait_s * 1e9), settings)
+    return found
+
+
+def reminders(
+    opened: Sequence[tuple[Incident, str | None, str | None]],
+    told_ns: Mapping[tuple[str, str], int],
+    quiet: Collection[str],
+    now_ns: int,
+    settings: AlertSettings,
+) -> list[OutgoingAlert]:
+    """What receivers are to be told of again, or have never been told of: one configured since, or after a mute.
+
+    An Alertmanager reminds people by itself.
+
+    Args:
+        opened: open incidents with labels and tenants of their jobs.
+        told_ns: (incident, receiver) -> when that was last told.
+        quiet: incidents that somebody muted or looks after.
+        now_ns: UTC.
+        settings: whom to tell, and after how long again.
+    """
+    every_ns = round(settings.repeat_after_s * 1e9)
+    found: list[OutgoingAlert] = []
+    for incident, label, tenant in opened:
+        if incident.id in quiet:
+            continue
+        told = alert(incident, "reminder", now_ns // every_ns * every_ns, label, tenant, settings)
+        found += (
+            one
+            for one in _addressed(told, now_ns, now_ns, settings, managers=False)
+            if now_ns - told_ns.get((incident.id, one.receiver), now_ns - every_ns) >= every_ns
+        )
+    return found
+
+
+def alert(
+    incident: Incident,
+    change: AlertChange,
+    time_ns: int,
+    label: str | None,
+    tenant: str | None,
+    settings: AlertSettings,
+) -> Alert:
+    """What is told of one change of an incident."""
+    key = f"flowprism-{incident.id}"
+    return Alert(
+        id=f"{key}.{change}.{time_ns}",
+        key=key,
+        change=change,
+        status="resolved" if incident.state == "resolved" else "firing",
+        time_ns=time_ns,
+        label=label,
+        tenant=tenant,
+        link=settings.dashboard_url and f"{settings.dashboard_url}/incidents/{incident.id}",
+        incident=incident,
+    )
+
+
+def _addressed(
+    told: Alert, now_ns: int, due_ns: int, settings: AlertSettings, *, managers: bool = True
+) -> Iterator[OutgoingAlert]:
+    for receiver in receivers_of(told.incident, told.label, told.tenant, settings):
+        if managers or not isinstance(receiver, AlertmanagerReceiver):
+            yield OutgoingAlert(receiver.name, now_ns, due_ns, told)

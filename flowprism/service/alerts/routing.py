@@ -1,0 +1,36 @@
+"""Which receivers an incident's alerts go to."""
+
+from __future__ import annotations
+
+from datamodel.incidents import Incident
+from flowprism.scan import SEVERITIES
+from flowprism.service.alerts.settings import AlertSettings, Receiver, Route
+
+
+def receivers_of(
+    incident: Incident, label: str | None, tenant: str | None, settings: AlertSettings
+) -> tuple[Receiver, ...]:
+    """Whom the routes lead to, in the order of the settings, each once.
+
+    An incident is routed by its worst severity, which never falls, so that whoever was told of it hears its end too.
+
+    Args:
+        incident: what is to be told.
+        label: of its job, from the inventory.
+        tenant: of its job.
+        settings: receivers and routes.
+    """
+    if not settings.receivers:
+        return ()
+    routes = settings.routes or (Route(receivers=tuple(receiver.name for receiver in settings.receivers)),)
+    named = {name for route in routes if _fits(route, incident, label, tenant) for name in route.receivers}
+    return tuple(receiver for receiver in settings.receivers if receiver.name in named)
+
+
+def _fits(route: Route, incident: Incident, label: str | None, tenant: str | None) -> bool:
+    return (
+        SEVERITIES.index(incident.worst_severity) >= SEVERITIES.index(route.at_least)
+        and (not route.kinds or incident.kind in route.kinds)
+        and (not route.tenants or tenant in route.tenants)
+        and (not route.jobs or bool({incident.job, label} & set(route.jobs)))
+    )
