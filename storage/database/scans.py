@@ -89,14 +89,14 @@ def jobs(
     if tenant is not None:
         query = query.where(JOBS.c.tenant == tenant)
     with database.reading() as connection:
-        return [_job(row) for row in connection.execute(query.limit(most))]
+        return [read_job(row) for row in connection.execute(query.limit(most))]
 
 
 def job(database: Database, name: str) -> KnownJob | None:
     """The job of this id; None where there is none."""
     with database.reading() as connection:
         row = connection.execute(select(JOBS).where(JOBS.c.id == name)).first()
-    return None if row is None else _job(row)
+    return None if row is None else read_job(row)
 
 
 def layouts(database: Database, name: str) -> list[KnownLayout]:
@@ -172,9 +172,11 @@ def _job_row(report: JobReport, first_ns: int, last_ns: int) -> dict[str, object
     }
 
 
-def _job(row: Row[tuple[object, ...]]) -> KnownJob:
+def read_job(row: Row[tuple[object, ...]]) -> KnownJob:
+    """A job from a row of its table; further columns of the row are left alone."""
     lists = {name: tuple(json.loads(getattr(row, name))) for name in ("endpoints", "hosts", "reasons")}
-    return KnownJob(**{**row._asdict(), **lists})
+    said = row._asdict()
+    return KnownJob(**{column.name: said[column.name] for column in JOBS.c} | lists)
 
 
 def _layout(row: Row[tuple[object, ...]]) -> KnownLayout:
