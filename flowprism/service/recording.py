@@ -9,6 +9,8 @@ from datamodel.report import Report
 from datamodel.results import KeptScan
 from datamodel.scan import Scan
 from flowprism import __version__
+from flowprism.service.alerts.outbox import alerts_of
+from flowprism.service.alerts.settings import AlertSettings
 from flowprism.service.incidents import AfterScan, IncidentOptions, after_scan
 from storage.database.engine import Database
 from storage.database.incidents import incidents
@@ -16,6 +18,7 @@ from storage.database.scans import ScanResult, save_scan
 
 # How many incidents may be under way at once; more would be a fault of ours, or of the whole site.
 MOST_INCIDENTS = 10_000
+_NOBODY = AlertSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,12 @@ class Made:
     scan: Scan
 
 
-def record(database: Database, made: Made, options: IncidentOptions) -> AfterScan | None:
+def record(
+    database: Database, made: Made, options: IncidentOptions, alerts: AlertSettings = _NOBODY
+) -> AfterScan | None:
     """Keep a scan and what it does to incidents; None, and nothing is changed, where this window was kept before.
 
+    Alerts of what changed are kept with it, so that none is lost whatever happens next; another process delivers them.
     The clock of incidents is the window's end, so that a past window scanned late gives what it would have given then.
 
     Raises:
@@ -40,7 +46,8 @@ def record(database: Database, made: Made, options: IncidentOptions) -> AfterSca
     now_ns = made.scan.window.end_ns
     after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options)
     kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
-    result = ScanResult(kept, jobs=made.report.jobs, incidents=after.incidents, changes=after.changes)
+    told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
+    result = ScanResult(kept, jobs=made.report.jobs, incidents=after.incidents, changes=after.changes, alerts=told)
     return after if save_scan(database, result) else None
 
 
