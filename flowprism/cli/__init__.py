@@ -15,6 +15,7 @@ import flowprism
 from datamodel.errors import FlowprismError
 from flowprism.cli.analyze import analyze
 from flowprism.cli.collect import collect
+from flowprism.cli.config import app as config
 from flowprism.cli.decode import decode
 from flowprism.cli.evaluate import evaluate
 from flowprism.cli.feeds import feeds
@@ -40,6 +41,7 @@ app.command()(simulate)
 app.command()(collect)
 app.command()(keep)
 app.command()(replay)
+app.add_typer(config, name="config")
 
 
 def _print_version(wanted: bool) -> None:
