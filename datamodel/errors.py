@@ -4,7 +4,8 @@ FlowprismError
  ├── SchemaError          a table lacks a declared column or holds an undeclared one
  ├── InputError           an input cannot be used at all; the message names the file and the cause
  ├── InventoryError       the inventory contradicts itself or its schema
- └── StorageError         what is kept cannot be read or written now; the same may be tried again
+ ├── StorageError         what is kept cannot be read or written now; the same may be tried again
+ └── NotAllowedError      who asks may not do this
 """
 
 
@@ -26,3 +27,7 @@ class InventoryError(FlowprismError):
 
 class StorageError(FlowprismError):
     """What is kept cannot be read or written now; the same may be tried again."""
+
+
+class NotAllowedError(FlowprismError):
+    """Who asks may not do this."""

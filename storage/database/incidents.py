@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import cast
 
 from sqlalchemy import Connection, delete, select
+from sqlalchemy.exc import IntegrityError
 
 from datamodel.incidents import ChangeKind, Incident, IncidentChange, IncidentState
 from datamodel.results import IncidentNote
@@ -63,10 +64,14 @@ def history(database: Database, name: str) -> list[IncidentChange]:
         ]
 
 
-def add_note(database: Database, note: IncidentNote) -> None:
-    """Keep what a person did about an incident; told twice it is one note."""
-    with database.writing() as connection:
-        upsert(connection, INCIDENT_NOTES, [asdict(note)])
+def add_note(database: Database, note: IncidentNote) -> bool:
+    """Keep what a person did about an incident; told twice it is one note. Whether there is such an incident."""
+    try:
+        with database.writing() as connection:
+            upsert(connection, INCIDENT_NOTES, [asdict(note)])
+    except IntegrityError:
+        return False
+    return True
 
 
 def notes(database: Database, name: str) -> list[IncidentNote]:

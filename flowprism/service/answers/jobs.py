@@ -1,0 +1,182 @@
+"""Jobs: many at a glance, one with its layouts, its iterations and its pace over a long time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from datamodel.answers import IterationPoint, IterationSeries, JobDetail, JobRow, LayoutSince, Trend
+from datamodel.filters import JobFilter
+from datamodel.frame import Frame
+from datamodel.layout import Layout
+from datamodel.scan import Verdict
+from flowprism.service.answers import pace
+from flowprism.service.answers.lake import kept
+from flowprism.service.answers.moments import HOUR_NS, MINUTE_NS, Moment, moment
+from flowprism.service.answers.sight import narrowed, sees
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+from storage.database.overview import RANKS, JobGlance, glance, glances, newest_layouts, stretches
+from storage.database.scans import layouts
+from storage.selecting import Selection
+
+_EVERY_JOB = JobFilter()
+
+
+def jobs(
+    shelf: Shelf, viewer: Viewer, now_ns: int, wanted: JobFilter = _EVERY_JOB, after: str = "", most: int = 200
+) -> list[JobRow]:
+    """Jobs that the viewer sees, in the order wanted.
+
+    Args:
+        shelf: where answers are read from.
+        viewer: who asks.
+        now_ns: the clock, UTC.
+        wanted: which jobs.
+        after: the last id of the page before; "" for the first page.
+        most: how many.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    any_seen, tenant = narrowed(viewer, wanted.tenant)
+    if not any_seen:
+        return []
+    now = moment(shelf.database, now_ns)
+    found = glances(shelf.database, replace(wanted, tenant=tenant), now.live_since_ns, after, most)
+    names = [one.job.id for one in found]
+    arranged, recent = newest_layouts(shelf.database, names), pace.recent(shelf.database, names, now)
+    going = {one.job.id: pace.pace(recent[one.job.id], now, one.job.world_size) for one in found}
+    return [JobRow(**_row(one, arranged.get(one.job.id), going[one.job.id], now)) for one in found]
+
+
+def job(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
+    """The job of this id, as it was when it was seen last; None where there is none that the viewer sees."""
+    found = _seen(shelf, viewer, name)
+    if found is None:
+        return None
+    now, known = moment(shelf.database, now_ns), layouts(shelf.database, name)
+    then = replace(now, now_ns=min(now.now_ns, found.job.last_seen_ns))
+    going = pace.pace(pace.recent(shelf.database, [name], then)[name], then, found.job.world_size)
+    return JobDetail(
+        **_row(found, known[0].layout if known else None, going, now),
+        addresses=found.job.endpoints,
+        host_names=found.job.hosts,
+        period_s=found.job.period_s,
+        smallest_slowdown_ratio=found.job.smallest_slowdown_ratio,
+        reasons=found.job.reasons,
+        layouts=tuple(LayoutSince(since_ns=one.since_ns, layout=one.layout, groups=one.groups) for one in known),
+    )
+
+
+def trend(shelf: Shelf, viewer: Viewer, name: str, start_ns: int, end_ns: int, most: int = 500) -> Trend | None:
+    """A job's iteration times in [start_ns, end_ns) in at most `most` equal steps, of minutes or of hours.
+
+    None where there is no such job that the viewer sees.
+    """
+    if _seen(shelf, viewer, name) is None:
+        return None
+    length_ns = MINUTE_NS if end_ns - start_ns <= most * MINUTE_NS else HOUR_NS
+    begin_ns = start_ns // length_ns * length_ns
+    step_ns = length_ns * max(-(-(end_ns - begin_ns) // (length_ns * most)), 1)
+    rows = stretches(shelf.database, [name], length_ns, begin_ns, end_ns)[name]
+    return pace.series(rows, begin_ns, end_ns, step_ns)
+
+
+def iterations(
+    shelf: Shelf, viewer: Viewer, name: str, start_ns: int, end_ns: int, most: int = 2000
+) -> IterationSeries | None:
+    """A job's iterations that ended in [start_ns, end_ns); the slowest of those put together is kept.
+
+    None where there is no such job that the viewer sees.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    if _seen(shelf, viewer, name) is None:
+        return None
+    frame = iteration_frame(shelf, name, start_ns, end_ns)
+    return IterationSeries(
+        job=name, start_ns=start_ns, end_ns=end_ns, iterations=len(frame), points=_points(frame, max(most, 1))
+    )
+
+
+def iteration_frame(shelf: Shelf, name: str, start_ns: int, end_ns: int) -> Frame:
+    """A job's iterations that ended in [start_ns, end_ns), in order of time (`datamodel.kept.ITERATIONS`)."""
+    selection = Selection(start_ns=start_ns, end_ns=end_ns, jobs=frozenset({name}))
+    frame, _ = kept(shelf, "iterations", selection)
+    return frame.take((frame["end_ns"] >= start_ns) & (frame["end_ns"] < end_ns)).sort("end_ns", "index")
+
+
+def _seen(shelf: Shelf, viewer: Viewer, name: str) -> JobGlance | None:
+    found = glance(shelf.database, name)
+    return found if found is not None and sees(viewer, found.job.tenant) else None
+
+
+def visible(shelf: Shelf, viewer: Viewer, name: str) -> bool:
+    """Whether there is a job of this id that the viewer sees."""
+    return _seen(shelf, viewer, name) is not None
+
+
+def _row(found: JobGlance, arranged: Layout | None, going: pace.Pace, now: Moment) -> dict[str, Any]:
+    """The fields of a `JobRow`."""
+    known = found.job
+    return {
+        "id": known.id,
+        "label": known.label,
+        "tenant": known.tenant,
+        "world_size": known.world_size,
+        "endpoints": len(known.endpoints),
+        "hosts": len(known.hosts),
+        "layout": arranged,
+        "first_seen_ns": known.first_seen_ns,
+        "last_seen_ns": known.last_seen_ns,
+        "live": known.last_seen_ns > now.live_since_ns,
+        "verdict": _verdict(found),
+        "severity": found.severity,
+        "incidents": found.incidents,
+        "iteration_s": going.iteration_s,
+        "norm_s": going.norm_s,
+        "slowdown_ratio": going.slowdown_ratio,
+        "gpu_hours_lost": going.gpu_hours_lost,
+        "trend": going.trend,
+    }
+
+
+def _verdict(found: JobGlance) -> Verdict:
+    """What a scan would say: open incidents that are more than a remark, then what the feed can show at all."""
+    if found.severity is not None and RANKS[found.severity] >= RANKS["warning"]:
+        return "findings"
+    return "unknown" if found.job.smallest_slowdown_ratio is None else "healthy"
+
+
+def _points(frame: Frame, most: int) -> tuple[IterationPoint, ...]:
+    """Iterations one by one or, where there are more than `most`, equally many in each point."""
+    count = len(frame)
+    if not count:
+        return ()
+    begins = np.arange(0, count, -(-count // most))
+    lengths_s = (frame["end_ns"] - frame["start_ns"]) / 1e9
+    longest = np.array([begin + int(part.argmax()) for begin, part in _parts(lengths_s, begins)])
+    ends = np.append(begins[1:], count)
+    sums, least = np.add.reduceat(lengths_s, begins), np.minimum.reduceat(lengths_s, begins)
+    return tuple(
+        IterationPoint(
+            first=int(frame["index"][begins[n]]),
+            last=int(frame["index"][ends[n] - 1]),
+            start_ns=int(frame["start_ns"][begins[n]]),
+            end_ns=int(frame["end_ns"][ends[n] - 1]),
+            shortest_s=float(least[n]),
+            mean_s=float(sums[n] / (ends[n] - begins[n])),
+            longest_s=float(lengths_s[longest[n]]),
+            longest=int(frame["index"][longest[n]]),
+        )
+        for n in range(len(begins))
+    )
+
+
+def _parts(values: npt.NDArray[np.float64], begins: npt.NDArray[np.int64]) -> list[tuple[int, npt.NDArray[np.float64]]]:
+    return list(zip(begins.tolist(), np.split(values, begins[1:]), strict=True))

@@ -1,0 +1,50 @@
+"""What scans left in the lake of analyses, as far as there is one."""
+
+from __future__ import annotations
+
+from datamodel.errors import InputError, StorageError
+from datamodel.frame import Frame, empty
+from datamodel.timeline import SPANS, Timelines
+from flowprism.service.shelf import Shelf
+from storage.analyses import timelines
+from storage.kinds import KINDS
+from storage.layout import is_store
+from storage.place import LocalPlace, place_at
+from storage.reading import read_kind
+from storage.selecting import Selection
+
+
+def kept(shelf: Shelf, kind: str, selection: Selection) -> tuple[Frame, tuple[str, ...]]:
+    """Records of one kind with the book of their codes; none where nothing was kept yet.
+
+    Raises:
+        StorageError: the lake cannot be read.
+    """
+    if not _there(shelf):
+        return empty(KINDS[kind].schema), ()
+    try:
+        return read_kind(str(shelf.analyses), kind, selection)
+    except (InputError, OSError) as error:
+        raise StorageError(str(error)) from error
+
+
+def kept_timelines(shelf: Shelf, selection: Selection) -> Timelines:
+    """Spans in order of job, endpoint and time; none where nothing was kept yet.
+
+    Raises:
+        StorageError: the lake cannot be read.
+    """
+    if not _there(shelf):
+        return Timelines(empty(SPANS), (), (), ())
+    try:
+        return timelines(str(shelf.analyses), selection)
+    except (InputError, OSError) as error:
+        raise StorageError(str(error)) from error
+
+
+def _there(shelf: Shelf) -> bool:
+    """Whether a scan has kept something; a bucket is believed to be one of ours."""
+    if shelf.analyses is None:
+        return False
+    place = place_at(shelf.analyses)
+    return not isinstance(place, LocalPlace) or is_store(place)

@@ -1,0 +1,117 @@
+"""How fast a job goes: its trend, its norm, and what being slower cost, from stretches of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from datamodel.answers import Trend
+from datamodel.findings import Severity
+from flowprism.service.answers.moments import DAY_NS, HOUR_NS, MINUTE_NS, Moment
+from storage.database.engine import Database
+from storage.database.overview import RANKS, Stretch, stretches
+
+_ENOUGH = 3  # stretches without a finding make a norm
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """A job's minutes of the last hour and its hours of the last day, in order of time."""
+
+    minutes: Sequence[Stretch]
+    hours: Sequence[Stretch]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a job goes; see `datamodel.answers.JobRow`."""
+
+    trend: Trend
+    iteration_s: float | None
+    norm_s: float | None
+    slowdown_ratio: float | None
+    gpu_hours_lost: float | None
+
+
+def recent(database: Database, names: Sequence[str], now: Moment) -> dict[str, Recent]:
+    """Minutes and hours of some jobs, by job."""
+    end_ns = now.now_ns
+    minutes = stretches(database, names, MINUTE_NS, _whole(end_ns, MINUTE_NS) - HOUR_NS, end_ns)
+    hours = stretches(database, names, HOUR_NS, _whole(end_ns, HOUR_NS) - DAY_NS, end_ns)
+    return {name: Recent(minutes[name], hours[name]) for name in names}
+
+
+def pace(told: Recent, now: Moment, world_size: int | None) -> Pace:
+    """A job's pace.
+
+    The norm is the median over stretches without a finding. Where there are none yet, how much slower the job is comes
+    from its newest stretch's finding.
+    """
+    newest = next((one for one in (*reversed(told.minutes), *reversed(told.hours)) if one.iterations), None)
+    now_s = None if newest is None else _mean_s(newest)
+    norm_s = _norm_s(told)
+    slowdown = None
+    if newest is not None and now_s is not None:
+        slowdown = now_s / norm_s if norm_s else newest.slowdown_ratio if newest.slowdown_ratio > 1 else None
+    lost = None if world_size is None else world_size * _lost_hours(told, _whole(now.now_ns, DAY_NS))
+    return Pace(_trend(told, now), now_s, norm_s, slowdown, lost)
+
+
+def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) -> Trend:
+    """Stretches of [start_ns, end_ns) put together in steps, each a multiple of the stretches' length."""
+    steps = max(-(-(end_ns - start_ns) // step_ns), 0)
+    iterations, spent_ns = [0] * steps, [0] * steps
+    worst: list[Severity | None] = [None] * steps
+    for row in rows:
+        at = (row.start_ns - start_ns) // step_ns
+        if 0 <= at < steps:
+            iterations[at] += row.iterations
+            spent_ns[at] += row.iteration_ns
+            worst[at] = _worse(worst[at], row.severity)
+    means = tuple(spent / count / 1e9 if count else None for spent, count in zip(spent_ns, iterations, strict=True))
+    return Trend(start_ns=start_ns, step_ns=step_ns, mean_s=means, severity=tuple(worst))
+
+
+def _trend(told: Recent, now: Moment) -> Trend:
+    """The last hour by the minute or, where no minute is known, the last day by the hour."""
+    if told.minutes or not told.hours:
+        end_ns = _whole(now.now_ns, MINUTE_NS)
+        return series(told.minutes, end_ns - HOUR_NS, end_ns, MINUTE_NS)
+    end_ns = _whole(now.now_ns, HOUR_NS)
+    return series(told.hours, end_ns - DAY_NS, end_ns, HOUR_NS)
+
+
+def _norm_s(told: Recent) -> float | None:
+    clean = [_mean_s(one) for one in told.hours if one.iterations and one.severity is None]
+    if len(clean) < _ENOUGH:
+        clean += [_mean_s(one) for one in told.minutes if one.iterations and one.severity is None]
+    return median(clean) if len(clean) >= _ENOUGH else None
+
+
+def _lost_hours(told: Recent, since_ns: int) -> float:
+    """Hours that findings cost since then: whole hours, and the minutes behind the last of them."""
+    hours = [one for one in told.hours if one.start_ns >= since_ns]
+    counted_ns = max((one.start_ns + one.length_ns for one in told.hours), default=since_ns)
+    minutes = [one for one in told.minutes if one.start_ns >= max(counted_ns, since_ns)]
+    return sum(_lost_ns(one) for one in (*hours, *minutes)) / HOUR_NS
+
+
+def _lost_ns(one: Stretch) -> float:
+    if one.severity is None or one.slowdown_ratio <= 1:
+        return 0.0
+    spent_ns = one.iteration_ns if one.iterations else one.length_ns
+    return min(spent_ns, one.length_ns) * (1 - 1 / one.slowdown_ratio)
+
+
+def _mean_s(one: Stretch) -> float:
+    return one.iteration_ns / one.iterations / 1e9
+
+
+def _whole(time_ns: int, length_ns: int) -> int:
+    return time_ns // length_ns * length_ns
+
+
+def _worse(one: Severity | None, other: Severity | None) -> Severity | None:
+    known = [severity for severity in (one, other) if severity is not None]
+    return max(known, key=RANKS.__getitem__, default=None)

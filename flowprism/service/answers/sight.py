@@ -1,0 +1,39 @@
+"""Who may see and do what: the one place where answers are cut to their viewer."""
+
+from __future__ import annotations
+
+from datamodel.errors import NotAllowedError
+from datamodel.results import Role
+from flowprism.service.viewer import Viewer
+
+
+def sees(viewer: Viewer, tenant: str | None) -> bool:
+    """Whether a viewer sees what belongs to a tenant. What belongs to nobody is for those who see all."""
+    return viewer.tenant is None or viewer.tenant == tenant
+
+
+def narrowed(viewer: Viewer, wanted: str | None) -> tuple[bool, str | None]:
+    """Whether any of what is wanted of a tenant may be seen, and the tenant to ask for; None stands for all."""
+    if viewer.tenant is None:
+        return True, wanted
+    return wanted in {None, viewer.tenant}, viewer.tenant
+
+
+def require(viewer: Viewer, role: Role) -> None:
+    """Refuse who has a lesser role.
+
+    Raises:
+        NotAllowedError: it is so.
+    """
+    if not viewer.may(role):
+        raise NotAllowedError(f"this takes the role {role}; {viewer.name} is {viewer.role}")
+
+
+def require_all_seen(viewer: Viewer) -> None:
+    """Refuse who sees one tenant only what concerns all.
+
+    Raises:
+        NotAllowedError: it is so.
+    """
+    if viewer.tenant is not None:
+        raise NotAllowedError(f"this concerns all tenants; {viewer.name} sees {viewer.tenant} only")

@@ -1,0 +1,35 @@
+"""Stores that tests of answers share; who changes one makes one for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flowprism.service.shelf import Shelf
+from tests.flowprism.service.stored import stored_demo, stored_many
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """The bundled capture, scanned."""
+    shelf = stored_demo(tmp_path_factory.mktemp("demo"))
+    yield shelf
+    shelf.database.close()
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """Forty jobs of three tenants and of nobody, two days of hours."""
+    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=40, days=2, endpoints=16)
+    yield shelf
+    shelf.database.close()
+
+
+@pytest.fixture
+def own_demo(tmp_path: Path) -> Iterator[Shelf]:
+    """The bundled capture, scanned, for a test that changes something."""
+    shelf = stored_demo(tmp_path)
+    yield shelf
+    shelf.database.close()
