@@ -185,6 +185,22 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """One log-in of a user by password; only the hash of what the browser shows is kept.
+
+    Attributes:
+        hash: by which it is found.
+        user: who logged in.
+        created_ns, expires_ns: UTC.
+    """
+
+    hash: str = field(repr=False)
+    user: str
+    created_ns: int
+    expires_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class AuditEntry:
     """Who did what.
 

@@ -1,16 +1,16 @@
-"""Users, tokens, the audit log, and leases that decide which of several replicas does something."""
+"""Users, tokens, log-ins, the audit log, and leases that decide which of several replicas does something."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Row, Table, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
-from datamodel.results import AuditEntry, Token, User
+from datamodel.results import AuditEntry, Session, Token, User
 from storage.database.engine import Database, insert_new, upsert
-from storage.database.tables import AUDIT, LEASES, TOKENS, USERS
+from storage.database.tables import AUDIT, LEASES, SESSIONS, TOKENS, USERS
 
 
 def save_user(database: Database, user: User) -> None:
@@ -50,16 +50,17 @@ def save_token(database: Database, token: Token) -> bool:
 
 def token(database: Database, name: str) -> tuple[Token, User] | None:
     """The token of this id and its user; None where there is none. Whether it is void is the caller's to see."""
-    owners = [column.label(f"user_{column.name}") for column in USERS.c]
-    query = select(TOKENS, *owners).join(USERS, USERS.c.name == TOKENS.c.user).where(TOKENS.c.id == name)
+    row = _with_owner(database, TOKENS, "id", name)
+    return None if row is None else (_token(row), _owner(row))
+
+
+def tokens(database: Database, owner: str | None = None) -> list[Token]:
+    """All tokens, void ones among them, or those of one user; the newest first."""
+    query = select(TOKENS).order_by(TOKENS.c.created_ns.desc(), TOKENS.c.id)
+    if owner is not None:
+        query = query.where(TOKENS.c.user == owner)
     with database.reading() as connection:
-        row = connection.execute(query).first()
-    if row is None:
-        return None
-    said = row._asdict()
-    found = {column.name: said[column.name] for column in TOKENS.c}
-    owner = User(**{column.name: said[f"user_{column.name}"] for column in USERS.c})
-    return Token(**{**found, "scopes": tuple(json.loads(found["scopes"]))}), owner
+        return [_token(row) for row in connection.execute(query)]
 
 
 def revoke_token(database: Database, name: str, time_ns: int) -> bool:
@@ -67,6 +68,38 @@ def revoke_token(database: Database, name: str, time_ns: int) -> bool:
     valid = (TOKENS.c.id == name) & TOKENS.c.revoked_ns.is_(None)
     with database.writing() as connection:
         return connection.execute(update(TOKENS).where(valid).values(revoked_ns=time_ns)).rowcount > 0
+
+
+def save_session(database: Database, session: Session) -> bool:
+    """Keep a log-in, and forget those that are over; whether its user is known. It is not kept otherwise."""
+    try:
+        with database.writing() as connection:
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_ns <= session.created_ns))
+            upsert(connection, SESSIONS, [asdict(session)])
+    except IntegrityError:
+        return False
+    return True
+
+
+def session(database: Database, hashed: str) -> tuple[Session, User] | None:
+    """The log-in of this hash and its user; None where there is none. Whether it is over is the caller's to see."""
+    row = _with_owner(database, SESSIONS, "hash", hashed)
+    if row is None:
+        return None
+    said = row._asdict()
+    return Session(**{column.name: said[column.name] for column in SESSIONS.c}), _owner(row)
+
+
+def remove_session(database: Database, hashed: str) -> bool:
+    """Log out; whether there was such a log-in."""
+    with database.writing() as connection:
+        return connection.execute(delete(SESSIONS).where(SESSIONS.c.hash == hashed)).rowcount > 0
+
+
+def remove_sessions(database: Database, owner: str) -> int:
+    """Log a user out wherever they are logged in; how many log-ins that were."""
+    with database.writing() as connection:
+        return connection.execute(delete(SESSIONS).where(SESSIONS.c.user == owner)).rowcount
 
 
 def audit(database: Database, entry: AuditEntry) -> None:
@@ -100,3 +133,22 @@ def release_lease(database: Database, name: str, holder: str) -> None:
     """Give a lease back, where `holder` has it."""
     with database.writing() as connection:
         connection.execute(delete(LEASES).where((LEASES.c.name == name) & (LEASES.c.holder == holder)))
+
+
+def _with_owner(database: Database, table: Table, key: str, value: str) -> Row[tuple[object, ...]] | None:
+    """A row and, with `user_` before each name, the row of the user it belongs to."""
+    owners = [column.label(f"user_{column.name}") for column in USERS.c]
+    query = select(table, *owners).join(USERS, USERS.c.name == table.c.user).where(table.c[key] == value)
+    with database.reading() as connection:
+        return connection.execute(query).first()
+
+
+def _owner(row: Row[tuple[object, ...]]) -> User:
+    said = row._asdict()
+    return User(**{column.name: said[f"user_{column.name}"] for column in USERS.c})
+
+
+def _token(row: Row[tuple[object, ...]]) -> Token:
+    told = row._asdict()
+    said = {column.name: told[column.name] for column in TOKENS.c}
+    return Token(**{**said, "scopes": tuple(json.loads(said["scopes"]))})

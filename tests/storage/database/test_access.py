@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from datamodel.results import AuditEntry, Token, User
+from datamodel.results import AuditEntry, Session, Token, User
 from storage.database import access
 from storage.database.engine import Database
 
@@ -29,6 +29,7 @@ def test_secrets_are_not_shown() -> None:
     """Hashes are no part of what a log would print."""
     assert "scrypt" not in repr(ANN)
     assert "sha$3" not in repr(TOKEN)
+    assert "h1" not in repr(Session("h1", "ann", 10, 20))
 
 
 def test_tokens(database: Database) -> None:
@@ -44,6 +45,36 @@ def test_tokens(database: Database) -> None:
     assert found[0].revoked_ns == 50
     access.remove_user(database, "bob")
     assert access.token(database, "k1") is None
+
+
+def test_tokens_are_listed(database: Database) -> None:
+    """All of them or one user's, the newest first."""
+    for owner in (ANN, BOB):
+        access.save_user(database, owner)
+    later = Token("k2", "ann", "sha$4", ("read",), 8, None)
+    for each in (TOKEN, later):
+        access.save_token(database, each)
+    assert access.tokens(database) == [later, TOKEN]
+    assert access.tokens(database, "bob") == [TOKEN]
+
+
+def test_sessions(database: Database) -> None:
+    """A log-in comes with its user, ends when it is told to, with its user, and is forgotten when it is over."""
+    first = Session("h1", "ann", 10, 20)
+    assert not access.save_session(database, first)
+    access.save_user(database, ANN)
+    assert access.save_session(database, first)
+    assert access.session(database, "h1") == (first, ANN)
+    assert access.save_session(database, Session("h2", "ann", 20, 30))
+    assert access.session(database, "h1") is None
+    assert access.remove_session(database, "h2")
+    assert not access.remove_session(database, "h2")
+    for name in ("h3", "h4"):
+        access.save_session(database, Session(name, "ann", 20, 30))
+    assert access.remove_sessions(database, "ann") == 2
+    access.save_session(database, Session("h5", "ann", 20, 30))
+    access.remove_user(database, "ann")
+    assert access.session(database, "h5") is None
 
 
 def test_audit(database: Database) -> None:
