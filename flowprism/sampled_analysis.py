@@ -12,19 +12,22 @@ from datamodel.fabric import Fabric
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory
 from datamodel.layout import Layout
-from datamodel.streams import Bool, Streams
+from datamodel.streams import Bool, Int, Streams
 from flowprism.job_analysis import JobResult
 from flowprism.job_report import Shown, job_report
 from reconstruct.sampled.detectability import of_samples, of_volumes
 from reconstruct.sampled.messages import messages
 from reconstruct.sampled.progress import Progress, numbered
-from reconstruct.sampled.recognition import SampledJob, recognise_sampled
+from reconstruct.sampled.recognition import FEWEST_ITERATIONS, SampledJob, recognise_sampled
 from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
 from reconstruct.smeared import smeared
 from strategy.layout import Strategy, infer
 from strategy.placement import Seat
 
 NOT_DIAGNOSED = "no finding is made from samples yet, however large a slowdown they would show"
+
+# Iterations of a job at its best take no longer than so many times their lower quartile.
+QUICK = 1.15
 
 UNKNOWN = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
 
@@ -105,14 +108,40 @@ def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResul
 
 
 def _sampled(job: SampledJob, progress: Progress, around: Around) -> Shown:
-    strategy = infer(messages(progress, job), job.edges_ns, job.endpoints, around.seats)
-    if job.unresolved:  # pairs too faint to be placed may be a pipeline's: any size would be a guess
-        strategy = UNKNOWN
+    strategy = _strategy(job, progress, around)
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     told = of_samples(progress, job)
     # what could be seen is no promise as long as nothing looks for it
     told = told.model_copy(update={"smallest_slowdown_ratio": None, "reasons": (*told.reasons, NOT_DIAGNOSED)})
     return Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told)
+
+
+def _strategy(job: SampledJob, progress: Progress, around: Around) -> Strategy:
+    """The layout that the job's quick iterations show, where half of them show it too; else nothing but the endpoints.
+
+    Iterations that a fault made longer have their messages elsewhere: laid over the others they draw boundaries where
+    there are none. What is drawn falsely by chance, the other half of the iterations does not draw at the same place.
+    Pairs too faint to be placed may be a pipeline's: any size would be a guess.
+    """
+    if job.unresolved:
+        return UNKNOWN
+    lengths = np.diff(job.edges_ns)
+    quick = np.flatnonzero(lengths <= QUICK * np.percentile(lengths, 25)) + 1
+    found = _inferred(job, progress, around, quick)
+    half = len(quick) // 2
+    if half < FEWEST_ITERATIONS:
+        return found
+    others = (_inferred(job, progress, around, some).layout for some in (quick[:half], quick[half:]))
+    return found if any(_sizes(found.layout) == _sizes(other) for other in others) else UNKNOWN
+
+
+def _inferred(job: SampledJob, progress: Progress, around: Around, iterations: Int) -> Strategy:
+    sent = messages(progress, job, iterations)
+    return infer(sent.take(np.isin(sent["iteration"], iterations)), job.edges_ns, job.endpoints, around.seats)
+
+
+def _sizes(layout: Layout) -> tuple[int | None, ...]:
+    return layout.tp, layout.cp, layout.ep, layout.dp, layout.pp
 
 
 def _unclocked(job: VolumeJob, around: Around) -> Shown:

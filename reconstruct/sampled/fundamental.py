@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import find_peaks
 from scipy.stats import gamma
 
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from reconstruct.sampled.dwell import STEPS_A_CYCLE, Spectrum
 
 FEWEST_CYCLES = 3.0
@@ -51,9 +51,9 @@ def fundamental(found: Spectrum) -> Fundamental | None:
         cycles = strongest / divisor
         if cycles < FEWEST_CYCLES:
             return None
-        fits = _multiples(place, cycles)
+        sharpened, fits = _multiples(place, height, cycles)
         if height[fits].sum() >= EXPLAINED * height.sum():
-            return Fundamental(_sharpened(place[fits], height[fits], cycles), peaks[fits])
+            return Fundamental(sharpened, peaks[fits])
     return None
 
 
@@ -67,9 +67,19 @@ def _significant(found: Spectrum) -> Int:
     return np.asarray(peaks[peaks >= FEWEST_CYCLES * STEPS_A_CYCLE], np.int64)
 
 
-def _multiples(place: Float, cycles: float) -> np.typing.NDArray[np.bool_]:
-    times = np.maximum(np.rint(place / cycles), 1.0)
-    return np.asarray(np.abs(place - times * cycles) <= min(OFF_CYCLES, OFF_SHARE * cycles), np.bool_)
+def _multiples(place: Float, height: Float, cycles: float) -> tuple[float, Bool]:
+    """(fundamental, which peaks are multiples of it), sharpened from the lowest one on.
+
+    A peak is known to a step of the spectrum; an error in the first one grows with the multiple, so each peak that fits
+    sharpens what the next one is measured by.
+    """
+    fits = np.zeros(len(place), np.bool_)
+    for n in np.argsort(place, kind="stable").tolist():
+        times = max(round(place[n] / cycles), 1)
+        if abs(place[n] - times * cycles) <= min(OFF_CYCLES, OFF_SHARE * cycles):
+            fits[n] = True
+            cycles = _sharpened(place[fits], height[fits], cycles)
+    return cycles, fits
 
 
 def _sharpened(place: Float, height: Float, cycles: float) -> float:

@@ -23,7 +23,7 @@ OWN_POINTS, OWN_SPAN = 6, 0.5
 MOST_POINTS = 32
 
 
-def messages(progress: Progress, job: SampledJob) -> Frame:
+def messages(progress: Progress, job: SampledJob, chosen: Int | None = None) -> Frame:
     """A job's transfers, as far as they can be told: rows of `TRANSFERS`, by connection and time.
 
     1. Samples of all iterations, folded at the quantum and put in order of their place in it, come at times that jump
@@ -34,6 +34,11 @@ def messages(progress: Progress, job: SampledJob) -> Frame:
        they are drawn a line of their own.
 
     The first iteration, whose beginning is not known, has none.
+
+    Args:
+        progress: the curves.
+        job: whose messages.
+        chosen: iterations to look at, 1 and up; None for all.
     """
     begin, end = job.edges_ns[:-1].astype(np.float64), job.edges_ns[1:].astype(np.float64)
     parts = []
@@ -42,11 +47,13 @@ def messages(progress: Progress, job: SampledJob) -> Frame:
         phase = (position - job.origin_bytes[m]) / job.quantum_bytes[m]
         iteration = np.ceil(phase).astype(np.int64)
         inside = (iteration >= 1) & (iteration < len(job.edges_ns))
+        if chosen is not None:
+            inside &= np.isin(iteration, chosen)
         if not inside.any():
             continue
         i = iteration[inside] - 1
         rows = i, phase[inside] - i, (time_ns[inside] - begin[i]) / (end[i] - begin[i])
-        cut = _cuts(rows[1], rows[2], len(begin))
+        cut = cuts(rows[1], rows[2], len(begin))
         parts += [
             _message(cut[s], cut[s + 1], rows, begin, end, s, float(job.quantum_bytes[m])).replace(
                 src=np.full(len(begin), progress.src[connection]),
@@ -59,7 +66,7 @@ def messages(progress: Progress, job: SampledJob) -> Frame:
     return whole.sort("stream", "start_ns", "slot")
 
 
-def _cuts(phase: Float, at: Float, iterations: int) -> Float:
+def cuts(phase: Float, at: Float, iterations: int) -> Float:
     """Places of the cycle, 0 and 1 among them, where a connection pauses between two messages.
 
     Args:

@@ -20,6 +20,9 @@ from reconstruct.sampled.progress import Progress, progress
 LOCKSTEP = 0.05
 # Errors of the ends widen that by so many of them, to this at most.
 ERRORS, MOST_REACH = 2.0, 0.12
+# Two jobs do not share all their hosts: parts that do, go through equally many iterations and stay within this are one,
+# even where a fault comes and goes on one rail. Independent ones would need periods that are equal to a hundredth.
+SAME_HOSTS = 0.25
 # Of this share of the iterations both must show the end.
 SEEN_TOGETHER = 0.8
 FEWEST_ITERATIONS = 3
@@ -103,8 +106,7 @@ def _in_lockstep(
     groups: list[list[_Candidate]] = []
     for candidate in found:
         for group in groups:
-            near = hosts is None or any(_share_host(curves, one, candidate, hosts) for one in group)
-            shift = _lockstep(group[0].edges, candidate.edges, LOCKSTEP if near else LOCKSTEP / 2)
+            shift = _lockstep(group[0].edges, candidate.edges, *_reach(curves, group, candidate, hosts))
             if shift is not None:
                 group.append(_renumbered(candidate, shift))
                 break
@@ -113,15 +115,28 @@ def _in_lockstep(
     return groups
 
 
-def _share_host(curves: Progress, a: _Candidate, b: _Candidate, hosts: Sequence[str | None]) -> bool:
-    places = [{hosts[int(e)] for e in _endpoints(curves, c.lattice.members)} - {None} for c in (a, b)]
-    return bool(places[0] & places[1])
+def _reach(
+    curves: Progress, group: list[_Candidate], candidate: _Candidate, hosts: Sequence[str | None] | None
+) -> tuple[float, float]:
+    """(periods by which ends may be off their usual distance, most of that with errors)."""
+    if hosts is None:
+        return LOCKSTEP, MOST_REACH
+    own = _hosts(curves, candidate, hosts)
+    others = [_hosts(curves, one, hosts) for one in group]
+    if own and own in others:
+        return SAME_HOSTS, SAME_HOSTS
+    return (LOCKSTEP if any(own & other for other in others) else LOCKSTEP / 2), MOST_REACH
 
 
-def _lockstep(a: Edges, b: Edges, reach: float) -> int | None:
+def _hosts(curves: Progress, one: _Candidate, hosts: Sequence[str | None]) -> set[str]:
+    named = {hosts[int(e)] for e in _endpoints(curves, one.lattice.members)}
+    return {name for name in named if name is not None}
+
+
+def _lockstep(a: Edges, b: Edges, reach: float, most: float) -> int | None:
     """What to add to numbers of `b` to make them those of `a`; None where the two do not keep in step.
 
-    Ends may be off their usual distance by `reach` periods, beyond what their errors make.
+    Ends may be off their usual distance by `reach` periods, and by what their errors make, `most` in all.
     """
     period = float(np.median(np.diff(a.time_ns)))
     apart = b.time_ns[:, None] - a.time_ns[None, :]
@@ -133,7 +148,7 @@ def _lockstep(a: Edges, b: Edges, reach: float) -> int | None:
         return None
     off = _around_a_step(b.time_ns[at_b] - a.time_ns[at_a])
     errors = np.nan_to_num(np.hypot(a.error_ns[at_a], b.error_ns[at_b]))
-    allowed = min(reach + ERRORS * float(np.median(errors)) / period, MOST_REACH)
+    allowed = min(reach + ERRORS * float(np.median(errors)) / period, most)
     return shift if float(np.quantile(off, SEEN_TOGETHER)) <= allowed * period else None
 
 

@@ -41,3 +41,14 @@ def test_a_pure_rhythm_is_its_own_fundamental() -> None:
 def test_noise_has_none() -> None:
     """What chance makes of sixteen connections is no peak."""
     assert fundamental(spectrum({})) is None
+
+
+def test_multiples_are_measured_by_what_lower_ones_tell() -> None:
+    """Half a step at the first peak is two cycles at the eighth: each peak sharpens what the next is measured by."""
+    true = 27.86
+    peaks = {round(k * true * STEPS_A_CYCLE) / STEPS_A_CYCLE: 60.0 / k for k in range(1, 9)}
+    peaks[27.75] = peaks.pop(min(peaks))
+    found = fundamental(spectrum(peaks))
+    assert found is not None
+    assert found.cycles == pytest.approx(true, abs=0.05)
+    assert len(found.peaks) >= 8

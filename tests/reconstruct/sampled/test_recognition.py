@@ -50,6 +50,18 @@ def test_a_fault_that_slows_iterations_does_not_hide_the_rhythm() -> None:
     assert iteration_error(found.jobs[0], ends, 0.95) <= 0.005
 
 
+def test_a_fault_that_comes_and_goes_on_one_rail_does_not_part_a_job() -> None:
+    """Rails of the same hosts are one job though one ends a sixth of an iteration later now and then; others drift."""
+    own = iteration_ends(40, PERIOD_MS, 0.01, 9)
+    late = own + np.where(np.arange(40) // 5 % 2, 0.15 * PERIOD_MS * 1e6, 0).astype(np.int64)
+    rails = together(
+        sampled(ring([0, 1, 2, 3]), own, 300, 11), sampled(ring([4, 5, 6, 7]), late, 300, 12, queue_pair=40)
+    )
+    hosts = [f"host{n % 4}" for n in range(32)]
+    assert len(recognise_sampled(rails, frozenset()).jobs) == 2
+    assert len(recognise_sampled(rails, frozenset(), hosts).jobs) == 1
+
+
 def test_rails_in_lockstep_are_one_job_and_independent_jobs_are_two() -> None:
     """Rings that never meet but end together are joined; those of another clock of like period are not."""
     own, other = iteration_ends(40, PERIOD_MS, 0.03, 9), iteration_ends(40, PERIOD_MS, 0.03, 10)
