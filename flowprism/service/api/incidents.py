@@ -1,0 +1,98 @@
+"""`/incidents`: what is wrong, and what people do about it."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from datamodel.answers import IncidentDetail
+from datamodel.filters import IncidentFilter
+from datamodel.findings import FindingKind, Severity
+from datamodel.incidents import IncidentState
+from flowprism.service.access.dependencies import Operating, Seeing
+from flowprism.service.answers import incidents as answers
+from flowprism.service.api.answering import behind, cursor, told, wrong, wrong_cursor
+from flowprism.service.api.documents import Comment, IncidentPage, Mute, Said
+from flowprism.service.api.parameters import Name, PageParameters, Text, Time
+
+router = APIRouter(tags=["incidents"])
+_WHAT = "incident of this id"
+_NOTHING_SAID = Said()
+
+
+class IncidentParameters(PageParameters):
+    """Which incidents."""
+
+    state: list[IncidentState] = Field(default=["open"], description="one or several")
+    job: Text | None = Field(default=None, description="a job's id")
+    tenant: Text | None = Field(default=None, description="whose jobs'; empty: of nobody's and of no job")
+    kind: list[FindingKind] = Field(default=[], description="one or several; none: all")
+    severity: list[Severity] = Field(default=[], description="one or several; none: all")
+    text: Text = Field(default="", description="part of the summary, the job's label or an id in the subject")
+    muted: bool | None = None
+    acknowledged: bool | None = None
+    since_ns: Time = Field(default=0, description="seen by a scan then or later, ns UTC")
+    until_ns: Time | None = Field(default=None, description="begun before, ns UTC")
+
+
+@router.get("/incidents", response_model=IncidentPage, summary="Incidents, those seen last first")
+def incidents(request: Request, viewer: Seeing, asked: Annotated[IncidentParameters, Query()]) -> Response:
+    """Incidents with what people said of them; by default the open ones."""
+    wanted = IncidentFilter(
+        states=tuple(asked.state),
+        job=asked.job,
+        tenant=asked.tenant,
+        kinds=tuple(asked.kind),
+        severities=tuple(asked.severity),
+        text=asked.text,
+        muted=asked.muted,
+        acknowledged=asked.acknowledged,
+        since_ns=asked.since_ns,
+        until_ns=asked.until_ns,
+    )
+    after = behind(asked.cursor)
+    try:
+        rows = answers.incidents(request.app.state.shelf, viewer, time.time_ns(), wanted, after, asked.limit)
+    except ValueError:
+        raise wrong_cursor() from None
+    following = cursor(answers.after_incident(rows[-1])) if len(rows) == asked.limit else None
+    return told(request, IncidentPage(items=tuple(rows), next=following))
+
+
+@router.get("/incidents/{incident}", response_model=IncidentDetail, summary="One incident")
+def incident(request: Request, viewer: Seeing, incident: Name) -> Response:
+    """One incident with its evidence and its whole history."""
+    return told(request, answers.incident(request.app.state.shelf, viewer, time.time_ns(), incident), _WHAT)
+
+
+@router.post("/incidents/{incident}/acknowledge", response_model=IncidentDetail, summary="Look after an incident")
+def acknowledge(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
+    """Say that somebody looks after it; this counts until it is resolved and comes back."""
+    shelf, now_ns = request.app.state.shelf, time.time_ns()
+    return told(request, answers.acknowledge(shelf, viewer, now_ns, incident, said.text), _WHAT)
+
+
+@router.post("/incidents/{incident}/mute", response_model=IncidentDetail, summary="Have no alerts of an incident")
+def mute(request: Request, viewer: Operating, incident: Name, said: Mute) -> Response:
+    """Have no alerts of it until a time, or for ever."""
+    shelf, now_ns = request.app.state.shelf, time.time_ns()
+    if said.until_ns is not None and said.until_ns <= now_ns:
+        raise wrong("body", "until_ns", "this is past")
+    return told(request, answers.mute(shelf, viewer, now_ns, incident, said.reason, said.until_ns), _WHAT)
+
+
+@router.post("/incidents/{incident}/unmute", response_model=IncidentDetail, summary="Have alerts of it again")
+def unmute(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
+    """Have alerts of it again."""
+    shelf, now_ns = request.app.state.shelf, time.time_ns()
+    return told(request, answers.unmute(shelf, viewer, now_ns, incident, said.text), _WHAT)
+
+
+@router.post("/incidents/{incident}/comment", response_model=IncidentDetail, summary="Comment an incident")
+def comment(request: Request, viewer: Operating, incident: Name, said: Comment) -> Response:
+    """Write something into its history."""
+    shelf, now_ns = request.app.state.shelf, time.time_ns()
+    return told(request, answers.comment(shelf, viewer, now_ns, incident, said.text), _WHAT)

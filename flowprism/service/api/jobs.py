@@ -1,0 +1,93 @@
+"""`/jobs`: at a glance, one by one, their layouts, iterations and pace."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from datamodel.answers import IterationSeries, JobDetail, LayoutSince, Trend
+from datamodel.document import Document
+from datamodel.filters import JobFilter, JobOrder
+from datamodel.scan import Verdict
+from flowprism.service.access.dependencies import Seeing
+from flowprism.service.answers import jobs as answers
+from flowprism.service.api.answering import behind, cursor, told, wrong
+from flowprism.service.api.documents import JobPage
+from flowprism.service.api.parameters import Name, PageParameters, Span, Text
+from flowprism.service.shelf import Shelf
+
+router = APIRouter(tags=["jobs"])
+
+
+class JobParameters(PageParameters):
+    """Which jobs."""
+
+    text: Text = Field(default="", description="part of the id, label, tenant, a host's name or an address")
+    tenant: Text | None = Field(default=None, description="whose; empty: those of nobody")
+    verdict: list[Verdict] = Field(default=[], description="one or several; none: all")
+    live: bool | None = Field(default=None, description="whether the newest window showed them")
+    order: JobOrder = Field(default="id", description="`worst`: by severity and number of open incidents")
+
+
+class LayoutList(Document):
+    """The layouts that a job had, the newest first."""
+
+    items: tuple[LayoutSince, ...]
+
+
+class IterationParameters(Span):
+    """Which iterations."""
+
+    most: int = Field(default=2000, ge=1, le=20_000, description="points; more iterations are put together")
+
+
+class TrendParameters(Span):
+    """Which time."""
+
+    most: int = Field(default=500, ge=1, le=5000, description="steps")
+
+
+@router.get("/jobs", response_model=JobPage, summary="Jobs at a glance")
+def jobs(request: Request, viewer: Seeing, asked: Annotated[JobParameters, Query()]) -> Response:
+    """Jobs with their layout, how fast they go against their norm, and their open incidents."""
+    wanted = JobFilter(asked.text, asked.tenant, tuple(asked.verdict), asked.live, asked.order)
+    shelf: Shelf = request.app.state.shelf
+    rows = answers.jobs(shelf, viewer, time.time_ns(), wanted, behind(asked.cursor), asked.limit)
+    following = cursor(rows[-1].id) if len(rows) == asked.limit else None
+    return told(request, JobPage(items=tuple(rows), next=following))
+
+
+@router.get("/jobs/{job}", response_model=JobDetail, summary="One job")
+def job(request: Request, viewer: Seeing, job: Name) -> Response:
+    """One job with its members, and the layouts it had."""
+    return told(request, answers.job(request.app.state.shelf, viewer, time.time_ns(), job), "job of this id")
+
+
+@router.get("/jobs/{job}/layouts", response_model=LayoutList, summary="A job's layouts")
+def layouts(request: Request, viewer: Seeing, job: Name) -> Response:
+    """The layouts that a job had with their process groups, the newest first."""
+    found = answers.job(request.app.state.shelf, viewer, time.time_ns(), job)
+    return told(request, found and LayoutList(items=found.layouts), "job of this id")
+
+
+@router.get("/jobs/{job}/iterations", response_model=IterationSeries, summary="A job's iterations")
+def iterations(request: Request, viewer: Seeing, job: Name, asked: Annotated[IterationParameters, Query()]) -> Response:
+    """Iterations that ended in a stretch of time; where they are many, put together, and the slowest told."""
+    found = answers.iterations(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
+    return told(request, found, "job of this id")
+
+
+@router.get("/jobs/{job}/trend", response_model=Trend, summary="A job's pace over a long time")
+def trend(request: Request, viewer: Seeing, job: Name, asked: Annotated[TrendParameters, Query()]) -> Response:
+    """Mean iteration times in equal steps of minutes or hours, with the worst severity of each."""
+    _ordered(asked)
+    found = answers.trend(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
+    return told(request, found, "job of this id")
+
+
+def _ordered(asked: Span) -> None:
+    if asked.end_ns <= asked.start_ns:
+        raise wrong("query", "end_ns", "it is not behind start_ns")

@@ -1,0 +1,34 @@
+"""The web application: API, access and dashboard on one store. Nothing is started here."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from flowprism import __version__
+from flowprism.service.access.settings import AccessSettings
+from flowprism.service.api.problems import add_problem_handlers
+from flowprism.service.api.routes import router
+from flowprism.service.settings import Settings
+from flowprism.service.shelf import Shelf
+
+
+def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> FastAPI:
+    """The application of one store.
+
+    Args:
+        shelf: where answers are read from.
+        settings: of the whole service, for what pages tell of it.
+        access: who may ask.
+    """
+    app = FastAPI(
+        title="flowprism",
+        version=__version__,
+        summary="Black-box performance diagnosis for LLM training clusters",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.shelf, app.state.settings, app.state.access = shelf, settings, access
+    add_problem_handlers(app)
+    app.include_router(router())
+    return app
