@@ -42,8 +42,9 @@ def scanned(
 ) -> int:
     """Keep a scan that made these changes of an incident; when, which is also the change's time."""
     now_ns = time.time_ns() if now_ns is None else now_ns
-    state = "resolved" if "resolved" in changes else "open"
-    known = results.incident(name, job).model_copy(update={"state": state, "seen_ns": now_ns, **incident})
+    over = "resolved" in changes
+    how = {"state": "resolved" if over else "open", "seen_ns": now_ns, "resolved_ns": now_ns if over else None}
+    known = results.incident(name, job).model_copy(update={**how, **incident})
     happened = [
         IncidentChange.model_validate({"incident": name, "time_ns": now_ns, "kind": kind, "detail": ""})
         for kind in changes

@@ -1,0 +1,196 @@
+"""The part of the service that delivers alerts: one replica at a time, a thread for each receiver."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+
+from datamodel.alerts import GIVEN_UP_NS
+from datamodel.answers import Part
+from datamodel.errors import StorageError
+from flowprism.service.alerts.courier import Courier
+from flowprism.service.alerts.messages import acknowledged, muting
+from flowprism.service.alerts.outbox import reminders
+from flowprism.service.alerts.senders import check_receivers
+from flowprism.service.alerts.settings import AlertSettings
+from storage.database.access import release_lease, take_lease
+from storage.database.alerts import (
+    add_alerts,
+    alert_tallies,
+    forget_alerts,
+    last_told,
+    last_worsened,
+    mark_failed,
+    notes_about,
+    open_incidents,
+    waiting_alerts,
+)
+from storage.database.engine import Database
+
+_LOG = logging.getLogger(__name__)
+_LEASE = "alerter"
+_LEASE_S, _RENEW_S, _LOOK_S = 15.0, 5.0, 0.5
+_REMIND_S, _FORGET_S = 30.0, 3600.0
+_KEPT_NS = 90 * 86_400 * 1_000_000_000
+_LATE_S = 300.0  # an alert that has waited for so long makes the part unhealthy
+
+
+class Alerter:
+    """One replica; while another one has the lease it only waits."""
+
+    def __init__(self, settings: AlertSettings, database: Database) -> None:
+        """Take note of the settings; nothing is sent yet.
+
+        Raises:
+            InputError: a receiver could not be sent anything.
+        """
+        check_receivers(settings)
+        self._settings = settings
+        self._database = database
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._leads_until_s = 0.0
+        self._started_ns = time.time_ns()
+        self._couriers = [Courier(database, receiver, settings) for receiver in settings.receivers]
+        self._due_s = {"renew": 0.0, "remind": 0.0, "forget": 0.0}
+
+    def run(self, stop: threading.Event) -> None:
+        """Deliver until told to stop; what is under way then is finished first."""
+        threads = [threading.Thread(target=self._serve, args=(one, stop), daemon=True) for one in self._couriers]
+        for thread in threads:
+            thread.start()
+        while not stop.wait(_LOOK_S):
+            self.look_after()
+        for thread in threads:
+            thread.join(2 * self._settings.timeout_s)
+        if self._leads:
+            release_lease(self._database, _LEASE, self._holder)
+
+    def look_after(self) -> None:
+        """Keep the lease, remind people, forget what is old: whatever of it is due."""
+        try:
+            if self._is_due("renew", _RENEW_S):
+                self._renew()
+            if self._leads and self._is_due("remind", _REMIND_S):
+                self.remind(time.time_ns())
+                self.give_up_orphans(time.time_ns())
+            if self._leads and self._is_due("forget", _FORGET_S):
+                forget_alerts(self._database, time.time_ns() - _KEPT_NS)
+        except StorageError as error:
+            _LOG.warning("alerts: %s", error)
+
+    def remind(self, now_ns: int) -> None:
+        """Put reminders of what goes on, and what somebody has never been told of, into the outbox.
+
+        Raises:
+            StorageError: the database cannot be reached.
+        """
+        opened = open_incidents(self._database)
+        names = {incident.id for incident, _, _ in opened}
+        notes, worsened = notes_about(self._database, names), last_worsened(self._database, names)
+        quiet = {
+            name
+            for name in names
+            if muting(notes[name], now_ns) is not None or acknowledged(notes[name], worsened.get(name, 0))
+        }
+        add_alerts(self._database, reminders(opened, last_told(self._database), quiet, now_ns, self._settings))
+
+    def give_up_orphans(self, now_ns: int) -> None:
+        """Give up what has long waited for receivers that the settings do not name any more.
+
+        Raises:
+            StorageError: the database cannot be reached.
+        """
+        served = {receiver.name for receiver in self._settings.receivers}
+        old_ns = now_ns - round(self._settings.give_up_after_s * 1e9)
+        for name in {tally.receiver for tally in alert_tallies(self._database) if tally.waiting} - served:
+            old = [one.id for one in waiting_alerts(self._database, name) if one.created_ns <= old_ns]
+            mark_failed(self._database, old, "there is no receiver of this name any more", GIVEN_UP_NS)
+
+    def part(self, now_ns: int) -> Part:
+        """How it goes.
+
+        Raises:
+            StorageError: the database cannot be reached.
+        """
+        tallies = {tally.receiver: tally for tally in alert_tallies(self._database)}
+        waits_s = {
+            name: (now_ns - tally.oldest_ns) / 1e9 for name, tally in tallies.items() if tally.oldest_ns is not None
+        }
+        ill = {one.receiver.name: one.problem for one in self._couriers if one.problem}
+        late = sorted(name for name, wait_s in waits_s.items() if wait_s > _LATE_S)
+        told = [f"{name}: {problem}" for name, problem in sorted(ill.items())]
+        told += [f"{name}: alerts have waited for {waits_s[name]:.0f} s" for name in late if name not in ill]
+        told += [f"{name}: {tally.given_up} given up" for name, tally in tallies.items() if tally.given_up]
+        figures = {
+            "leads": float(self._leads),
+            "receivers": float(len(self._couriers)),
+            "waiting": float(sum(tally.waiting for tally in tallies.values())),
+            "oldest_waiting_s": max(waits_s.values(), default=0.0),
+            "sent": float(sum(tally.sent for tally in tallies.values())),
+            "given_up": float(sum(tally.given_up for tally in tallies.values())),
+            "withheld": float(sum(tally.withheld for tally in tallies.values())),
+            "failures": float(sum(one.failures for one in self._couriers)),
+        }
+        return Part(
+            name=f"alerter {self._holder.partition(':')[0]}",
+            kind="alerter",
+            started_ns=self._started_ns,
+            seen_ns=now_ns,
+            healthy=not (ill or late),
+            detail="; ".join(told),
+            figures=figures,
+        )
+
+    @property
+    def _leads(self) -> bool:
+        return time.monotonic() < self._leads_until_s
+
+    def _renew(self) -> None:
+        now_s, now_ns = time.monotonic(), time.time_ns()
+        led = self._leads
+        taken = take_lease(self._database, _LEASE, self._holder, now_ns, now_ns + round(_LEASE_S * 1e9))
+        self._leads_until_s = now_s + _LEASE_S if taken else 0.0
+        if led != taken:
+            _LOG.info("alerts: %s", "delivering" if taken else "another replica delivers")
+
+    def _is_due(self, what: str, every_s: float) -> bool:
+        now_s = time.monotonic()
+        if now_s < self._due_s[what]:
+            return False
+        self._due_s[what] = now_s + every_s
+        return True
+
+    def _serve(self, courier: Courier, stop: threading.Event) -> None:
+        """Deliver to one receiver, however long it takes to answer."""
+        while not stop.is_set():
+            tried = False
+            if self._leads:
+                try:
+                    tried = courier.deliver(time.time_ns())
+                    courier.tell_state(time.time_ns())
+                except StorageError as error:
+                    _LOG.warning("alerts: %s: %s", courier.receiver.name, error)
+            if not tried:
+                stop.wait(_LOOK_S)
+
+
+def run(settings: AlertSettings, results: str, stop: threading.Event) -> None:
+    """Deliver alerts until told to stop.
+
+    Args:
+        settings: whom to tell, and how.
+        results: address of the results database.
+        stop: set it to end; a message that is under way is finished first.
+
+    Raises:
+        InputError: the database cannot be used, or a receiver's settings cannot.
+    """
+    database = Database(results)
+    try:
+        Alerter(settings, database).run(stop)
+    finally:
+        database.close()
