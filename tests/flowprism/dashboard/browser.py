@@ -1,0 +1,168 @@
+"""The dashboard in a real browser: the application under its own server on a free port, in a headless Chromium.
+
+A visit notes all that a person would not see: console messages, errors of scripts, refusals of the security policy and
+requests that leave the host. `Visit.quiet` fails where there was any.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from fastapi import FastAPI
+from playwright.sync_api import Browser, Page, Response, sync_playwright
+
+from flowprism.service.access.settings import AccessSettings
+from flowprism.service.app import application
+from flowprism.service.settings import Settings
+from flowprism.service.shelf import Shelf
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+NO_CHROMIUM = "no Chromium on this machine"
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)  # fmt: skip
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+SLOWEST_S = 1.0
+Theme = Literal["light", "dark"]
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """Serve an application on a free port of this machine; gives its address, `http://127.0.0.1:PORT`."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        until = time.monotonic() + 20
+        while not server.started and time.monotonic() < until:
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+@contextmanager
+def served_shelf(shelf: Shelf, access: AccessSettings | None = None) -> Iterator[str]:
+    """Serve what a shelf holds, by default to everybody on this machine."""
+    with served(application(shelf, Settings(), access or AccessSettings())) as address:
+        yield address
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium, the one that is found on the search path."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """One person's browser window on one address.
+
+    Attributes:
+        page: Playwright's page.
+        address: of the server.
+        console: messages of the console and errors of scripts.
+        strangers: addresses that were asked for elsewhere.
+    """
+
+    page: Page
+    address: str
+    console: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
+        self.page.on("request", lambda request: self._asked(request.url))
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((f"{self.address}/", "data:", "blob:")):
+            self.strangers.append(url)
+
+    def open(self, path: str) -> Response:
+        """Go to a page; what it answered, which must be 200."""
+        response = self.page.goto(self.address + path)
+        assert response is not None
+        assert response.status == 200, f"{path}: {response.status} {response.text()[:500]}"
+        return response
+
+    def load_s(self) -> float:
+        """Seconds from asking for the page that is shown until all of it was loaded, by the browser's own clock."""
+        entry = "performance.getEntriesByType('navigation')[0]"
+        self.page.wait_for_function(f"{entry}.loadEventEnd > 0")
+        return float(self.page.evaluate(f"{entry}.loadEventEnd - {entry}.startTime")) / 1e3
+
+    def quiet(self) -> None:
+        """Fail where anything was complained of, or asked for elsewhere."""
+        assert self.console == []
+        assert self.strangers == []
+
+    def accessible(self) -> None:
+        """Fail where axe finds a violation of WCAG A and AA, or of its best practices."""
+        found = Axe().run(self.page, options={"runOnly": {"type": "tag", "values": list(RULES)}})
+        told = [
+            f"{one['id']} ({one['impact']}): {one['help']}\n"
+            + "\n".join(f"    {node['html'][:200]}\n    {node['failureSummary']}" for node in one["nodes"][:3])
+            for one in found.response["violations"]
+        ]
+        assert not told, "\n".join(told)
+
+    def in_sight(self) -> None:
+        """Fail where the page is wider than its window: only figures and tables scroll sideways, in their own boxes."""
+        wide, window = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert wide <= window, f"the page is {wide} px wide in a window of {window} px"
+
+    def shifted(self) -> float:
+        """By how much what was seen has moved without anybody's doing: the cumulative layout shift."""
+        script = """() => new Promise((done) => {
+            let sum = 0;
+            const watch = new PerformanceObserver((list) => {
+                for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
+            });
+            watch.observe({ type: "layout-shift", buffered: true });
+            setTimeout(() => done(sum), 50);
+        })"""
+        return float(self.page.evaluate(script))
+
+    def picture(self, file: Path) -> None:
+        """Keep how the page looks, all of it."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=file, full_page=True, animations="disabled")
+
+
+@contextmanager
+def visiting(
+    browser: Browser,
+    address: str,
+    *,
+    width: int = 1440,
+    height: int = 900,
+    theme: Theme = "light",
+    scripts: bool = True,
+) -> Iterator[Visit]:
+    """A fresh window of a person who has never been here."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme, java_script_enabled=scripts,
+        timezone_id="Europe/Berlin", locale="en-GB", reduced_motion="reduce",
+    )  # fmt: skip
+    try:
+        yield Visit(context.new_page(), address)
+    finally:
+        context.close()

@@ -1,0 +1,36 @@
+"""A browser for all tests of pages, and what it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from flowprism.service.shelf import Shelf
+from tests.flowprism.dashboard import browser
+from tests.flowprism.service.stored import stored_demo
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium; tests that take it are skipped where there is none."""
+    if browser.CHROMIUM is None:
+        pytest.skip(browser.NO_CHROMIUM)
+    with browser.chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """The bundled capture, analysed and scanned."""
+    shelf = stored_demo(tmp_path_factory.mktemp("demo"))
+    yield shelf
+    shelf.database.close()
+
+
+@pytest.fixture(scope="session")
+def demo_address(demo: Shelf) -> Iterator[str]:
+    """Where the bundled capture's dashboard is served."""
+    with browser.served_shelf(demo) as address:
+        yield address
