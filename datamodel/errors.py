@@ -5,7 +5,8 @@ FlowprismError
  ├── InputError           an input cannot be used at all; the message names the file and the cause
  ├── InventoryError       the inventory contradicts itself or its schema
  ├── StorageError         what is kept cannot be read or written now; the same may be tried again
- └── NotAllowedError      who asks may not do this
+ ├── NotAllowedError      who asks may not do this
+ └── TooMuchError         more was asked for than one answer can hold
 """
 
 
@@ -31,3 +32,7 @@ class StorageError(FlowprismError):
 
 class NotAllowedError(FlowprismError):
     """Who asks may not do this."""
+
+
+class TooMuchError(FlowprismError):
+    """More was asked for than one answer can hold."""

@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from datamodel.document import Document
-from datamodel.errors import NotAllowedError, StorageError
+from datamodel.errors import NotAllowedError, StorageError, TooMuchError
 
 PREFIX = "/api/"
 MEDIA_TYPE = "application/problem+json"
@@ -41,6 +41,7 @@ def add_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _unprocessable)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(NotAllowedError, _not_allowed)
+    app.add_exception_handler(TooMuchError, _too_much)
     app.add_exception_handler(StorageError, _unavailable)
 
 
@@ -66,6 +67,10 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _not_allowed(_: Request, error: Exception) -> Response:
     return problem(403, str(error))
+
+
+async def _too_much(_: Request, error: Exception) -> Response:
+    return problem(422, str(error))
 
 
 async def _unavailable(_: Request, error: Exception) -> Response:

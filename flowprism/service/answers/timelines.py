@@ -1,0 +1,102 @@
+"""What each endpoint of a job did, and who sends how much to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.errors import TooMuchError
+from datamodel.frame import Frame
+from datamodel.timeline import Timelines
+from flowprism.service.answers.jobs import iteration_frame, visible
+from flowprism.service.answers.lake import kept, kept_timelines
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+from storage.database.scans import job as known_job
+from storage.selecting import Selection
+
+MOST_SPAN_NS = 3_600 * 10**9  # an hour; what lasts longer is seen by its iterations
+SHOWN_ITERATIONS = 10  # of the newest, where nobody says which
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time, UTC."""
+
+    start_ns: int
+    end_ns: int
+
+
+def timeline(
+    shelf: Shelf, viewer: Viewer, name: str, start_ns: int, end_ns: int, endpoints: Collection[str] | None = None
+) -> Timelines | None:
+    """Spans of a job that touch [start_ns, end_ns), of some endpoints or all.
+
+    None where there is no such job that the viewer sees.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+        TooMuchError: it is more than an hour.
+    """
+    if not visible(shelf, viewer, name):
+        return None
+    if end_ns - start_ns > MOST_SPAN_NS:
+        raise TooMuchError("spans of more than an hour: ask for a shorter time, or for iterations")
+    chosen = None if endpoints is None else frozenset(endpoints)
+    return kept_timelines(shelf, Selection(start_ns, end_ns, endpoints=chosen, jobs=frozenset({name})))
+
+
+def of_iterations(shelf: Shelf, viewer: Viewer, name: str, first: int, last: int) -> Stretch | None:
+    """The time from iteration `first` to `last`; None where none of them is known, or the job is not seen."""
+    if not visible(shelf, viewer, name):
+        return None
+    frame = iteration_frame(shelf, name, 0, np.iinfo(np.int64).max)
+    wanted = frame.take((frame["index"] >= first) & (frame["index"] <= last))
+    if not len(wanted):
+        return None
+    return Stretch(int(wanted["start_ns"].min()), int(wanted["end_ns"].max()))
+
+
+def newest(shelf: Shelf, viewer: Viewer, name: str, count: int = SHOWN_ITERATIONS) -> Stretch | None:
+    """The time of a job's newest iterations; where there is none, the hour before it was seen last.
+
+    None where there is no such job that the viewer sees.
+    """
+    known = known_job(shelf.database, name) if visible(shelf, viewer, name) else None
+    if known is None:
+        return None
+    end_ns = known.last_seen_ns + 1
+    frame = iteration_frame(shelf, name, end_ns - MOST_SPAN_NS, end_ns)
+    if not len(frame):
+        return Stretch(max(end_ns - MOST_SPAN_NS, 0), end_ns)
+    last = frame.take(np.arange(max(len(frame) - count, 0), len(frame)))
+    start_ns = max(int(last["start_ns"].min()), int(last["end_ns"].max()) - MOST_SPAN_NS)
+    return Stretch(start_ns, int(last["end_ns"].max()))
+
+
+def pairs(shelf: Shelf, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:
+    """How each pair of a job behaved (`datamodel.kept.PATTERNS`) in the window that begins last before a time.
+
+    Args:
+        shelf: where answers are read from.
+        viewer: who asks.
+        name: the job's id.
+        at_ns: a time inside the window, UTC; None for the newest window.
+
+    Returns:
+        The rows and the book of their codes; None where there is no such job that the viewer sees.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    known = known_job(shelf.database, name) if visible(shelf, viewer, name) else None
+    if known is None:
+        return None
+    at_ns = known.last_seen_ns if at_ns is None else at_ns
+    frame, book = kept(shelf, "patterns", Selection(at_ns, at_ns + 1, jobs=frozenset({name})))
+    if len(frame):
+        frame = frame.take(frame["start_ns"] == frame["start_ns"].max())
+        frame = frame.take(frame["end_ns"] == frame["end_ns"].max())
+    return frame, book
