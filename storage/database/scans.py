@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import Connection, Row, delete, func, select
 
 from datamodel.alerts import OutgoingAlert
+from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
 from datamodel.report import JobReport
@@ -18,7 +19,7 @@ from storage.database.alerts import write_alerts
 from storage.database.engine import Database, insert_new, upsert
 from storage.database.incidents import write_changes, write_incidents
 from storage.database.summaries import summary_of
-from storage.database.tables import JOBS, LAYOUTS, ROLLUPS, SCANS
+from storage.database.tables import EVENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class ScanResult:
         incidents: all that are not long over, after the scan.
         changes: of incidents, by this scan.
         rollups: of stretches of time that its window covers wholly.
+        events: that happened to its jobs.
         alerts: of what it changed.
     """
 
@@ -39,6 +41,7 @@ class ScanResult:
     incidents: Sequence[Incident] = ()
     changes: Sequence[IncidentChange] = ()
     rollups: Sequence[Rollup] = ()
+    events: Sequence[Event] = ()
     alerts: Sequence[OutgoingAlert] = ()
 
 
@@ -56,6 +59,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         write_incidents(connection, result.incidents)
         write_changes(connection, result.changes)
         upsert(connection, ROLLUPS, [asdict(rollup) for rollup in result.rollups])
+        upsert(connection, EVENTS, [event.model_dump() for event in result.events])
         write_alerts(connection, result.alerts)
     return True
 
@@ -115,10 +119,11 @@ def rollups(database: Database, name: str, length_ns: int, start_ns: int, end_ns
 
 
 def forget_scans(database: Database, before_ns: int) -> int:
-    """Remove scans and rollups of the time before `before_ns`, and jobs not seen since; how many rows went."""
+    """Remove scans, rollups and events of the time before `before_ns`, and jobs not seen since; how many rows went."""
     old = (
         delete(SCANS).where(SCANS.c.window_end_ns < before_ns),
         delete(ROLLUPS).where(ROLLUPS.c.start_ns + ROLLUPS.c.length_ns <= before_ns),
+        delete(EVENTS).where(EVENTS.c.start_ns < before_ns),
         delete(JOBS).where(JOBS.c.last_seen_ns < before_ns),
     )
     with database.writing() as connection:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from datamodel.filters import EventFilter
+from datamodel.findings import Event
 from datamodel.incidents import IncidentChange
 from storage.database.engine import Database
 from storage.database.incidents import history, incidents
+from storage.database.overview import events
 from storage.database.scans import (
     ScanResult,
     forget_scans,
@@ -42,6 +46,16 @@ def test_what_a_scan_left_comes_back(database: Database) -> None:
     assert incidents(database) == list(left.incidents)
     assert history(database, "i1") == list(left.changes)
     assert rollups(database, "j1", results.HOUR_NS, 0, 1000) == list(left.rollups)
+
+
+def test_events_are_kept_and_extended(database: Database) -> None:
+    """An event that another window tells again, with its end, is one."""
+    begun = Event(job="j1", kind="pause", start_ns=50, end_ns=None, detail="in silence")
+    assert save_scan(database, replace(results.result(), events=[begun]))
+    ended = begun.model_copy(update={"end_ns": 70})
+    assert save_scan(database, replace(results.result(policy="another"), events=[ended]))
+    assert events(database, EventFilter(), None) == [ended]
+    assert events(database, EventFilter(), "t2") == []
 
 
 def test_a_scan_counts_once(database: Database) -> None:
