@@ -30,11 +30,12 @@ from storage.database.alerts import (
     waiting_alerts,
 )
 from storage.database.engine import Database
+from storage.database.parts import save_part
 
 _LOG = logging.getLogger(__name__)
 _LEASE = "alerter"
 _LEASE_S, _RENEW_S, _LOOK_S = 15.0, 5.0, 0.5
-_REMIND_S, _FORGET_S = 30.0, 3600.0
+_TELL_S, _REMIND_S, _FORGET_S = 5.0, 30.0, 3600.0
 _KEPT_NS = 90 * 86_400 * 1_000_000_000
 _LATE_S = 300.0  # an alert that has waited for so long makes the part unhealthy
 
@@ -55,7 +56,7 @@ class Alerter:
         self._leads_until_s = 0.0
         self._started_ns = time.time_ns()
         self._couriers = [Courier(database, receiver, settings) for receiver in settings.receivers]
-        self._due_s = {"renew": 0.0, "remind": 0.0, "forget": 0.0}
+        self._due_s = {"renew": 0.0, "tell": 0.0, "remind": 0.0, "forget": 0.0}
 
     def run(self, stop: threading.Event) -> None:
         """Deliver until told to stop; what is under way then is finished first."""
@@ -70,10 +71,12 @@ class Alerter:
             release_lease(self._database, _LEASE, self._holder)
 
     def look_after(self) -> None:
-        """Keep the lease, remind people, forget what is old: whatever of it is due."""
+        """Keep the lease, say how it goes, remind people, forget what is old: whatever of it is due."""
         try:
             if self._is_due("renew", _RENEW_S):
                 self._renew()
+            if self._is_due("tell", _TELL_S):
+                save_part(self._database, self.part(time.time_ns()))
             if self._leads and self._is_due("remind", _REMIND_S):
                 self.remind(time.time_ns())
                 self.give_up_orphans(time.time_ns())

@@ -23,6 +23,7 @@ from storage.database.access import take_lease
 from storage.database.alerts import alerts, waiting_alerts
 from storage.database.engine import Database
 from storage.database.incidents import add_note
+from storage.database.parts import parts
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, Server, listening, silent
 from tests.storage.conftest import Cluster, cluster
@@ -94,6 +95,7 @@ def test_what_scans_leave_is_delivered(kept_in: Database) -> None:
             server.wait(2)
             all_sent(kept_in)
     assert take_lease(kept_in, "alerter", "another", time.time_ns(), time.time_ns())
+    assert [(part.kind, part.healthy, part.figures["leads"]) for part in parts(kept_in)] == [("alerter", True, 1.0)]
 
 
 def test_one_of_two_replicas_delivers(kept_in: Database) -> None:
