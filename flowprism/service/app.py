@@ -8,6 +8,7 @@ from flowprism import __version__
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.api.problems import add_problem_handlers
 from flowprism.service.api.routes import router
+from flowprism.service.front_door import add_front_door
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 
@@ -31,4 +32,5 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
     app.state.shelf, app.state.settings, app.state.access = shelf, settings, access
     add_problem_handlers(app)
     app.include_router(router())
+    add_front_door(app, shelf, access)
     return app

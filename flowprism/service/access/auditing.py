@@ -1,0 +1,69 @@
+"""The audit log: who changed what, from where, and what came of it. What was tried and refused stands in it too."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import structlog
+from starlette.requests import Request
+
+from datamodel.errors import StorageError
+from datamodel.results import AuditEntry
+from flowprism.service.access.identity import Identified
+from flowprism.service.route_names import route_of
+from storage.database.access import audit
+from storage.database.engine import Database
+
+_LOG = structlog.get_logger(__name__)
+_LONGEST = 500
+
+
+def remark(request: Request, subject: str | None = None, **detail: str) -> None:
+    """Let a route add to its entry: what was changed, where the path does not say it, and what is worth knowing.
+
+    Never a password, a token's secret, or anything else that the log's readers may not use.
+    """
+    if subject is not None:
+        request.state.audit_subject = subject
+    said: dict[str, str] = getattr(request.state, "audit_detail", {})
+    request.state.audit_detail = {**said, **detail}
+
+
+def write_down(database: Database, request: Request, status: int, now_ns: int) -> None:
+    """Write one entry. Where the database cannot be reached it goes to the service's own log, as an error."""
+    entry = _entry(request, status, now_ns)
+    try:
+        audit(database, entry)
+    except StorageError as error:
+        told = {"actor": entry.actor, "action": entry.action, "subject": entry.subject, "detail": dict(entry.detail)}
+        _LOG.error("not in the audit log", cause=str(error), **told)
+
+
+def by_hand(database: Database, actor: str, action: str, subject: str, now_ns: int, **detail: str) -> None:
+    """Write down what was done at the command line.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    audit(database, AuditEntry(uuid.uuid4().hex, now_ns, actor, action, subject, detail))
+
+
+def _entry(request: Request, status: int, now_ns: int) -> AuditEntry:
+    state: Any = request.state
+    who: Identified = state.identified
+    named = "/".join(str(value) for value in request.path_params.values())
+    detail = {
+        **getattr(state, "audit_detail", {}),
+        "status": str(status),
+        "address": state.peer.address,
+        "by": f"token {who.token}" if who.token else who.means,
+    }
+    return AuditEntry(
+        request=getattr(state, "request_id", None) or uuid.uuid4().hex,
+        time_ns=now_ns,
+        actor=who.viewer.name,
+        action=f"{request.method} {route_of(request.scope)}",
+        subject=getattr(state, "audit_subject", named)[:_LONGEST],
+        detail=detail,
+    )

@@ -1,0 +1,119 @@
+"""The door: requests are by somebody known, not too often, from a page of ours; changes are written down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from datamodel.errors import StorageError
+from flowprism.service.access.auditing import write_down
+from flowprism.service.access.crossing import SAFE_METHODS, check_same_site
+from flowprism.service.access.identity import Identified, identified
+from flowprism.service.access.limits import Buckets
+from flowprism.service.access.peers import peer_of
+from flowprism.service.access.refusals import Refusal, refused, too_many
+from flowprism.service.access.settings import AccessSettings
+from storage.database.engine import Database
+
+# What somebody unknown may ask for: the way in, what its page needs, and whether the service is well.
+OPEN_PATHS = frozenset({"/login", "/healthz", "/readyz"})
+OPEN_FOLDER = "/static/"
+METRICS_PATH = "/metrics"
+
+
+@dataclass(slots=True)
+class Guard:
+    """Stands before the application.
+
+    Attributes:
+        app: what answers requests that are let through, with `state.viewer` set.
+        database: users, tokens, log-ins and the audit log.
+        settings: who is known how.
+        clock: UTC, ns.
+        asked: how much everybody may still ask.
+    """
+
+    app: ASGIApp
+    database: Database
+    settings: AccessSettings
+    clock: Callable[[], int] = time.time_ns
+    asked: Buckets = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Everybody may ask as much as the settings say."""
+        self.asked = Buckets(self.settings.requests_per_minute, 60.0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer why not."""
+        if scope["type"] == "websocket":  # there are none; one that came by mistake would not be looked at below
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http" or scope["path"].startswith(OPEN_FOLDER):
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        peer = peer_of(request, self.settings.trusted_proxies)
+        request.state.peer, request.state.secure = peer, peer.secure
+        try:
+            who = await run_in_threadpool(self._look, request)
+        except Refusal as refusal:
+            await refused(request, refusal, self.settings.mode)(scope, receive, send)
+            return
+        except StorageError:
+            away = Refusal(503, "the results database cannot be reached", {"Retry-After": "5"})
+            await refused(request, away, self.settings.mode)(scope, receive, send)
+            return
+        if who is not None:
+            request.state.viewer, request.state.identified = who.viewer, who
+        writing = request.method not in SAFE_METHODS and who is not None
+        await self.app(scope, receive, self._written_down(request, send) if writing else send)
+
+    def _look(self, request: Request) -> Identified | None:
+        """Who asks; None where nobody need be known.
+
+        Raises:
+            Refusal: they are not let through.
+            StorageError: the database cannot be reached.
+        """
+        peer, path = request.state.peer, request.url.path
+        anybody = path in OPEN_PATHS or (path == METRICS_PATH and self.settings.open_metrics)
+        who, problem = None, None
+        try:
+            who = identified(request, peer, self.database, self.settings, self.clock())
+        except Refusal as refusal:
+            problem = refusal
+        except StorageError:
+            if not anybody:
+                raise
+        key = f"address {peer.address}" if who is None else f"{who.means} {who.token or who.viewer.name}"
+        wait_s = self.asked.take(key)
+        if wait_s:
+            raise too_many(wait_s, "too many requests")
+        if not anybody:
+            _check(who, problem, path)
+        check_same_site(request, peer, who)
+        return who
+
+    def _written_down(self, request: Request, send: Send) -> Send:
+        """A change is in the audit log before its answer leaves."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await run_in_threadpool(write_down, self.database, request, message["status"], self.clock())
+            await send(message)
+
+        return sending
+
+
+def _check(who: Identified | None, problem: Refusal | None, path: str) -> None:
+    if problem is not None:
+        raise problem
+    if who is None:
+        raise Refusal(401, "log in, or show a token", {"WWW-Authenticate": "Bearer"})
+    if who.metrics_only and path != METRICS_PATH:
+        raise Refusal(403, "this token is for metrics only")

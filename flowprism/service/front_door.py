@@ -1,0 +1,27 @@
+"""What stands before the application: headers on all answers, a watch on all requests, the guard, bounded bodies."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+
+from flowprism.service.access import login, routes
+from flowprism.service.access.guard import Guard
+from flowprism.service.access.headers import SecurityHeaders
+from flowprism.service.access.login import LoginLimits
+from flowprism.service.access.settings import AccessSettings
+from flowprism.service.shelf import Shelf
+
+
+def add_front_door(app: FastAPI, shelf: Shelf, access: AccessSettings) -> None:
+    """Let nobody past but who may, and add the routes by which people log in and are managed.
+
+    The server must leave what proxies say of a client to us: uvicorn with `proxy_headers=False`.
+    """
+    app.state.login_limits = LoginLimits(access.login_failures)
+    app.include_router(login.router)
+    app.include_router(routes.router)
+    # The last one added is the first one asked.
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=access.most_body_bytes)
+    app.add_middleware(Guard, database=shelf.database, settings=access)
+    app.add_middleware(SecurityHeaders)
