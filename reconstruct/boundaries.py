@@ -20,6 +20,7 @@ LAST_SHARE = 0.05
 SHARED_REACH = 0.012
 SHARED_BY = 0.6
 WANDERING_SHARE = 0.4
+INSIDE_BY = 0.9
 # Streams of a job that was seen from its first to its last byte hold whole cycles: so many of them must.
 WHOLE_BY = 0.8
 # Phases of two streams are told apart down to this share of a cycle.
@@ -45,23 +46,38 @@ class Boundaries:
     def edges(self) -> tuple[Int, Int]:
         """(boundary numbers, times): the last byte of the last stream at each complete boundary.
 
-        A stream whose place wanders by half a cycle against the others has lost its lattice and has no say. A boundary
-        is complete when half of those streams that usually end last have crossed it: an iteration cut off by a hang or
-        by the end of the window has not ended.
+        A stream that has lost its lattice (`steady`) has no say. A boundary is complete when half of those streams
+        that usually end last have crossed it: an iteration cut off by a hang or by the end of the window has not ended.
         """
-        lag = self._lag()
+        lag, inside = self._lag(), self._inside()
         middle = _quantile(lag, 0.5)
-        steady = _steady(lag)
+        steady = self.steady()
         last = steady & (middle >= middle[steady].max() - LAST_SHARE)
-        valid = steady[:, None] & (np.abs(lag - middle[:, None]) < WANDERING_SHARE)
+        valid = steady[:, None] & (inside | (np.abs(lag - middle[:, None]) < WANDERING_SHARE))
         edge = np.where(valid, self.end_ns, 0).max(axis=0)
         complete = (self.end_ns[last] > 0).mean(axis=0) >= 0.5
         numbers = np.flatnonzero(complete & (edge > 0))
         return numbers.astype(np.int64), edge[numbers]
 
     def steady(self) -> Bool:
-        """(streams,) whether a stream kept its lattice: its place does not wander against the others'; all if none."""
-        return _steady(self._lag())
+        """(streams,) whether a stream kept its lattice; all if none.
+
+        Either its place does not wander by half a cycle against the others'. Or it ends each cycle after most others
+        have begun theirs and before they begin the next: behind a slow link a stream may end as late as it likes, the
+        others wait for it.
+        """
+        lag, met = self._lag(), self.end_ns > 0
+        steady = _quantile(lag, 0.9) - _quantile(lag, 0.1) < WANDERING_SHARE
+        steady |= (self._inside() & met).sum(axis=1) >= INSIDE_BY * met.sum(axis=1)
+        return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
+
+    def _inside(self) -> Bool:
+        """(streams, boundaries) whether a cycle ends while most streams are in it, or waiting for it to end."""
+        begun = np.where(self.next_ns > 0, self.next_ns - self.end_ns.max(), np.nan).astype(np.float64)
+        after = np.nan_to_num(_quantile(begun.T, 0.5), nan=np.inf)  # behind the last one nobody begins
+        before = np.concatenate([[-np.inf], after[:-1]])
+        end = self.end_ns - self.end_ns.max()
+        return np.asarray((self.end_ns > 0) & (end > before) & (end <= after))
 
     def _lag(self) -> Float:
         """(streams, boundaries) distance of each crossing from the median one, in cycles; nan where there is none."""
@@ -82,11 +98,6 @@ def one_after_another(first: Boundaries, second: Boundaries, order: Int) -> Boun
         tables.append(table[order])
     places = np.concatenate([first.places, second.places])[order]
     return Boundaries(places, np.concatenate([first.columns, second.columns + width])[order], *tables)
-
-
-def _steady(lag: Float) -> Bool:
-    steady = _quantile(lag, 0.9) - _quantile(lag, 0.1) < WANDERING_SHARE
-    return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
 
 
 def _quantile(values: Float, share: float) -> Float:

@@ -45,11 +45,13 @@ def measure(
     packets: tuple[Int, int],
     rate: tuple[Int, int],
     payload: tuple[Int, int],
+    again: tuple[Int, int],
     volume: Int,
 ) -> None:
     """Write into `volume` (rows,) the new payload of each row in bytes; 0 for control traffic.
 
-    New payload where the feed knows it, exported bytes times sampling rate elsewhere. Training runs over TCP or RoCE;
+    New payload where the feed knows it, exported bytes times sampling rate elsewhere, less the share of packets that
+    were sent again. Training runs over TCP or RoCE;
     pings and routing protocols are periodic too.
     """
     for i in range(len(volume)):
@@ -63,7 +65,10 @@ def measure(
         elif count > 0 and own < CONTROL_PACKET_BYTES * count:
             volume[i] = 0
         else:
+            repeated = min(again[0][i & again[1]], count)
             volume[i] = own * max(rate[0][i & rate[1]], 1)
+            if repeated > 0:
+                volume[i] = int(float(volume[i]) * (count - repeated) / count)
 
 
 @compiled

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.streams import Bool, Int, Streams
+from reconstruct.borrowed import agreed
 from reconstruct.boundaries import Boundaries, boundaries, one_after_another
 from reconstruct.cycles import CONTROL_SHARE, Lattices, Members, cut, joined, members
 from reconstruct.followers import Follower, followers
@@ -130,7 +131,8 @@ def _rhythmic(streams: Streams, total: Int, services: frozenset[int], options: J
     some = np.flatnonzero(large & both_ways & ~hidden & ~served)
     heard = beats(streams, some, options.coherence)
     rhythm = np.flatnonzero(heard.coherence > 0)
-    found = cut(streams, some[rhythm], Beats(*(column[rhythm] for column in heard)))
+    heard = Beats(*(column[rhythm] for column in heard))
+    found = agreed(streams, cut(streams, some[rhythm], heard), some[rhythm], heard)
     return found.take(np.flatnonzero(found.quantum_bytes >= options.smallest_quantum_bytes))
 
 

@@ -15,6 +15,8 @@ EXACT_SHARE = 0.001
 COINCIDENCE = 0.01
 ENOUGH_TO_TELL = 20
 SAME_PACE = 0.8
+# Edges of a job that no fault slows down wander about an even pace by less than so many iterations.
+STRAYING = 4.0
 # An increment so many times the median one is no part of a random walk: four standard deviations of a normal one are 6.
 OUTLYING = 5.0
 
@@ -36,8 +38,9 @@ def in_lockstep(a: Int, b: Int, reach: float) -> bool:
 
     Two independent jobs of one period drift apart like a random walk; ranks of one job wait for one another. Tied
     sequences keep their distance but for one step (a fault moves the stages of a job against one another once), or
-    their distance reverts to its mean, or their iterations lengthen and shorten together. They end an iteration within
-    one iteration of one another: what ran at another time was in step with nobody.
+    their distance reverts to its mean, or their iterations lengthen and shorten together, or both stray from any even
+    pace and still count alike. They end an iteration within one iteration of one another: what ran at another time was
+    in step with nobody.
     """
     if abs(len(a) - len(b)) > 1:
         return False
@@ -57,6 +60,8 @@ def _at_once(a: Float, b: Float) -> bool:
 
 def tied(a: Float, b: Float, reach: float) -> bool:
     """Whether the distance of two sequences is noise about a constant, but for one step, or follows from one pace."""
+    if _keep_count(a, b):
+        return True
     cycle = float(np.median(np.diff(a)))
     distance = (a - b - (a[0] - b[0])) / cycle
     if np.percentile(distance, 90) - np.percentile(distance, 10) > 3 * reach:
@@ -66,6 +71,18 @@ def tied(a: Float, b: Float, reach: float) -> bool:
     if len(a) < ENOUGH_TO_TELL:
         return bool(np.ptp(distance - step(distance)) < reach)
     return bool(_reverts(distance - step(distance)) or np.corrcoef(np.diff(a), np.diff(b))[0, 1] > SAME_PACE)
+
+
+def _keep_count(a: Float, b: Float) -> bool:
+    """Whether edges that stray from every even pace stay within one iteration of one another all the same.
+
+    A fault that comes, goes or stays may move the edges of two parts against one another by any part of an iteration;
+    still the k-th iteration of both is the same one, however long it takes.
+    """
+    healthy = np.percentile(np.diff(a), 25)
+    even = np.polyval(np.polyfit(np.arange(len(a)), a - a[0], 1), np.arange(len(a)))
+    longer = np.maximum(np.diff(a), np.diff(b))
+    return bool(np.ptp(a - a[0] - even) > STRAYING * healthy and (np.abs(a - b)[1:] < longer).all())
 
 
 def _reverts(distance: Float) -> bool:

@@ -131,8 +131,8 @@ def without_hubs(streams: Streams, part: Lattices) -> Lattices:
     while len(part):
         ends = streams.src[part.stream], streams.dst[part.stream]
         name, local = np.unique(np.concatenate(ends), return_inverse=True)
-        sent = np.bincount(local[: len(part)], part.quantum_bytes, len(name))
-        received = np.bincount(local[len(part) :], part.quantum_bytes, len(name))
+        sent = np.bincount(local[: len(part)], part.total_bytes, len(name))
+        received = np.bincount(local[len(part) :], part.total_bytes, len(name))
         lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
         if not lopsided.any():
             break

@@ -17,8 +17,10 @@ BINS_A_ROW = 32
 FEWEST_AXIS, LONGEST_AXIS = 1024, 8192
 MIN_ROWS = 12
 MIN_CYCLES = 3
-# A stretch of fewer rows has few enough cycles to be seen at once.
-MANY_ROWS = 1000
+# A stretch of so many rows has all its bins.
+MANY_ROWS = LONGEST_AXIS // BINS_A_ROW
+# A shorter stretch overrules a longer one where it would have heard what that one did: it holds so many cycles of it.
+OVERRULING_CYCLES = 8
 # Cycles of fewer bins run into one another.
 FEWEST_BINS = 50
 # A candidate within this share of the best comb is as good: then the shorter period is the fundamental.
@@ -28,8 +30,14 @@ UNIT_RATIO = 0.5
 PROMINENCE = 0.1
 # Teeth of a comb that are looked at.
 TEETH = 8
+# Where nothing is heard so clearly, pauses are clipped at this part of the length before, if it is clearer by so much.
+LOWER_CAP = 4.0
+CLEAR, CLEARER = 0.75, 0.1
 # A pause is a gap this many times as long as the stream's median gap.
 PAUSE_RATIO = 5.0
+# Lengths alternate when in this share of at least so many cycles the next one differs, by this share of the longer one,
+# and the one after that is nearer than this share of the difference.
+TURNS_SHARE, FEWEST_TURNS, DIFFER_SHARE, TURN_SHARE = 0.8, 5, 0.05, 0.25
 
 
 class Beats(NamedTuple):
@@ -84,12 +92,13 @@ def _listen(
             best = (0.0, 0.0, 0.0)
         total, aside, rows = np.sum(size[low:high]), 0, high - low
         share = 1.0
-        while share * rows >= MANY_ROWS:
+        while share * rows > MANY_ROWS:
             blurred_bytes = FEWEST_BINS * share * total / _bins(int(share * rows))
             share /= 4
+            overrules = share * total >= OVERRULING_CYCLES * best[0]
             aside = int(rows * (1 - share) / 2)
             closer = hear(gap_ns[aside : rows - aside - 1], size[low + aside : high - aside], trains[numbers[n]])
-            if closer[2] >= least_coherence and (best[2] == 0 or closer[0] < blurred_bytes):
+            if closer[2] >= least_coherence and overrules and (best[2] == 0 or closer[0] < blurred_bytes):
                 best = closer
         found[n, 0], found[n, 1], found[n, 2] = best
 
@@ -111,8 +120,10 @@ def hear(gap_ns: Float, size: Int, trains: bool) -> tuple[float, float, float]:
 
     1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
     2. Pauses are clipped so that rare ones, a checkpoint or an evaluation, do not outweigh the rhythm (`_cap_ns`).
+       Where nothing is clear then, ever lower: a fault that comes and goes makes some pauses ten times the others.
     3. Pauses are put into bins of the cumulative bytes before them and autocorrelated.
-    4. Of the distances that stand out, the shortest one whose comb is as good as the best one's is the quantum.
+    4. Of the distances that stand out, the shortest one whose comb is as good as the best one's is the quantum; twice
+       that where pauses alternate in length, as between scattering and gathering equal bytes (`alternates`).
 
     Args:
         gap_ns: (rows - 1,) idle time behind each row but the last.
@@ -125,9 +136,43 @@ def hear(gap_ns: Float, size: Int, trains: bool) -> tuple[float, float, float]:
     ranked = np.sort(gap_ns)
     threshold = _threshold_ns(ranked) if trains else 0.0
     bins = _bins(len(size))
-    place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, _cap_ns(ranked))
+    cap, floor = _cap_ns(ranked), max(threshold, 2 * ranked[len(ranked) // 2])
+    place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap)
     quantum, unit, coherence = fundamental(autocorrelation(place, weight, bins), bins)
+    while coherence < CLEAR and cap > LOWER_CAP * floor:
+        cap /= LOWER_CAP
+        place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap)
+        again = fundamental(autocorrelation(place, weight, bins), bins)
+        if again[2] > coherence + CLEARER:
+            quantum, unit, coherence = again
+    if quantum > 0 and alternates(gap_ns, size, quantum * total / bins, threshold):
+        quantum *= 2
     return quantum * total / bins, unit * total / bins, coherence
+
+
+@compiled
+def alternates(gap_ns: Float, size: Int, quantum_bytes: float, threshold_ns: float) -> bool:
+    """Whether cycles are idle for two lengths in turn: then two of them are the period.
+
+    Each cycle is compared with the next one and the one after that, so that a change of pace in between spoils but two
+    comparisons. A pause of every third cycle or rarer is no turn: neighbours are alike then.
+    """
+    at = np.cumsum(size)[:-1] - np.cumsum(size)[np.argmax(gap_ns)]
+    cycle = np.rint(at / quantum_bytes).astype(np.int64)
+    first = cycle[0]
+    idle_ns = np.zeros(cycle[-1] - first + 1)
+    for k in range(len(gap_ns)):
+        if gap_ns[k] > threshold_ns:
+            idle_ns[cycle[k] - first] += gap_ns[k]
+    inner = idle_ns[1:-1]
+    seen = len(inner) - 2
+    if seen < FEWEST_TURNS:
+        return False
+    step = np.abs(inner[1:-1] - inner[:-2])
+    turn = np.abs(inner[2:] - inner[:-2])
+    larger = np.maximum(inner[1:-1], inner[:-2])
+    clear = np.sum((turn < TURN_SHARE * step) & (step > DIFFER_SHARE * larger))
+    return bool(clear >= TURNS_SHARE * seen)
 
 
 @compiled

@@ -41,7 +41,7 @@ def streams(flows: Flows) -> Streams:
 def _volume(frame: Frame) -> Int:
     volume = np.empty(len(frame), np.int64)
     sizes = flat(frame["bytes"]), flat(frame["packets"]), flat(frame["sampling_rate"])
-    measure(flat(frame["proto"]), *sizes, flat(frame["payload_bytes"]), volume)
+    measure(flat(frame["proto"]), *sizes, flat(frame["payload_bytes"]), flat(frame["retransmitted_packets"]), volume)
     return volume
 
 

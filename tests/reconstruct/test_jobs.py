@@ -11,6 +11,7 @@ import pytest
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import concat
 from datamodel.streams import Float
+from reconstruct.boundaries import Boundaries
 from reconstruct.jobs import JobOptions, Recognition, recognise
 from reconstruct.lockstep import in_lockstep, of_one_pace, step, tied
 from reconstruct.meetings import meetings
@@ -61,6 +62,37 @@ def test_a_fault_may_move_tied_sequences_apart_once() -> None:
     common = edges(random, 40, 0.01)
     later = common + 2e6 * random.standard_normal(40) + np.where(np.arange(40) >= 20, 5e7, 0.0)
     assert tied(common, later, REACH)
+
+
+def test_a_fault_that_comes_and_goes_leaves_the_count() -> None:
+    """Behind a flapping link one part of a job ends half an iteration after the other, now and then: still one job."""
+    slow = np.random.default_rng(1).random(28) < 0.4
+    ends = np.cumsum(np.where(slow, 3.4e9, 0.34e9))
+    assert tied(ends - np.where(slow, 1.5e9, 0.0), ends, REACH)
+    assert not tied(ends, np.cumsum(np.where(slow[::-1], 3.4e9, 0.34e9)), REACH)
+
+
+def test_others_wait_for_the_stream_behind_a_slow_link() -> None:
+    """Most streams end early and begin again when the slow one has ended: that is when the iteration ends."""
+    length_ns = np.where(np.arange(20) < 12, 1_000_000_000, 10_000_000_000)
+    last_ns = 10_000_000_000 + np.cumsum(length_ns)
+    early_ns = np.where(np.arange(20) < 12, last_ns - 1_000_000, last_ns - 9_000_000_000)
+    ends_ns = np.stack([early_ns, early_ns, early_ns, last_ns])
+    begins_ns = np.tile(last_ns + 300_000_000, (4, 1))
+    found = Boundaries(np.zeros(4, np.int64), np.zeros(4, np.int64), ends_ns, begins_ns)
+    assert found.steady().all()
+    assert found.edges()[1].tolist() == last_ns.tolist()
+
+
+def test_a_stream_that_lost_its_lattice_has_no_say() -> None:
+    """Nobody waits for one that every other time ends half a cycle later, when the others are in the next iteration."""
+    ends_ns = 10_000_000_000 + np.cumsum(np.full(20, 1_000_000_000))
+    astray_ns = ends_ns + np.where(np.arange(20) % 2, 600_000_000, 0)
+    begins_ns = np.tile(ends_ns + 100_000_000, (4, 1))
+    ends = np.stack([ends_ns, ends_ns, ends_ns, astray_ns])
+    found = Boundaries(np.zeros(4, np.int64), np.zeros(4, np.int64), ends, begins_ns)
+    assert found.steady().tolist() == [True, True, True, False]
+    assert found.edges()[1].tolist() == ends_ns.tolist()
 
 
 def test_a_step_is_found_where_it_is() -> None:

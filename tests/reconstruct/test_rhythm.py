@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from reconstruct.streams import streams
 MS = 1_000_000
 
 
-def stream(sizes: list[int], pauses_ms: list[float], cycles_seen: int, seed: int = 0) -> Streams:
+def stream(sizes: list[int], pauses_ms: Sequence[float], cycles_seen: int, seed: int = 0) -> Streams:
     """One stream whose cycle is messages of `sizes` bytes, each 1 ms long, with a pause behind each."""
     random = np.random.default_rng(seed)
     size = np.tile(sizes, cycles_seen)
@@ -164,3 +166,32 @@ def test_streams_that_cannot_be_cut_are_left_out() -> None:
     assert found.stream.tolist() == [1]
     assert found.count[0] == pytest.approx(30, rel=0.01)
     assert len(members(both, found)[0].rows) == 90
+
+
+def test_pauses_that_alternate_make_a_cycle_of_two() -> None:
+    """Equal bytes are scattered and gathered in turn; behind a slow link both pauses are long, and still not equal."""
+    alternate = [5, 5, 5, 900, 5, 5, 5, 1200]
+    quantum, _, _ = heard(stream([40_000] * 8, alternate, 20))
+    assert quantum == pytest.approx(320_000, rel=0.01)
+
+
+def test_a_rare_pause_is_no_turn() -> None:
+    """A checkpoint after every fourth iteration leaves the iteration what it is."""
+    quantum, _, _ = heard(stream([40_000] * 16, [5, 5, 5, 60, 5, 5, 5, 60, 5, 5, 5, 60, 5, 5, 5, 90], 12))
+    assert quantum == pytest.approx(160_000, rel=0.01)
+
+
+@pytest.mark.parametrize("cycles_seen", [300, 400])
+def test_a_cycle_of_two_rows_is_told_from_two_of_them(cycles_seen: int) -> None:
+    """Where an axis has too few bins for so many cycles, the middle of the stream tells."""
+    quantum, _, _ = heard(stream([40_000, 40_000], [5, 60], cycles_seen))
+    assert quantum == pytest.approx(80_000, rel=0.01)
+
+
+def test_a_fault_that_comes_and_goes_leaves_the_rhythm() -> None:
+    """Iterations that wait a hundred times as long, now and then, do not drown the others' pauses."""
+    random = np.random.default_rng(3)
+    pauses = np.concatenate([[1.0] * 27 + [30.0 if usual else 3000.0] for usual in random.random(28) < 0.6])
+    quantum, _, coherence = heard(stream([200_000] * len(pauses), pauses.tolist(), 1), 0.5)
+    assert quantum == pytest.approx(28 * 200_000, rel=0.01)
+    assert coherence >= 0.5

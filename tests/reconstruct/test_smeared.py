@@ -50,6 +50,16 @@ def test_messages_that_fill_most_of_the_time_are_not_smeared() -> None:
     assert not smeared(streams(Flows(apart, burst.addresses)), JobOptions().covered_share).any()
 
 
+def test_a_link_that_turns_slow_smears_nothing() -> None:
+    """From then on its messages last longer than any pause before; the records before show the pauses."""
+    flows = records(200_000_000, PERIOD_NS, count=120)
+    number = flows.frame["time_flow_start_ns"] // PERIOD_NS
+    start_ns = np.where(number < 50, number * PERIOD_NS, (5 * number - 200) * PERIOD_NS)
+    duration_ns = np.where(number < 50, 200_000_000, 5 * PERIOD_NS)
+    slow = flows.frame.replace(time_flow_start_ns=start_ns, time_flow_end_ns=start_ns + duration_ns)
+    assert not smeared(streams(Flows(slow, flows.addresses)), JobOptions().covered_share).any()
+
+
 def test_packet_trains_are_never_smeared() -> None:
     """A mirror cuts its rows at every pause, so rows that touch mean that there was none."""
     assert not smeared(streams(records(PERIOD_NS, PERIOD_NS, payload=5_000_000)), JobOptions().covered_share).any()

@@ -89,10 +89,12 @@ def test_the_order_of_records_is_nothing(seed: int) -> None:
         ({"bytes": [50_000], "payload_bytes": [48_000]}, [[48_000]]),
         ({"bytes": [50_000], "payload_bytes": [0]}, []),
         ({"bytes": [62 * 30], "packets": [30]}, []),
+        ({"bytes": [50_000], "packets": [50], "retransmitted_packets": [10]}, [[40_000]]),
+        ({"bytes": [50_000], "packets": [50], "retransmitted_packets": [50]}, []),
         ({"proto": [1]}, []),
         ({"proto": [TCP], "dst_qp": [-1]}, [[MESSAGE_BYTES]]),
     ],
-    ids=["sampled", "payload", "repeated", "acknowledgements", "ping", "tcp"],
+    ids=["sampled", "payload", "repeated", "acknowledgements", "sent again", "all sent again", "ping", "tcp"],
 )
 def test_rows_count_with_their_new_payload(columns: dict[str, list[int]], volume: list[list[int]]) -> None:
     """Scaled by the sampling rate, payload where it is known; acknowledgements and pings are no data."""

@@ -1,0 +1,66 @@
+"""Members of one collective share a cycle, also those in which it cannot be heard."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.flows import FLOWS, TCP, Flows
+from datamodel.frame import Frame
+from datamodel.streams import Streams
+from reconstruct.borrowed import agreed
+from reconstruct.cycles import cut
+from reconstruct.rhythm import Beats
+from reconstruct.streams import streams
+
+MS, MESSAGE_BYTES, CYCLES = 1_000_000, 1_000_000, 20
+
+
+def ring(members: int) -> Streams:
+    """Streams of twelve messages a cycle, with a pause in the middle and a long one behind each cycle."""
+    number = np.tile(np.arange(12 * CYCLES), members)
+    source = np.repeat(np.arange(members), 12 * CYCLES)
+    start_ns = number * MS + number // 6 * 30 * MS + number // 12 * 100 * MS
+    columns = {
+        "time_flow_start_ns": start_ns,
+        "time_flow_end_ns": start_ns + MS,
+        "src_addr": source,
+        "dst_addr": (source + 1) % members,
+        "src_port": np.full(len(number), 1000),
+        "proto": np.full(len(number), TCP),
+        "bytes": np.full(len(number), MESSAGE_BYTES),
+        "packets": np.full(len(number), 1000),
+    }
+    return streams(Flows(Frame(FLOWS, columns), tuple(f"10.0.0.{n + 1}" for n in range(members))))
+
+
+def beats_of(messages: list[int]) -> Beats:
+    """Beats heard of so many messages each."""
+    quantum = np.array(messages, np.float64) * MESSAGE_BYTES
+    return Beats(quantum, np.full(len(messages), 1.0 * MESSAGE_BYTES), np.ones(len(messages)))
+
+
+def test_a_stream_that_cannot_be_cut_takes_the_cycle_of_its_like() -> None:
+    """One hears 7 messages, where nothing recurs, one two iterations; the others hear the iteration."""
+    flow, numbers = ring(5), np.arange(5)
+    heard = beats_of([12, 7, 12, 24, 12])
+    found = cut(flow, numbers, heard)
+    assert 1 not in found.stream
+    agreement = agreed(flow, found, numbers, heard)
+    np.testing.assert_array_equal(agreement.stream, numbers)
+    np.testing.assert_allclose(agreement.count, CYCLES, rtol=1e-3)
+
+
+def test_a_shorter_cycle_stays() -> None:
+    """It may be a micro-batch: the iteration is looked for later, over all streams of a part."""
+    flow, numbers = ring(5), np.arange(5)
+    heard = beats_of([12, 6, 12, 12, 12])
+    before = cut(flow, numbers, heard)
+    assert agreed(flow, before, numbers, heard).count.tolist() == before.count.tolist()
+
+
+def test_no_agreement_changes_nothing() -> None:
+    """Of two streams with two cycles neither is right."""
+    flow, numbers = ring(2), np.arange(2)
+    heard = beats_of([12, 36])
+    before = cut(flow, numbers, heard)
+    assert agreed(flow, before, numbers, heard).quantum_bytes.tolist() == before.quantum_bytes.tolist()
