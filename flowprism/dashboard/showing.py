@@ -1,0 +1,90 @@
+"""Pages made of templates: what all of them share, and how each becomes an answer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from flowprism import __version__
+from flowprism.dashboard.clock import clock_of
+from flowprism.dashboard.static_files import address
+from flowprism.rendering import units, wording
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the navigation."""
+
+    path: str
+    name: str
+
+
+PLACES = (
+    Place("/", "Overview"),
+    Place("/incidents", "Incidents"),
+    Place("/fabric", "Fabric"),
+    Place("/scans", "Scans"),
+    Place("/feeds", "Feeds"),
+    Place("/settings", "Settings"),
+)
+
+
+def shelf_of(request: Request) -> Shelf:
+    """Where a page reads its answers from."""
+    shelf: Shelf = request.app.state.shelf
+    return shelf
+
+
+def show(
+    request: Request,
+    viewer: Viewer | None,
+    template: str,
+    *,
+    status: int = 200,
+    now_ns: int | None = None,
+    **values: Any,  # noqa: ANN401 - whatever the template names
+) -> HTMLResponse:
+    """A page.
+
+    Templates extend `base.html` and see, besides `values`: `viewer`, `clock` (times in the viewer's zone), `here` (the
+    path), `static(path)`, `units` and `wording`.
+
+    Args:
+        request: whose path and zone count.
+        viewer: who sees it; None on the page to log in.
+        template: its file's name.
+        status: of the answer.
+        now_ns: the clock, UTC; None for this moment's.
+        values: what the template names besides.
+    """
+    clock = clock_of(request, time.time_ns() if now_ns is None else now_ns)
+    page = environment().get_template(template)
+    text = page.render(viewer=viewer, clock=clock, here=request.url.path, leaving=_leaving(request), **values)
+    return HTMLResponse(text, status, {"Cache-Control": "private, no-cache"})
+
+
+@cache
+def environment() -> Environment:
+    """The templates; what they show is escaped, and a name that is not known is an error."""
+    made = Environment(
+        loader=PackageLoader("flowprism.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(units=units, wording=wording, static=address, places=PLACES, version=__version__)
+    return made
+
+
+def _leaving(request: Request) -> bool:
+    """Whether there is a log-in to end."""
+    return getattr(getattr(request.state, "identified", None), "means", "") == "session"
