@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from datamodel.findings import Finding, Subject, Suspect
+from datamodel.incidents import Incident
 from datamodel.report import JobReport
 from flowprism.rendering.names import Names
 
 
 def suspect_addresses(job: JobReport, findings: Sequence[Finding], names: Names) -> frozenset[str]:
     """Endpoints of `job` that its findings name, by address or by host; none for a finding about the whole job."""
+    return frozenset(pointed_at([f for f in findings if f.job == job.id], names).intersection(job.endpoints))
+
+
+def pointed_at(said: Iterable[Finding | Incident], names: Names) -> frozenset[str]:
+    """Endpoints that findings or incidents name, by address or by host, as what is wrong or as what may be."""
     pointed: set[str] = set()
-    for finding in findings:
-        if finding.job == job.id:
-            pointed |= _named(finding.subject, names)
-            pointed.update(*(_named(suspect, names) for suspect in finding.suspects))
-    return frozenset(pointed.intersection(job.endpoints))
+    for one in said:
+        pointed |= _named(one.subject, names)
+        pointed.update(*(_named(suspect, names) for suspect in one.suspects))
+    return frozenset(pointed)
 
 
 def _named(subject: Subject | Suspect, names: Names) -> set[str]:
