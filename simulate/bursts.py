@@ -18,6 +18,7 @@ from simulate.run import Instance, Run
 MTU_BYTES = 4096  # payload of a RoCE packet
 SEGMENT_BYTES = 8948  # payload of a TCP packet in a jumbo frame
 PSNS = 1 << 24
+UNHEARD_BYTES = 1 << 18  # what a sender puts on its link before it waits for a first acknowledgement
 
 BURSTS = Schema(
     "bursts",
@@ -36,12 +37,12 @@ BURSTS = Schema(
         Column("dst_qp", "i8", "", "receiver's queue pair, as in the BTH; -1 not RoCE"),
         Column("psn_first", "i8", "", "packet sequence number of the first packet, modulo 2^24; -1 not RoCE"),
         Column("psn_last", "i8", "", "of the last packet"),
-        Column("ready_ns", "i8", "ns", "both sides were ready: the receiver's clear-to-send is there"),
+        Column("ready_ns", "i8", "ns", "the receiver's clear-to-send is there: it has posted its buffer"),
         Column("start_ns", "i8", "ns", "first byte leaves the sender, UTC"),
         Column("end_ns", "i8", "ns", "last byte leaves the sender"),
         Column("paused_ns", "i8", "ns", "nothing could be sent from here; 0 never"),
         Column("resumed_ns", "i8", "ns", "until here; 0 never"),
-        Column("delivered_ns", "i8", "ns", "the receiver had the last byte"),
+        Column("delivered_ns", "i8", "ns", "the receiver had the last byte; 0 never"),
         Column("bytes", "i8", "B", "payload, each byte once"),
         Column("packets", "i8", "", "packets that carry it, each once"),
         Column("message_bytes", "i8", "B", "length in each RETH but the last, which has the rest; 0 not RoCE"),
@@ -73,7 +74,11 @@ class Sequences:
 
 
 def bursts(run: Run, epoch_ns: int, sequences: Sequences, seed: int) -> Frame:
-    """What left every NIC for another host, in order of time; what had not begun when the run stopped is left out.
+    """What left every NIC for another host, in order of time.
+
+    What had not begun when the run stopped, or the job, is left out. Where its receiver had posted a buffer for it
+    there is a row without a packet: the clear-to-send left, and nothing came. A NIC that is dead says nothing, no
+    clear-to-send either; who is to send to it and does not know puts some bytes on its link, and hears nothing.
 
     Args:
         run: the simulation.
@@ -83,7 +88,12 @@ def bursts(run: Run, epoch_ns: int, sequences: Sequences, seed: int) -> Frame:
     """
     parts = [_of_instance(run, instance) for instance in run.instances] + [_of_traffic(run)]
     columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
-    keep = (~np.isnan(columns["start"])) & (columns["bytes"] > 0)
+    begun = ~np.isnan(columns["start"])
+    _silence(run, columns)
+    moved = begun & (columns["bytes"] > 0)
+    for name in ("start", "end"):
+        columns[name] = np.where(moved, columns[name], columns["ready"])
+    keep = moved | ~np.isnan(columns["ready"])
     columns = {name: values[keep] for name, values in columns.items()}
     order = np.lexsort([columns["dst"], columns["src"], columns["connection"], np.round(columns["start"])])
     columns = {name: values[order] for name, values in columns.items()}
@@ -104,6 +114,7 @@ def _timed(run: Run, rows: slice, chosen: Int) -> dict[str, Float]:
         "start": start,
         "end": end,
         "bytes": moved.astype(np.int64),
+        "work": run.work[rows][chosen],
         "paused": np.where(again, paused, np.nan),
         "resumed": np.where(again, resumed, np.nan),
     }
@@ -118,6 +129,7 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
     salt = instance.job * 64 + instance.attempt
     return {
         **_timed(run, instance.rows, chosen),
+        "ready": _posted(run, instance, chosen),
         "job": np.full(count, instance.job),
         "iteration": np.full(count, instance.iteration),
         "purpose": g.purpose[chosen],
@@ -135,6 +147,27 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
     }
 
 
+def _posted(run: Run, instance: Instance, chosen: Int) -> Float:
+    """When the receivers of some transfers had posted their buffers; nan where they never did."""
+    posted = instance.seat.graph.posted[chosen]
+    start, end = run.timing.start_ns[instance.rows], run.timing.end_ns[instance.rows]
+    return np.where(posted == NOBODY, start[chosen], end[posted])
+
+
+def _silence(run: Run, columns: dict[str, np.ndarray]) -> None:
+    """Take out what dead NICs would have said, and put in what others say to them in vain."""
+    since = np.full(run.fabric.resources, np.inf)
+    dead = run.changed_to == 0
+    since[run.changed[dead]] = np.where(np.isnan(run.changed_ns[dead]), np.inf, run.changed_ns[dead])
+    src, dst = columns["src"], columns["dst"]
+    columns["ready"] = np.where(columns["ready"] < since[run.fabric.sending(dst)], columns["ready"], np.nan)
+    start = np.where(np.isnan(columns["ready"]), np.nan, columns["start"])
+    vain = (start >= since[run.fabric.receiving(dst)]) & (start < since[run.fabric.sending(src)])
+    columns["bytes"] = np.where(vain, np.minimum(columns["work"], UNHEARD_BYTES), columns["bytes"]).astype(np.int64)
+    columns["end"] = np.where(vain, start + columns["bytes"] / run.fabric.capacity()[src], columns["end"])
+    columns["heard"] = ~vain
+
+
 def _of_traffic(run: Run) -> dict[str, np.ndarray]:
     """Messages of no job."""
     t = run.traffic
@@ -145,6 +178,7 @@ def _of_traffic(run: Run) -> dict[str, np.ndarray]:
     crosses = run.fabric.path(t.src, t.dst, spine)[:, 2] != NOBODY
     return {
         **_timed(run, rows, np.arange(count)),
+        "ready": run.timing.start_ns[rows],
         "job": nobody,
         "iteration": nobody,
         "purpose": np.full(count, OTHER),
@@ -188,12 +222,12 @@ def _frame(
             **{name: c[name] for name in ("spine", "src_qp", "dst_qp", "bytes")},
             "psn_first": first,
             "psn_last": np.where(roce, (first + packets - 1) % PSNS, NOBODY),
-            "ready_ns": start,
+            "ready_ns": utc("ready"),
             "start_ns": start,
             "end_ns": end,
             "paused_ns": utc("paused"),
             "resumed_ns": utc("resumed"),
-            "delivered_ns": end + int(run.fabric.latency_ns),
+            "delivered_ns": np.where(c["heard"], end + int(run.fabric.latency_ns), 0),
             "packets": packets,
             "message_bytes": np.where(roce, np.minimum(c["message_bytes"], c["bytes"]), 0),
             "messages": np.where(roce, messages, 0),

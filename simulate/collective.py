@@ -153,12 +153,13 @@ def _ring(
         ]
     ).reshape(steps, *members.shape)
     builder.edges(ready.ravel(), ids[0].ravel())
-    builder.edges(np.roll(ready, -1, axis=1).ravel(), ids[0].ravel())
+    ahead = options.slots
+    for step in ids[:ahead]:
+        builder.posts(np.roll(ready, -1, axis=1).ravel(), step.ravel())
     builder.edges(ids[:-1].ravel(), ids[1:].ravel())
     builder.edges(np.roll(ids[:-1], 1, axis=2).ravel(), ids[1:].ravel())
-    ahead = options.slots
     if steps > ahead:
-        builder.edges(np.roll(ids[:-ahead], -1, axis=2).ravel(), ids[ahead:].ravel())
+        builder.posts(np.roll(ids[:-ahead], -1, axis=2).ravel(), ids[ahead:].ravel())
     last = ids[-1]
     return builder.join(np.stack([last, np.roll(last, 1, axis=1)], axis=2).reshape(-1, 2)).reshape(members.shape)
 
@@ -176,7 +177,7 @@ def _lockstep(
     members, entries = ring
     following, count = np.roll(entries, -1, axis=1), members.shape[1]
     mark = builder.join(ready)
-    for _ in range(options.steps):
+    for number in range(options.steps):
         piece = builder.add(
             TRANSFER,
             members.size,
@@ -187,6 +188,8 @@ def _lockstep(
             dst=following.ravel(),
             channel=channel,
         )
+        if number == 0:
+            builder.posts(np.roll(ready, -1, axis=1).ravel(), piece)
         mark = builder.join(piece.reshape(members.shape))
     return np.repeat(mark, count).reshape(members.shape)
 
@@ -238,7 +241,7 @@ def _tree(
                 builder.edges(way[-2].ravel(), ids.ravel())
             else:
                 builder.edges(ready[:, src].ravel(), ids.ravel())
-                builder.edges(ready[:, dst].ravel(), ids.ravel())
+                builder.posts(ready[:, dst].ravel(), ids.ravel())
         inner, roots = above != NOBODY, np.flatnonzero(above == NOBODY)
         builder.edges(up[-1][:, inner].ravel(), up[-1][:, above[inner]].ravel())
         builder.edges(down[-1][:, above[inner]].ravel(), down[-1][:, inner].ravel())
@@ -275,17 +278,17 @@ def exchange(
     for hop in range(1, count):
         src, dst = groups.ravel(), np.roll(groups, -hop, axis=1).ravel()
         out = host_of_rank[src] != host_of_rank[dst]
-        waits = [ready.ravel()[out], np.roll(ready, -hop, axis=1).ravel()[out]]
         ids = builder.add(
             TRANSFER,
             int(out.sum()),
-            after=waits,
+            after=[ready.ravel()[out]],
             work=size,
             purpose=purpose,
             src=src[out],
             dst=dst[out],
             batch=batches.ravel()[out],
         )
+        builder.posts(np.roll(ready, -hop, axis=1).ravel()[out], ids)
         builder.edges(ids, done.ravel()[out])
         builder.edges(ids, np.roll(done, -hop, axis=1).ravel()[out])
     return done

@@ -49,6 +49,7 @@ class Graph:
             setting `src` is the resource.
         channel: which of the connections of (src, dst, purpose).
         batch: which of the iteration's micro-batch lengths its work scales with; NOBODY: none.
+        posted: of a transfer the operation after which the receiver has posted its buffer; NOBODY: when it begins.
         before, after: (edges,) operation pairs: `after` cannot begin until `before` has ended.
     """
 
@@ -60,6 +61,7 @@ class Graph:
     dst: Codes
     channel: Codes
     batch: Codes
+    posted: Codes
     before: Codes
     after: Codes
 
@@ -75,7 +77,9 @@ Parts = dict[str, list[npt.NDArray[np.generic]]]
 class GraphBuilder:
     """Takes in operations, arrays of them at a time, and hands out their numbers."""
 
-    _parts: Parts = field(default_factory=lambda: {name: [] for name in (*_COLUMNS, "before", "after")})
+    _parts: Parts = field(
+        default_factory=lambda: {name: [] for name in (*_COLUMNS, "before", "after", "posts", "waits")}
+    )
     _count: int = 0
 
     def add(
@@ -122,6 +126,12 @@ class GraphBuilder:
         self._parts["before"].append(before[keep].astype(np.int32))
         self._parts["after"].append(after[keep].astype(np.int32))
 
+    def posts(self, before: Int, after: Int) -> None:
+        """As `edges`, of transfers `after` whose receivers post their buffers when `before` has ended."""
+        self.edges(before, after)
+        self._parts["posts"].append(before.astype(np.int32))
+        self._parts["waits"].append(after.astype(np.int32))
+
     def join(self, members: Int) -> Int:
         """(groups, members) operations; (groups,) marks reached when all members of a group have ended."""
         marks = self.add(MARK, len(members))
@@ -131,7 +141,11 @@ class GraphBuilder:
     def graph(self) -> Graph:
         """All that was taken in."""
         none = np.zeros(0, np.int32)
-        return Graph(*(np.concatenate([*self._parts[name], none]) for name in (*_COLUMNS, "before", "after")))
+        columns = {name: np.concatenate([*parts, none]) for name, parts in self._parts.items()}
+        posts, waits = columns.pop("posts"), columns.pop("waits")
+        posted = np.full(self._count, NOBODY, np.int32)
+        posted[waits] = posts
+        return Graph(**columns, posted=posted)
 
 
 def successors(graph_size: int, before: Codes, after: Codes) -> tuple[Int, Codes, Codes]:

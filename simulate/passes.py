@@ -104,7 +104,8 @@ class Passes:
         for message in messages:
             low = stage - (1 if self._from_below(message) else 0)
             ids = all_messages[low, message.forward, message.batch]
-            self.builder.edges(np.repeat(now, self.plan.tp), ids.ravel())
+            ready = self.builder.edges if message.sent else self.builder.posts
+            ready(np.repeat(now, self.plan.tp), ids.ravel())
             self.builder.edges(ids.ravel(), np.repeat(through, self.plan.tp))
         return through
 
@@ -267,13 +268,14 @@ class Passes:
             ids[out] = self.builder.add(
                 TRANSFER,
                 int(out.sum()),
-                after=[held.ravel()[out], peer.ravel()[out]],
+                after=[held.ravel()[out]],
                 work=self.workload.volumes.key_bytes * (1 if step.forward else 2),
                 purpose=KEY,
                 src=groups.ravel()[out],
                 dst=following.ravel()[out],
                 batch=self.batch_of((groups // self.plan.tp).ravel()[out], step.batch),
             )
+            self.builder.posts(peer.ravel()[out], ids[out])
             arrived = np.roll(ids.reshape(groups.shape), 1, axis=1)
             both = self.builder.add(MARK, groups.size, after=[ids, arrived.ravel(), held.ravel()])
             held = both.reshape(groups.shape)

@@ -26,7 +26,7 @@ ROW_PACKETS, ROW_NS = 64, 5_000_000
 
 def exact_flows(bursts: Frame, answers: bool) -> Frame:
     """One flow record a burst, as a meter exports that cuts by message; with `answers` the reverse direction too."""
-    rows = _data_rows(bursts)
+    rows = _data_rows(bursts.take(bursts["packets"] > 0))
     return concat(FLOWS, [rows, *_answers(bursts, seen=False)]) if answers else rows
 
 
@@ -35,8 +35,9 @@ def mirror_flows(bursts: Frame, answers: bool, gathered: int) -> Frame:
 
     `gathered` of them, which follow one another without a pause, are one row.
     """
-    of, place = _pieces(bursts, gathered)
-    rows = _trains(_data_rows(bursts.take(of)), bursts, of, place)
+    sent = bursts.take(bursts["packets"] > 0)
+    of, place = _pieces(sent, gathered)
+    rows = _trains(_data_rows(sent.take(of)), sent, of, place)
     return concat(FLOWS, [rows, *_answers(bursts, seen=True)]) if answers else rows
 
 
@@ -92,7 +93,7 @@ def _trains(rows: Frame, bursts: Frame, of: Int, place: Int) -> Frame:
     begin, finish = busy * place // count, busy * (place + 1) // count
     stands = np.where(gap > 0, bursts["paused_ns"][of] - start, np.iinfo(np.int64).max)
     begin, finish = begin + np.where(begin >= stands, gap, 0), finish + np.where(finish > stands, gap, 0)
-    payload = bursts["bytes"][of]
+    payload, arrives = bursts["bytes"][of], bursts["delivered_ns"][of]
     packets = share("packets")
     psn = (rows["psn_first"] + bursts["packets"][of] * place // count) % (1 << 24)
     last = (rows["psn_first"] + bursts["packets"][of] * (place + 1) // count - 1) % (1 << 24)
@@ -107,7 +108,7 @@ def _trains(rows: Frame, bursts: Frame, of: Int, place: Int) -> Frame:
         retransmitted_packets=share("retransmitted_packets"),
         psn_first=np.where(roce, psn, -1),
         psn_last=np.where(roce, last, -1),
-        time_acknowledged_ns=start + finish + (bursts["delivered_ns"] - bursts["end_ns"])[of],
+        time_acknowledged_ns=np.where(arrives > 0, start + finish + arrives - bursts["end_ns"][of], 0),
     )
 
 
@@ -122,6 +123,7 @@ def _answers(b: Frame, *, seen: bool) -> list[Frame]:
         roce_opcode_last=np.full(len(roce), WRITE_ONLY),
         payload_bytes=np.full(len(roce), CLEAR_TO_SEND_BYTES if seen else -1),
     )
+    b = b.take((b["packets"] > 0) & (b["delivered_ns"] > 0))
     delay = b["delivered_ns"] - b["end_ns"]
     acks = np.maximum(b["messages"], -(-b["packets"] // PACKETS_PER_ACK))
     back = _back(b, np.minimum(b["start_ns"] + 2 * delay, b["delivered_ns"]), b["delivered_ns"], acks)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from simulate.background import none
-from simulate.bursts import BURSTS, PSNS, Sequences, bursts
+from simulate.bursts import BURSTS, PSNS, UNHEARD_BYTES, Sequences, bursts
 from simulate.fabric import Fabric
 from simulate.faults import Fault
 from simulate.graph import PIPELINE, TRANSFER
@@ -101,12 +101,39 @@ def test_a_slow_nic_slows_its_own_hops_alone(direction: str, hit: set[tuple[int,
 
 
 def test_an_iterations_messages_wait_while_a_nic_is_down() -> None:
-    """A NIC that dies ends what was under way there and then, and nothing begins on it again."""
+    """A NIC that dies ends what was under way there and then, and nothing arrives on it again."""
     run = ran(job(iterations=4), Fault("hang_communication", first=2, rank=5), until_ns=5e9)
     b = table(run)
+    died_ns = EPOCH_NS + run.fault_ns[0] + 1
     mine = (b["src"] == 5) | (b["dst"] == 5)
-    assert b["end_ns"][mine].max() <= EPOCH_NS + run.fault_ns[0] + 1
+    arrived = mine & (b["packets"] > 0) & (b["delivered_ns"] > 0)
+    assert b["end_ns"][arrived].max() <= died_ns
     assert np.isnan(run.timing.end_ns).any()
+
+
+def test_a_dead_nic_says_nothing_and_is_spoken_to_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sends neither data nor a clear-to-send; a sender that has one puts a first window on its link, unheard."""
+    monkeypatch.setattr("simulate.faults._MIDDLE", 0.2)  # while it waits for a gradient
+    run = ran(job(iterations=4), Fault("hang_communication", first=2, rank=5), until_ns=5e9)
+    b = table(run)
+    died_ns = EPOCH_NS + run.fault_ns[0] + 1
+    assert b["end_ns"][(b["src"] == 5) & (b["packets"] > 0)].max() <= died_ns
+    assert b["ready_ns"][b["dst"] == 5].max() <= died_ns
+    unheard = b["delivered_ns"] == 0
+    assert unheard.any()
+    assert (b["dst"][unheard] == 5).all()
+    assert b["bytes"][unheard].max() <= UNHEARD_BYTES
+
+
+def test_who_waits_for_a_hung_gpu_has_said_that_it_is_ready() -> None:
+    """A message that never begins leaves its receiver's clear-to-send; the hung stage posts nothing any more."""
+    run = ran(job(iterations=4), Fault("hang_compute", first=2, rank=5))
+    b = table(run)
+    waited = b["packets"] == 0
+    assert b["src"][waited].tolist().count(5) > 0
+    assert not np.isin(b["dst"][waited], (4, 5)).any()
+    assert (b["ready_ns"][waited] > b["end_ns"][~waited & np.isin(b["src"], (4, 5))].max()).any()
+    assert (b["ready_ns"][~waited] <= b["start_ns"][~waited]).all()
 
 
 def test_the_whole_job_hangs_with_one_gpu() -> None:

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,25 @@ def test_answers_go_back_on_the_senders_queue_pair(seen: Frame) -> None:
     assert (clear["time_flow_end_ns"] < seen["start_ns"]).all()
     assert (acknowledged["time_flow_end_ns"] == seen["delivered_ns"]).all()
     assert acknowledged["bytes"].sum() < 0.01 * rows["bytes"].sum()
+
+
+@pytest.mark.parametrize("flows", [exact_flows, lambda b, answers: mirror_flows(b, answers, gathered=1)])
+def test_of_a_message_that_never_came_there_is_its_clear_to_send(
+    flows: Callable[..., Frame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row from the receiver for each of them, no data; and nobody acknowledges what a dead NIC did not get."""
+    monkeypatch.setattr("simulate.faults._MIDDLE", 0.2)  # while it waits for a gradient
+    run = ran(job(iterations=4), Fault("hang_communication", first=2, rank=5), until_ns=5e9)
+    b = bursts(run, 10**18, Sequences(), 1)
+    waited, unheard = b["packets"] == 0, (b["packets"] > 0) & (b["delivered_ns"] == 0)
+    assert waited.any()
+    assert unheard.any()
+    rows = flows(b.take(waited), answers=True)
+    assert (rows["src_addr"] == b["dst"][waited]).all()
+    assert (rows["message_bytes"] == 64).all()
+    back = flows(b.take(unheard), answers=True)
+    back = back.take(back["src_addr"] == b["dst"][unheard][0])
+    assert (back["message_bytes"] == 64).all()
 
 
 def test_acknowledgements_are_no_data_to_the_analysis(seen: Frame) -> None:
