@@ -11,7 +11,7 @@ from datamodel.findings import Severity, Subject
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
 from datamodel.results import NoteKind
-from datamodel.scan import Verdict
+from datamodel.scan import Scan, Verdict
 
 NodeRole = Literal["endpoint", "host", "leaf", "spine", "switch"]
 
@@ -130,8 +130,14 @@ class ScanRow(Document):
     verdict: Verdict
     jobs: int
     findings: int
-    records: int
+    records: int = Field(description="that it read; 0 for who sees one tenant only")
     reasons: tuple[str, ...] = ()
+
+
+class ScanDetail(ScanRow):
+    """One scan with its verdicts and findings; one that sees a tenant only sees that part."""
+
+    scan: Scan
 
 
 class ScanRequest(Document):
@@ -196,7 +202,7 @@ class FabricLink(Document):
     b_port: int | None = None
     speed_bps: float | None = None
     load_ratio: float | None = Field(
-        default=None, description="of the window's mean; between switches the upper bound over all equal paths"
+        default=None, description="mean over the newest window; between switches as if equal paths shared evenly"
     )
     suspicion: float = Field(default=0.0, ge=0, le=1, description="largest probability of an open incident")
     incidents: tuple[str, ...] = ()

@@ -35,6 +35,18 @@ def feed_statistics(
     return [FeedStatistics(**{**said, "rejected": json.loads(said["rejected"])}) for said in found]
 
 
+def newest_stretch(database: Database) -> tuple[int, int] | None:
+    """The newest stretch of time that any exporter sent in: its begin, UTC, and length; None before the first.
+
+    Of several lengths that begin then, the shortest.
+    """
+    query = select(FEED_STATISTICS.c.start_ns, FEED_STATISTICS.c.length_ns)
+    query = query.order_by(FEED_STATISTICS.c.start_ns.desc(), FEED_STATISTICS.c.length_ns).limit(1)
+    with database.reading() as connection:
+        row = connection.execute(query).first()
+    return None if row is None else (row.start_ns, row.length_ns)
+
+
 def forget_feed_statistics(database: Database, before_ns: int) -> int:
     """Remove stretches that begin before a time; how many."""
     with database.writing() as connection:

@@ -21,6 +21,9 @@ from storage.database.incidents import write_changes, write_incidents
 from storage.database.summaries import summary_of
 from storage.database.tables import EVENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
+_MINUTE_NS, _HOUR_NS = 60_000_000_000, 3_600_000_000_000
+_SEVERITIES = (None, "info", "warning", "critical")
+
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
@@ -59,6 +62,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         write_incidents(connection, result.incidents)
         write_changes(connection, result.changes)
         upsert(connection, ROLLUPS, [asdict(rollup) for rollup in result.rollups])
+        upsert(connection, ROLLUPS, [asdict(hour) for hour in _hours(connection, result.rollups, window.end_ns)])
         upsert(connection, EVENTS, [event.model_dump() for event in result.events])
         write_alerts(connection, result.alerts)
     return True
@@ -74,7 +78,14 @@ def scans(
     if before_ns is not None:
         query = query.where(SCANS.c.window_end_ns < before_ns)
     with database.reading() as connection:
-        return [_scan(row) for row in connection.execute(query.limit(most))]
+        return [read_scan(row) for row in connection.execute(query.limit(most))]
+
+
+def newest_end_ns(database: Database, policy: str) -> int | None:
+    """End of the newest window of a policy that was scanned; None where there is none."""
+    with database.reading() as connection:
+        end_ns = connection.execute(select(func.max(SCANS.c.window_end_ns)).where(SCANS.c.policy == policy)).scalar()
+    return None if end_ns is None else int(end_ns)
 
 
 def jobs(
@@ -128,6 +139,35 @@ def forget_scans(database: Database, before_ns: int) -> int:
     )
     with database.writing() as connection:
         return sum(connection.execute(statement).rowcount for statement in old)
+
+
+def _hours(connection: Connection, minutes: Sequence[Rollup], until_ns: int) -> list[Rollup]:
+    """The hours that end by a time and that some of these minutes lie in, out of all their minutes that are kept."""
+    of = {(one.job, one.start_ns // _HOUR_NS * _HOUR_NS) for one in minutes if one.length_ns == _MINUTE_NS}
+    starts = {start_ns for _, start_ns in of if start_ns + _HOUR_NS <= until_ns}
+    found: list[Rollup] = []
+    for start_ns in sorted(starts):
+        span = ROLLUPS.c.start_ns.between(start_ns, start_ns + _HOUR_NS - 1) & (ROLLUPS.c.length_ns == _MINUTE_NS)
+        by_job: dict[str, list[Rollup]] = {}
+        for row in connection.execute(select(ROLLUPS).where(span)):
+            by_job.setdefault(row.job, []).append(Rollup(**row._asdict()))
+        found += [_hour(name, start_ns, own) for name, own in by_job.items() if (name, start_ns) in of]
+    return found
+
+
+def _hour(name: str, start_ns: int, minutes: Sequence[Rollup]) -> Rollup:
+    return Rollup(
+        job=name,
+        start_ns=start_ns,
+        length_ns=_HOUR_NS,
+        iterations=sum(one.iterations for one in minutes),
+        iteration_ns=sum(one.iteration_ns for one in minutes),
+        shortest_ns=min((one.shortest_ns for one in minutes if one.iterations), default=0),
+        longest_ns=max(one.longest_ns for one in minutes),
+        bytes=sum(one.bytes for one in minutes),
+        worst_slowdown_ratio=max(one.worst_slowdown_ratio for one in minutes),
+        worst_severity=max((one.worst_severity for one in minutes), key=_SEVERITIES.index),
+    )
 
 
 def _write_jobs(connection: Connection, reports: Sequence[JobReport], seen_ns: int) -> None:
@@ -204,6 +244,7 @@ def _scan_row(kept: KeptScan) -> dict[str, object]:
     }
 
 
-def _scan(row: Row[tuple[object, ...]]) -> KeptScan:
+def read_scan(row: Row[tuple[object, ...]]) -> KeptScan:
+    """A scan from a row of its table."""
     scan = Scan.model_validate_json(row.document)
     return KeptScan(row.policy, row.started_ns, row.finished_ns, row.version, scan)
