@@ -14,7 +14,9 @@ from capture.receive.allowing import networks
 from datamodel.errors import InputError
 from datamodel.findings import Severity
 from flowprism.collector.options import DEFAULT_LISTENS, MOST_WORKERS, parse_listen
+from flowprism.service.access.settings import AccessSettings
 from flowprism.service.alerts.settings import AlertSettings
+from flowprism.service.logs import LogSettings
 
 # What sends to a collector on the usual networks of a machine room; the rest of the world is not believed.
 PRIVATE_NETWORKS = ("127.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12",
@@ -198,6 +200,8 @@ class Settings(BaseSettings):
     incidents: IncidentSettings = Field(default_factory=IncidentSettings)
     alerts: AlertSettings = Field(default_factory=AlertSettings)
     api: ApiSettings = Field(default_factory=ApiSettings)
+    access: AccessSettings = Field(default_factory=AccessSettings)
+    log: LogSettings = Field(default_factory=LogSettings)
 
     @classmethod
     def settings_customise_sources(

@@ -79,7 +79,7 @@ class AccessSettings(_Closed):
 ADMIN_OF_TENANT = "an admin sees all tenants' jobs: leave the tenant out, or give another role"
 
 
-def check_listening(access: AccessSettings, address: str, setting: str = "api.listen") -> None:
+def check_listening(access: AccessSettings, address: str, setting: str = "api.host") -> None:
     """Refuse to serve other machines without asking who they are.
 
     Args:

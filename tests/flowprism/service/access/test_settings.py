@@ -23,7 +23,7 @@ def test_loopback(host: str) -> None:
 @pytest.mark.parametrize("host", [EVERY, "::", "", "10.0.0.1", "::ffff:10.0.0.1", "example.org", "127.0.0.1.example"])
 def test_elsewhere(host: str) -> None:
     """Everything else is refused at start with the setting's name, unless there is authentication."""
-    with pytest.raises(InputError, match=r"^api\.listen: .*access\.mode is none: set access\.mode to login or proxy"):
+    with pytest.raises(InputError, match=r"^api\.host: .*access\.mode is none: set access\.mode to login or proxy"):
         check_listening(AccessSettings(), host)
     check_listening(AccessSettings(mode="login"), host)
     check_listening(AccessSettings(mode="proxy", trusted_proxies=(ip_network("10.0.0.0/8"),)), host)
