@@ -70,7 +70,7 @@ def diagnose(job: JobView, options: DiagnosisOptions) -> list[Finding]:
             rates(job.operations, job.iterations),
         )
         parts = periods(job.edges_ns, options.least_slowdown_ratio)
-        found += _joined([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
+        found += joined([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
         found += _persistent(measured, parts, found)
     return sorted(found, key=lambda f: (f.start_ns, f.kind, f.id))
 
@@ -208,7 +208,7 @@ def _without(lost_ns: float, iteration_ns: float) -> float:
     return iteration_ns / max(iteration_ns - lost_ns, 0.1 * iteration_ns)
 
 
-def _joined(found: list[Finding], sporadic: list[Finding]) -> list[Finding]:
+def joined(found: list[Finding], sporadic: list[Finding]) -> list[Finding]:
     """One finding of what comes and goes: the same kind and subject in several periods, or in single iterations."""
     joined: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for finding in sorted([*found, *sporadic], key=lambda f: f.start_ns):

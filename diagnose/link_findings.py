@@ -81,7 +81,8 @@ def _confidence(link: SlowLink) -> float:
     return 0.5 if link.rivals or link.among else 0.8
 
 
-def _own_link(job: JobView, endpoint: int) -> Subject:
+def own_link(job: JobView, endpoint: int) -> Subject:
+    """An endpoint's link to its switch; the endpoint itself where the switch is not known."""
     switch = job.fabric.switch.get(endpoint)
     if switch is None:
         return Subject(type="endpoint", ids=(job.name(endpoint),))
@@ -90,7 +91,7 @@ def _own_link(job: JobView, endpoint: int) -> Subject:
 
 def _subject(job: JobView, link: SlowLink, rates: Rates) -> Subject:
     if link.endpoint is not None:
-        return _own_link(job, link.endpoint)
+        return own_link(job, link.endpoint)
     if link.switch is not None:
         return _uplink(job, link, link.switch)
     ends = np.unique(np.concatenate([rates.src[link.slow], rates.dst[link.slow]]))
@@ -106,12 +107,12 @@ def _uplink(job: JobView, link: SlowLink, switch: str) -> Subject:
 
 def _suspects(job: JobView, link: SlowLink) -> tuple[Suspect, ...]:
     if link.endpoint is not None:
-        return _equally([_own_link(job, e) for e in (link.endpoint, *link.rivals)])
+        return _equally([own_link(job, e) for e in (link.endpoint, *link.rivals)])
     if link.among:
         return _equally([Subject(type="switch", ids=(name,)) for name in (link.switch or "", *link.among)])
     links = job.fabric.uplinks(link.switch or "")
     cables = [Subject(type="link", ids=(x.a, x.b), a_port=x.a_port, b_port=x.b_port) for x in links]
-    return _equally([*cables, *(_own_link(job, e) for e in link.rivals)])
+    return _equally([*cables, *(own_link(job, e) for e in link.rivals)])
 
 
 def _equally(subjects: list[Subject]) -> tuple[Suspect, ...]:

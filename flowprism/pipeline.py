@@ -122,7 +122,8 @@ def analyze_reading(
     found = recognise(flow, services, options.jobs, hosts)
     scene = _Scene(flow, window, place, seats(inventory, flow.addresses), last_sent_ns(flow), inventory)
     results = _job_results(scene, found, options, told)
-    around = Around(place, scene.seats, services, hosts, scene.labels())
+    exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
+    around = Around(place, scene.seats, services, hosts, scene.labels(), exporters, options.diagnosis)
     further, unassigned = _further_results(samples, hiding, around, found)
     report = Report(
         provenance=_provenance(inputs, inventory, options),
@@ -131,7 +132,7 @@ def analyze_reading(
         jobs=tuple(r.report for r in [*results, *further]),
         unassigned=_unassigned(unassigned, window),
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
-        findings=_by_severity(_findings(scene, found, results)),
+        findings=_by_severity([*_findings(scene, found, results), *(f for r in further for f in r.findings)]),
     )
     tables = {r.report.id: r.tables for r in results if r.tables is not None}
     return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})

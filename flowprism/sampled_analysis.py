@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from capture.sampling import UNKNOWN_RATE
 from datamodel.fabric import Fabric
+from datamodel.findings import Finding
 from datamodel.flows import Flows
+from datamodel.frame import empty
 from datamodel.inventory import Inventory
 from datamodel.layout import Layout
+from datamodel.operations import OPERATIONS
 from datamodel.streams import Bool, Int, Streams
+from diagnose.diagnosis import DiagnosisOptions
+from diagnose.job import JobView
+from diagnose.sampled import diagnose_samples
+from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
-from flowprism.job_report import Shown, job_report
+from flowprism.job_report import Shown, job_id, job_report
 from reconstruct.sampled.detectability import of_samples, of_volumes
+from reconstruct.sampled.folded import points
 from reconstruct.sampled.messages import messages
+from reconstruct.sampled.paths import passed
 from reconstruct.sampled.progress import Progress, numbered
 from reconstruct.sampled.recognition import FEWEST_ITERATIONS, SampledJob, recognise_sampled
 from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
 from reconstruct.smeared import smeared
 from strategy.layout import Strategy, infer
 from strategy.placement import Seat
-
-NOT_DIAGNOSED = "no finding is made from samples yet, however large a slowdown they would show"
 
 # Iterations of a job at its best take no longer than so many times their lower quartile.
 QUICK = 1.15
@@ -41,6 +48,8 @@ class Around:
         services: address codes that are never part of a job.
         hosts: host of each address code; None without an inventory.
         labels: the inventory's tenants and jobs.
+        exporters: name of the switch of each exporter's address.
+        options: thresholds of the findings.
     """
 
     place: Fabric
@@ -48,6 +57,8 @@ class Around:
     services: frozenset[int]
     hosts: Sequence[str | None] | None
     labels: Inventory | None
+    exporters: Mapping[str, str]
+    options: DiagnosisOptions
 
 
 def apart(flows: Flows, complete: Bool, flow: Streams, covered_share: float) -> tuple[Flows, Flows]:
@@ -88,7 +99,7 @@ def sampled_results(samples: Flows, around: Around, taken: Bool) -> tuple[list[J
     jobs = [job for job in found.jobs if not taken[job.endpoints].any()]
     for job in jobs:
         taken[job.endpoints] = True
-    return [_result(_sampled(job, found.progress, around), around) for job in jobs], found.unassigned
+    return [_sampled(job, found.progress, samples, around) for job in jobs], found.unassigned
 
 
 def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResult]:
@@ -104,16 +115,42 @@ def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResul
     jobs = jobs_by_volume(free, around.services, around.hosts) if len(free) else ()
     for job in jobs:
         taken[job.endpoints] = True
-    return [_result(_unclocked(job, around), around) for job in jobs]
+    return [_result(_unclocked(job, around), around, ()) for job in jobs]
 
 
-def _sampled(job: SampledJob, progress: Progress, around: Around) -> Shown:
+def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around) -> JobResult:
     strategy = _strategy(job, progress, around)
-    begin_ns = int(job.edges_ns[0] - job.period_ns)
     told = of_samples(progress, job)
-    # what could be seen is no promise as long as nothing looks for it
-    told = told.model_copy(update={"smallest_slowdown_ratio": None, "reasons": (*told.reasons, NOT_DIAGNOSED)})
-    return Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told)
+    view = _view(job, progress, samples, strategy, around)
+    findings = diagnose_samples(view, around.options, told.smallest_slowdown_ratio)
+    begin_ns = int(job.edges_ns[0] - job.period_ns)
+    return _result(Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told), around, findings)
+
+
+def _view(job: SampledJob, progress: Progress, samples: Flows, strategy: Strategy, around: Around) -> SampledView:
+    src, dst = progress.src[job.connections], progress.dst[job.connections]
+    own = JobView(
+        id=job_id([progress.addresses[e] for e in job.endpoints]),
+        endpoints=job.endpoints,
+        edges_ns=job.edges_ns,
+        operations=empty(OPERATIONS),
+        stage=strategy.stage,
+        groups=strategy.groups,
+        sharded=strategy.layout.sharding == "fsdp",
+        fabric=around.place,
+        window_end_ns=int(job.edges_ns[-1]),
+        last_sent_ns={},
+    )
+    return SampledView(
+        job=own,
+        points=[points(progress, job, member) for member in range(len(src))],
+        src=src,
+        dst=dst,
+        role=np.array([strategy.role.get(c, 0) for c in job.connections.tolist()], np.int64),
+        quantum_bytes=job.quantum_bytes,
+        cables=around.place.links,
+        over=passed(samples, around.exporters, around.place.links, src, dst),
+    )
 
 
 def _strategy(job: SampledJob, progress: Progress, around: Around) -> Strategy:
@@ -149,5 +186,5 @@ def _unclocked(job: VolumeJob, around: Around) -> Shown:
     return Shown(job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN, of_volumes(job))
 
 
-def _result(job: Shown, around: Around) -> JobResult:
-    return JobResult(report=job_report(job, around.labels), findings=(), events=(), tables=None)
+def _result(job: Shown, around: Around, findings: Sequence[Finding]) -> JobResult:
+    return JobResult(report=job_report(job, around.labels), findings=tuple(findings), events=(), tables=None)

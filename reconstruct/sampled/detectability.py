@@ -30,7 +30,6 @@ def of_samples(progress: Progress, job: SampledJob) -> Detectability:
     known = pair[np.isfinite(pair)]
     samples = float(np.median(np.diff(progress.offsets)[job.connections] / max(len(job.edges_ns), 1)))
     reasons = [f"{samples:.0f} samples an iteration in a typical connection, their sequence numbers exact"]
-    reasons.append("single messages are not told well enough to name a link or a GPU")
     error = float(np.hypot(0.8 * known.mean() / job.period_ns, UNSEEN_ENDING)) if len(known) else None
     if len(known) < len(pair):
         reasons.append(

@@ -16,6 +16,9 @@ from tests.acceptance.cases import CAPTURES, Analysed, case
 FEEDS = ("sflow", "ipfix", "netflow5", "nf9", "ipfix-softflowd")
 
 
+FAULTY = ("s2-slow-nic", "s3-straggler")
+
+
 def marked(shared: Path, name: str, feed: str) -> tuple[dict[str, float], Report]:
     """The marks of one export feed of a recorded case, and its report."""
     found = case(shared, name)
@@ -26,13 +29,15 @@ def marked(shared: Path, name: str, feed: str) -> tuple[dict[str, float], Report
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_sampled_packets_show_jobs_layouts_and_iterations(name: str, shared: Path) -> None:
-    """1 packet in 32: who trains together, the layout where it answers, and iteration times within 2 % in the mean."""
+    """1 packet in 32: who trains together, the layout, iteration times within 2 % in the mean, and what is wrong."""
     found, report = marked(shared, name, "sflow")
     assert {mark: found[mark] for mark in ("jobs", "wrong_sizes", "false")} == {"jobs": 1, "wrong_sizes": 0, "false": 0}
     assert found["iterations"] >= 0.97
     assert found["timeline"] <= (0.04 if name == "s4-two-jobs" else 0.02)
+    assert (found["faults"], found["sizes"]) == (1, 1)
+    assert len(report.findings) == (1 if name in FAULTY else 0)
     for job in report.jobs:
-        assert job.detectability.smallest_slowdown_ratio is None
+        assert job.detectability.smallest_slowdown_ratio is not None
         assert job.detectability.timeline_error_ratio is not None
 
 
@@ -49,11 +54,11 @@ def test_records_cut_by_timeouts_show_who_trains_together(name: str, feed: str, 
 
 @pytest.mark.parametrize("feed", FEEDS)
 def test_without_an_inventory_nothing_wrong_is_claimed(feed: str, shared: Path) -> None:
-    """Rails may stay apart; no size is wrong, and nothing is found."""
+    """Rails may stay apart; no size is wrong, and no finding is."""
     found = case(shared, "s2-slow-nic")
     report = analyze([found.records.parent / f"{feed}.pcap.gz"], None, AnalysisOptions()).report
-    assert marks(report, Truth.model_validate_json(found.truth.read_bytes()))["wrong_sizes"] == 0
-    assert report.findings == ()
+    seen = marks(report, Truth.model_validate_json(found.truth.read_bytes()))
+    assert (seen["wrong_sizes"], seen["false"]) == (0, 0)
 
 
 @pytest.mark.parametrize("name", ["s2-slow-nic", "s4-two-jobs"])

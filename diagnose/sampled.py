@@ -1,0 +1,111 @@
+"""All findings of a job that only samples show: what changed, when, and as far as counting statistics say, where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.findings import Finding
+from datamodel.streams import Int
+from diagnose.compute_findings import regression_finding
+from diagnose.diagnosis import MOST_PLACES, DiagnosisOptions, joined
+from diagnose.periods import Period, periods
+from diagnose.sampled_arrivals import late_in_rings
+from diagnose.sampled_delays import Late, late_in_pipelines
+from diagnose.sampled_findings import late_finding, ring_finding
+from diagnose.sampled_passages import Passages, messages_between_stages
+from diagnose.sampled_rings import Paced, paced
+from diagnose.sampled_suspects import cables_of, endpoints_of
+from diagnose.sampled_view import Compared, SampledView
+from diagnose.stragglers import EVERYBODY
+
+# A slow link holds up messages too: a ring that lost this share of what iterations became longer shows it.
+EXPLAINS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Slow:
+    """A slow period: which iterations are compared, since when, and by how much they are longer."""
+
+    period: Period
+    compared: Compared
+    span_ns: tuple[int, int | None]
+    longer_ns: float
+
+
+def diagnose_samples(view: SampledView, options: DiagnosisOptions, least_ratio: float | None) -> list[Finding]:
+    """Findings of one job, by start.
+
+    Iterations are compared with those of the job at its best, folded over one another, because one of them alone shows
+    a few samples of each message. Each slow period is explained by a ring whose pace changed, or else by endpoints that
+    are late after all they waited for, or not at all.
+
+    Args:
+        view: the job.
+        options: what is worth reporting.
+        least_ratio: smallest slowdown that these samples can show (`reconstruct.sampled.detectability`), 1.05 for 5 %;
+            None where none can be told.
+    """
+    if least_ratio is None or view.job.iterations < options.fewest_iterations:
+        return []
+    found: list[Finding] = []
+    for period in periods(view.job.edges_ns, options.least_slowdown_ratio):
+        if period.slow and period.slowdown_ratio >= least_ratio:
+            found += _explained(view, _slow(view, period))
+    return sorted(joined(found, []), key=lambda f: (f.start_ns, f.kind, f.id))
+
+
+def _slow(view: SampledView, period: Period) -> _Slow:
+    edges = view.job.edges_ns
+    end = None if period.last >= len(edges) - 1 else int(edges[period.last])
+    longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
+    compared = Compared(period.iterations, np.array(period.baseline, np.int64))
+    return _Slow(period, compared, (int(edges[period.first - 1]), end), longer)
+
+
+def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
+    rings = paced(view, slow.compared)
+    held = [r for r in rings if r.slow and r.longer_ns >= EXPLAINS * slow.longer_ns]
+    between = messages_between_stages(view, slow.compared)
+    if held:
+        return [_of_rings(view, slow, (held, rings), between)]
+    if len(between):
+        return _of_late(view, slow, late_in_pipelines(view, between, slow.longer_ns))
+    return _of_late(view, slow, late_in_rings(view, slow.compared, slow.longer_ns))
+
+
+def _of_rings(view: SampledView, slow: _Slow, rings: tuple[list[Paced], list[Paced]], between: Passages) -> Finding:
+    """The link that slow rings pass; `rings` are those that are slow, and all."""
+    held = rings[0]
+    if len(held) == 1:
+        found = endpoints_of(view, held[0], between, slow.compared)
+    else:
+        shared = cables_of(view, held, between, slow.compared)
+        if shared is None:
+            return _unexplained(view, slow, compute=False)
+        found = shared
+    return ring_finding(view, *rings, found, (slow.span_ns, slow.period.slowdown_ratio))
+
+
+def _of_late(view: SampledView, slow: _Slow, late: Late) -> list[Finding]:
+    number = view.computing()
+    seen = np.unique(number[late.endpoints[np.isfinite(late.excess_ns)]])
+    surely = np.unique(number[late.endpoints[late.surely]])
+    if len(seen) and len(surely) >= EVERYBODY * len(seen):
+        return [_unexplained(view, slow, compute=True)]
+    groups = np.unique(number[late.endpoints[late.late]])
+    if 0 < len(groups) <= MOST_PLACES:
+        members = [_members(late, number, int(g)) for g in groups]
+        return [late_finding(view, m, late, (slow.span_ns, slow.period.slowdown_ratio)) for m in members]
+    return [_unexplained(view, slow, compute=False)]
+
+
+def _members(late: Late, number: Int, group: int) -> Int:
+    return np.asarray(late.endpoints[number[late.endpoints] == group], np.int64)
+
+
+def _unexplained(view: SampledView, slow: _Slow, *, compute: bool) -> Finding:
+    duration = slow.period.duration_ns
+    before = duration / slow.period.slowdown_ratio
+    return regression_finding(view.job, slow.span_ns, slow.period.slowdown_ratio, duration, before, compute=compute)
