@@ -77,6 +77,7 @@ def test_a_hundred_thousand_damaged_datagrams_hurt_nobody() -> None:
     assert seconds < 60
 
 
+@pytest.mark.slow
 def test_a_flood_of_templates_is_bounded_and_touches_nobody() -> None:
     """A hundred thousand templates of one exporter cost bounded memory, and another's template of the same id stays."""
     exports, number, bytes_seen = Exports(), 0, list[int]()
@@ -94,6 +95,7 @@ def test_a_flood_of_templates_is_bounded_and_touches_nobody() -> None:
     assert len(exports.state()) < 50e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sflow", "netflow5"])
 def test_a_million_invented_exporters_are_refused_beyond_a_bound(kind: str) -> None:
     """Agents by the hundred thousand fill the table, no more; who was known before goes on being decoded."""

@@ -56,6 +56,7 @@ def outcome(count: int) -> str:
     return repr((len(rows), rows[-50:], collector.decoder.exporters(), collector.decoder.rejected))
 
 
+@pytest.mark.slow
 def test_mutations_are_survived() -> None:
     """Twenty thousand damaged datagrams: no rows out of nothing, and an account of each."""
     collector = Collector()

@@ -101,25 +101,15 @@ def kill_everything(folder: Path, rounds: int, seed: int) -> None:
     assert {found.name for found in LocalPlace(folder).list("segments")} == named
 
 
-def test_killed_decoders(tmp_path: Path) -> None:
-    """A decoder killed at random moments under load costs nothing: every record is stored once."""
-    kill_decoders(tmp_path, 3, 1)
-
-
-def test_killed_collectors(tmp_path: Path) -> None:
-    """When all processes are killed at once, what the manifest names is there once, and leftovers go."""
-    kill_everything(tmp_path, 3, 1)
-
-
 @pytest.mark.slow
-def test_killed_decoders_50_times(tmp_path: Path) -> None:
-    """The same, 50 times."""
+def test_killed_decoders(tmp_path: Path) -> None:
+    """A decoder killed at 50 random moments under load costs nothing: every record is stored once."""
     kill_decoders(tmp_path, 50, 2)
 
 
 @pytest.mark.slow
-def test_killed_collectors_50_times(tmp_path: Path) -> None:
-    """The same, 50 times, all in one folder."""
+def test_killed_collectors(tmp_path: Path) -> None:
+    """When all processes are killed at once, 50 times, what the manifest names is there once, and leftovers go."""
     kill_everything(tmp_path, 50, 2)
 
 
@@ -157,6 +147,7 @@ def test_a_killed_supervisor(tmp_path: Path) -> None:
             second.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("deed", "padding"), [(KILLS, 0), (RAISES, 1000)])
 def test_poison_is_set_aside(tmp_path: Path, deed: bytes, padding: int) -> None:
     """Datagrams that end their decoder are kept in files of their own, as they came; all others are decoded once."""
