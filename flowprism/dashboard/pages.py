@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from flowprism.dashboard import static_files
+from flowprism.dashboard import overview_page, static_files, timeline_page
 
 
 def router() -> APIRouter:
     """What browsers are shown."""
     whole = APIRouter(include_in_schema=False)
     whole.include_router(static_files.router)
+    whole.include_router(overview_page.router)
+    whole.include_router(timeline_page.router())
     return whole

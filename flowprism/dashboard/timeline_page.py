@@ -11,6 +11,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field
 
 from datamodel.errors import TooMuchError
+from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.dashboard.timeline import telling
 from flowprism.dashboard.timeline.pack import packed
@@ -42,7 +43,7 @@ Which = Annotated[WhichIterations, Query()]
 
 def router() -> APIRouter:
     """The page, and the spans it draws."""
-    routes = APIRouter(include_in_schema=False)
+    routes = APIRouter(include_in_schema=False, route_class=PageRoute)
     routes.add_api_route("/jobs/{name}/timeline", page, methods=["GET"], response_class=HTMLResponse)
     routes.add_api_route("/jobs/{name}/timeline.spans", spans, methods=["GET"])
     return routes

@@ -30,7 +30,9 @@ def draw_picker(choice: Choice, here: str) -> str:
         for n, point in enumerate(choice.points)
     )
     label = f"{len(choice.points)} iterations to choose from"
-    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" class="figure picker" role="group" aria-label="{label}">{bars}</svg>'
+    width = number(slot * len(choice.points))
+    size = f'viewBox="0 0 {width} {_HEIGHT}" width="{width}" height="{_HEIGHT}" preserveAspectRatio="none"'
+    return f'<svg {size} class="picker" role="group" aria-label="{label}">{bars}</svg>'
 
 
 def _other(choice: Choice, point: IterationPoint) -> str:

@@ -7,14 +7,25 @@ const TOKENS = {
 
 /** Read anew after the theme has changed. */
 export function colours(kinds) {
-  const style = getComputedStyle(document.documentElement);
-  const token = (name) => style.getPropertyValue(name).trim();
+  const probe = document.createElement("span"); // only on an element does a token become the colour of the theme
+  document.body.append(probe);
+  const token = (name) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const told = read(kinds, token);
+  probe.remove();
+  return told;
+}
+
+function read(kinds, token) {
   return {
     kinds: kinds.map((kind) => numbers(token(TOKENS[kind] ?? "--other"))),
     css: kinds.map((kind) => token(TOKENS[kind] ?? "--other")),
     card: numbers(token("--card")), lane: numbers(token("--faint")), hit: numbers(token("--critical-soft")),
     ink: token("--ink"), quiet: token("--quiet"), rule: token("--rule"), ground: token("--card"),
-    accent: token("--accent"), critical: token("--critical"), hatch: token("--wait-line"), font: token("--sans") || "sans-serif",
+    accent: token("--accent"), critical: token("--critical"), hatch: token("--wait-line"),
+    font: getComputedStyle(document.body).fontFamily,
   };
 }
 
