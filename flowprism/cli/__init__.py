@@ -23,6 +23,8 @@ from flowprism.cli.keep import keep
 from flowprism.cli.replay import replay
 from flowprism.cli.scan import scan
 from flowprism.cli.simulate import simulate
+from flowprism.cli.token import app as token
+from flowprism.cli.user import app as user
 
 app = typer.Typer(
     name="flowprism",
@@ -42,6 +44,8 @@ app.command()(collect)
 app.command()(keep)
 app.command()(replay)
 app.add_typer(config, name="config")
+app.add_typer(user, name="user")
+app.add_typer(token, name="token")
 
 
 def _print_version(wanted: bool) -> None:

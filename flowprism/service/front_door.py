@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import structlog
 from fastapi import FastAPI
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
@@ -9,8 +10,11 @@ from flowprism.service.access import login, routes
 from flowprism.service.access.guard import Guard
 from flowprism.service.access.headers import SecurityHeaders
 from flowprism.service.access.login import LoginLimits
+from flowprism.service.access.people import nobody_can_administer
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.shelf import Shelf
+
+_LOG = structlog.get_logger(__name__)
 
 
 def add_front_door(app: FastAPI, shelf: Shelf, access: AccessSettings) -> None:
@@ -18,6 +22,8 @@ def add_front_door(app: FastAPI, shelf: Shelf, access: AccessSettings) -> None:
 
     The server must leave what proxies say of a client to us: uvicorn with `proxy_headers=False`.
     """
+    if todo := nobody_can_administer(shelf.database, access):
+        _LOG.warning(todo)
     app.state.login_limits = LoginLimits(access.login_failures)
     app.include_router(login.router)
     app.include_router(routes.router)

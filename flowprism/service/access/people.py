@@ -7,7 +7,7 @@ import dataclasses
 from datamodel.errors import InputError
 from datamodel.results import Role, User
 from flowprism.service.access.passwords import hashed
-from flowprism.service.access.settings import ADMIN_OF_TENANT
+from flowprism.service.access.settings import ADMIN_OF_TENANT, AccessSettings
 from storage.database import access
 from storage.database.engine import Database
 
@@ -47,3 +47,17 @@ def set_password(database: Database, user: User, password: str | None) -> int:
     """
     access.save_user(database, dataclasses.replace(user, password_hash=hashed(password) if password else ""))
     return access.remove_sessions(database, user.name)
+
+
+def nobody_can_administer(database: Database, settings: AccessSettings) -> str | None:
+    """What to do where a service that asks who one is has no admin yet; None where it has one, or asks nobody.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    granted = any(grant.role == "admin" for grant in settings.grants)
+    known = any(user.role == "admin" and not user.disabled for user in access.users(database))
+    if settings.mode == "none" or granted or known:
+        return None
+    password = " --no-password" if settings.mode == "proxy" else ""
+    return f"there is no admin yet: flowprism user add NAME --role admin{password} --results {database.name}"

@@ -7,6 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from flowprism.service.access.headers import HEADERS
+from flowprism.service.access.people import nobody_can_administer
 from flowprism.service.access.settings import AccessSettings, Grant
 from storage.database import access
 from storage.database.engine import Database
@@ -323,3 +324,15 @@ def test_changes_are_written_down(app_of_users: Asker, database: Database) -> No
         ("ann", "log in", "ann", "203.0.113.7", "", ""),
     ]
     assert "secret word" not in repr(access.audit_log(database))
+
+
+def test_the_first_admin(database: Database) -> None:
+    """A service that nobody could administer says how one is made."""
+    told = nobody_can_administer(database, LOGIN)
+    assert told == f"there is no admin yet: flowprism user add NAME --role admin --results {database.name}"
+    assert "--no-password" in (nobody_can_administer(database, PROXY) or "")
+    assert nobody_can_administer(database, AccessSettings()) is None
+    granted = PROXY.model_copy(update={"grants": (Grant(group="ops", role="admin"),)})
+    assert nobody_can_administer(database, granted) is None
+    add_user(database, "ann", "admin")
+    assert nobody_can_administer(database, LOGIN) is None
