@@ -51,8 +51,10 @@ class Clock:
         return f"{_moment(time_ns, self.zone):%H:%M:%S}"
 
     def utc(self, time_ns: int) -> str:
-        """The same in UTC, with the date where it is not today's: `01:48:12 UTC`."""
-        return f"{self._text(time_ns, UTC)} UTC"
+        """The same in UTC, with the date where it is another than the viewer's: `01:48:12 UTC`."""
+        there, here = _moment(time_ns, UTC), _moment(time_ns, self.zone)
+        same_day = there.date() == here.date() and not self.is_utc(time_ns)
+        return f"{there:%H:%M:%S} UTC" if same_day else f"{self._text(time_ns, UTC)} UTC"
 
     def tick(self, time_ns: int, step_s: float) -> str:
         """A time on an axis whose ticks are so far apart."""

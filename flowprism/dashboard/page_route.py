@@ -50,4 +50,4 @@ def problem(request: Request, status: int, detail: str) -> Response:
     """The page that says what is wrong."""
     headline = _WORDS.get(status, HTTPStatus(status).phrase)
     viewer = getattr(request.state, "viewer", None)
-    return show(request, viewer, "problem.html", status=status, headline=headline, detail=detail)
+    return show(request, viewer, "problem.html", status=status, alone=True, headline=headline, detail=detail)

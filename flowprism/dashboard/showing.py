@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from flowprism import __version__
 from flowprism.dashboard.clock import clock_of
+from flowprism.dashboard.feed_health import feed_health
 from flowprism.dashboard.static_files import address
 from flowprism.rendering import units, wording
 from flowprism.service.shelf import Shelf
@@ -50,12 +51,13 @@ def show(
     *,
     status: int = 200,
     now_ns: int | None = None,
+    alone: bool = False,
     **values: Any,  # noqa: ANN401 - whatever the template names
 ) -> HTMLResponse:
     """A page.
 
-    Templates extend `base.html` and see, besides `values`: `viewer`, `clock` (times in the viewer's zone), `here` (the
-    path), `static(path)`, `units` and `wording`.
+    Templates extend `base.html` and see, besides `values`: `viewer`, `clock` (times in the viewer's zone), `health`
+    (of feeds), `here` (the path), `static(path)`, `units` and `wording`.
 
     Args:
         request: whose path and zone count.
@@ -63,11 +65,16 @@ def show(
         template: its file's name.
         status: of the answer.
         now_ns: the clock, UTC; None for this moment's.
+        alone: the page must do without the database, so the bar says nothing of feeds.
         values: what the template names besides.
+
+    Raises:
+        StorageError: the database cannot be reached, and the page is not `alone`.
     """
     clock = clock_of(request, time.time_ns() if now_ns is None else now_ns)
-    page = environment().get_template(template)
-    text = page.render(viewer=viewer, clock=clock, here=request.url.path, leaving=_leaving(request), **values)
+    health = None if alone or viewer is None else feed_health(shelf_of(request), viewer, clock.now_ns)
+    shared = {"viewer": viewer, "clock": clock, "here": request.url.path, "health": health}
+    text = environment().get_template(template).render(**shared, leaving=_leaving(request), **values)
     return HTMLResponse(text, status, {"Cache-Control": "private, no-cache"})
 
 

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from flowprism.dashboard.overview_page import Wanted, headline
+from flowprism.service.answers.incidents import acknowledge, incidents
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+from storage.database.census import Census
+from tests.flowprism.service.api.client import ADMIN, client
+from tests.flowprism.service.stored import stored_demo, stored_many
+
+SEARCHER = Viewer("sue", "viewer", "search")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """A hundred and twenty jobs; the incident of every fourth."""
+    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=120, days=1, endpoints=8)
+    yield shelf
+    shelf.database.close()
+
+
+def _page(shelf: Shelf, path: str, viewer: Viewer = ADMIN) -> str:
+    answer = client(shelf, viewer).get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def _jobs(page: str) -> list[str]:
+    listed = page.partition('id="jobs"')[2]
+    return re.findall(r'<a [^>]*href="/jobs/(j\d+)"', listed)
+
+
+def test_the_worst_incident_is_the_headline(demo: Shelf) -> None:
+    """Sentence, job, place, certainty and what to do stand before everything else."""
+    (row,) = incidents(demo, ADMIN, 2**62)
+    top = unescape(_page(demo, "/").partition('id="counts"')[0])
+    for words in (row.incident.summary, "llama-demo", "95 %", row.incident.action, f"/incidents/{row.incident.id}"):
+        assert words in top
+
+
+def test_worst_jobs_come_first_and_pages_go_on(many: Shelf) -> None:
+    """A hundred rows a page; the second has the rest, and no job stands twice."""
+    first = _page(many, "/")
+    assert _jobs(first)[0] == "j00008"  # critical
+    following = unescape(next(iter(re.findall(r'href="([^"]+)">Next page', first))))
+    second = _page(many, following)
+    assert len(_jobs(first)) == 100
+    assert len(set(_jobs(first)) | set(_jobs(second))) == 120
+
+
+def test_tiles_show_all_jobs_on_one_page(many: Shelf) -> None:
+    """A wall screen's view."""
+    assert len(_jobs(_page(many, "/?view=tiles"))) == 120
+
+
+def test_the_search_stands_in_the_address_and_the_form(many: Shelf) -> None:
+    """What was asked is shown again, and narrows the list."""
+    page = _page(many, "/?q=j00017&show=all")
+    assert _jobs(page) == ["j00017"]
+    assert 'value="j00017"' in page
+
+
+def test_a_tenants_viewer_counts_and_sees_own_jobs_only(many: Shelf) -> None:
+    """Neither rows, nor figures, nor feeds of others."""
+    page = _page(many, "/", SEARCHER)
+    assert len(_jobs(page)) == 30
+    assert re.search(r"Jobs running</span><b>30</b>", page)
+    assert "feed-health" not in page
+
+
+def test_hostile_names_are_shown_and_not_run(tmp_path: Path) -> None:
+    """A label, and a search, that carry markup stand on the page as text."""
+    evil = '<script>alert("x")</script>'
+    shelf = stored_many(tmp_path, jobs=1, days=1, endpoints=2)
+    page = _page(shelf, "/?q=" + evil)
+    assert evil not in page
+    assert "&lt;script&gt;" in page
+    shelf.database.close()
+
+
+def test_what_nobody_looks_after_comes_first(tmp_path: Path) -> None:
+    """Two critical incidents: once the first is acknowledged, the other is the headline."""
+    shelf = stored_many(tmp_path, jobs=24, days=1, endpoints=2)
+    before = re.findall(r'action="/incidents/(i\d+)/acknowledge"', _page(shelf, "/"))
+    assert acknowledge(shelf, ADMIN, 2**60, before[0]) is not None
+    after = re.findall(r'action="/incidents/(i\d+)/acknowledge"', _page(shelf, "/"))
+    assert after != before
+    shelf.database.close()
+
+
+def test_an_empty_store_says_how_to_feed_it(tmp_path: Path) -> None:
+    """Nothing is wrong with a service that has just begun."""
+    shelf = stored_demo(tmp_path)
+    page = _page(shelf, "/", Viewer("nobody", "viewer", "no such tenant"))
+    assert "No job is in sight" in page
+    shelf.database.close()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "unknown", "words"),
+    [(0, 0, "No job is in sight"), (1, 0, "The job runs"), (3, 0, "All 3 jobs run"), (2, 2, "cannot tell")],
+)
+def test_a_quiet_headline_fits_what_is_known(jobs: int, unknown: int, words: str) -> None:
+    """It never says that all is well where nothing can be told."""
+    assert words in headline(Census(jobs, 0, 0, unknown, 0, 0, 0.0))
+
+
+def test_addresses_of_views_name_only_what_is_unusual() -> None:
+    """Another filter begins at the first page."""
+    wanted = Wanted(q="a b", view="tiles", after="j1")
+    assert wanted.but(view="rows") == "/?q=a+b"
+    assert wanted.but(after="j2") == "/?q=a+b&view=tiles&after=j2"
+    assert Wanted().but() == "/"
+
+
+def test_an_unknown_filter_is_told_on_a_page(demo: Shelf) -> None:
+    """A mistyped address gets a sentence, not a document for programs."""
+    answer = client(demo).get("/?show=everything")
+    assert answer.status_code == 400
+    assert answer.headers["content-type"].startswith("text/html")
+
+
+def test_counts_of_the_database_are_those_of_the_rows(many: Shelf) -> None:
+    """Made-up jobs: a twelfth each is critical and warned of, GPU-hours are lost by those with a slower hour."""
+    page = _page(many, "/")
+    figures = dict(re.findall(r'class="name">([^<]+)</span><b>([^<]+)</b>', page))
+    assert figures["With an incident"] == "20"
+    assert figures["Healthy"] == "100"
+    assert figures["Incidents open"] == "30"
+    assert float(figures["GPU-hours lost"]) > 0
