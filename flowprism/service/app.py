@@ -5,9 +5,11 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from flowprism import __version__
+from flowprism.dashboard import pages
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.api.problems import add_problem_handlers
 from flowprism.service.api.routes import router
+from flowprism.service.api.stream import Station
 from flowprism.service.front_door import add_front_door
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
@@ -30,7 +32,9 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
         redoc_url=None,
     )
     app.state.shelf, app.state.settings, app.state.access = shelf, settings, access
+    app.state.station = Station(shelf)
     add_problem_handlers(app)
     app.include_router(router())
+    app.include_router(pages.router())
     add_front_door(app, shelf, access)
     return app

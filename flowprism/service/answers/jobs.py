@@ -116,6 +116,12 @@ def _seen(shelf: Shelf, viewer: Viewer, name: str) -> JobGlance | None:
     return found if found is not None and sees(viewer, found.job.tenant) else None
 
 
+def members(shelf: Shelf, viewer: Viewer, name: str) -> tuple[str, ...] | None:
+    """Addresses of a job's endpoints; None where there is no such job that the viewer sees."""
+    found = _seen(shelf, viewer, name)
+    return None if found is None else found.job.endpoints
+
+
 def visible(shelf: Shelf, viewer: Viewer, name: str) -> bool:
     """Whether there is a job of this id that the viewer sees."""
     return _seen(shelf, viewer, name) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from datamodel.answers import FeedRow, IncidentRow, JobRow, Part, ScanRow
+from datamodel.answers import FeedRow, IncidentRow, JobRow, Part, ScanRequest, ScanRow
 from datamodel.document import Document
 from datamodel.findings import Event
 from flowprism.service.api.parameters import LongText, Text, Time
@@ -50,6 +50,12 @@ class PartList(Document):
     """All parts of the service."""
 
     items: tuple[Part, ...]
+
+
+class RequestList(Document):
+    """Scans that were asked for."""
+
+    items: tuple[ScanRequest, ...]
 
 
 class Said(Document):

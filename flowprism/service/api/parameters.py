@@ -12,6 +12,7 @@ _PLAIN = r"^[^\x00]*$"  # PostgreSQL keeps no NUL
 
 Time = Annotated[int, Field(ge=0, le=MOST_NS)]
 Name = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
+PathTime = Annotated[int, Path(ge=0, le=MOST_NS, description="ns UTC")]
 Text = Annotated[str, Field(max_length=200, pattern=_PLAIN)]
 LongText = Annotated[str, Field(max_length=4000, pattern=_PLAIN)]
 Cursor = Annotated[str | None, Field(max_length=1000, description="`next` of the page before")]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from flowprism.service.api import incidents, jobs
+from flowprism.service.api import events, exports, feeds, incidents, inventory, jobs, scans, stream, timelines
 
 
 def router() -> APIRouter:
     """What is answered under `/api/v1`."""
     whole = APIRouter(prefix="/api/v1")
-    for part in (jobs.router, incidents.router):
-        whole.include_router(part)
+    for part in (jobs, timelines, exports, incidents, events, scans, feeds, inventory, stream):
+        whole.include_router(part.router)
     return whole

@@ -1,0 +1,37 @@
+"""`/feeds`, `/parts`, `/fabric`: what everything else stands on."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter, Request, Response
+
+from datamodel.answers import FabricView
+from flowprism.service.access.dependencies import Seeing
+from flowprism.service.answers import fabric as fabric_answers
+from flowprism.service.answers import feeds as answers
+from flowprism.service.answers.sight import require_all_seen
+from flowprism.service.api.answering import told
+from flowprism.service.api.documents import FeedList, PartList
+
+router = APIRouter(tags=["feeds"])
+
+
+@router.get("/feeds", response_model=FeedList, summary="Exporters")
+def feeds(request: Request, viewer: Seeing) -> Response:
+    """Exporters, what they sent in the last hour, and what of it was lost. For who sees all tenants."""
+    require_all_seen(viewer)
+    return told(request, FeedList(items=tuple(answers.feeds(request.app.state.shelf, time.time_ns()))))
+
+
+@router.get("/parts", response_model=PartList, summary="Parts of the service")
+def parts(request: Request, viewer: Seeing) -> Response:
+    """Running parts of the service, each by its own last word. For who sees all tenants."""
+    require_all_seen(viewer)
+    return told(request, PartList(items=tuple(answers.parts(request.app.state.shelf))))
+
+
+@router.get("/fabric", response_model=FabricView, summary="The fabric with loads and suspects")
+def fabric(request: Request, viewer: Seeing) -> Response:
+    """Switches, hosts, endpoints and cables of the inventory; for who sees one tenant, those its jobs touch."""
+    return told(request, fabric_answers.fabric(request.app.state.shelf, viewer, time.time_ns()))

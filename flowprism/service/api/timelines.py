@@ -1,0 +1,231 @@
+"""`/jobs/{job}/timeline`, `/matrix`: tables for programs, as Arrow or as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from pydantic import Field
+
+from datamodel.document import Document
+from datamodel.frame import Frame
+from datamodel.timeline import SPAN_NAMES, Timelines
+from datamodel.transfers import ROLES
+from flowprism.rendering.timelines_file import to_arrow
+from flowprism.service.access.dependencies import Seeing
+from flowprism.service.answers import jobs as job_answers
+from flowprism.service.answers import timelines as answers
+from flowprism.service.answers.thinning import Thinned, thinned
+from flowprism.service.answers.timelines import Stretch
+from flowprism.service.api.answering import behind, cursor, tagged, told, wrong
+from flowprism.service.api.parameters import Cursor, Name, Parameters, Text, Time
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+
+router = APIRouter(tags=["timelines"])
+ARROW = "application/vnd.apache.arrow.stream"
+Format = Literal["json", "arrow"]
+_TABLE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}
+}
+_FORMAT = Field(default=None, description="without it, what `Accept` asks for, and JSON where it asks for neither")
+
+
+class TimelineParameters(Parameters):
+    """Which spans: those of a stretch of time, of some iterations or, where neither is said, of the newest ones."""
+
+    start_ns: Time | None = Field(default=None, description="begin, ns UTC; an hour at most")
+    end_ns: Time | None = Field(default=None, description="end, ns UTC")
+    first: int | None = Field(default=None, ge=0, le=1 << 62, description="the first iteration's index")
+    last: int | None = Field(default=None, ge=0, le=1 << 62, description="the last one's; without it the first's")
+    endpoint: list[Text] = Field(default=[], max_length=500, description="addresses; none: all of them, by page")
+    cursor: Cursor = None
+    limit: int = Field(default=500, ge=1, le=5000, description="endpoints on a page at most")
+    most: int = Field(default=50_000, ge=1000, le=500_000, description="spans on a page; short ones are put together")
+    format: Format | None = _FORMAT
+
+
+class MatrixParameters(Parameters):
+    """Which window."""
+
+    at_ns: Time | None = Field(default=None, description="a time inside it, ns UTC; without it the newest")
+    most: int = Field(default=100_000, ge=1, le=1_000_000, description="pairs; those that move most")
+    format: Format | None = _FORMAT
+
+
+class Spans(Document):
+    """Columns of equal length, a span each."""
+
+    endpoint: tuple[str, ...]
+    iteration: tuple[int | None, ...]
+    span: tuple[str, ...]
+    start_ns: tuple[int, ...]
+    end_ns: tuple[int, ...]
+    peer: tuple[str | None, ...]
+    bytes: tuple[int, ...]
+    group: tuple[str | None, ...]
+    merged: tuple[int, ...] = Field(description="how many spans each one stands for")
+    longest_ns: tuple[int, ...] = Field(description="the longest of them")
+    busy_ns: tuple[int, ...] = Field(description="all of them together")
+
+
+class TimelinePage(Document):
+    """Some endpoints of a job in a stretch of time, in order of endpoint and time."""
+
+    job: str
+    start_ns: int
+    end_ns: int
+    resolution_ns: int = Field(description="spans of this length or more stand for themselves; 0: all do")
+    spans: Spans
+    next: str | None = Field(default=None, description="the cursor of the next endpoints; null on the last page")
+
+
+class Pairs(Document):
+    """Columns of equal length, an ordered pair of endpoints and what it carries each."""
+
+    src: tuple[str, ...]
+    dst: tuple[str, ...]
+    role: tuple[str, ...]
+    bytes: tuple[int, ...]
+    transfers: tuple[int, ...]
+    rate_bps: tuple[float | None, ...] = Field(description="median over transfers; null where unknown")
+    late_ratio: tuple[float | None, ...] = Field(description="delivery time / that of its peers; 1: like them")
+
+
+class Matrix(Document):
+    """Who sends how much to whom in one window, those that move most first."""
+
+    job: str
+    start_ns: int | None = Field(description="begin of the window; null where no window tells of it")
+    end_ns: int | None
+    total: int = Field(description="pairs there are")
+    pairs: Pairs
+
+
+@router.get("/jobs/{job}/timeline", response_model=TimelinePage, responses=_TABLE, summary="What each endpoint did")
+def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[TimelineParameters, Query()]) -> Response:
+    """Spans of a job's endpoints: compute, communication, waiting.
+
+    Where there are more than `most`, short ones that lie close together are put together; the longest are not.
+    As an Arrow stream, the schema's metadata and the header `Link` tell what the JSON's other fields do.
+    """
+    shelf: Shelf = request.app.state.shelf
+    members = job_answers.members(shelf, viewer, job)
+    if members is None:
+        raise HTTPException(404, "there is no job of this id")
+    span = stretch(shelf, viewer, job, asked)
+    endpoints, following = _page(sorted(asked.endpoint or members), asked)
+    found = answers.timeline(shelf, viewer, job, span.start_ns, span.end_ns, endpoints)
+    if found is None:
+        raise HTTPException(404, "there is no job of this id")
+    few = thinned(found.spans, max(asked.most, len(endpoints) * len(SPAN_NAMES)))
+    if wants_arrow(request, asked.format):
+        return _arrow_spans(request, few, found, following)
+    page = TimelinePage(
+        job=job,
+        start_ns=span.start_ns,
+        end_ns=span.end_ns,
+        resolution_ns=few.resolution_ns,
+        spans=_spans(few, found),
+        next=following,
+    )
+    return told(request, page)
+
+
+@router.get("/jobs/{job}/matrix", response_model=Matrix, responses=_TABLE, summary="Who sends how much to whom")
+def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixParameters, Query()]) -> Response:
+    """Volumes, rates and delays of a job's pairs in one window."""
+    found = answers.pairs(request.app.state.shelf, viewer, job, asked.at_ns)
+    if found is None:
+        raise HTTPException(404, "there is no job of this id")
+    frame, book = found
+    order = (-frame["bytes"]).argsort(kind="stable")[: asked.most]
+    table = _pair_table(frame.take(order), book)
+    if wants_arrow(request, asked.format):
+        return _stream(request, table, {"pairs": str(len(frame))})
+    start_ns, end_ns = (int(frame["start_ns"][0]), int(frame["end_ns"][0])) if len(frame) else (None, None)
+    pairs = Pairs(**{name: tuple(values) for name, values in table.to_pydict().items()})
+    return told(request, Matrix(job=job, start_ns=start_ns, end_ns=end_ns, total=len(frame), pairs=pairs))
+
+
+def stretch(shelf: Shelf, viewer: Viewer, job: str, asked: TimelineParameters) -> Stretch:
+    """The time that is asked for.
+
+    Raises:
+        HTTPException: 404, no such iteration is known.
+        RequestValidationError: it has no begin, no end, or no length.
+    """
+    if asked.first is not None:
+        found = answers.of_iterations(
+            shelf, viewer, job, asked.first, asked.first if asked.last is None else asked.last
+        )
+        if found is None:
+            raise HTTPException(404, "these iterations are not known")
+        return found
+    if asked.start_ns is None and asked.end_ns is None:
+        return answers.newest(shelf, viewer, job) or Stretch(0, 1)
+    if asked.start_ns is None or asked.end_ns is None:
+        raise wrong("query", "start_ns" if asked.start_ns is None else "end_ns", "it takes both, begin and end")
+    if asked.end_ns <= asked.start_ns:
+        raise wrong("query", "end_ns", "it is not behind start_ns")
+    return Stretch(asked.start_ns, asked.end_ns)
+
+
+def wants_arrow(request: Request, asked: Format | None) -> bool:
+    """Whether a table is to be an Arrow stream."""
+    return asked == "arrow" if asked is not None else ARROW in request.headers.get("Accept", "")
+
+
+def _page(addresses: list[str], asked: TimelineParameters) -> tuple[list[str], str | None]:
+    """The endpoints of this page, and the cursor of the next one. A page has room for each with all kinds of spans."""
+    limit = min(asked.limit, asked.most // len(SPAN_NAMES))
+    last = behind(asked.cursor)
+    remaining = [address for address in addresses if address > last]
+    page = remaining[:limit]
+    return page, cursor(page[-1]) if len(remaining) > limit else None
+
+
+def _arrow_spans(request: Request, few: Thinned, found: Timelines, following: str | None) -> Response:
+    table = _span_table(few, found)
+    headers = {}
+    if following is not None:
+        headers["Link"] = f'<{request.url.include_query_params(cursor=following)}>; rel="next"'
+    return _stream(request, table, {"resolution_ns": str(few.resolution_ns), "next": following or ""}, headers)
+
+
+def _span_table(few: Thinned, found: Timelines) -> pa.Table:
+    table = to_arrow(Timelines(few.spans, found.addresses, found.jobs, found.groups))
+    for name in ("merged", "longest_ns", "busy_ns"):
+        table = table.append_column(name, pa.array(getattr(few, name)))
+    return table
+
+
+def _spans(few: Thinned, found: Timelines) -> Spans:
+    columns = _span_table(few, found).drop_columns(["job"]).to_pydict()
+    return Spans(**{name: tuple(values) for name, values in columns.items()})
+
+
+def _pair_table(frame: Frame, book: tuple[str, ...]) -> pa.Table:
+    """Pairs with their names; what is not known is null."""
+    columns = {
+        "src": pa.array([book[code] for code in frame["src"].tolist()], pa.string()),
+        "dst": pa.array([book[code] for code in frame["dst"].tolist()], pa.string()),
+        "role": pa.array([ROLES[code] for code in frame["role"].tolist()], pa.string()),
+        "bytes": pa.array(frame["bytes"]),
+        "transfers": pa.array(frame["transfers"]),
+        "rate_bps": pa.array(frame["rate_bps"], from_pandas=True),
+        "late_ratio": pa.array(frame["late_ratio"], from_pandas=True),
+    }
+    return pa.table(columns)
+
+
+def _stream(
+    request: Request, table: pa.Table, metadata: dict[str, str], headers: dict[str, str] | None = None
+) -> Response:
+    """A table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    described = table.replace_schema_metadata(metadata)
+    with pa.ipc.new_stream(sink, described.schema) as writer:
+        writer.write_table(described)
+    return tagged(request, sink.getvalue().to_pybytes(), ARROW, headers)
