@@ -45,6 +45,8 @@ def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: Inci
        resolved reopens at once.
     4. An incident without a finding is quiet, if the scan could judge its job. Quiet often enough, an open one is
        resolved; a suspected one is dismissed and forgotten.
+    5. A window that ends before an incident was last seen, or was resolved, says nothing new of it: with several
+       policies, or after a stop, windows are not scanned in order of time.
 
     Args:
         known: incidents so far; those resolved long ago come back unchanged.
@@ -59,11 +61,13 @@ def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: Inci
     for n, finding in enumerate(findings):
         before = living[partner[n]] if n in partner else None
         fresh = _first(finding, scan.window.end_ns, now_ns, options)
-        steps.append((before, fresh if before is None else _seen(before, fresh, options)))
+        is_old = before is not None and _is_ahead(before, scan.window.end_ns)
+        steps.append((before, before if is_old else fresh if before is None else _seen(before, fresh, options)))
     judged = {None, *(job.id for job in scan.jobs if job.verdict != "unknown")}
     for n, incident in enumerate(living):
         if n not in partner.values():
-            steps.append((incident, _quiet(incident, now_ns, options) if incident.job in judged else incident))
+            is_judged = incident.job in judged and not _is_ahead(incident, scan.window.end_ns)
+            steps.append((incident, _quiet(incident, now_ns, options) if is_judged else incident))
     over = [incident for incident in known if not _may_be_seen(incident, now_ns, options)]
     incidents = [*over, *(after for _, after in steps if after is not None)]
     changes = [change for before, after in steps for change in _changes(before, after, now_ns)]
@@ -74,6 +78,11 @@ def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: Inci
 
 def _may_be_seen(incident: Incident, now_ns: int, options: IncidentOptions) -> bool:
     return incident.resolved_ns is None or now_ns - incident.resolved_ns <= options.reopen_within_s * 1e9
+
+
+def _is_ahead(incident: Incident, window_end_ns: int) -> bool:
+    """Whether something is known of an incident that is newer than a window."""
+    return window_end_ns < max(incident.seen_ns, incident.resolved_ns or 0)
 
 
 def _each_once(findings: Sequence[Finding]) -> list[Finding]:

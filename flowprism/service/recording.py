@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datamodel.findings import Event
 from datamodel.incidents import Incident
 from datamodel.report import Report
-from datamodel.results import KeptScan
+from datamodel.results import KeptScan, Rollup
 from datamodel.scan import Scan
 from flowprism import __version__
 from flowprism.service.alerts.outbox import alerts_of
@@ -23,13 +25,23 @@ _NOBODY = AlertSettings()
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A scan that was made: by which policy, when (UTC), of what, and with which verdict."""
+    """A scan that was made.
+
+    Attributes:
+        policy: what it is kept under.
+        started_ns, finished_ns: when, UTC.
+        report: of what; jobs are kept as it tells them.
+        scan: the verdict.
+        rollups, events: what else it tells of its jobs.
+    """
 
     policy: str
     started_ns: int
     finished_ns: int
     report: Report
     scan: Scan
+    rollups: Sequence[Rollup] = ()
+    events: Sequence[Event] = ()
 
 
 def record(
@@ -47,8 +59,28 @@ def record(
     after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options)
     kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
-    result = ScanResult(kept, jobs=made.report.jobs, incidents=after.incidents, changes=after.changes, alerts=told)
+    result = ScanResult(
+        kept,
+        jobs=made.report.jobs,
+        incidents=after.incidents,
+        changes=after.changes,
+        rollups=made.rollups,
+        events=made.events,
+        alerts=told,
+    )
     return after if save_scan(database, result) else None
+
+
+def record_aside(database: Database, made: Made) -> bool:
+    """Keep a scan that somebody asked for: its verdict alone. What is known of jobs and incidents goes on without it.
+
+    A window that was asked for may be of yesterday, or the one that the next scan of a policy counts.
+
+    Raises:
+        StorageError: the database cannot be reached, or is full.
+    """
+    kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    return save_scan(database, ScanResult(kept))
 
 
 def _under_way(database: Database, now_ns: int, options: IncidentOptions) -> list[Incident]:

@@ -50,6 +50,11 @@ def finish(database: Database, name: str, state: Literal["done", "failed"], fini
     return _set(database, name, state=state, finished_ns=finished_ns, detail=detail)
 
 
+def settle_window(database: Database, name: str, start_ns: int, end_ns: int) -> bool:
+    """Say which window a request has become; whether it was not over yet."""
+    return _set(database, name, window_start_ns=start_ns, window_end_ns=end_ns)
+
+
 def forget_requests(database: Database, before_ns: int) -> int:
     """Remove requests that were over before a time; how many."""
     with database.writing() as connection:

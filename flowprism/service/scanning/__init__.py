@@ -1,0 +1,1 @@
+"""Scans of windows of the lake, one after the other: which are due, who makes them, what they leave."""

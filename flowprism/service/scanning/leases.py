@@ -1,0 +1,67 @@
+"""Leases in the database: of several replicas one does a thing, and another one when that has died."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from datamodel.errors import StorageError
+from storage.database.access import release_lease, take_lease
+from storage.database.engine import Database
+
+_RENEWALS = 3  # in the time that a lease lasts
+_ASKING_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """Leases of one replica.
+
+    Attributes:
+        database: where they are.
+        holder: the replica's name; another process may have it only when this one has certainly died.
+        lasting_s: how long a lease lasts that nobody renews.
+    """
+
+    database: Database
+    holder: str
+    lasting_s: float
+    _held: set[str] = field(default_factory=set)
+
+    @contextmanager
+    def held(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
+        """A lease, renewed while the block runs; whether it is ours.
+
+        Raises:
+            StorageError: the database cannot be reached.
+        """
+        deadline = time.monotonic() + wait_s
+        while not (mine := name not in self._held and self._take(name)) and time.monotonic() < deadline:
+            time.sleep(_ASKING_S)
+        if not mine:
+            yield False
+            return
+        over = threading.Event()
+        renewing = threading.Thread(target=self._renew, args=(name, over), daemon=True)
+        renewing.start()
+        self._held.add(name)
+        try:
+            yield True
+        finally:
+            self._held.discard(name)
+            over.set()
+            renewing.join()
+            with suppress(StorageError):  # it runs out by itself
+                release_lease(self.database, name, self.holder)
+
+    def _take(self, name: str) -> bool:
+        now_ns = time.time_ns()
+        return take_lease(self.database, name, self.holder, now_ns, now_ns + round(self.lasting_s * 1e9))
+
+    def _renew(self, name: str, over: threading.Event) -> None:
+        while not over.wait(self.lasting_s / _RENEWALS):
+            with suppress(StorageError):  # the next attempt may come in time
+                self._take(name)

@@ -1,0 +1,78 @@
+"""A window's analysis in the light of those before: jobs keep names, iterations numbers, nothing is told twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datamodel.analysis import Analysis
+from datamodel.filters import EventFilter
+from datamodel.findings import Event
+from datamodel.report import Report
+from datamodel.results import KnownJob, Rollup
+from flowprism.service.scanning.happenings import SAME_NS, once
+from flowprism.service.scanning.identity import lasting_names, renamed
+from flowprism.service.scanning.numbering import counted_on, known_iterations, starts_known
+from flowprism.service.scanning.rollups import minutes
+from storage.analyses import save_analysis
+from storage.database.engine import Database
+from storage.database.overview import events
+from storage.database.scans import jobs
+from storage.layout import Writer, make_folders
+from storage.place import LocalPlace, place_at
+from storage.store import Store
+
+# A job that was not seen for so long is another one, though its endpoints are the same.
+FORGOTTEN_NS = 30 * 86_400_000_000_000
+# Whoever has the lease writes the lake of analyses, under this name: windows of all policies and replicas are one row.
+WRITER = Writer("scans", 0)
+_PAGE = 1000
+_MOST_EVENTS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is to be kept of a window: the report with lasting names and numbers, minutes and events."""
+
+    report: Report
+    rollups: Sequence[Rollup] = ()
+    events: Sequence[Event] = ()
+
+
+def remembered(database: Database, lake: str, analysis: Analysis) -> Remembered:
+    """Name and number what a window shows as former windows did, and keep its timelines in the lake.
+
+    Raises:
+        StorageError: the database cannot be reached.
+        InputError: the lake cannot be read.
+        OSError: the lake cannot be written.
+    """
+    window = analysis.report.window
+    known = _known(database, window.end_ns - FORGOTTEN_NS)
+    analysis = renamed(analysis, lasting_names(analysis.report.jobs, known, window.end_ns))
+    names = frozenset(job.id for job in analysis.report.jobs)
+    before = known_iterations(lake, names, window.start_ns)
+    analysis = counted_on(analysis, before)
+    save_analysis(_opened(lake), analysis)
+    newcomers = names - {job.id for job in known}
+    whole = newcomers | {
+        job.id for job in analysis.report.jobs if job.id in before and starts_known(job, before[job.id])
+    }
+    kept = EventFilter(start_ns=window.start_ns - SAME_NS, end_ns=window.end_ns)
+    told = once(analysis.report.events, events(database, kept, None, most=_MOST_EVENTS))
+    return Remembered(analysis.report, minutes(analysis, whole), told)
+
+
+def _opened(lake: str) -> Store:
+    place = place_at(lake)
+    if isinstance(place, LocalPlace):
+        make_folders(place.folder)
+    return Store(place, WRITER, 1)
+
+
+def _known(database: Database, seen_since_ns: int) -> list[KnownJob]:
+    """Jobs that are not forgotten."""
+    found: list[KnownJob] = []
+    while page := jobs(database, seen_since_ns=seen_since_ns, after=found[-1].id if found else "", most=_PAGE):
+        found += page
+    return found
