@@ -8,11 +8,14 @@ from datamodel.streams import Float, Int, Streams
 from reconstruct.compiled import compiled
 from reconstruct.cycles import Lattices, cut, joined
 from reconstruct.rhythm import Beats
+from reconstruct.turnaround import micro_batches
 
 # The iteration is a whole multiple of the cycles of this share of a job's streams.
 ON_BEAT = 0.9
 # Cycles this close are one candidate for the iteration.
 SAME_CYCLE = 0.001
+# Parts in which all cycles agree to this share have no longer one to go by.
+SAME_BEAT = 0.2
 # A rank receives at least this share of what it sends, and the other way round.
 LEAST_BALANCE = 0.1
 
@@ -98,6 +101,8 @@ def on_one_beat(streams: Streams, part: Lattices) -> Lattices:
         return part
     fewest = float(part.count.min())
     beat_ns = _beat_ns(part.cycle_ns, fewest)
+    if (np.abs(part.cycle_ns / beat_ns - 1) < SAME_BEAT).all():
+        beat_ns *= micro_batches(streams, part)
     times = _multiples(beat_ns, part.cycle_ns, fewest)
     other = np.flatnonzero(times != 1)
     if not len(other):
