@@ -36,5 +36,5 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
     add_problem_handlers(app)
     app.include_router(router())
     app.include_router(pages.router())
-    add_front_door(app, shelf, access)
+    add_front_door(app, shelf, settings, access)
     return app

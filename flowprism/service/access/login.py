@@ -76,8 +76,10 @@ async def log_in(request: Request) -> Response:
     limits: LoginLimits = request.app.state.login_limits
     wait_s = limits.take(address, name)
     if wait_s:
+        request.app.state.http_metrics.login("wait")
         return _again(request, following, "wait", 429, wait_s)
     text = await _session(request, name, form.get("password", ""), limits)
+    request.app.state.http_metrics.login("wrong" if text is None else "ok")
     if text is None:
         _LOG.warning("log-in failed", name=name[:LONGEST_NAME], address=address)
         return _again(request, following, "wrong", 401)

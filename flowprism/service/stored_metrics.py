@@ -1,0 +1,160 @@
+"""Metrics of what is kept: parts, scans, incidents, alerts and feeds, read from the results database at each scrape."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+import structlog
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from datamodel.answers import Part
+from datamodel.errors import StorageError
+from flowprism import __version__
+from flowprism.service.health import GONE_S, checks
+from flowprism.service.part_figures import part_metrics
+from flowprism.service.settings import Settings
+from flowprism.service.shelf import Shelf
+from storage.database import figures
+from storage.database.alerts import alert_tallies
+from storage.database.engine import Database
+from storage.database.feeds import feed_statistics, newest_stretch
+from storage.database.overview import newest_window
+from storage.database.parts import parts
+
+_LOG = structlog.get_logger(__name__)
+Values = TypeVar("Values", bound=tuple[str, ...])
+_VERDICTS = ("healthy", "findings", "unknown")
+
+
+class StoredMetrics(Collector):
+    """Reads them whenever somebody asks; what cannot be read is left out, and `flowprism_check_ok` says why."""
+
+    def __init__(self, shelf: Shelf, settings: Settings, clock: Callable[[], int] = time.time_ns) -> None:
+        self._shelf, self._settings, self._clock = shelf, settings, clock
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing is read before somebody asks."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics of what is kept."""
+        now_ns = self._clock()
+        yield _gauge("flowprism_build_info", "The version that answers.", ("version",), {(__version__,): 1.0})
+        looked = checks(self._shelf, self._settings, now_ns)
+        told = {(check.name,): float(check.well) for check in looked}
+        yield _gauge("flowprism_check_ok", "Whether what was looked at is well: 1 or 0.", ("check",), told)
+        if not all(check.well for check in looked if check.needed):
+            return
+        try:
+            found = [metric for read in _READERS for metric in read(self._shelf.database, now_ns)]
+        except StorageError as error:
+            _LOG.warning("metrics cannot be read", cause=str(error))
+            return
+        yield from found
+
+
+def _parts(database: Database, now_ns: int) -> Iterator[Metric]:
+    known = [part for part in parts(database) if now_ns - part.seen_ns <= GONE_S * 1e9]
+    labels = ("part", "kind")
+
+    def of_each(value: Callable[[Part], float]) -> dict[tuple[str, ...], float]:
+        return {(part.name, part.kind): value(part) for part in known}
+
+    yield _gauge("flowprism_part_healthy", "What a part says of itself: 1 or 0.", labels, of_each(lambda p: p.healthy))
+    yield _gauge(
+        "flowprism_part_seen_timestamp_seconds",
+        "When a part last said so.",
+        labels,
+        of_each(lambda p: p.seen_ns / 1e9),
+    )
+    yield _gauge(
+        "flowprism_part_start_timestamp_seconds",
+        "When a part was started.",
+        labels,
+        of_each(lambda p: p.started_ns / 1e9),
+    )
+    yield from part_metrics(known)
+
+
+def _scans(database: Database, _: int) -> Iterator[Metric]:
+    newest = figures.newest_scans(database)
+    yield _gauge(
+        "flowprism_scan_window_end_timestamp_seconds",
+        "End of the newest window that was scanned.",
+        ("policy",),
+        {(scan.policy,): scan.window_end_ns / 1e9 for scan in newest},
+    )
+    yield _gauge(
+        "flowprism_scan_duration_seconds",
+        "How long the scan of it took.",
+        ("policy",),
+        {(scan.policy,): (scan.finished_ns - scan.started_ns) / 1e9 for scan in newest},
+    )
+    yield _gauge(
+        "flowprism_scan_verdict",
+        "1 for the verdict of it, 0 for the others.",
+        ("policy", "verdict"),
+        {(scan.policy, verdict): float(scan.verdict == verdict) for scan in newest for verdict in _VERDICTS},
+    )
+
+
+def _jobs(database: Database, _: int) -> Iterator[Metric]:
+    window = newest_window(database)
+    seen = figures.jobs_seen(database, window[0]) if window else 0
+    yield _gauge("flowprism_jobs", "Jobs seen in the newest window.", (), {(): float(seen)})
+    since_ns = figures.inventory_time_ns(database)
+    told: dict[tuple[str, ...], float] = {} if since_ns is None else {(): since_ns / 1e9}
+    yield _gauge("flowprism_inventory_timestamp_seconds", "Since when the inventory is in force.", (), told)
+
+
+def _incidents(database: Database, _: int) -> Iterator[Metric]:
+    counts = figures.incident_counts(database)
+    yield _gauge(
+        "flowprism_incidents",
+        "Incidents under way, by state, kind and severity.",
+        ("state", "kind", "severity"),
+        {labels: float(count) for labels, count in counts.items()},
+    )
+
+
+def _alerts(database: Database, now_ns: int) -> Iterator[Metric]:
+    tallies = alert_tallies(database)
+    counted = {
+        (tally.receiver, state): float(getattr(tally, state))
+        for tally in tallies
+        for state in ("waiting", "sent", "given_up", "withheld")
+    }
+    yield _gauge(
+        "flowprism_alerts", "Alerts that are kept, by receiver and what became of them.", ("receiver", "state"), counted
+    )
+    waits = {(t.receiver,): (now_ns - t.oldest_ns) / 1e9 if t.oldest_ns is not None else 0.0 for t in tallies}
+    yield _gauge("flowprism_alerts_longest_wait_seconds", "How long the oldest alert has waited.", ("receiver",), waits)
+
+
+def _feeds(database: Database, _: int) -> Iterator[Metric]:
+    """Sums over all exporters: as labels they could be thousands, and single ones are told by the API."""
+    stretch = newest_stretch(database)
+    told = feed_statistics(database, stretch[0], stretch[0] + 1) if stretch else []
+    of_length = [one for one in told if stretch and one.length_ns == stretch[1]]
+    sums: dict[tuple[str, ...], float] = {
+        (name,): float(sum(getattr(one, name) for one in of_length))
+        for name in ("datagrams", "records", "lost", "late", "duplicates")
+    }
+    sums["rejected",] = float(sum(sum(one.rejected.values()) for one in of_length))
+    yield _gauge("flowprism_feed_units", "What exporters sent in the newest stretch of time.", ("unit",), sums)
+    yield _gauge("flowprism_feed_exporters", "Exporters that sent in it.", (), {(): float(len(of_length))})
+    ends: dict[tuple[str, ...], float] = {(): sum(stretch) / 1e9} if stretch else {}
+    yield _gauge("flowprism_feed_end_timestamp_seconds", "When it ended.", (), ends)
+
+
+_READERS: tuple[Callable[[Database, int], Iterator[Metric]], ...] = (_parts, _scans, _jobs, _incidents, _alerts, _feeds)
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Values, float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for label_values, value in values.items():
+        family.add_metric(label_values, value)
+    return family
