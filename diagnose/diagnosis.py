@@ -99,6 +99,7 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
         compute = stage_compute(measured.kinds, job.stages, period.iterations)
         if compute is not None:
             return [stage_finding(job, compute, uneven, span, period.slowdown_ratio)]
+        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
     late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, period.iterations, baseline)])
     if 0 < len(late) <= MOST_PLACES:
         return [straggler_finding(job, part, seen, span, period.slowdown_ratio) for part in late]

@@ -7,16 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Bool, Float, Int
+from datamodel.streams import Float, Int
 from diagnose.delays import DP, PP, Sends
-from diagnose.stragglers import READY_SHARE
-
-# The backward pass computes two gradients for each product of the forward pass: it takes at least twice as long.
-FORWARD_OF_BACKWARD = 0.5
-# A stage stands out when its compute exceeds that of every other by this share.
-STANDS_OUT = 0.1
-# So many endpoints of a stage tell its compute.
-SAMPLE = 256
+from diagnose.first_stage import STANDS_OUT, first_stage
+from diagnose.quickest import quickest, sampled, telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +55,7 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
 
     Between a message received and the one it leads to lies the pass through the stage: forward towards the next stage,
     backward towards the one before, both at once at the last. Of several sends the quickest tells, because the others
-    may have waited for their receiver. The first stage's backward pass ends in its gradient collective; its forward
-    pass takes at most half as long.
+    may have waited for their receiver. The first stage is a case of its own (`diagnose.first_stage`).
 
     Stages of unequal size are no grid: the layout is not known well enough. An interleaved pipeline, whose last stage
     sends forward to the first, does not wait for receivers: what arrives while a pass is computed hides how long that
@@ -73,38 +66,22 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
     if count < 2 or not messages or len(wraps) > 2 or len(np.unique(np.bincount(stages))) > 1:
         return None
-    least, most = np.full(count, np.nan), np.full(count, np.nan)
+    forward, backward = np.zeros(count), np.zeros(count)
     for stage in range(1, count):
         peers = stages == stage
-        backward = _quickest([k for k in messages if k.towards == -1], peers, period)
-        forward = _quickest([k for k in messages if k.towards == 1], peers, period) if stage < count - 1 else 0.0
-        least[stage] = most[stage] = forward + backward
-    first = stages == 0
+        backward[stage] = quickest([k for k in messages if k.towards == -1], peers, period)
+        if stage < count - 1:
+            forward[stage] = quickest([k for k in messages if k.towards == 1], peers, period)
+    least = forward + backward
+    most = least.copy()
     gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
-    backward = _quickest(gradients[-1:], first, period)
-    forward = _quickest([k for k in messages if k.towards == 1], first, period)
+    least[0], most[0] = first_stage(messages, gradients, stages, period, (forward[1:], least[1:]))
     between = least[1 : count - 1]
-    if backward < forward or _overlaps(messages, gradients, stages, period):
-        backward = float("nan")
-    least[0] = backward
-    most[0] = backward + min(forward, FORWARD_OF_BACKWARD * backward)
     if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
         least[0] = most[0] = float(np.median(between))
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
     return StageCompute(least, most, batches, _spread(messages, stages, period)) if known else None
-
-
-def _overlaps(messages: list[Sends], gradients: list[Sends], stages: Int, period: Int) -> bool:
-    """Whether gradients are reduced while the backward pass still runs: before a later stage sends its last message."""
-    back = [k for k in messages if k.towards == -1]
-    if not back or not gradients:
-        return False
-    later = stages > 0
-    last = np.fmax.reduce([k.start_ns[later][:, period] for k in back])
-    begins = np.fmin.reduce([k.start_ns[later][:, period] for k in gradients])
-    ahead = (last - begins)[np.isfinite(last - begins)]
-    return bool(len(ahead)) and float(np.median(ahead)) > 0
 
 
 def _spread(messages: list[Sends], stages: Int, period: Int) -> float:
@@ -113,27 +90,8 @@ def _spread(messages: list[Sends], stages: Int, period: Int) -> float:
     for towards in (1, -1):
         way = [k for k in messages if k.towards == towards]
         for stage in np.unique(stages):
-            told = _telling([d for k in way if len(d := _sampled(k, stages == stage, period))])
+            told = telling([d for k in way if len(d := sampled(k, stages == stage, period))])
             if told:
                 low, middle, high = np.percentile(min(told, key=np.median), [25, 50, 75])
                 found.append(float(high - low) / max(float(middle), 1.0))
     return float(np.median(found)) if found else 0.0
-
-
-def _telling(delays: list[Float]) -> list[Float]:
-    """Those of sends that were not ready before their turn came."""
-    longest = max((float(np.median(d)) for d in delays), default=0.0)
-    return [d for d in delays if float(np.median(d)) >= READY_SHARE * longest]
-
-
-def _sampled(kind: Sends, peers: Bool, period: Int) -> Float:
-    """Delays that were seen, of at most `SAMPLE` endpoints of a stage."""
-    members = np.flatnonzero(peers)
-    delay = kind.delay_ns[np.ix_(members[:: max(len(members) // SAMPLE, 1)], period)]
-    return np.asarray(delay[np.isfinite(delay)])
-
-
-def _quickest(kinds: list[Sends], peers: Bool, period: Int) -> float:
-    """The least median delay of sends, those aside that were ready before their turn came."""
-    delays = [d for k in kinds if len(d := _sampled(k, peers, period))]
-    return min((float(np.median(d)) for d in _telling(delays)), default=float("nan"))

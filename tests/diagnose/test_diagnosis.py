@@ -10,7 +10,7 @@ import pytest
 from datamodel.fabric import Fabric
 from datamodel.findings import Finding
 from diagnose.diagnosis import DiagnosisOptions, diagnose
-from tests.diagnose.hand_made import Ring, fabric, job_view
+from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, fabric, job_view, operations
 
 COUNT, FIRST = 24, 12
 Cell = tuple[int, int]
@@ -165,6 +165,26 @@ def test_the_same_rank_late_now_and_then_is_sporadic() -> None:
 def test_another_rank_late_now_and_then_is_jitter() -> None:
     """Each time another one: nobody is to blame."""
     assert findings({(6, 1): 1.2, (11, 3): 1.2, (15, 5): 1.2, (20, 0): 1.2}) == []
+
+
+def test_a_first_stage_that_rests_as_a_whole_is_no_straggler() -> None:
+    """Both tensor groups of it begin 1 s late now and then, as after a checkpoint: neither of them stands out.
+
+    Of one micro-batch no stage's compute is known.
+    """
+    ops, edges, now = [], [], 1_000 * SECOND
+    for i in range(COUNT):
+        now += (1_200 if i in {6, 12, 18} else 200) * MS
+        ops += [Op(e, e + 4, now, now + MS, i, role=PP) for e in range(4)]
+        ops += [Op(e + 4, e, now + 300 * MS, now + 301 * MS, i, role=PP) for e in range(4)]
+        ops += [Op(e, e ^ 2, now + 600 * MS, now + 700 * MS, i) for e in range(8)]
+        now += 700 * MS
+        edges.append(now)
+    place = fabric(8, hosts=("a", "a", "b", "b", "c", "c", "d", "d"))
+    groups = {"tp": ((0, 1), (2, 3), (4, 5), (6, 7)), "pp": ((0, 4), (1, 5), (2, 6), (3, 7))}
+    stage = {e: e // 4 for e in range(8)}
+    view = job_view(operations(ops), np.array(edges), place, stage=stage, groups=groups)
+    assert diagnose(view, DiagnosisOptions()) == []
 
 
 def test_ranks_late_all_over_are_no_stragglers() -> None:
