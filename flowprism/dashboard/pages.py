@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from flowprism.dashboard import matrix_page, overview_page, static_files, timeline_page
+from flowprism.dashboard import fabric_page, matrix_page, overview_page, static_files, timeline_page
 
 
 def router() -> APIRouter:
@@ -14,4 +14,5 @@ def router() -> APIRouter:
     whole.include_router(overview_page.router)
     whole.include_router(timeline_page.router())
     whole.include_router(matrix_page.router())
+    whole.include_router(fabric_page.router())
     return whole

@@ -42,6 +42,20 @@ class Cable:
 
 
 @dataclass(frozen=True, slots=True)
+class Marks:
+    """Nodes that are marked: those a pair's packets may come by, and those under suspicion."""
+
+    path: frozenset[str]
+    suspects: frozenset[str]
+
+    def css(self, names: Iterable[str]) -> str:
+        """Classes of what stands for some nodes."""
+        members = set(names)
+        on_path = "" if members.isdisjoint(self.path) else " on-path"
+        return on_path + ("" if members.isdisjoint(self.suspects) else " suspect")
+
+
+@dataclass(frozen=True, slots=True)
 class Tiers:
     """Where everything stands.
 
@@ -91,8 +105,10 @@ def _blocks(names: Iterable[str]) -> tuple[tuple[tuple[str, ...], ...], dict[str
     return blocks, {name: n for n, block in enumerate(blocks) for name in block}
 
 
-def draw_fabric(view: FabricView, path: Collection[str] = ()) -> str:
+def draw_fabric(view: FabricView, path: Collection[str] = (), suspects: Collection[str] = ()) -> str:
     """The figure: cables by load, suspect ones marked, and the nodes of a pair's `path` with the cables between them.
+
+    Switches and endpoints among `suspects` are marked too, whatever their cables are like.
 
     Few cables between switches are lines; many are a grid, a row for each spine, because lines would hide one another.
     """
@@ -106,12 +122,13 @@ def draw_fabric(view: FabricView, path: Collection[str] = ()) -> str:
     deep = min(max(-(-len(own) // across) for own in [*below, ()]), _MOST_DEEP)
     height = leaves + _SQUARES + deep * (_SQUARE + _GAP) + 12
     drawing = Drawing(_WIDTH, height, label, "wide fabric")
-    (_lines if as_lines else _grid)(drawing, placed, frozenset(path))
+    marks = Marks(frozenset(path), frozenset(suspects))
+    (_lines if as_lines else _grid)(drawing, placed, marks)
     for n, (column, own) in enumerate(zip(placed.columns, below, strict=True)):
         slot = _slot(left, len(placed.columns))
         x = left + (n + 0.5) * slot
-        _box(drawing, column, x, leaves, slot, path)
-        _squares(drawing, own, x, leaves + _SQUARES, across, frozenset(path))
+        _box(drawing, column, x, leaves, slot, marks)
+        _squares(drawing, own, x, leaves + _SQUARES, across, marks)
     return drawing.markup()
 
 
@@ -144,23 +161,23 @@ def _ranked(placed: Tiers, path: Collection[str]) -> list[tuple[int, int, Cable,
     return [(-rank[3], -rank[4], cable, css) for rank, css, cable in sorted(found, key=lambda f: f[0])]
 
 
-def _lines(drawing: Drawing, placed: Tiers, path: Collection[str]) -> None:
+def _lines(drawing: Drawing, placed: Tiers, marks: Marks) -> None:
     rows, columns = (_slot(_SIDE_PX, len(names)) for names in (placed.spines, placed.columns))
-    for row, column, cable, css in _ranked(placed, path):
+    for row, column, cable, css in _ranked(placed, marks.path):
         x1, x2 = _SIDE_PX + (row + 0.5) * rows, _SIDE_PX + (column + 0.5) * columns
         top, bottom = _SPINES + _BOX / 2, _LEAVES - _BOX / 2
         drawing.add("line", title=describe(cable), css=f"link {css}", x1=x1, y1=top, x2=x2, y2=bottom)
     for row, names in enumerate(placed.spines):
-        _box(drawing, names, _SIDE_PX + (row + 0.5) * rows, _SPINES, rows, path)
+        _box(drawing, names, _SIDE_PX + (row + 0.5) * rows, _SPINES, rows, marks)
 
 
-def _grid(drawing: Drawing, placed: Tiers, path: Collection[str]) -> None:
+def _grid(drawing: Drawing, placed: Tiers, marks: Marks) -> None:
     slot = _slot(_GRID_LEFT, len(placed.columns))
     for row, names in enumerate(placed.spines):
         text = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-        css = "tick end" if set(names).isdisjoint(path) else "tick end on-path"
+        css = f"tick end{marks.css(names)}"
         drawing.add("text", text, x=_GRID_LEFT - 8, y=_GRID_TOP + row * _GRID_ROW + 9.5, css=css)
-    for row, column, cable, css in _ranked(placed, path):
+    for row, column, cable, css in _ranked(placed, marks.path):
         drawing.add(
             "rect", title=describe(cable), x=_GRID_LEFT + column * slot + 1.5, y=_GRID_TOP + row * _GRID_ROW,
             width=slot - 3, height=_GRID_ROW - 2, rx=2, css=f"port {css}",
@@ -186,11 +203,11 @@ def describe(cable: Cable) -> str:
     return text if len(cable.links) == 1 else f"{text}; the worst of {len(cable.links)} cables"
 
 
-def _box(drawing: Drawing, names: Sequence[str], x: float, y: float, slot: float, path: Collection[str]) -> None:
+def _box(drawing: Drawing, names: Sequence[str], x: float, y: float, slot: float, marks: Marks) -> None:
     """A switch, or several that share a column; named where there is room."""
     width = min(max(slot - 6, 4), 132)
     text = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-    css = "switch" if set(names).isdisjoint(path) else "switch on-path"
+    css = f"switch{marks.css(names)}"
     drawing.add("rect", title=text, x=x - width / 2, y=y - _BOX / 2, width=width, height=_BOX, rx=5, css=css)
     if width >= 7 * len(text) + 6:
         drawing.add("text", text, x=x, y=y + 4, css="middle")
@@ -206,7 +223,7 @@ def _short(names: Sequence[str]) -> str:
 
 
 def _squares(
-    drawing: Drawing, own: Sequence[tuple[str, Cable]], x: float, top: float, across: int, path: Collection[str]
+    drawing: Drawing, own: Sequence[tuple[str, Cable]], x: float, top: float, across: int, marks: Marks
 ) -> None:
     """One square an endpoint; where there is no room for all, each stands for several and shows the worst of them."""
     each = -(-len(own) // (across * _MOST_DEEP)) or 1
@@ -215,9 +232,9 @@ def _squares(
     for n, part in enumerate(shown):
         cable = Cable([link for _, one in part for link in one.links])
         names = part[0][0] if len(part) == 1 else f"{part[0][0]} … {part[-1][0]}"
-        on_path = " on-path" if any(address in path for address, _ in part) else ""
+        marked = marks.css(address for address, _ in part)
         drawing.add(
             "rect", title=f"{names}: {describe(cable)}", x=x - width / 2 + n % across * (_SQUARE + _GAP),
             y=top + n // across * (_SQUARE + _GAP), width=_SQUARE, height=_SQUARE, rx=2,
-            css=f"port {_css(cable)}{on_path}",
+            css=f"port {_css(cable)}{marked}",
         )  # fmt: skip

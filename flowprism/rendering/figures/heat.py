@@ -6,7 +6,7 @@ rate lowest against its like, the longest delay. An unusual pair is never averag
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,7 +80,7 @@ def heat(pairs: Frame, addresses: tuple[str, ...], order: Sequence[Position], me
     row_of = {p.address: n // block for n, p in enumerate(order)}
     at = np.array([row_of.get(address, -1) for address in addresses] or [-1], np.int64)
     inside = pairs.take(np.flatnonzero((at[pairs["src"]] >= 0) & (at[pairs["dst"]] >= 0)))
-    values = _values(inside, measure)
+    values = standing_out(inside, measure)
     src, dst = at[inside["src"]], at[inside["dst"]]
     by_heat = np.lexsort((-np.nan_to_num(values, nan=-1.0), dst, src))
     src, dst = src[by_heat], dst[by_heat]
@@ -107,7 +107,7 @@ def heat(pairs: Frame, addresses: tuple[str, ...], order: Sequence[Position], me
     )
 
 
-def _values(pairs: Frame, measure: Measure) -> Floats:
+def standing_out(pairs: Frame, measure: Measure) -> Floats:
     """How much each pair stands out; nan where it cannot be told."""
     if measure == "volume":
         return pairs["bytes"].astype(np.float64)
@@ -143,8 +143,16 @@ def hot(margin: Floats) -> list[int]:
     return sorted(found, key=lambda n: (-margin[n], n))[:_MOST_HOT]
 
 
-def draw_heat(shown: Heat, suspects: Collection[str], names: Names) -> str:
-    """The figure: senders down, receivers across, at the margins how hot each row and column is, suspects marked."""
+def draw_heat(
+    shown: Heat,
+    suspects: Collection[str],
+    names: Names,
+    part_of: Callable[[Position], int | None] = lambda position: position.stage,
+) -> str:
+    """The figure: senders down, receivers across, at the margins how hot each row and column is, suspects marked.
+
+    Lines part the rows of different parts, by default pipeline stages.
+    """
     size = _SIDE / shown.size
     label = f"Who sends to whom by {shown.measure}: {plural(len(shown.src), 'cell')}"
     drawing = Drawing(_LEFT + _SIDE + _MARGIN + 12, _TOP + _SIDE + _MARGIN + 12, label, "heat wide")
@@ -161,7 +169,7 @@ def draw_heat(shown: Heat, suspects: Collection[str], names: Names) -> str:
             width=size - gap, height=size - gap, css=f"cell {_css(shown, n)}", fill_opacity=f"{shades[n]:.2f}",
             data_cell=f"{src} {dst}",
         )  # fmt: skip
-    _divides(drawing, blocks, size)
+    _divides(drawing, [part_of(block[0]) for block in blocks], size)
     _margins(drawing, shown, size)
     return drawing.markup()
 
@@ -226,9 +234,9 @@ def _labels(
         drawing.add("text", _name(block, names), x=x, y=y, transform=turned, css=f"tick start{css}")
 
 
-def _divides(drawing: Drawing, blocks: Sequence[Sequence[Position]], size: float) -> None:
-    for n in range(1, len(blocks)):
-        if blocks[n][0].stage != blocks[n - 1][0].stage:
+def _divides(drawing: Drawing, parts: Sequence[int | None], size: float) -> None:
+    for n in range(1, len(parts)):
+        if parts[n] != parts[n - 1]:
             px = n * size
             drawing.add("line", x1=_LEFT + px, x2=_LEFT + px, y1=_TOP, y2=_TOP + _SIDE, css="divide")
             drawing.add("line", x1=_LEFT, x2=_LEFT + _SIDE, y1=_TOP + px, y2=_TOP + px, css="divide")

@@ -1,0 +1,63 @@
+"""`/fabric`: switches and cables with their load, which of them are suspected, and the ways between two endpoints."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+from pydantic import BaseModel, Field
+
+from flowprism.dashboard.fabric_tables import MOST_NAMES, hosts, links_that_matter, suspected, ways
+from flowprism.dashboard.page_route import PageRoute
+from flowprism.dashboard.showing import shelf_of, show
+from flowprism.rendering.figures.fabric import draw_fabric, load_css, tiers
+from flowprism.service.access.dependencies import Seeing
+from flowprism.service.answers.analyses import names
+from flowprism.service.answers.fabric import fabric
+
+LOAD_NAMES = ("under 10 %", "under 30 %", "under 60 %", "under 85 %", "85 % and more")
+
+
+class WhichPart(BaseModel):
+    """What the address asks for: a pair, and which hosts."""
+
+    src: str = Field(default="", max_length=200)
+    dst: str = Field(default="", max_length=200)
+    host: str = Field(default="", max_length=200)
+
+
+def router() -> APIRouter:
+    """The page."""
+    routes = APIRouter(include_in_schema=False, route_class=PageRoute)
+    routes.add_api_route("/fabric", page, methods=["GET"], response_class=HTMLResponse)
+    return routes
+
+
+def page(request: Request, viewer: Seeing, which: Annotated[WhichPart, Query()]) -> HTMLResponse:
+    """The page: the drawing, the cables that matter most, hosts and rails."""
+    now_ns, shelf = time.time_ns(), shelf_of(request)
+    view, known = fabric(shelf, viewer, now_ns), names(shelf)
+    pair = ways(view, known, which.src.strip(), which.dst.strip())
+    suspects = suspected(view, known)
+    endpoints = [node.id for node in view.nodes if node.role == "endpoint"]
+    return show(
+        request,
+        viewer,
+        "fabric.html",
+        now_ns=now_ns,
+        view=view,
+        names=known,
+        figure=Markup(draw_fabric(view, pair.nodes if pair else (), suspects)),  # noqa: S704 - it escapes what it is given
+        placed=tiers(view),
+        endpoints=endpoints,
+        offered=endpoints[:MOST_NAMES],
+        pair=pair,
+        links=links_that_matter(view),
+        hosts=hosts(view, which.host.strip(), suspects),
+        wanted=which,
+        load_css=load_css,
+        load_names=LOAD_NAMES,
+    )

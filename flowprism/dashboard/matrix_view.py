@@ -1,0 +1,175 @@
+"""What the matrix page shows: which endpoints, in which order, and which pairs stand out among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.answers import JobDetail
+from datamodel.filters import IncidentFilter
+from datamodel.frame import empty
+from datamodel.kept import PATTERNS
+from datamodel.layout import Groups
+from datamodel.transfers import ROLES
+from flowprism.rendering.facts import Floats
+from flowprism.rendering.figures.heat import Heat, Measure, heat, hot, standing_out
+from flowprism.rendering.names import Names
+from flowprism.rendering.order import Position, placed
+from flowprism.rendering.suspects import pointed_at
+from flowprism.service.answers.analyses import names
+from flowprism.service.answers.incidents import incidents
+from flowprism.service.answers.timelines import pairs
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+
+GROUP_KINDS = ("dp", "pp", "tp", "ep", "cp")
+GROUP_NAMES = {"dp": "gradient", "pp": "pipeline", "tp": "tensor", "ep": "expert", "cp": "context"}
+MOST_GROUPS = 64  # of a kind that are listed to choose from
+MOST_PAIRS = 200  # in the table
+BY_STAGE = "stage"
+SUSPECTS = "suspects"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the address asks for.
+
+    Attributes:
+        measure: by which cells are shaded.
+        order: "stage", or a kind of group.
+        only: "" for all endpoints, "stage 2", "dp 3" or "suspects" for some.
+        at_ns: a time in the window that is wanted; None for the newest.
+    """
+
+    measure: Measure = "volume"
+    order: str = BY_STAGE
+    only: str = ""
+    at_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """One pair in the table."""
+
+    src: str
+    dst: str
+    role: str
+    moved_bytes: int
+    transfers: int
+    rate_bps: float | None
+    late_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixView:
+    """The matrix of one job in one window.
+
+    Attributes:
+        shown: its cells.
+        names: what people call endpoints.
+        suspects: addresses that open incidents point at.
+        endpoints: how many the job has.
+        orders: what it may be ordered by: value and name.
+        choices: which endpoints may be shown alone: value and name.
+        start_ns, end_ns: the window; None where nothing was kept.
+        pairs: those that stand out most, by the measure.
+        of_pairs: how many there are among the endpoints shown.
+        senders, receivers: rows and columns that stand out, in words.
+        part_of: which part of the order an endpoint belongs to.
+    """
+
+    shown: Heat
+    names: Names
+    suspects: frozenset[str]
+    endpoints: int
+    orders: tuple[tuple[str, str], ...]
+    choices: tuple[tuple[str, str], ...]
+    start_ns: int | None
+    end_ns: int | None
+    pairs: tuple[PairRow, ...]
+    of_pairs: int
+    senders: tuple[str, ...]
+    receivers: tuple[str, ...]
+    part_of: Callable[[Position], int | None]
+
+
+def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wanted: Wanted) -> MatrixView:
+    """The matrix of a job.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    frame, book = pairs(shelf, viewer, found.id, wanted.at_ns) or (None, ())
+    known = names(shelf)
+    open_now = incidents(shelf, viewer, now_ns, IncidentFilter(job=found.id))
+    suspects = pointed_at([row.incident for row in open_now], known).intersection(found.addresses)
+    groups = found.layouts[0].groups if found.layouts else Groups()
+    everyone = placed(found.addresses, groups)
+    part_of = _part_of(wanted.order)
+    order = sorted(_only(everyone, suspects, wanted.only), key=lambda p: (_last(part_of(p)), p.number))
+    told = empty(PATTERNS) if frame is None else frame
+    shown = heat(told, book, order, wanted.measure)
+    start_ns, end_ns = (int(told[side].max()) if len(told) else None for side in ("start_ns", "end_ns"))
+    hottest = np.argsort(-np.nan_to_num(standing_out(shown.pairs, shown.measure), nan=-1.0), kind="stable")[:MOST_PAIRS]
+    return MatrixView(
+        shown, known, suspects, len(everyone), _orders(groups), _choices(everyone, groups, suspects), start_ns, end_ns,
+        tuple(_row(shown, n, known) for n in hottest.tolist()), len(shown.pairs),
+        _standing_out(shown, shown.rows, known), _standing_out(shown, shown.columns, known), part_of,
+    )  # fmt: skip
+
+
+def _part_of(order: str) -> Callable[[Position], int | None]:
+    if order == BY_STAGE:
+        return lambda position: position.stage
+    return lambda position: next((int(g.split()[1]) for g in position.groups if g.startswith(f"{order} ")), None)
+
+
+def _last(part: int | None) -> tuple[bool, int]:
+    return part is None, part or 0
+
+
+def _only(everyone: Sequence[Position], suspects: frozenset[str], only: str) -> list[Position]:
+    if only == SUSPECTS:
+        near = {group for p in everyone if p.address in suspects for group in p.groups}
+        return [p for p in everyone if p.address in suspects or near.intersection(p.groups)]
+    kind, _, number = only.partition(" ")
+    if kind == BY_STAGE and number.isdecimal():
+        return [p for p in everyone if p.stage == int(number)]
+    return [p for p in everyone if only in p.groups] if only else list(everyone)
+
+
+def _orders(groups: Groups) -> tuple[tuple[str, str], ...]:
+    kinds = [kind for kind in GROUP_KINDS if getattr(groups, kind)]
+    return (BY_STAGE, "stage"), *((kind, f"{GROUP_NAMES[kind]} group") for kind in kinds)
+
+
+def _choices(everyone: Sequence[Position], groups: Groups, suspects: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    stages = sorted({p.stage for p in everyone if p.stage is not None})
+    choices = [("", "all endpoints")]
+    if suspects:
+        choices.append((SUSPECTS, "suspects and their groups"))
+    choices += [(f"stage {stage}", f"stage {stage}") for stage in stages]
+    for kind in GROUP_KINDS:
+        many = len(getattr(groups, kind))
+        choices += [(f"{kind} {n}", f"{GROUP_NAMES[kind]} group {n}") for n in range(1, min(many, MOST_GROUPS) + 1)]
+    return tuple(choices)
+
+
+def _row(shown: Heat, n: int, known: Names) -> PairRow:
+    pair = shown.pairs
+    rate, late = float(pair["rate_bps"][n]), float(pair["late_ratio"][n])
+    return PairRow(
+        known.full(shown.addresses[int(pair["src"][n])]), known.full(shown.addresses[int(pair["dst"][n])]),
+        ROLES[int(pair["role"][n])], int(pair["bytes"][n]), int(pair["transfers"][n]),
+        rate if np.isfinite(rate) else None, late if np.isfinite(late) else None,
+    )  # fmt: skip
+
+
+def _standing_out(shown: Heat, margin: Floats, known: Names) -> tuple[str, ...]:
+    blocks = shown.blocks()
+    return tuple(
+        known.full(block[0].address) if len(block) == 1 else f"{block[0].number} to {block[-1].number}"
+        for block in (blocks[n] for n in hot(margin))
+    )
