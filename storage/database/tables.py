@@ -212,8 +212,9 @@ ALERTS = Table(
     Column("sent_ns", BigInteger),
     Column("problem", Text, nullable=False),
     Column("document", Text, nullable=False),
-    Index(None, "sent_ns", "due_ns"),
+    Index(None, "receiver", "sent_ns", "due_ns", "created_ns"),
     Index(None, "incident"),
+    Index(None, "created_ns"),
 )
 
 SESSIONS = Table(
