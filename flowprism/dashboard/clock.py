@@ -56,15 +56,6 @@ class Clock:
         same_day = there.date() == here.date() and not self.is_utc(time_ns)
         return f"{there:%H:%M:%S} UTC" if same_day else f"{self._text(time_ns, UTC)} UTC"
 
-    def tick(self, time_ns: int, step_s: float) -> str:
-        """A time on an axis whose ticks are so far apart."""
-        moment = _moment(time_ns, self.zone)
-        if step_s >= _DAY_S:
-            return f"{moment:%d %b}"
-        if step_s >= 3600 and (moment.hour, moment.minute) == (0, 0):
-            return f"{moment:%d %b}"
-        return f"{moment:%H:%M}" if step_s >= 60 else f"{moment:%H:%M:%S}"
-
     def iso(self, time_ns: int) -> str:
         """The time for programs: `2026-11-21T01:48:12Z`."""
         return f"{_moment(time_ns, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from flowprism.dashboard import fabric_page, matrix_page, overview_page, static_files, timeline_page
+from flowprism.dashboard import fabric_page, job_page, matrix_page, overview_page, static_files, timeline_page
 
 
 def router() -> APIRouter:
@@ -12,6 +12,7 @@ def router() -> APIRouter:
     whole = APIRouter(include_in_schema=False)
     whole.include_router(static_files.router)
     whole.include_router(overview_page.router)
+    whole.include_router(job_page.router)
     whole.include_router(timeline_page.router())
     whole.include_router(matrix_page.router())
     whole.include_router(fabric_page.router())

@@ -14,11 +14,6 @@ def utc(time_ns: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}.{rest_ns // 1_000_000:03d}"
 
 
-def clock(time_ns: int) -> str:
-    """The time of day of a time in UTC, to the second."""
-    return f"{datetime.fromtimestamp(time_ns // 1_000_000_000, UTC):%H:%M:%S}"
-
-
 def duration(seconds: float) -> str:
     """A duration in three significant digits of the fitting unit: `1.02 s`, `153 ms`, `4 min 05 s`, `2 h 10 min`."""
     if not math.isfinite(seconds):

@@ -72,13 +72,14 @@ def _counting(tenant: str | None, live_since_ns: int) -> Select[Any]:
     worst_of = worst.group_by(INCIDENTS.c.job).subquery()
     rank = func.coalesce(worst_of.c.rank, 0)
     blind = and_(rank < RANKS["warning"], JOBS.c.smallest_slowdown_ratio.is_(None))
-    query = select(
+    columns: list[ColumnElement[Any]] = [
         func.count().label("jobs"),
         _many(rank == RANKS["critical"]).label("critical"),
         _many(rank == RANKS["warning"]).label("warning"),
         _many(blind).label("unknown"),
         func.sum(JOBS.c.world_size).label("gpus"),
-    )
+    ]
+    query = select(*columns)
     query = query.select_from(JOBS).outerjoin(worst_of, worst_of.c.job == JOBS.c.id)
     query = query.where(JOBS.c.last_seen_ns > live_since_ns)
     return query if tenant is None else query.where(JOBS.c.tenant == tenant)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from datamodel.findings import Event, Finding
 from datamodel.report import JobReport
 from flowprism.rendering.facts import Flags, Floats, inside, iteration_seconds
 from flowprism.rendering.figures.svg import Drawing, Scale, polyline, round_ticks
-from flowprism.rendering.units import clock, duration, utc
+from flowprism.rendering.figures.time_axis import time_ticks
+from flowprism.rendering.units import duration, utc
 
-_WIDTH, _HEIGHT = 1080, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 1068, 46, 226
+WIDTH, HEIGHT = 1080, 260
+LEFT, RIGHT, TOP, BOTTOM = 64, 1068, 46, 226
 _MOST_POINTS = 240
 _LABEL_PX = 6.2  # the widest a letter of a label gets
 
@@ -53,65 +55,73 @@ def _hit(job: JobReport, findings: Sequence[Finding]) -> Flags:
     return flags
 
 
-def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequence[Event]) -> str:
+def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequence[Event], zone: tzinfo = UTC) -> str:
     """The figure: time across, seconds up, one dot an iteration (a band from fastest to slowest where there are many).
 
     The axis reaches at least a tenth of the median to either side: noise that no one would report looks like noise.
+
+    Args:
+        job: whose iterations.
+        findings: each is a band with its name; a dashed line tells the median inside and outside of them.
+        events: each is a line, or a band where it lasts.
+        zone: of the times beneath.
     """
     seconds = iteration_seconds(job)
     median = float(np.median(seconds))
     begin_ns, end_ns = job.iterations[0].start_ns, job.iterations[-1].end_ns
     low, high = min(float(seconds.min()), 0.9 * median), max(float(seconds.max()), 1.1 * median)
     label = f"Iteration times: {len(seconds)} iterations, median {duration(median)}, slowest {duration(high)}"
-    drawing = Drawing(_WIDTH, _HEIGHT, label, "wide")
-    x = Scale(begin_ns, end_ns, _LEFT, _RIGHT)
-    y = Scale(low - 0.04 * (high - low), high + 0.04 * (high - low), _BOTTOM, _TOP if findings or events else 14)
-    _axes(drawing, x, y)
+    drawing = Drawing(WIDTH, HEIGHT, label, "wide")
+    x = Scale(begin_ns, end_ns, LEFT, RIGHT)
+    y = Scale(low - 0.04 * (high - low), high + 0.04 * (high - low), BOTTOM, TOP if findings or events else 14)
+    draw_axes(drawing, x, y, zone)
     for finding in findings:
-        _finding(drawing, finding, x)
-    _events(drawing, events, x)
+        mark_finding(drawing, finding, x)
+    mark_events(drawing, events, x)
     _medians(drawing, job, findings, seconds, x, y)
     _points(drawing, iteration_rows(job, findings), x, y)
     return drawing.markup()
 
 
-def _axes(drawing: Drawing, x: Scale, y: Scale) -> None:
+def draw_axes(drawing: Drawing, x: Scale, y: Scale, zone: tzinfo) -> None:
+    """Seconds up, times of day across."""
     for value in round_ticks(y.low, y.high, 5):
-        drawing.add("line", x1=_LEFT, x2=_RIGHT, y1=y(value), y2=y(value), css="grid")
-        drawing.add("text", duration(value), x=_LEFT - 8, y=y(value) + 4, css="tick end")
-    for second in round_ticks(0, (x.high - x.low) / 1e9, 8):
-        at = x.low + second * 1e9
-        drawing.add("line", x1=x(at), x2=x(at), y1=_BOTTOM, y2=_BOTTOM + 5, css="axis")
-        drawing.add("text", clock(round(at)), x=x(at), y=_BOTTOM + 19, css="tick middle")
-    drawing.add("line", x1=_LEFT, x2=_RIGHT, y1=_BOTTOM, y2=_BOTTOM, css="axis")
+        drawing.add("line", x1=LEFT, x2=RIGHT, y1=y(value), y2=y(value), css="grid")
+        drawing.add("text", duration(value), x=LEFT - 8, y=y(value) + 4, css="tick end")
+    for at, words in time_ticks(int(x.low), int(x.high), 10, zone):
+        drawing.add("line", x1=x(at), x2=x(at), y1=BOTTOM, y2=BOTTOM + 5, css="axis")
+        drawing.add("text", words, x=x(at), y=BOTTOM + 19, css="tick middle")
+    drawing.add("line", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM, css="axis")
 
 
-def _finding(drawing: Drawing, finding: Finding, x: Scale) -> None:
-    start = max(x(finding.start_ns), _LEFT)
-    end = _RIGHT if finding.end_ns is None else min(x(finding.end_ns), _RIGHT)
+def mark_finding(drawing: Drawing, finding: Finding, x: Scale) -> None:
+    """A band for as long as it is on, named at its begin."""
+    start = min(max(x(finding.start_ns), LEFT), RIGHT)
+    end = RIGHT if finding.end_ns is None else min(max(x(finding.end_ns), LEFT), RIGHT)
     words = f"{finding.severity}: {finding.kind.replace('_', ' ')}"
     css = f"band {finding.severity}"
-    drawing.add("rect", x=start, y=_TOP - 20, width=max(end - start, 2), height=_BOTTOM - _TOP + 20, css=css)
-    drawing.add("line", x1=start, x2=start, y1=_TOP - 20, y2=_BOTTOM, css=f"edge {finding.severity}")
+    drawing.add("rect", x=start, y=TOP - 20, width=max(end - start, 2), height=BOTTOM - TOP + 20, css=css)
+    drawing.add("line", x1=start, x2=start, y1=TOP - 20, y2=BOTTOM, css=f"edge {finding.severity}")
     at, anchor = _beside(start, words)
-    drawing.add("text", words, title=finding.summary, x=at, y=_TOP - 6, css=f"mark {finding.severity} {anchor}")
+    drawing.add("text", words, title=finding.summary, x=at, y=TOP - 6, css=f"mark {finding.severity} {anchor}")
 
 
 def _beside(px: float, words: str) -> tuple[float, str]:
     """Where a label goes that begins at `px`, and its anchor: to the left where it would run out of the figure."""
-    if px + 6 + _LABEL_PX * len(words) > _RIGHT:
+    if px + 6 + _LABEL_PX * len(words) > RIGHT:
         return px - 6, "end"
     return px + 6, "start"
 
 
-def _events(drawing: Drawing, events: Sequence[Event], x: Scale) -> None:
+def mark_events(drawing: Drawing, events: Sequence[Event], x: Scale) -> None:
+    """A line at each, a band where it lasts."""
     for event in events:
-        px = min(max(x(event.start_ns), _LEFT), _RIGHT)
+        px = min(max(x(event.start_ns), LEFT), RIGHT)
         words = event.kind.replace("_", " ")
         if event.end_ns is not None:
-            width = max(min(x(event.end_ns), _RIGHT) - px, 1)
-            drawing.add("rect", x=px, y=_TOP - 20, width=width, height=_BOTTOM - _TOP + 20, css="band event")
-        drawing.add("line", x1=px, x2=px, y1=16, y2=_BOTTOM, css="edge event")
+            width = max(min(x(event.end_ns), RIGHT) - px, 1)
+            drawing.add("rect", x=px, y=TOP - 20, width=width, height=BOTTOM - TOP + 20, css="band event")
+        drawing.add("line", x1=px, x2=px, y1=16, y2=BOTTOM, css="edge event")
         at, anchor = _beside(px, words)
         hint = f"{words} at {utc(event.start_ns)} UTC" + (f": {event.detail}" if event.detail else "")
         drawing.add("text", words, title=hint, x=at, y=20, css=f"mark event {anchor}")

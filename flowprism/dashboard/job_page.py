@@ -1,0 +1,76 @@
+"""A job: how long its iterations take, what is wrong with it, and how it is laid out over its endpoints."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from pydantic import ConfigDict, Field
+
+from datamodel.answers import JobDetail
+from datamodel.filters import IncidentFilter
+from flowprism.dashboard.clock import clock_of
+from flowprism.dashboard.job_layout import MEASURES, By, job_layout, usual
+from flowprism.dashboard.job_pace import job_pace
+from flowprism.dashboard.overview_page import tone
+from flowprism.dashboard.page_route import PageRoute
+from flowprism.dashboard.showing import shelf_of, show
+from flowprism.dashboard.time_range import LENGTHS_S, Last, TimeRange, asked_range
+from flowprism.rendering.figures.layout_grid import LEVELS
+from flowprism.service.access.dependencies import Seeing
+from flowprism.service.answers.analyses import names
+from flowprism.service.answers.incidents import incidents
+from flowprism.service.answers.jobs import job
+from flowprism.service.api.parameters import Name, Parameters, Text
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+_MOST_CASES = 50
+
+
+class JobWanted(Parameters):
+    """Which time is shown, and what colours the layout; stands in the address."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    last: Last = ""
+    begin: Text = Field(default="", alias="from")
+    to: Text = ""
+    by: By | None = None
+
+
+@router.get("/jobs/{name}", response_model=None)
+def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[JobWanted, Query()]) -> Response:
+    """The page."""
+    shelf, now_ns = shelf_of(request), time.time_ns()
+    detail = job(shelf, viewer, now_ns, name)
+    if detail is None:
+        raise HTTPException(404, f"No job {name} is known to you.")
+    span = _span(wanted, detail)
+    cases = incidents(shelf, viewer, now_ns, IncidentFilter(states=("open", "suspected"), job=name), most=_MOST_CASES)
+    known = names(shelf)
+    by = wanted.by or usual(detail)
+    return show(
+        request,
+        viewer,
+        "job.html",
+        now_ns=now_ns,
+        job=detail,
+        tone=tone(detail),
+        cases=sorted(cases, key=lambda row: (row.incident.state, -row.incident.slowdown_ratio)),
+        pace=job_pace(shelf, viewer, now_ns, detail, span, clock_of(request, now_ns).zone),
+        asked=span,
+        lengths=LENGTHS_S,
+        grid=job_layout(shelf, viewer, detail, by, [row.incident for row in cases], known),
+        by=by,
+        measures=MEASURES,
+        levels=LEVELS,
+        names=known,
+    )
+
+
+def _span(wanted: JobWanted, detail: JobDetail) -> TimeRange:
+    try:
+        return asked_range(wanted.last, wanted.begin, wanted.to, detail.last_seen_ns)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
