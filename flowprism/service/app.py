@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from flowprism import __version__
 from flowprism.dashboard import pages
 from flowprism.service.access.settings import AccessSettings
+from flowprism.service.api.description import describe
 from flowprism.service.api.problems import add_problem_handlers
 from flowprism.service.api.routes import router
 from flowprism.service.api.stream import Station
@@ -37,4 +38,5 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
     app.include_router(router())
     app.include_router(pages.router())
     add_front_door(app, shelf, settings, access)
+    describe(app)
     return app

@@ -61,19 +61,19 @@ class RequestList(Document):
 class Said(Document):
     """What a person adds to an action."""
 
-    text: LongText = Field(default="", description="why, for others to read")
+    text: LongText = Field(default="", description="why, for others to read", examples=["looking at it"])
 
 
 class Comment(Document):
     """A comment."""
 
-    text: LongText = Field(min_length=1)
+    text: LongText = Field(min_length=1, examples=["cable swapped"])
 
 
 class Mute(Document):
     """A mute: why, and until when."""
 
-    reason: LongText = Field(min_length=1)
+    reason: LongText = Field(min_length=1, examples=["part ordered"])
     until_ns: Time | None = Field(default=None, description="ns UTC; null for ever")
 
 

@@ -1,0 +1,73 @@
+"""Requests made up from the API's own description: no 500, and answers as described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import Case, GenerationMode
+from schemathesis.core.result import Ok
+from schemathesis.schemas import APIOperation, BaseSchema
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from flowprism.service.access.settings import AccessSettings
+from flowprism.service.app import application
+from flowprism.service.settings import Settings
+from tests.flowprism.service.serving import serving
+from tests.flowprism.service.stored import stored_demo
+
+# Refusing what the description allows is right where two parameters must fit together, or a cursor must be ours.
+LEFT_OUT: list[Any] = [positive_data_acceptance]
+NO_END = "/api/v1/stream"
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
+    """The description of a real server over the bundled capture."""
+    shelf = stored_demo(tmp_path_factory.mktemp("fuzz"))
+    access = AccessSettings(requests_per_minute=10**9)
+    with serving(application(shelf, Settings(), access)) as address:
+        yield schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json").exclude(path=NO_END)
+    shelf.database.close()
+
+
+def complaints(whole: BaseSchema, examples: int) -> list[str]:
+    """What is wrong with answers to so many requests of each route and kind, by route."""
+    found = []
+    for result in whole.get_all_operations():
+        assert isinstance(result, Ok), result
+        operation = result.ok()
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            try:
+                asked(operation, mode, examples)
+            except Unsatisfiable:
+                assert mode is GenerationMode.NEGATIVE  # a route without parameters cannot be asked wrongly
+            except (AssertionError, BaseExceptionGroup) as wrong:
+                found.append(f"{operation.label}: {getattr(wrong, 'exceptions', wrong)}")
+    return found
+
+
+def asked(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, examples: int) -> None:
+    """Ask a route as its description allows, or as it does not; each answer is held against the description."""
+
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case: Case[Any]) -> None:
+        case.call_and_validate(excluded_checks=LEFT_OUT)
+
+    ask()
+
+
+def test_a_few_requests_of_each_route(described: BaseSchema) -> None:
+    """Whatever is asked, the answer is one that the description tells of."""
+    assert complaints(described, 5) == []
+
+
+@pytest.mark.slow
+def test_many_requests_of_each_route(described: BaseSchema) -> None:
+    """The same for longer."""
+    assert complaints(described, 100) == []
