@@ -86,12 +86,12 @@ def links_that_matter(view: FabricView) -> tuple[FabricLink, ...]:
 
 
 def suspected(view: FabricView, names: Names) -> frozenset[str]:
-    """Endpoints and switches that open incidents are about: of a host all its endpoints."""
+    """Endpoints and switches that open incidents are about: of a host or a group all its endpoints."""
     found: set[str] = set()
     for subject in view.subjects:
         if subject.type == "host":
             found.update(*(names.on_host(host) for host in subject.ids))
-        elif subject.type in {"endpoint", "switch"}:
+        elif subject.type not in {"link", "job"}:
             found.update(subject.ids)
     return frozenset(found)
 

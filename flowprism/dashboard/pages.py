@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from flowprism.dashboard import fabric_page, job_page, matrix_page, overview_page, static_files, timeline_page
+from flowprism.dashboard import (
+    fabric_page,
+    feeds_page,
+    job_page,
+    matrix_page,
+    overview_page,
+    settings_page,
+    static_files,
+    timeline_page,
+)
 
 
 def router() -> APIRouter:
@@ -16,4 +25,6 @@ def router() -> APIRouter:
     whole.include_router(timeline_page.router())
     whole.include_router(matrix_page.router())
     whole.include_router(fabric_page.router())
+    whole.include_router(feeds_page.router())
+    whole.include_router(settings_page.router())
     return whole
