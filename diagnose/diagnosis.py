@@ -11,6 +11,7 @@ from datamodel.streams import Bool, Int
 from diagnose.causes import cause_of
 from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
 from diagnose.delays import PP, Sends, sends
+from diagnose.events import rests
 from diagnose.hang_findings import hang_finding
 from diagnose.hangs import hang
 from diagnose.job import JobView
@@ -117,9 +118,17 @@ def _of_link(
 
 
 def _sporadic(measured: _Measured, parts: list[Period]) -> list[Finding]:
-    """What makes single iterations slow, where it is always the same link or rank; jitter has no such place."""
+    """What makes single iterations slow, where it is always the same link or rank; jitter has no such place.
+
+    In a pipeline a straggler makes every pass longer; a first stage that is late once, in silence, rested.
+    """
     period = scattered(measured.job.edges_ns, parts, measured.options.least_slowdown_ratio)
-    found = _explained(measured, period) if period is not None else []
+    if period is None:
+        return []
+    found = _explained(measured, period)
+    piped = any(k.role == PP for k in measured.kinds)
+    if piped and any(f.kind == "straggler" for f in found) and rests(measured.job, period.iterations):
+        return []
     return [f.model_copy(update={"cause": f.cause or "sporadic"}) for f in found if f.kind in LOCATED]
 
 
@@ -189,7 +198,7 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
         ratio = _without(float(seen.excess_ns.max()), iteration_ns)
         if len(late) <= MOST_PLACES:
             return [straggler_finding(job, part, seen, span, ratio) for part in late]
-    wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), best, iteration_ns)
+    wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), job.stages, best, iteration_ns)
     loud = wait >= measured.options.load_wait_ratio and not found
     return [load_finding(job, wait, span)] if loud else []
 

@@ -7,7 +7,7 @@ from scipy.ndimage import median_filter
 
 from datamodel.findings import Event, EventKind
 from datamodel.frame import Frame
-from datamodel.streams import Float
+from datamodel.streams import Float, Int
 from diagnose.job import JobView
 from diagnose.periods import durations_ns
 
@@ -15,6 +15,10 @@ from diagnose.periods import durations_ns
 LONGER = 1.25
 # ... when the job was silent for this share of what it is longer by.
 SILENT_SHARE = 0.5
+# Who rests does nothing for nearly all of what the iteration is longer by; passes that take longer are many.
+RESTS_SHARE = 0.8
+# So many other iterations show what is usual.
+USUAL = 5
 # A job that begins or ends this many iterations inside the window did so in it.
 INSIDE_ITERATIONS = 3.0
 # Bytes to endpoints outside the job during a pause that make it a checkpoint, as a share of an iteration's bytes.
@@ -41,6 +45,22 @@ def events(job: JobView, outside: Frame, window_start_ns: int, *, hangs: bool) -
         detail = "last traffic of the job, " + ("everywhere at once" if inside else "after a whole iteration")
         found.append(Event(job=job.id, kind="end", start_ns=last, end_ns=last, detail=detail))
     return sorted(found, key=lambda e: (e.start_ns, e.kind))
+
+
+def rests(job: JobView, iterations: Int) -> bool:
+    """Whether most of some long iterations are longer than others by a single silence of the whole job."""
+    durations = durations_ns(job.edges_ns)
+    others = np.setdiff1d(np.arange(1, job.iterations), iterations)[:USUAL]
+    excess = durations[iterations] - np.nanmedian(durations)
+    usual = np.median([_silent_ns(job, i) for i in others.tolist()]) if len(others) else 0.0
+    silent = np.array([_silent_ns(job, i) for i in iterations.tolist()]) - usual
+    return int((silent >= RESTS_SHARE * excess).sum()) > len(iterations) / 2
+
+
+def _silent_ns(job: JobView, iteration: int) -> int:
+    """The longest time in an iteration in which nobody of the job sends."""
+    silence = _longest_silence(job, int(job.edges_ns[iteration - 1]), int(job.edges_ns[iteration]))
+    return silence[1] - silence[0] if silence is not None else 0
 
 
 def _pauses(job: JobView, outside: Frame) -> list[Event]:

@@ -9,7 +9,7 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
-from diagnose.delays import DP
+from diagnose.delays import DP, PP
 from diagnose.numbering import Numbering, group_numbers
 
 # Groups of fewer cannot tell an uneven load from one late member.
@@ -21,18 +21,25 @@ TOGETHER = 0.0005
 
 
 def waiting_ratio(
-    operations: Frame, endpoints: Int, groups: Sequence[tuple[int, ...]], iterations: Int, iteration_ns: float
+    operations: Frame,
+    endpoints: Int,
+    groups: Sequence[tuple[int, ...]],
+    stages: Int,
+    iterations: Int,
+    iteration_ns: float,
 ) -> float:
     """Share of the iteration that gradient groups lose to uneven work; 0 where the last one is always the same.
 
     With even work everybody would arrive at the mean, and nobody would wait for the last: the loss is the time between.
     A member has arrived when it begins to send. In a rendezvous ring it begins when its successor has arrived too: of
-    one that begins with the last, its successor, it is not known when it arrived itself.
+    one that begins with the last, its successor, it is not known when it arrived itself. A later stage of a pipeline
+    has arrived when it hands on its last gradient to the stage before.
 
     Args:
         operations: of one job.
         endpoints: (e,) address codes, ascending.
         groups: gradient groups of address codes.
+        stages: (e,) stage of each endpoint.
         iterations: numbers of those to judge.
         iteration_ns: how long they take.
     """
@@ -46,16 +53,19 @@ def waiting_ratio(
     together_ns = TOGETHER * iteration_ns
     lost = [
         _costliest(start[order], waits[order], first, large, together_ns)
-        for start, waits in _arrivals(operations, endpoints, iterations, together_ns)
+        for start, waits in _arrivals(operations, endpoints, stages, iterations, together_ns)
     ]
     return max(lost, default=0.0) / iteration_ns
 
 
-def _arrivals(operations: Frame, endpoints: Int, iterations: Int, together_ns: float) -> list[tuple[Float, Bool]]:
-    """For each gradient collective of an iteration, (e, iterations) when each endpoint began, and with its successor.
+def _arrivals(
+    operations: Frame, endpoints: Int, stages: Int, iterations: Int, together_ns: float
+) -> list[tuple[Float, Bool]]:
+    """For each gradient collective of an iteration, (e, iterations) when each endpoint arrived, and with its successor.
 
-    Begin is nan where it was not seen.
+    Arrival is nan where it was not seen.
     """
+    passed = _handed_on(operations, endpoints, stages, iterations)
     begins = (operations["role"] == DP) & (operations["slot"] % FAMILY_SLOTS == 0)
     rows = operations.take(begins & np.isin(operations["iteration"], iterations))
     place = Numbering(endpoints)
@@ -69,8 +79,21 @@ def _arrivals(operations: Frame, endpoints: Int, iterations: Int, together_ns: f
         start = np.where(first < np.iinfo(np.int64).max, first, np.nan)
         waits = np.zeros(start.shape, np.bool_)
         waits[who, when] = np.abs(start[who, when] - start[whom, when]) <= together_ns
-        found.append((start, waits))
+        known = passed <= start
+        found.append((np.where(known, passed, start), waits & ~known))
     return found
+
+
+def _handed_on(operations: Frame, endpoints: Int, stages: Int, iterations: Int) -> Float:
+    """(e, iterations) when each endpoint began to send its last message to the stage before; nan where it sent none."""
+    rows = operations.take((operations["role"] == PP) & np.isin(operations["iteration"], iterations))
+    place = Numbering(endpoints)
+    own, peer, column = place.of(rows["endpoint"]), place.of(rows["peer"]), Numbering(iterations).of(rows["iteration"])
+    back = (own >= 0) & (peer >= 0)
+    back[back] = stages[peer[back]] == stages[own[back]] - 1
+    last = np.zeros((len(endpoints), len(iterations)), np.int64)
+    np.maximum.at(last, (own[back], column[back]), rows["start_ns"][back])
+    return np.where(last > 0, last, np.nan)
 
 
 def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, together_ns: float) -> float:

@@ -167,6 +167,34 @@ def test_another_rank_late_now_and_then_is_jitter() -> None:
     assert findings({(6, 1): 1.2, (11, 3): 1.2, (15, 5): 1.2, (20, 0): 1.2}) == []
 
 
+def two_stages(hosts: str, rest_ms: int, pass_ms: int) -> list[Finding]:
+    """Of four pipelines of two stages, in some of whose iterations the first stage rests or computes longer twice."""
+    ops, edges, now = [], [], 1_000 * SECOND
+    for i in range(COUNT):
+        rest, longer = (rest_ms, pass_ms) if i in {6, 12, 18} else (0, 0)
+        now += (200 + rest) * MS
+        for batch in range(2):
+            now += longer * MS
+            ops += [Op(e, e + 4, now, now + MS, i, slot=batch, role=PP) for e in range(4)]
+            ops += [Op(e + 4, e, now + 200 * MS, now + 201 * MS, i, slot=batch, role=PP) for e in range(4)]
+            now += 300 * MS
+        ops += [Op(e, e ^ 2, now, now + 100 * MS, i) for e in range(8)]
+        now += 100 * MS
+        edges.append(now)
+    groups = {"tp": ((0, 1, 2, 3), (4, 5, 6, 7)), "pp": ((0, 4), (1, 5), (2, 6), (3, 7))}
+    stage = {e: e // 4 for e in range(8)}
+    view = job_view(operations(ops), np.array(edges), fabric(8, hosts=tuple(hosts)), stage=stage, groups=groups)
+    return diagnose(view, DiagnosisOptions())
+
+
+def test_a_host_that_rests_is_no_straggler_one_whose_passes_take_longer_is() -> None:
+    """600 ms in silence before the first message, as for a checkpoint; or 300 ms more before each of two."""
+    assert two_stages("aaaabbbb", rest_ms=600, pass_ms=0) == []
+    (finding,) = two_stages("aaaabbbb", rest_ms=0, pass_ms=300)
+    assert (finding.kind, finding.cause) == ("straggler", "sporadic")
+    assert finding.subject.ids == ("10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3")
+
+
 def test_a_first_stage_that_rests_as_a_whole_is_no_straggler() -> None:
     """Both tensor groups of it begin 1 s late now and then, as after a checkpoint: neither of them stands out.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diagnose.load import waiting_ratio
-from tests.diagnose.hand_made import MS, SECOND, Op, Ring, operations
+from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, operations
 
 COUNT = 12
 ALL = np.arange(COUNT)
@@ -17,7 +17,7 @@ ALL = np.arange(COUNT)
 def cost(compute_s: Mapping[tuple[int, int], float], members: int = 6) -> float:
     """Share of the iteration that a ring loses whose members compute 0.8 s where not said otherwise."""
     ops, _ = Ring(members=members, compute_s=compute_s).run(COUNT)
-    return waiting_ratio(ops, np.arange(members), (tuple(range(members)),), ALL, SECOND)
+    return waiting_ratio(ops, np.arange(members), (tuple(range(members)),), np.zeros(members, np.int64), ALL, SECOND)
 
 
 def test_even_work_loses_nothing() -> None:
@@ -52,8 +52,27 @@ def test_who_begins_with_the_last_waited_for_it() -> None:
         for e in range(4):
             begin = i * SECOND + (200 * MS if e in (late, (late - 1) % 4) else 0) + e
             ops.append(Op(e, (e + 1) % 4, begin, begin + 10 * MS, i))
-    found = waiting_ratio(operations(ops), np.arange(4), ((0, 1, 2, 3),), ALL, SECOND)
+    found = waiting_ratio(operations(ops), np.arange(4), ((0, 1, 2, 3),), np.zeros(4, np.int64), ALL, SECOND)
     assert found == pytest.approx(0.2 - 0.2 / 3, abs=1e-6)
+
+
+def test_a_later_stage_has_arrived_when_it_hands_on_its_last_gradient() -> None:
+    """All four of a second stage begin their ring with the last one, which its turn made 200 ms late.
+
+    The other three had sent their last message back 200 ms before; the last one's, behind them, tells the same of it.
+    """
+    ops = []
+    for i in range(COUNT):
+        for e in range(4):
+            done = i * SECOND + (200 * MS if e == i % 4 else 0) + e
+            ops += [
+                Op(e, e + 4, done - 100 * MS, done - 99 * MS, i, role=PP),
+                Op(e, e + 4, done, done + MS, i, role=PP),
+            ]
+            ops.append(Op(e, (e + 1) % 4, i * SECOND + 201 * MS, i * SECOND + 210 * MS, i))
+    stages = np.array([1] * 4 + [0] * 4)
+    found = waiting_ratio(operations(ops), np.arange(8), ((0, 1, 2, 3),), stages, ALL, SECOND)
+    assert found == pytest.approx(0.15, abs=1e-6)
 
 
 def test_the_costliest_group_counts() -> None:
@@ -67,5 +86,7 @@ def test_the_costliest_group_counts() -> None:
             *(frame[c] for c in ("endpoint", "peer", "start_ns", "end_ns", "iteration")), strict=True
         )
     )
-    assert waiting_ratio(both, np.arange(7), ((0, 1, 2), (3, 4, 5)), ALL, SECOND) == pytest.approx(0.1)
-    assert waiting_ratio(both, np.arange(7), (), ALL, SECOND) == 0.0
+    assert waiting_ratio(
+        both, np.arange(7), ((0, 1, 2), (3, 4, 5)), np.zeros(7, np.int64), ALL, SECOND
+    ) == pytest.approx(0.1)
+    assert waiting_ratio(both, np.arange(7), (), np.zeros(7, np.int64), ALL, SECOND) == 0.0
