@@ -13,6 +13,7 @@ import typer
 
 import flowprism
 from datamodel.errors import FlowprismError
+from flowprism.cli.alert import app as alert
 from flowprism.cli.analyze import analyze
 from flowprism.cli.collect import collect
 from flowprism.cli.config import app as config
@@ -44,6 +45,7 @@ app.command()(collect)
 app.command()(keep)
 app.command()(replay)
 app.add_typer(config, name="config")
+app.add_typer(alert, name="alert")
 app.add_typer(user, name="user")
 app.add_typer(token, name="token")
 
