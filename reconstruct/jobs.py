@@ -29,7 +29,7 @@ class JobOptions:
 
     Attributes:
         coherence: least mean autocorrelation of a stream's pauses at multiples of its quantum.
-        smallest_stream_share: streams below this share of the largest one's bytes carry no collective.
+        smallest_stream_share: streams below this share of the bytes of the largest one at their ends are no collective.
         smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
         control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
         covered_share: flow records that cover more of the time, each longer than any pause, show no rhythm.
@@ -113,11 +113,11 @@ def recognise(
     parts = [without_hubs(streams, part) for part in connected(streams, rhythmic)]
     parts = [on_one_beat(streams, again) for part in parts if len(part) for again in connected(streams, part)]
     candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
-    large = total >= options.smallest_stream_share * total.max(initial=0)
+    large = _large(streams, total, options)
     meet = meetings(streams, [c.endpoints for c in candidates], hosts, large)
     joint = _joined(streams, candidates, meet, options)
     runs = _one_job_each(joint)
-    loose = _loose(total, options, runs)
+    loose = _loose(streams, total, options, runs)
     runs = [_with_followers(streams, job, loose) for job in runs]
     jobs = tuple(sorted(_continued(streams, runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
@@ -126,7 +126,7 @@ def recognise(
 def _rhythmic(streams: Streams, total: Int, services: frozenset[int], options: JobOptions, hidden: Bool) -> Lattices:
     """Streams with a rhythm, each cut at its own fundamental; that of `hidden` ones cannot be seen."""
     served = np.isin(streams.src, list(services)) | np.isin(streams.dst, list(services))
-    large = total >= options.smallest_stream_share * total.max(initial=0)
+    large = _large(streams, total, options)
     both_ways = total >= options.control_share * _reverse_bytes(streams, total)
     some = np.flatnonzero(large & both_ways & ~hidden & ~served)
     heard = beats(streams, some, options.coherence)
@@ -134,6 +134,17 @@ def _rhythmic(streams: Streams, total: Int, services: frozenset[int], options: J
     heard = Beats(*(column[rhythm] for column in heard))
     found = agreed(streams, cut(streams, some[rhythm], heard), some[rhythm], heard)
     return found.take(np.flatnonzero(found.quantum_bytes >= options.smallest_quantum_bytes))
+
+
+def _large(streams: Streams, total: Int, options: JobOptions) -> Bool:
+    """(n,) whether streams carry a part of what their ends send and receive that is worth looking at.
+
+    Other jobs are no measure: beside one that moves a hundred times as much a small job's pipeline still is one.
+    """
+    most = np.zeros(len(streams.addresses), np.int64)
+    np.maximum.at(most, streams.src, total)
+    np.maximum.at(most, streams.dst, total)
+    return np.asarray(total >= options.smallest_stream_share * np.maximum(most[streams.src], most[streams.dst]))
 
 
 def _reverse_bytes(streams: Streams, total: Int) -> Int:
@@ -188,9 +199,9 @@ def _one_job_each(jobs: list[Job]) -> list[Job]:
     return kept
 
 
-def _loose(total: Int, options: JobOptions, jobs: Sequence[Job]) -> Int:
+def _loose(streams: Streams, total: Int, options: JobOptions, jobs: Sequence[Job]) -> Int:
     """Streams in no job that carry data."""
-    loose = total >= options.smallest_stream_share * total.max(initial=0)
+    loose = _large(streams, total, options)
     for job in jobs:
         loose[job.members.lattices.stream] = False
     return np.flatnonzero(loose)

@@ -242,6 +242,14 @@ def test_other_work_on_the_same_endpoints_is_another_job() -> None:
     assert jobs[0].end_ns < jobs[1].start_ns
 
 
+def test_a_small_job_beside_a_huge_one_is_whole() -> None:
+    """Its largest stream carries less than a two-thousandth of the other's, and still it is a job."""
+    small = replace(PLAIN, gradient_bytes=2**20, activation_bytes=2**16)
+    huge = replace(PLAIN, gradient_bytes=2**33, iterations=24, placement=tuple(range(20, 36)))
+    recognition = found(flows([train(small), train(huge)], Feed()))
+    assert [len(job.endpoints) for job in recognition.jobs] == [16, 16]
+
+
 def test_jobs_that_meet_nowhere_are_two_though_in_step() -> None:
     """Two jobs with the very same iterations: hosts tell them apart, without an inventory nothing does."""
     twins = [train(PLAIN), train(replace(PLAIN, placement=tuple(range(20, 36))))]
