@@ -37,4 +37,8 @@ def _loaded(file: Path | None) -> Settings:
     settings = load_settings(file, os.environ)
     if settings.scans.inventory is not None:
         load_inventory(settings.scans.inventory)
+    if settings.alerts.receivers:
+        from flowprism.service.alerts.senders import check_receivers  # here: a hundred services take their time
+
+        check_receivers(settings.alerts)
     return settings

@@ -21,10 +21,10 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`run(...)` runs `flowprism alert ...` and gives exit code, and what is said."""
+    """`run(...)` runs `flowprism alert ...`, or another command, and gives exit code, and what is said."""
 
-    def command(*arguments: str | Path) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["flowprism", "alert", *map(str, arguments)])
+    def command(*arguments: str | Path, of: str = "alert") -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["flowprism", of, *map(str, arguments)])
         with pytest.raises(SystemExit) as exited:
             cli.main()
         said = capsys.readouterr()
@@ -90,3 +90,12 @@ def test_the_outbox_is_listed(run: Run, tmp_path: Path) -> None:
     assert (code, lines) == (0, [["hook", "i2", "opened", "waiting"], ["hook", "i1", "opened", "waiting: 503 Busy"]])
     assert len(run("list", file, "--incident", "i1")[1].splitlines()) == 1
     assert len(run("list", file, "--most", "1")[1].splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # of Apprise, which loads its services here
+def test_a_url_of_no_service_is_found_by_checking_settings(run: Run, tmp_path: Path) -> None:
+    """Before the service starts, and without its secrets."""
+    file = tmp_path / "flowprism.yaml"
+    file.write_text("alerts: {receivers: [{name: chat, kind: apprise, url: 'nosuch://t0ken'}]}")
+    said = "flowprism: alerts.receivers: chat: no URL of a service that Apprise knows\n"
+    assert run("check", file, of="config") == (2, said)
