@@ -28,9 +28,8 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-run: $(STAMP)  ## analyse the bundled capture, print the report and where the HTML lies
-	@mkdir -p out
-	@$(BIN)/python -m flowprism.demo out/report.html
+run: $(STAMP)  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
+	@$(BIN)/python -m flowprism.demo out
 
 test: $(STAMP)  ## run the tests, without the slow ones
 	@$(BIN)/pytest -q -m "not slow"

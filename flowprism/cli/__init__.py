@@ -20,9 +20,11 @@ from flowprism.cli.config import app as config
 from flowprism.cli.decode import decode
 from flowprism.cli.evaluate import evaluate
 from flowprism.cli.feeds import feeds
+from flowprism.cli.inventory import app as inventory
 from flowprism.cli.keep import keep
 from flowprism.cli.replay import replay
 from flowprism.cli.scan import scan
+from flowprism.cli.serve import api, serve
 from flowprism.cli.simulate import simulate
 from flowprism.cli.token import app as token
 from flowprism.cli.user import app as user
@@ -35,6 +37,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command()(serve)
+app.command()(api)
 app.command()(analyze)
 app.command()(scan)
 app.command()(evaluate)
@@ -46,6 +50,7 @@ app.command()(keep)
 app.command()(replay)
 app.add_typer(config, name="config")
 app.add_typer(alert, name="alert")
+app.add_typer(inventory, name="inventory")
 app.add_typer(user, name="user")
 app.add_typer(token, name="token")
 

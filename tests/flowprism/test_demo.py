@@ -1,15 +1,26 @@
 """The bundled capture and `python -m flowprism.demo`, which `make run` runs."""
 
+import json
+import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from capture.exports import Exports
+from datamodel.flows import FeedNotes
+from datamodel.reading import Reading
 from datamodel.report import Report
 from flowprism import demo
+from flowprism.demo.feed import bundled, datagrams
 from flowprism.inventory_file import load_inventory
-from flowprism.pipeline import AnalysisOptions, analyze
+from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
 
 FOLDER = Path(demo.__file__).parent
 LARGEST_BYTES = 4_000_000
@@ -22,10 +33,10 @@ def report() -> Report:
     return analyze([FOLDER / "mirror.pcap.gz"], inventory, AnalysisOptions()).report
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the demo as `make run` does."""
     command = [sys.executable, "-m", "flowprism.demo", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
 
 
 def test_bundled_capture_is_small() -> None:
@@ -63,29 +74,81 @@ def test_nothing_of_the_capture_is_lost(report: Report) -> None:
     assert (report.feed.rejected, report.feed.warnings) == ({}, ())
 
 
-def test_one_run_gives_text_and_page(tmp_path: Path) -> None:
-    """The report stands on the screen, the page in the file, and the last line says where."""
-    page = tmp_path / "report.html"
-    shown = run(str(page))
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.startswith("1 critical finding in job ")
-    assert shown.stdout.endswith(f"\nHTML report: {page}\n")
-    assert page.read_text().startswith("<!doctype html>")
+def test_feed_says_what_the_mirror_says(report: Report) -> None:
+    """Played as IPFIX and decoded, it shows the same job, iterations to a millisecond, and the same finding."""
+    decoder, begin_ns = Exports(), report.window.start_ns
+    numbers = Counter[int]()
+    decoder.feed(datagrams(bundled(load_inventory(FOLDER / "inventory.yaml")), begin_ns, numbers))
+    flows = decoder.take().canonical_flows()
+    assert sum(numbers.values()) == len(flows)
+    reading = Reading(flows, FeedNotes({}, ()), len(flows), int(flows.frame["bytes"].sum()), ())
+    told = analyze_reading(reading, (), load_inventory(FOLDER / "inventory.yaml"), AnalysisOptions()).report
+    (job,), (finding,) = told.jobs, told.findings
+    assert (job.id, job.layout.model_copy(update={"confidence": 0.0})) == (
+        report.jobs[0].id,
+        report.jobs[0].layout.model_copy(update={"confidence": 0.0}),
+    )
+    ends = [(one.end_ns, other.end_ns) for one, other in zip(job.iterations, report.jobs[0].iterations, strict=True)]
+    assert max(abs(one - other) for one, other in ends) < 1_000_000
+    assert (finding.kind, finding.severity, finding.subject) == (
+        "slow_link",
+        "critical",
+        report.findings[0].subject,
+    )
 
 
-def test_unwritable_page_is_one_line(tmp_path: Path) -> None:
-    """A page that cannot be written ends the run with one line and exit code 2."""
-    shown = run(str(tmp_path))
+def test_numbers_count_on() -> None:
+    """The second time the same bursts pass, each leaf's sequence numbers follow its first ones: nothing looks lost."""
+    decoder, numbers = Exports(), Counter[int]()
+    bursts = bundled(load_inventory(FOLDER / "inventory.yaml"))
+    for turn in range(2):
+        decoder.feed(datagrams(bursts, (1 + 20 * turn) * 10**9, numbers))
+    assert {one.domain for one in decoder.exporters()} == {1, 2, 3, 4}
+    assert sum(one.lost + one.late + one.duplicates + one.restarts for one in decoder.exporters()) == 0
+
+
+def test_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    """The dashboard's port being taken ends the run at once; the line names port and setting, nothing stays behind."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        shown = run(str(tmp_path), FLOWPRISM_API__PORT=str(port))
     assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr == f"flowprism: {tmp_path}: cannot be written: Is a directory\n"
+    assert shown.stderr == (
+        f"flowprism: 127.0.0.1:{port}: cannot listen: Address already in use (settings api.host and api.port)\n"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_reader_that_has_gone_is_no_error(tmp_path: Path) -> None:
-    """`make run | head` ends without a word."""
-    command = [sys.executable, "-m", "flowprism.demo", str(tmp_path / "report.html")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        running.stdout.close()
-        assert running.stderr.read() == ""
-    assert running.returncode == 0
+def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    """It ends the run with one line and exit code 2."""
+    (tmp_path / "out").write_text("a file")
+    shown = run(str(tmp_path / "out"))
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == f"flowprism: {tmp_path}/out: cannot be written: File exists\n"
+
+
+@pytest.mark.slow
+def test_from_the_command_to_an_open_incident(tmp_path: Path) -> None:
+    """In less than two minutes, by UDP; the dashboard answers, Ctrl-C ends it, and nothing stays behind."""
+    began_s = time.monotonic()
+    command = [sys.executable, "-m", "flowprism.demo", str(tmp_path)]
+    environment = {**os.environ, "FLOWPRISM_API__PORT": "0"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        address = next(line for line in demo.stdout if line.startswith("API")).split()[3]
+        told = next(line for line in demo.stdout if line.startswith("after"))
+        after_s = time.monotonic() - began_s
+        incident = demo.stdout.readline().strip().removeprefix(f"{address}/incidents/")
+        with urllib.request.urlopen(f"{address}/api/v1/incidents/{incident}") as answer:  # noqa: S310
+            found = json.load(answer)["incident"]
+        with urllib.request.urlopen(address) as page:  # noqa: S310 - our own
+            assert page.status == 200
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(60) == 0
+    assert "The link of 10.2.3.2 (s3) to leaf2 is slow" in told
+    assert (found["kind"], found["severity"], found["state"]) == ("slow_link", "critical", "open")
+    assert found["subject"]["ids"] == ["leaf2", "10.2.3.2"]
+    assert after_s < 120
+    assert list(tmp_path.iterdir()) == []

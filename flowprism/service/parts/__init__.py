@@ -1,0 +1,1 @@
+"""Parts of the service, each a process of its own: collector, keeper, scanner, alerter, API."""

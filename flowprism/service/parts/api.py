@@ -1,0 +1,81 @@
+"""The API and the dashboard, by uvicorn, on a socket that is open already."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import closing
+from ipaddress import ip_address
+
+import uvicorn
+
+from datamodel.errors import InputError
+from flowprism.service.access.settings import check_listening
+from flowprism.service.app import application
+from flowprism.service.parts.birth import Birth
+from flowprism.service.parts.telling import Word, telling
+from flowprism.service.settings import ApiSettings, Settings
+from flowprism.service.shelf import Shelf
+from storage.database.engine import Database
+
+_BACKLOG = 512
+_LEAVE_S = 3  # for answers that are under way; pages that listen for events come back by themselves
+
+
+def open_door(settings: Settings) -> socket.socket:
+    """The socket that API and dashboard answer on.
+
+    Raises:
+        InputError: the port is taken or not permitted, the address is not ours, or anybody could come in.
+    """
+    api = settings.api
+    check_listening(settings.access, api.host, "api.host")
+    door = socket.socket(_family(api), socket.SOCK_STREAM)
+    try:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind((api.host, api.port))
+        door.listen(_BACKLOG)
+    except OSError as error:
+        door.close()
+        raise InputError(
+            f"{api.host}:{api.port}: cannot listen: {error.strerror} (settings api.host and api.port)"
+        ) from None
+    return door
+
+
+def address_of(door: socket.socket) -> str:
+    """What a browser on this machine is told."""
+    host, port = door.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - the other way round
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(birth: Birth) -> None:
+    """Answer until SIGTERM or Ctrl-C, on the door the part was given, or on one of its own.
+
+    Raises:
+        InputError: the database or the port cannot be used.
+    """
+    settings = birth.settings
+    door = socket.socket(fileno=os.dup(birth.doors[0])) if birth.doors else open_door(settings)
+    database = Database(settings.store.database)
+    shelf = Shelf(database, settings.store.flow_lake, settings.store.analysis_lake)
+    config = uvicorn.Config(
+        application(shelf, settings, settings.access),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whose word counts is for `flowprism.service.access` to say
+        timeout_graceful_shutdown=_LEAVE_S,
+    )
+    with closing(door), closing(database), telling(birth, database, Word):
+        server = uvicorn.Server(config)
+        server.should_exit = birth.stop.is_set()  # it listens to signals itself from now on
+        server.run(sockets=[door])
+
+
+def _family(api: ApiSettings) -> socket.AddressFamily:
+    try:
+        return socket.AF_INET6 if ip_address(api.host).version == 6 else socket.AF_INET
+    except ValueError:
+        return socket.AF_INET

@@ -1,0 +1,98 @@
+"""The collector as a part of the service: its options from the settings, its accounts into the database."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from capture.sampling import UNKNOWN_RATE, SamplingRates
+from datamodel.errors import InputError
+from flowprism.collector.options import CollectorOptions, parse_listen
+from flowprism.collector.sources import kafka_source, mirror_sources
+from flowprism.collector.status import FILE
+from flowprism.collector.supervisor import Supervisor
+from flowprism.service.parts.birth import Birth
+from flowprism.service.parts.feed_minutes import FeedMinutes
+from flowprism.service.parts.telling import Word, telling
+from flowprism.service.settings import CollectSettings, Settings
+from storage.database.engine import Database
+
+_TOTALS = ("received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here")
+
+
+def options(settings: Settings) -> CollectorOptions:
+    """What a collector is told.
+
+    Raises:
+        InputError: a source's settings cannot be used.
+    """
+    collect = settings.collect
+    kafka = [f"{name}={value.get_secret_value()}" for name, value in collect.kafka.items()]
+    return CollectorOptions(
+        out=Path(settings.store.flow_lake),
+        listens=tuple(dict.fromkeys(map(parse_listen, collect.listen))),
+        sources=(
+            *mirror_sources(collect.mirror, collect.erspan),
+            *kafka_source(",".join(collect.kafka_topics), kafka if collect.kafka_topics else ()),
+        ),
+        workers=collect.workers,
+        allow=collect.allow,
+        rates=_rates(collect),
+        commit_every_s=collect.commit_every_s,
+    )
+
+
+def run(birth: Birth) -> None:
+    """Collect until SIGTERM or Ctrl-C, and then store all that was received.
+
+    Raises:
+        InputError: a port, a source or the folder cannot be used, or not all that was received could be stored.
+    """
+    settings = birth.settings
+    said = options(settings)
+    database = Database(settings.store.database)
+    watch = _Watch(said.out / FILE, FeedMinutes(database))
+    watch.look()
+    with closing(database), telling(birth, database, watch.look):
+        try:
+            complete = Supervisor(said).run()
+        except InputError as error:
+            hint = " (settings collect.listen)" if "cannot listen" in str(error) else ""
+            raise InputError(f"{error}{hint}") from None
+    if not complete:
+        raise InputError(f"{said.out}: not all that was received could be stored")
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Reads what the collector writes about itself."""
+
+    file: Path
+    minutes: FeedMinutes
+    totals: Mapping[str, Any] = field(default_factory=dict)
+
+    def look(self) -> Word:
+        """How it goes; what exporters sent since the last look is added to their minutes."""
+        try:
+            status = json.loads(self.file.read_text())
+        except (OSError, ValueError):  # not yet, or not any more
+            return Word(detail="getting ready")
+        self.minutes.take(status.get("exporters", ()))
+        totals = status["totals"]
+        figures = {f"{name}_total": float(totals.get(name, 0)) for name in _TOTALS}
+        figures |= {f"lost_{unit}_total": float(count) for unit, count in totals.get("lost", {}).items()}
+        figures["exporters"] = float(status.get("exporters_known", 0))
+        figures["waiting_datagrams"] = float(sum(worker["waiting"] for worker in status.get("workers", ())))
+        deaths: Counter[str] = Counter()
+        for worker in status.get("workers", ()):
+            deaths["worker_deaths_total"] += worker["receiver_deaths"] + worker["decoder_deaths"]
+        return Word(figures={**figures, **{name: float(count) for name, count in deaths.items()}})
+
+
+def _rates(collect: CollectSettings) -> SamplingRates:
+    return SamplingRates(dict(collect.sampling_rates), collect.sampling_rate or UNKNOWN_RATE)

@@ -1,0 +1,123 @@
+"""The keeper: packs both lakes, and removes what is kept no longer from lakes and database."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import structlog
+
+from datamodel.errors import FlowprismError
+from flowprism.service.parts.birth import Birth
+from flowprism.service.parts.telling import Word, telling
+from flowprism.service.scanning.leases import Leases
+from flowprism.service.settings import Settings, StoreSettings
+from storage.database.engine import Database
+from storage.database.feeds import forget_feed_statistics
+from storage.database.incidents import forget_incidents
+from storage.database.parts import forget_parts
+from storage.database.requests import forget_requests
+from storage.database.scans import forget_scans
+from storage.keeper import Keeper, Tended
+from storage.layout import is_store
+from storage.place import place_at
+from storage.retention import DEFAULT_LIMITS, Limit
+
+_HOUR_NS = 3_600_000_000_000
+_DAY_NS = 24 * _HOUR_NS
+_GIB = 1 << 30
+_LEASE = "keeper"
+_LOG = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Rounds:
+    """What a keeper has done."""
+
+    done: Counter[str] = field(default_factory=Counter)
+    problem: str = ""
+    forgotten_ns: int = 0
+
+
+def limits(store: StoreSettings) -> dict[str, Limit]:
+    """How long each kind of records is kept: as the settings say, and as usual where they say nothing."""
+    said: dict[str, Limit] = {
+        kind: Limit(
+            None if keep.age_h is None else round(keep.age_h * _HOUR_NS),
+            None if keep.size_gib is None else round(keep.size_gib * _GIB),
+        )
+        for kind, keep in store.keep.items()
+    }
+    return {**DEFAULT_LIMITS, **said}
+
+
+def run(birth: Birth) -> None:
+    """Keep until the part is to end.
+
+    Raises:
+        InputError: the database cannot be used.
+    """
+    settings = birth.settings
+    database, rounds = Database(settings.store.database), Rounds()
+    leases = Leases(database, birth.instance, settings.scans.lease_s)
+    with closing(database), telling(birth, database, lambda: _word(rounds)):
+        while not birth.stop.is_set():
+            _round(settings, database, leases, rounds)
+            birth.stop.wait(settings.store.keep_every_s)
+
+
+def _round(settings: Settings, database: Database, leases: Leases, rounds: Rounds) -> None:
+    """Tend what there is, unless another replica does; what cannot be written now is tried again."""
+    try:
+        with leases.held(_LEASE) as mine:
+            if not mine:
+                return
+            for lake in dict.fromkeys((settings.store.flow_lake, settings.store.analysis_lake)):
+                _tend(lake, limits(settings.store), rounds)
+            _forget(database, settings.store, rounds)
+        rounds.problem = ""
+    except (FlowprismError, OSError) as error:
+        if rounds.problem != str(error):
+            _LOG.warning("keeping waits", reason=str(error))
+        rounds.problem = str(error)
+
+
+def _tend(lake: str, kept: dict[str, Limit], rounds: Rounds) -> None:
+    place = place_at(lake)
+    if "://" not in lake and not is_store(place):
+        return  # nothing has been written yet
+    with closing(Keeper(place, kept)) as keeper:
+        done = keeper.tend()
+    _count(rounds, done)
+    for warning in done.warnings:
+        _LOG.warning("a segment stays as it is", reason=warning)
+
+
+def _count(rounds: Rounds, done: Tended) -> None:
+    rounds.done["rounds_total"] += 1
+    rounds.done["packed_rows_total"] += done.packed_rows
+    rounds.done["packed_segments_total"] += done.packed_segments
+    rounds.done["expired_rows_total"] += sum(done.expired_rows.values())
+    rounds.done["removed_files_total"] += done.removed_files
+
+
+def _forget(database: Database, store: StoreSettings, rounds: Rounds) -> None:
+    """Once an hour remove results of long ago."""
+    now_ns = time.time_ns()
+    if now_ns - rounds.forgotten_ns < _HOUR_NS:
+        return
+    rounds.forgotten_ns = now_ns
+    before_ns = now_ns - round(store.keep_results_days * _DAY_NS)
+    forget: tuple[Callable[[Database, int], int], ...] = (
+        forget_scans, forget_incidents, forget_feed_statistics, forget_requests,
+    )  # fmt: skip
+    rounds.done["forgotten_rows_total"] += sum(one(database, before_ns) for one in forget)
+    forget_parts(database, now_ns - _DAY_NS)
+
+
+def _word(rounds: Rounds) -> Word:
+    figures = {name: float(value) for name, value in rounds.done.items()}
+    return Word(healthy=not rounds.problem, detail=rounds.problem, figures=figures)

@@ -1,0 +1,63 @@
+"""A part says how it goes, every few seconds, in the database's table of parts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from datamodel.answers import Part
+from datamodel.errors import FlowprismError
+from flowprism.service.parts.birth import Birth
+from storage.database.engine import Database
+from storage.database.parts import save_part
+
+EVERY_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a part says of itself: whether it is well, why not, and figures in base units."""
+
+    healthy: bool = True
+    detail: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@contextmanager
+def telling(birth: Birth, database: Database, word: Callable[[], Word]) -> Iterator[None]:
+    """Tell while the block runs, and once more at its end. A database that is away is told later."""
+    over = threading.Event()
+
+    def tell() -> None:
+        with suppress(FlowprismError):
+            save_part(database, part_of(birth, word()))
+
+    def repeat() -> None:
+        while not over.wait(EVERY_S):
+            tell()
+
+    tell()
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(EVERY_S)
+        tell()
+
+
+def part_of(birth: Birth, word: Word) -> Part:
+    """The row of a part."""
+    return Part(
+        name=birth.name,
+        kind=birth.kind,
+        started_ns=birth.started_ns,
+        seen_ns=time.time_ns(),
+        healthy=word.healthy,
+        detail=word.detail,
+        figures={"restarts_total": float(birth.deaths), **word.figures},
+    )
