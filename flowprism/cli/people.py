@@ -162,15 +162,15 @@ def _asked_password() -> str:
 
 
 def _written_down(database: Database, action: str, subject: str, **detail: str) -> None:
-    by_hand(database, f"command line: {_person()}", action, subject, time.time_ns(), **detail)
+    by_hand(database, person(), action, subject, time.time_ns(), **detail)
 
 
-def _person() -> str:
+def person() -> str:
     """Who types, as the system knows them; a container's user may have no name."""
     try:
-        return getpass.getuser()
+        return f"command line: {getpass.getuser()}"
     except (KeyError, OSError):
-        return f"user {os.getuid()}"
+        return f"command line: user {os.getuid()}"
 
 
 def _state(user: User) -> str:
