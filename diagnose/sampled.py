@@ -16,7 +16,7 @@ from diagnose.sampled_delays import Late, late_in_pipelines
 from diagnose.sampled_findings import late_finding, ring_finding
 from diagnose.sampled_passages import Passages, messages_between_stages
 from diagnose.sampled_rings import Paced, paced
-from diagnose.sampled_suspects import cables_of, endpoints_of
+from diagnose.sampled_suspects import suspects
 from diagnose.sampled_view import Compared, SampledView
 from diagnose.stragglers import EVERYBODY
 
@@ -77,14 +77,9 @@ def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
 
 def _of_rings(view: SampledView, slow: _Slow, rings: tuple[list[Paced], list[Paced]], between: Passages) -> Finding:
     """The link that slow rings pass; `rings` are those that are slow, and all."""
-    held = rings[0]
-    if len(held) == 1:
-        found = endpoints_of(view, held[0], between, slow.compared)
-    else:
-        shared = cables_of(view, held, between, slow.compared)
-        if shared is None:
-            return _unexplained(view, slow, compute=False)
-        found = shared
+    found = suspects(view, rings, between, slow.compared)
+    if found is None:
+        return _unexplained(view, slow, compute=False)
     return ring_finding(view, *rings, found, (slow.span_ns, slow.period.slowdown_ratio))
 
 

@@ -20,6 +20,8 @@ from diagnose.wording import finding_id, gbps, listed, percent, severity
 Span = tuple[tuple[int, int | None], float]
 # One link is named when it is at least so probable; else all that are at least so probable may be it.
 NAMED, LEAST_PROBABLE = 0.8, 0.05
+# Where it is not so probable that it is an endpoint's link, or that it is not, nobody is woken up.
+LOCATED = 0.75
 # How sure a finding from samples is at best.
 MOST_SURE = 0.95
 _SIDES = {"tx": " in the sending direction", "rx": " in the receiving direction"}
@@ -33,8 +35,9 @@ def ring_finding(
     likely = [n for n, p in enumerate(found.probability.tolist()) if p >= LEAST_PROBABLE]
     links, odds = [found.links[n] for n in likely], found.probability[likely] / found.probability[likely].sum()
     named = bool(odds[0] >= NAMED)
-    subject = links[0] if named else _holding(links)
-    kind: FindingKind = "slow_link" if len(slow) == 1 else "slow_uplink"
+    subject = links[0] if named else _holding(found, likely)
+    own = float(found.probability[found.own].sum())
+    kind: FindingKind = "slow_link" if own > 0.5 else "slow_uplink"
     side = found.side if named else None
     now, before = (_rate_bps(view, slow, field) for field in ("now", "before"))
     moves = "its gradient ring moves" if len(slow) == 1 else f"{len(slow)} gradient rings move"
@@ -44,7 +47,7 @@ def ring_finding(
         job=job.id,
         kind=kind,
         cause=side,
-        severity=severity(ratio),
+        severity=severity(ratio) if max(own, 1 - own) >= LOCATED else "info",
         start_ns=span_ns[0],
         end_ns=span_ns[1],
         confidence=round(MOST_SURE * float(odds[0]), 2),
@@ -65,12 +68,16 @@ def ring_finding(
     )
 
 
-def _holding(links: Sequence[Subject]) -> Subject:
-    """The smallest thing that holds several links: a switch that all are plugged into, or the group of their ends."""
+def _holding(found: Suspected, likely: Sequence[int]) -> Subject:
+    """What holds several links: a switch that all are plugged into, the group of their ends, or all their switches."""
+    links = [found.links[n] for n in likely]
     shared = set(links[0].ids).intersection(*(link.ids for link in links[1:]))
     if shared and all(link.type == "link" for link in links):
         return Subject(type="switch", ids=(min(shared),))
-    return Subject(type="group", ids=tuple(sorted({link.ids[-1] for link in links})), group="dp")
+    ends = sorted(found.links[n].ids[-1] for n in likely if found.own[n])
+    if ends:
+        return Subject(type="group", ids=tuple(ends), group="dp")
+    return Subject(type="switch", ids=tuple(sorted({name for link in links for name in link.ids})))
 
 
 def _called(view: SampledView, link: Subject) -> str:

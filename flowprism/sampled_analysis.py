@@ -18,6 +18,7 @@ from datamodel.operations import OPERATIONS
 from datamodel.streams import Bool, Int, Streams
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job import JobView
+from diagnose.periods import noise_ratio
 from diagnose.sampled import diagnose_samples
 from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
@@ -33,8 +34,9 @@ from reconstruct.smeared import smeared
 from strategy.layout import Strategy, infer
 from strategy.placement import Seat
 
-# Iterations of a job at its best take no longer than so many times their lower quartile.
-QUICK = 1.15
+# Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
+# this share at least, by that at most.
+NOISES, QUICK_LEAST, QUICK_MOST = 3.0, 0.05, 0.15
 
 UNKNOWN = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
 
@@ -162,8 +164,9 @@ def _strategy(job: SampledJob, progress: Progress, around: Around) -> Strategy:
     """
     if job.unresolved:
         return UNKNOWN
-    lengths = np.diff(job.edges_ns)
-    quick = np.flatnonzero(lengths <= QUICK * np.percentile(lengths, 25)) + 1
+    lengths = np.diff(job.edges_ns).astype(np.float64)
+    longer = float(np.clip(NOISES * noise_ratio(lengths), QUICK_LEAST, QUICK_MOST))
+    quick = np.flatnonzero(lengths <= (1 + longer) * np.percentile(lengths, 25)) + 1
     found = _inferred(job, progress, around, quick)
     half = len(quick) // 2
     if half < FEWEST_ITERATIONS:

@@ -20,6 +20,8 @@ LATER_HALF = 0.5
 FEWEST_POINTS, MOST_POINTS = 5, 48
 # Fewer iterations have no scatter.
 FEWEST_ITERATIONS = 3
+# No sample is dated better than this: it lies somewhere in what a switch samples together.
+BEST_DATED_NS = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,13 @@ class Points:
         iteration: from 1 on; iteration i lies between edges i - 1 and i.
         phase: share of the iteration's bytes that were sent, 0 to 1.
         after_ns: time since the iteration began.
+        doubt_ns: width of the span of time that it may lie in.
     """
 
     iteration: Int
     phase: Float
     after_ns: Float
+    doubt_ns: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,9 @@ class Estimate:
     error: float
 
 
+UNKNOWN = Estimate(float("nan"), float("nan"))
+
+
 def points(progress: Progress, job: SampledJob, member: int) -> Points:
     """The samples of the job's connection number `member` that lie in whole iterations."""
     time_ns, position = progress.curve(int(job.connections[member]))
@@ -52,7 +59,8 @@ def points(progress: Progress, job: SampledJob, member: int) -> Points:
     iteration = np.ceil(phase).astype(np.int64)
     inside = (iteration >= 1) & (iteration < len(job.edges_ns))
     iteration = iteration[inside]
-    return Points(iteration, phase[inside] - iteration + 1, time_ns[inside] - job.edges_ns[iteration - 1])
+    doubt_ns = progress.spans(int(job.connections[member]))[1][inside]
+    return Points(iteration, phase[inside] - iteration + 1, time_ns[inside] - job.edges_ns[iteration - 1], doubt_ns)
 
 
 def places(rows: Sequence[Points], iterations: Int, period_ns: float) -> Float:
@@ -74,20 +82,42 @@ def places(rows: Sequence[Points], iterations: Int, period_ns: float) -> Float:
 
 
 def passing_ns(own: Points, low: float, high: float, iterations: Int) -> Estimate:
-    """When the middle of what lies between two places passes, after the iteration began, and its standard error."""
+    """When the middle of what lies between two places passes, after the iteration began, and its standard error.
+
+    Each iteration counts by what its best dated samples are worth: one that opened a datagram is known to a
+    millisecond, one that an agent held into a pause is not.
+    """
     chosen = (own.phase > low) & (own.phase <= high) & np.isin(own.iteration, iterations)
     which, time_ns = own.iteration[chosen], own.after_ns[chosen]
-    single = np.array([np.median(time_ns[which == i]) for i in np.unique(which)])
-    return typical(single, float(np.median(time_ns)) if len(time_ns) else float("nan"))
+    weight = 1 / (own.doubt_ns[chosen] ** 2 + BEST_DATED_NS**2)
+    single, worth = [], []
+    for i in np.unique(which).tolist():
+        here = which == i
+        single.append(_weighted_median(time_ns[here], weight[here]))
+        worth.append(float(weight[here].sum()))
+    if len(single) < FEWEST_ITERATIONS:
+        return UNKNOWN
+    values, weights = np.array(single), np.array(worth)
+    centre = _weighted_median(values, weights)
+    spread = MEDIAN_TO_SD * _weighted_median(np.abs(values - centre), weights)
+    effective = float(weights.sum() ** 2 / (weights**2).sum())
+    middle = _weighted_median(time_ns, weight)
+    return Estimate(middle, MEDIAN_ERROR * max(spread, BEST_DATED_NS) / float(np.sqrt(max(effective, 1.0))))
 
 
-def typical(values: Float, middle: float | None = None) -> Estimate:
-    """Median of independent values, or what is known better, with the median's standard error."""
+def _weighted_median(values: Float, weights: Float) -> float:
+    order = np.argsort(values, kind="stable")
+    running = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(running, running[-1] / 2)])
+
+
+def _typical(values: Float) -> Estimate:
+    """Median of independent values with its standard error."""
     if len(values) < FEWEST_ITERATIONS:
-        return Estimate(float("nan"), float("nan"))
+        return UNKNOWN
     centre = float(np.median(values))
     spread = MEDIAN_TO_SD * float(np.median(np.abs(values - centre)))
-    return Estimate(centre if middle is None else middle, MEDIAN_ERROR * spread / float(np.sqrt(len(values))))
+    return Estimate(centre, MEDIAN_ERROR * spread / float(np.sqrt(len(values))))
 
 
 def pace_ns(members: Sequence[Points], iterations: Int) -> Estimate:
@@ -104,7 +134,7 @@ def pace_ns(members: Sequence[Points], iterations: Int) -> Estimate:
         slope = _slope(phase[late], after[late])
         if slope is not None:
             slopes.append(slope)
-    return typical(np.array(slopes))
+    return _typical(np.array(slopes))
 
 
 def _slope(x: Float, y: Float) -> float | None:

@@ -28,8 +28,8 @@ TRIED = 81
 FEWEST_BRACKETS = 3
 # All rest where the brackets of all members together agree this well, compared with the best instant.
 AT_REST = 0.96
-# A connection of which fewer brackets agree does not keep the beat.
-KEEPS_BEAT = 0.5
+# A connection of which fewer brackets agree does not keep the beat; in one half of the window more must.
+KEEPS_BEAT, KEPT_BEAT = 0.5, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,8 @@ def lattice(progress: Progress, part: Part) -> Lattice | None:
     quiet_ns = end_ns + _until_quiet_ns(progress, part.members, number, end_ns)
     rows = []
     for connection in part.members.tolist():
-        gaps = _gaps_at(*progress.curve(connection), number, quiet_ns)
-        share, quantum, origin = _agreed(*gaps, TRIED) if len(gaps[0]) >= FEWEST_BRACKETS else (0.0, 0.0, 0.0)
-        if share >= KEEPS_BEAT and quantum > 0:
+        quantum, origin = _beat(*_gaps_at(*progress.curve(connection), number, quiet_ns))
+        if quantum > 0:
             rows.append((connection, quantum, origin))
     if not rows:
         return None
@@ -179,6 +178,20 @@ def _gaps_at(time_ns: Float, position: Float, number: Int, at_ns: Float) -> tupl
     inside = (after > 0) & (after < len(time_ns))
     after = after[inside]
     return position[after - 1], position[after], number[inside]
+
+
+def _beat(low: Float, high: Float, number: Int) -> tuple[float, float]:
+    """(quantum, origin) of a connection whose brackets agree, all in all or in one half of the window; 0 where none do.
+
+    A link that became slow is still busy when the others rest: before that its brackets agreed.
+    """
+    half = len(number) // 2
+    for part, least in ((slice(None), KEEPS_BEAT), (slice(half), KEPT_BEAT), (slice(half, None), KEPT_BEAT)):
+        if len(number[part]) >= FEWEST_BRACKETS * (1 if part == slice(None) else 2):
+            share, quantum, origin = _agreed(low[part], high[part], number[part], TRIED)
+            if share >= least:
+                return quantum, origin
+    return 0.0, 0.0
 
 
 def _densest(low: Float, high: Float) -> tuple[int, float, float]:

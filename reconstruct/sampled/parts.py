@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from reconstruct.sampled.dwell import STEPS_A_CYCLE, pooled, spectrum
 from reconstruct.sampled.fundamental import Fundamental, fundamental
 from reconstruct.sampled.progress import Progress
@@ -54,6 +54,7 @@ def parts(progress: Progress, services: frozenset[int]) -> list[Part]:
         if rhythm is None:
             continue
         follows = np.array([_follows(spectra[n], rhythm.peaks) for n in component.tolist()], np.bool_)
+        follows |= _between(progress, component, component[follows])
         members, rest = component[follows], component[~follows]
         if not len(members):
             continue
@@ -115,6 +116,15 @@ def _follows(power: Float, peaks: Int) -> bool:
     tried = 2 * BESIDE_CYCLES + 1
     mean, variance = sum(1 / k for k in range(1, round(tried) + 1)), sum(1 / k**2 for k in range(1, round(tried) + 1))
     return bool(seen) and sum(seen) > len(seen) * mean + SURE_DEVIATIONS * np.sqrt(len(seen) * variance)
+
+
+def _between(progress: Progress, connections: Int, members: Int) -> Bool:
+    """(connections,) those between endpoints of members, if these follow a rhythm: few samples may hide their own.
+
+    Whether they keep the beat shows where they rest (`reconstruct.sampled.lattice`).
+    """
+    ends = np.union1d(progress.src[members], progress.dst[members])
+    return np.isin(progress.src[connections], ends) & np.isin(progress.dst[connections], ends)
 
 
 def _two_sided(progress: Progress, members: Int) -> Int:

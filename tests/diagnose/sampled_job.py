@@ -19,7 +19,7 @@ MS = 1_000_000
 MEMBERS = 4  # of each ring; endpoint r of the first stage sends to endpoint MEMBERS + r of the second
 STEPS = 2 * (MEMBERS - 1)
 PERIOD_MS, RING_MS, MESSAGES_MS = 1000.0, 90.0, (100.0, 300.0, 500.0)
-SWITCHES = ("leaf1", "leaf1", "leaf2", "leaf2", "leaf3", "leaf3", "leaf4", "leaf4")
+SWITCHES = ("leaf1", "leaf1", "leaf2", "leaf2") * 2
 CABLES = (Link(a="leaf1", b="spine1"), Link(a="leaf2", b="spine1"), Link(a="leaf1", b="spine2"))
 
 
@@ -107,7 +107,8 @@ def _points(
         number.append(np.full(len(x), i))
         phase.append(x)
         after.append(when + chance.normal(0, 2.0, len(x)))
-    return Points(np.concatenate(number), np.concatenate(phase), np.concatenate(after) * MS)
+    count = sum(len(x) for x in phase)
+    return Points(np.concatenate(number), np.concatenate(phase), np.concatenate(after) * MS, np.zeros(count))
 
 
 def _message(src: int, dst: int, x: Float, fault: Fault) -> Float:

@@ -121,9 +121,9 @@ def test_messages_are_told_apart_where_a_connection_pauses() -> None:
 def test_pairs_too_faint_to_resolve_are_told() -> None:
     """Activations of a few samples in all make no connection, but the job says that its pairs carry something."""
     ends = iteration_ends(30, PERIOD_MS, 0.02, 18)
-    faint = [Message(0, 2, 0.3, 0.02, 60), Message(2, 0, 0.5, 0.02, 60)]
-    whole = sampled(ring([0, 1, 2, 3]), ends, 600, 19)
-    partly = sampled(ring([0, 1, 2, 3]) + faint, ends, 600, 19)
+    faint = [Message(0, 2, 0.3, 0.02, 100), Message(2, 0, 0.5, 0.02, 100)]
+    whole = sampled(ring([0, 1, 2, 3], packets=6_000), ends, 600, 19)
+    partly = sampled(ring([0, 1, 2, 3], packets=6_000) + faint, ends, 600, 19)
     told = [recognise_sampled(flows, frozenset()).jobs[0] for flows in (whole, partly)]
     assert [job.unresolved for job in told] == [0, 2]
     assert len(told[1].connections) == 4

@@ -16,7 +16,7 @@ def member(rest_ms: float, seed: int, steps: int = 6, iterations: int = 20, samp
     x = chance.random(iterations * samples)
     within = x * steps % 1
     after = 700 + (x * steps - within) * 50 + within * (50 - rest_ms) + chance.normal(0, 4, len(x))
-    return Points(np.repeat(np.arange(1, iterations + 1), samples), x, after * MS)
+    return Points(np.repeat(np.arange(1, iterations + 1), samples), x, after * MS, np.zeros(len(x)))
 
 
 def test_the_member_that_does_not_rest_swings_least() -> None:
@@ -54,7 +54,9 @@ def test_connections_that_act_alike_agree_on_where_messages_part() -> None:
     rows = []
     for _ in range(4):
         x = chance.random(300)
-        rows.append(Points(np.repeat(np.arange(1, 21), 15), x, (100 + np.where(x > 0.5, 300, 0) + 20 * x) * MS))
+        rows.append(
+            Points(np.repeat(np.arange(1, 21), 15), x, (100 + np.where(x > 0.5, 300, 0) + 20 * x) * MS, np.zeros(300))
+        )
     found = places(rows, np.arange(1, 21), 1000 * MS)
     assert len(found) == 3
     assert abs(found[1] - 0.5) < 0.02
