@@ -16,7 +16,17 @@ SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "toke
 HIDDEN = "***"
 _TOKEN_TEXT = re.compile(r"\bfp_([0-9a-f]{16})_[A-Za-z0-9_-]+")
 # Libraries that say more than anybody wants to know while all is well.
-_QUIET = ("alembic", "apscheduler", "sqlalchemy", "urllib3", "botocore", "distributed", "uvicorn.access", "multipart", "asyncio")
+_QUIET = (
+    "alembic",
+    "apscheduler",
+    "sqlalchemy",
+    "urllib3",
+    "botocore",
+    "distributed",
+    "uvicorn.access",
+    "multipart",
+    "asyncio",
+)
 
 
 class LogSettings(BaseModel):
