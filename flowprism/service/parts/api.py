@@ -30,7 +30,8 @@ def open_door(settings: Settings) -> socket.socket:
     """
     api = settings.api
     check_listening(settings.access, api.host, "api.host")
-    door = socket.socket(_family(api), socket.SOCK_STREAM)
+    # Named as TCP: asyncio turns Nagle's algorithm off for such sockets only, and every small answer would wait 40 ms.
+    door = socket.socket(_family(api), socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind((api.host, api.port))
