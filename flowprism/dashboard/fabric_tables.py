@@ -76,11 +76,10 @@ class Ways:
 
 
 def links_that_matter(view: FabricView) -> tuple[FabricLink, ...]:
-    """Cables by suspicion, then by load, at most `MOST_LINKS`; those of which nothing is known come last."""
+    """Cables by suspicion, then by load, then as the inventory has them; at most `MOST_LINKS`."""
 
-    def rank(link: FabricLink) -> tuple[float, float, object, object]:
-        load = -1.0 if link.load_ratio is None else link.load_ratio
-        return -link.suspicion, -load, natural(link.a), natural(link.b)
+    def rank(link: FabricLink) -> tuple[float, float]:
+        return -link.suspicion, 1.0 if link.load_ratio is None else -link.load_ratio
 
     return tuple(sorted(view.links, key=rank)[:MOST_LINKS])
 

@@ -40,6 +40,7 @@ class _Scene:
         up_bps: mean load of each endpoint's own cable, by address.
         across_bps: mean load between two leaves, both ways, by their names in order.
         incidents: open now.
+        doubts: by the ends of a cable, how likely each incident holds it for the cause, and which one.
     """
 
     inventory: Inventory
@@ -48,6 +49,7 @@ class _Scene:
     up_bps: dict[str, float]
     across_bps: Load
     incidents: list[Incident]
+    doubts: dict[frozenset[str], dict[str, float]]
 
 
 def fabric(shelf: Shelf, viewer: Viewer, now_ns: int) -> FabricView:
@@ -73,7 +75,8 @@ def fabric(shelf: Shelf, viewer: Viewer, now_ns: int) -> FabricView:
     up_bps, across_bps = _loads(shelf, drawn, live)
     open_now = incident_page(shelf.database, IncidentFilter(tenant=viewer.tenant), now_ns, "", _MOST_INCIDENTS)
     mine = None if viewer.tenant is None else frozenset(jobs)
-    return _view(_Scene(drawn, jobs, mine, up_bps, across_bps, [one.incident for one in open_now]))
+    cases = [one.incident for one in open_now]
+    return _view(_Scene(drawn, jobs, mine, up_bps, across_bps, cases, _doubts(cases)))
 
 
 def _loads(shelf: Shelf, drawn: Inventory, live: list[JobGlance]) -> tuple[dict[str, float], Load]:
@@ -149,7 +152,7 @@ def _access_links(nic: Nic, scene: _Scene) -> list[FabricLink]:
             a_port=attachment.port,
             speed_bps=speed_bps,
             load_ratio=ratio,
-            **_suspicion(scene.incidents, {attachment.switch, nic.all_addresses[0]}),
+            **_suspicion(scene.doubts, attachment.switch, nic.all_addresses[0]),
         )
         for attachment in nic.attachments
     ]
@@ -165,7 +168,7 @@ def _uplinks(cables: list[Link], scene: _Scene) -> list[FabricLink]:
             b_port=link.b_port,
             speed_bps=link.speed_gbps * 1e9 if link.speed_gbps else None,
             load_ratio=_busier_ratio(link, shares) if link.speed_gbps else None,
-            **_suspicion(scene.incidents, {link.a, link.b}),
+            **_suspicion(scene.doubts, link.a, link.b),
         )
         for link in cables
     ]
@@ -197,13 +200,20 @@ def _shared(links: tuple[Link, ...], across_bps: Load) -> Load:
     return shares
 
 
-def _suspicion(incidents: list[Incident], ends: set[str]) -> dict[str, Any]:
-    """The fields `suspicion` and `incidents`: how likely open incidents hold a cable for the cause, and which ones."""
-    found: dict[str, float] = {}
+def _doubts(incidents: list[Incident]) -> dict[frozenset[str], dict[str, float]]:
+    """By the ends of a cable: ids of the open incidents that hold it for the cause, and how likely each does."""
+    found: dict[frozenset[str], dict[str, float]] = {}
     for incident in incidents:
         named = [(incident.subject.type, incident.subject.ids, incident.confidence)]
         named += [(suspect.type, suspect.ids, suspect.probability) for suspect in incident.suspects]
         for kind, ids, probability in named:
-            if kind == "link" and set(ids) == ends:
-                found[incident.id] = max(found.get(incident.id, 0.0), probability)
+            if kind == "link":
+                own = found.setdefault(frozenset(ids), {})
+                own[incident.id] = max(own.get(incident.id, 0.0), probability)
+    return found
+
+
+def _suspicion(doubts: dict[frozenset[str], dict[str, float]], a: str, b: str) -> dict[str, Any]:
+    """The fields `suspicion` and `incidents` of a cable."""
+    found = doubts.get(frozenset((a, b)), {}) if doubts else {}
     return {"suspicion": max(found.values(), default=0.0), "incidents": tuple(sorted(found))}
