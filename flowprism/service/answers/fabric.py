@@ -82,8 +82,9 @@ def fabric(shelf: Shelf, viewer: Viewer, now_ns: int) -> FabricView:
 def _loads(shelf: Shelf, drawn: Inventory, live: list[JobGlance]) -> tuple[dict[str, float], Load]:
     """Load of endpoints' own cables, and between leaves, in bit/s, by each job's newest window."""
     leaf_of = {
-        address: nic.attachments[0].switch
-        for host in drawn.hosts for nic in host.endpoints if nic.attachments for address in nic.all_addresses
+        address: attachments[0].switch
+        for host in drawn.hosts for nic in host.endpoints if (attachments := nic.attachments)
+        for address in nic.all_addresses
     }  # fmt: skip
     sent: dict[str, float] = defaultdict(float)
     received: dict[str, float] = defaultdict(float)
@@ -143,18 +144,19 @@ def _endpoint(host: Host, nic: Nic, scene: _Scene) -> FabricNode:
 def _access_links(nic: Nic, scene: _Scene) -> list[FabricLink]:
     """An endpoint's own cables; their load is shared by all of them."""
     speed_bps = nic.speed_gbps * 1e9 if nic.speed_gbps else None
-    rate_bps = sum(scene.up_bps.get(address, 0.0) for address in nic.all_addresses)
-    ratio = rate_bps / speed_bps / len(nic.attachments) if speed_bps and nic.attachments else None
+    addresses, attachments = nic.all_addresses, nic.attachments
+    rate_bps = sum(scene.up_bps.get(address, 0.0) for address in addresses)
+    ratio = rate_bps / speed_bps / len(attachments) if speed_bps and attachments else None
     return [
         FabricLink(
             a=attachment.switch,
-            b=nic.all_addresses[0],
+            b=addresses[0],
             a_port=attachment.port,
             speed_bps=speed_bps,
             load_ratio=ratio,
-            **_suspicion(scene.doubts, attachment.switch, nic.all_addresses[0]),
+            **_suspicion(scene.doubts, attachment.switch, addresses[0]),
         )
-        for attachment in nic.attachments
+        for attachment in attachments
     ]
 
 
