@@ -7,9 +7,13 @@ from fastapi import APIRouter
 from flowprism.dashboard import (
     fabric_page,
     feeds_page,
+    incident_page,
+    incidents_page,
     job_page,
+    login_page,
     matrix_page,
     overview_page,
+    scans_page,
     settings_page,
     static_files,
     timeline_page,
@@ -19,12 +23,9 @@ from flowprism.dashboard import (
 def router() -> APIRouter:
     """What browsers are shown."""
     whole = APIRouter(include_in_schema=False)
-    whole.include_router(static_files.router)
-    whole.include_router(overview_page.router)
-    whole.include_router(job_page.router)
-    whole.include_router(timeline_page.router())
-    whole.include_router(matrix_page.router())
-    whole.include_router(fabric_page.router())
-    whole.include_router(feeds_page.router())
-    whole.include_router(settings_page.router())
+    own = (static_files, login_page, overview_page, job_page, incidents_page, incident_page, scans_page)
+    for one in own:
+        whole.include_router(one.router)
+    for page in (timeline_page, matrix_page, fabric_page, feeds_page, settings_page):
+        whole.include_router(page.router())
     return whole

@@ -17,7 +17,7 @@ export function startLive() {
   let last = 0;
   const soon = (kind) => {
     waiting.add(kind);
-    if (timer || document.hidden) return;
+    if (timer) return;
     timer = setTimeout(renew, Math.max(0, last + AT_MOST_EVERY_MS - performance.now()));
   };
   const renew = async () => {
@@ -31,28 +31,43 @@ export function startLive() {
       if (waiting.size) soon([...waiting][0]);
     }
   };
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden && waiting.size) soon([...waiting][0]);
-  });
   listen(soon);
 }
 
+// A browser keeps few connections to one host: a page that nobody looks at gives its own back.
 function listen(soon) {
   const sign = document.getElementById("live");
-  const stream = new EventSource("/api/v1/stream");
-  let lost = false;
-  for (const kind of KINDS) stream.addEventListener(kind, () => soon(kind));
-  stream.addEventListener("open", () => {
-    if (sign) sign.hidden = false;
-    if (lost) KINDS.forEach(soon); // whatever was missed
-    lost = false;
-  });
-  stream.addEventListener("error", () => {
+  let stream = null;
+  let missed = false;
+  const close = () => {
+    stream?.close();
+    stream = null;
+    missed = true;
     if (sign) sign.hidden = true;
-    lost = true;
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => listen(soon), COME_BACK_MS);
-  });
-  addEventListener("pagehide", () => stream.close(), { once: true });
+  };
+  const open = () => {
+    if (stream || document.hidden) return;
+    const own = new EventSource("/api/v1/stream");
+    stream = own;
+    for (const kind of KINDS) own.addEventListener(kind, () => soon(kind));
+    own.addEventListener("open", () => {
+      if (sign) sign.hidden = false;
+      if (missed) KINDS.forEach(soon);
+      missed = false;
+    });
+    own.addEventListener("error", () => {
+      if (sign) sign.hidden = true;
+      missed = true;
+      if (own.readyState === EventSource.CLOSED && own === stream) {
+        stream = null;
+        setTimeout(open, COME_BACK_MS);
+      }
+    });
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => event.persisted && open());
+  open();
 }
 
 /** Fetch this page and put its regions that are concerned in place of those shown. */

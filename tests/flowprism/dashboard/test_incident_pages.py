@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from datamodel.answers import IncidentDetail
+from datamodel.filters import IncidentFilter
+from flowprism.service.answers.incidents import incident, incidents
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+from storage.database.requests import requests
+from tests.flowprism.service.api.client import ADMIN, Client, client
+from tests.flowprism.service.stored import stored_demo, stored_many
+
+LATER_NS = 2**61
+HOSTILE = "<img src=x onerror=alert(1)>\n</script><b>bold</b>"
+WATCHER = Viewer("will", "viewer", None)
+SEARCHER = Viewer("sue", "operator", "search")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """A hundred and two incidents of made-up jobs."""
+    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=408, days=0, endpoints=2)
+    yield shelf
+    shelf.database.close()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Shelf]:
+    """The bundled capture, for a test that says something."""
+    shelf = stored_demo(tmp_path)
+    yield shelf
+    shelf.database.close()
+
+
+def _only(shelf: Shelf) -> str:
+    (row,) = incidents(shelf, ADMIN, LATER_NS)
+    return row.incident.id
+
+
+def _now(shelf: Shelf) -> IncidentDetail:
+    found = incident(shelf, ADMIN, LATER_NS, _only(shelf))
+    assert found is not None
+    return found
+
+
+def _send(asking: Client, path: str, **fields: str) -> httpx.Response:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    return asking.post(path, content=urlencode(fields), headers=headers)
+
+
+def _listed(page: str) -> list[str]:
+    return re.findall(r'<a href="/incidents/(i\d+)">', page)
+
+
+def test_the_page_tells_evidence_in_figures_and_tables(demo: Shelf) -> None:
+    """Iterations around its begin, the suspect against its peers, pairs; each figure has its table."""
+    page = unescape(client(demo).get(f"/incidents/{_only(demo)}").text)
+    figures = page.count('<svg viewBox="0 0 1080')
+    assert figures == 3
+    assert page.count("<summary>As a table</summary>") == figures
+    assert "1 suspected against 7 peers" in page
+    assert "539 ms" in page.partition("buys-heading")[2]
+    assert page.count('scope="row">rate under way<') == 4
+
+
+def test_filters_narrow_the_list_and_stand_in_it(many: Shelf) -> None:
+    """By severity and by words; what was chosen is chosen in the form."""
+    critical = client(many).get("/incidents?severity=critical").text
+    wanted = {row.incident.id for row in incidents(many, ADMIN, LATER_NS, IncidentFilter(severities=("critical",)))}
+    assert set(_listed(critical)) == wanted
+    assert '<option value="critical" selected>' in critical
+    assert _listed(client(many).get("/incidents?state=resolved").text) == []
+    assert len(_listed(client(many).get("/incidents?job=j00008&state=all").text)) == 1
+
+
+def test_the_list_goes_on_where_its_page_ended(many: Shelf) -> None:
+    """No incident is twice, none is missing."""
+    first = client(many).get("/incidents").text
+    (following,) = re.findall(r'href="([^"]+)">Next page', first)
+    second = client(many).get(unescape(following)).text
+    assert (len(_listed(first)), len(set(_listed(first)) | set(_listed(second)))) == (100, 102)
+    assert client(many).get("/incidents?after=nonsense").status_code == 400
+
+
+def test_all_is_said_by_plain_forms(own: Shelf) -> None:
+    """Acknowledge, mute, unmute and comment without a script; each leads back to the history."""
+    place, asking = f"/incidents/{_only(own)}", client(own)
+    for act, fields in (
+        ("acknowledge", {"text": "on it"}),
+        ("mute", {"hours": "4", "reason": "cable is ordered"}),
+        ("comment", {"text": HOSTILE}),
+    ):
+        answer = _send(asking, f"{place}/{act}", **fields)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"{place}#history")
+    detail = _now(own)
+    assert (detail.acknowledged_by, [note.kind for note in detail.notes]) == (
+        "ann",
+        ["acknowledged", "muted", "comment"],
+    )
+    muted = detail.notes[1]
+    assert muted.until_ns == muted.time_ns + 4 * 3600 * 10**9
+    assert _send(asking, f"{place}/unmute").status_code == 303
+    assert not _now(own).muted
+
+
+def test_a_hostile_comment_is_shown_and_not_run(own: Shelf) -> None:
+    """Markup in a comment is text on the page."""
+    place = f"/incidents/{_only(own)}"
+    _send(client(own), f"{place}/comment", text=HOSTILE)
+    page = client(own).get(place).text
+    assert "<img src=x" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+
+
+def test_what_says_nothing_is_refused_on_a_page(own: Shelf) -> None:
+    """A mute without a reason, an empty comment, hours that nobody offered, too long a text."""
+    place, asking = f"/incidents/{_only(own)}", client(own)
+    for act, fields in (
+        ("mute", {"hours": "4", "reason": " "}),
+        ("mute", {"hours": "5", "reason": "why"}),
+        ("comment", {"text": "\0 "}),
+        ("comment", {"text": "x" * 4001}),
+    ):
+        answer = _send(asking, f"{place}/{act}", **fields)
+        assert (answer.status_code, answer.headers["content-type"]) == (400, "text/html; charset=utf-8")
+    assert not _now(own).notes
+
+
+def test_a_viewer_has_no_forms_and_may_not_send_them(own: Shelf) -> None:
+    """Looking is all that a viewer does."""
+    place, asking = f"/incidents/{_only(own)}", client(own, WATCHER)
+    assert "<form method=" not in asking.get(place).text
+    for act in ("acknowledge", "mute", "unmute", "comment"):
+        assert _send(asking, f"{place}/{act}", text="x", reason="x", hours="4").status_code == 403
+    assert _send(asking, "/scans", policy="default").status_code == 403
+    assert not _now(own).notes
+
+
+def test_an_incident_of_others_is_not_there(own: Shelf) -> None:
+    """Neither to see nor to speak of."""
+    place, asking = f"/incidents/{_only(own)}", client(own, SEARCHER)
+    assert asking.get(place).status_code == 404
+    assert _send(asking, f"{place}/comment", text="x").status_code == 404
+    assert _listed(asking.get("/incidents").text) == []
+    assert not _now(own).notes
+
+
+def test_a_form_leads_back_to_pages_of_ours_only(own: Shelf) -> None:
+    """`back` names a path here; anything else is the overview."""
+    place = f"/incidents/{_only(own)}"
+    for named, path in (("/", "/"), ("/jobs/x", "/jobs/x"), ("//evil.example", "/"), ("https://evil.example/", "/")):
+        answer = _send(client(own), f"{place}/acknowledge", back=named)
+        assert answer.headers["location"] == path
+
+
+def test_scanning_again_asks_for_this_job(own: Shelf) -> None:
+    """By a policy of the settings; an unknown one is refused."""
+    job_id = _now(own).incident.job
+    answer = _send(client(own), "/scans", policy="default", jobs=job_id or "", back=f"/incidents/{_only(own)}")
+    assert answer.status_code == 303
+    (asked,) = requests(own.database, 10)
+    assert (asked.policy, asked.jobs, asked.author, asked.state) == ("default", (job_id,), "ann", "waiting")
+    assert _send(client(own), "/scans", policy="none such").status_code == 400
+    page = client(own).get("/scans").text
+    assert "waiting" in page.partition('id="asked"')[2]
+
+
+def test_a_scan_of_a_certain_time_takes_both_ends(own: Shelf) -> None:
+    """In order, and readable."""
+    asking = client(own)
+    for window in (
+        {"from": "2026-11-20T15:00:00Z"},
+        {"from": "x", "to": "y"},
+        {"from": "2026-11-21", "to": "2026-11-20"},
+    ):
+        assert _send(asking, "/scans", **window).status_code == 400
+    assert _send(asking, "/scans", **{"from": "2026-11-20T15:00:00Z", "to": "2026-11-20T15:10:00Z"}).status_code == 303
+    (asked,) = requests(own.database, 10)
+    assert (asked.window_start_ns, asked.window_end_ns) == (1795186800 * 10**9, 1795187400 * 10**9)
+
+
+def test_runs_lead_to_their_verdicts(demo: Shelf) -> None:
+    """One row a scan, one row a job."""
+    runs = client(demo).get("/scans").text
+    place = re.findall(r'href="(/scans/health/\d+/\d+)"', runs)[0]
+    page = unescape(client(demo).get(place).text)
+    assert "Something is wrong" in page
+    assert "llama-demo" in page
+    assert "The link of 10.2.3.2 (s3) to leaf2 is slow" in page
+    assert client(demo).get("/scans/health/1/2").status_code == 404
+    assert "health" not in client(demo).get("/scans?policy=nightly").text.partition('id="runs"')[2]
+
+
+def test_the_log_in_page_leads_on_to_where_one_wanted(demo: Shelf) -> None:
+    """But never to another site."""
+    asking = client(demo)
+    assert "Go on" in asking.get("/login").text
+    assert 'href="/jobs/x"' in asking.get("/login?next=/jobs/x").text
+    assert "evil" not in asking.get("/login?next=//evil.example").text
