@@ -107,6 +107,24 @@ def open_incidents(database: Database) -> list[tuple[Incident, str | None, str |
     return [(Incident.model_validate_json(row.document), row.label, row.tenant) for row in rows]
 
 
+def untold_ends(database: Database, since_ns: int) -> list[tuple[str, Incident, str | None, str | None]]:
+    """Receiver, incident, label and tenant: who was told of an incident that is over since, and not of its end.
+
+    Scans leave ends themselves; one that was made by hand, by somebody who knows no receivers, does not.
+    """
+    ends = ALERTS.c.id.like("%.resolved.%")
+    told, ended = func.max(ALERTS.c.created_ns), func.max(ALERTS.c.created_ns).filter(ends)
+    pairs = select(ALERTS.c.incident, ALERTS.c.receiver).join(INCIDENTS, INCIDENTS.c.id == ALERTS.c.incident)
+    pairs = pairs.where((INCIDENTS.c.state == "resolved") & (INCIDENTS.c.resolved_ns >= since_ns) & _TOLD)
+    missing = pairs.group_by(ALERTS.c.incident, ALERTS.c.receiver).having(ended.is_(None) | (ended < told)).subquery()
+    query = select(missing.c.receiver, INCIDENTS.c.document, JOBS.c.label, JOBS.c.tenant)
+    query = query.join(INCIDENTS, INCIDENTS.c.id == missing.c.incident)
+    query = query.join(JOBS, JOBS.c.id == INCIDENTS.c.job, isouter=True).order_by(INCIDENTS.c.id, missing.c.receiver)
+    with database.reading() as connection:
+        rows = connection.execute(query).all()
+    return [(row.receiver, Incident.model_validate_json(row.document), row.label, row.tenant) for row in rows]
+
+
 def notes_about(database: Database, incidents: Collection[str]) -> dict[str, list[IncidentNote]]:
     """Incident -> what people did about it, in order of time; all of these ids are in it."""
     found: dict[str, list[IncidentNote]] = {name: [] for name in incidents}

@@ -14,7 +14,7 @@ from datamodel.answers import Part
 from datamodel.errors import StorageError
 from flowprism.service.alerts.courier import Courier
 from flowprism.service.alerts.messages import acknowledged, muting
-from flowprism.service.alerts.outbox import reminders
+from flowprism.service.alerts.outbox import ends, reminders
 from flowprism.service.alerts.senders import check_receivers
 from flowprism.service.alerts.settings import AlertSettings
 from storage.database.access import release_lease, take_lease
@@ -27,6 +27,7 @@ from storage.database.alerts import (
     mark_failed,
     notes_about,
     open_incidents,
+    untold_ends,
     waiting_alerts,
 )
 from storage.database.engine import Database
@@ -36,7 +37,8 @@ _LOG = logging.getLogger(__name__)
 _LEASE = "alerter"
 _LEASE_S, _RENEW_S, _LOOK_S = 15.0, 5.0, 0.5
 _TELL_S, _REMIND_S, _FORGET_S = 5.0, 30.0, 3600.0
-_KEPT_NS = 90 * 86_400 * 1_000_000_000
+_DAY_NS = 86_400 * 1_000_000_000
+_KEPT_NS, _ENDS_NS = 90 * _DAY_NS, 7 * _DAY_NS
 _LATE_S = 300.0  # an alert that has waited for so long makes the part unhealthy
 
 
@@ -86,7 +88,7 @@ class Alerter:
             _LOG.warning("alerts: %s", error)
 
     def remind(self, now_ns: int) -> None:
-        """Put reminders of what goes on, and what somebody has never been told of, into the outbox.
+        """Put into the outbox what no scan did: reminders, what somebody was never told of, missing ends.
 
         Raises:
             StorageError: the database cannot be reached.
@@ -99,7 +101,9 @@ class Alerter:
             for name in names
             if muting(notes[name], now_ns) is not None or acknowledged(notes[name], worsened.get(name, 0))
         }
-        add_alerts(self._database, reminders(opened, last_told(self._database), quiet, now_ns, self._settings))
+        again = reminders(opened, last_told(self._database), quiet, now_ns, self._settings)
+        untold = untold_ends(self._database, now_ns - _ENDS_NS)
+        add_alerts(self._database, [*again, *ends(untold, now_ns, self._settings)])
 
     def give_up_orphans(self, now_ns: int) -> None:
         """Give up what has long waited for receivers that the settings do not name any more.

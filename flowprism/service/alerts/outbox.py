@@ -78,6 +78,26 @@ def reminders(
     return found
 
 
+def ends(
+    untold: Sequence[tuple[str, Incident, str | None, str | None]], now_ns: int, settings: AlertSettings
+) -> list[OutgoingAlert]:
+    """The ends that receivers have not been told of: those of scans that were made by hand. Ids are a scan's own.
+
+    Args:
+        untold: receiver, incident, label and tenant.
+        now_ns: UTC.
+        settings: who is a receiver still.
+    """
+    known = {receiver.name for receiver in settings.receivers}
+    return [
+        OutgoingAlert(
+            name, now_ns, now_ns, alert(incident, "resolved", incident.resolved_ns or now_ns, label, tenant, settings)
+        )
+        for name, incident, label, tenant in untold
+        if name in known
+    ]
+
+
 def alert(
     incident: Incident,
     change: AlertChange,

@@ -20,6 +20,7 @@ from storage.database.alerts import (
     notes_about,
     open_incidents,
     resolved_alerts,
+    untold_ends,
     waiting_alerts,
     withhold,
 )
@@ -136,6 +137,21 @@ def test_ends_that_were_told_lately(database: Database) -> None:
     mark_sent(database, [one.id for one in [*ends, outgoing("i1")]], 1000)
     assert [one.alert.incident.id for one in resolved_alerts(database, "chat", 1000)] == ["i1"]
     assert resolved_alerts(database, "chat", 1001) == []
+
+
+def test_ends_that_nobody_was_told(database: Database) -> None:
+    """Of incidents that are over, told while they were on, and without an end behind that; of nothing else."""
+    left = results.result()
+    over = {"state": "resolved", "resolved_ns": 500}
+    known = [results.incident(name).model_copy(update=over) for name in ("i1", "i2", "i3", "i4")]
+    save_scan(database, ScanResult(left.kept, left.jobs, [*known, results.incident("i5")]))
+    told = [outgoing(name) for name in ("i1", "i2", "i3", "i4", "i5")]
+    ends = [outgoing("i2", 200, change="resolved"), outgoing("i3", 200, change="resolved"), outgoing("i3", 300)]
+    add_alerts(database, [*told, *ends])
+    withhold(database, [told[3].id], "muted")
+    found = [(receiver, incident.id, label, tenant) for receiver, incident, label, tenant in untold_ends(database, 500)]
+    assert found == [("chat", "i1", "label of j1", "t1"), ("chat", "i3", "label of j1", "t1")]
+    assert untold_ends(database, 501) == []
 
 
 def test_notes_and_changes_for_the_worse(database: Database) -> None:

@@ -203,6 +203,18 @@ def test_a_receiver_that_was_added_hears_of_what_is_open(kept_in: Database) -> N
     assert [one.alert.change for one in alerts(kept_in)] == ["reminder"]
 
 
+def test_the_end_that_a_scan_by_hand_found_is_told(kept_in: Database) -> None:
+    """Such a scan knows no receivers; whoever was told of the beginning hears of the end all the same, once."""
+    settings = told.settings(told.webhook())
+    told.scanned(kept_in, settings, "opened")
+    ended_ns = told.scanned(kept_in, AlertSettings(), "resolved")
+    one = Alerter(settings, kept_in)
+    for _ in range(2):
+        one.remind(ended_ns + 1)
+    (end, _) = alerts(kept_in)
+    assert (end.id, end.alert.status) == (f"flowprism-i1.resolved.{ended_ns}@hook", "resolved")
+
+
 def test_alerts_of_a_receiver_that_is_gone_are_given_up_and_shown(kept_in: Database) -> None:
     """Not at once: a receiver may be missing by mistake."""
     settings = told.settings(told.webhook(), give_up_after_s=3600)

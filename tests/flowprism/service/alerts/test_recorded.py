@@ -1,0 +1,60 @@
+"""From the findings of a scan to a receiver: by the real keeping of a scan, and by what people say of its incidents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flowprism.scan import scan
+from flowprism.service.alerts.courier import Courier
+from flowprism.service.alerts.settings import AlertSettings
+from flowprism.service.answers.incidents import mute
+from flowprism.service.incidents import IncidentOptions
+from flowprism.service.recording import Made, record
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+from storage.database.alerts import alerts, waiting_alerts
+from storage.database.engine import Database
+from tests.flowprism import sample
+from tests.flowprism.service.alerts import told
+from tests.flowprism.service.alerts.listening import listening
+
+
+def keep(database: Database, settings: AlertSettings) -> int:
+    """Keep a scan that finds a slow link, which opens its incident at once; when it was made."""
+    report = sample.analysis().report
+    made_ns = report.window.end_ns + told.SECOND_NS
+    made = Made("default", made_ns, made_ns, report, scan(report))
+    assert record(database, made, IncidentOptions(confirming_scans=1), settings)
+    return made_ns
+
+
+def test_what_a_scan_finds_reaches_a_receiver(tmp_path: Path) -> None:
+    """The incident that it opened, with the job's label, once however often the scan is told; not what is mere info."""
+    database = told.database(tmp_path)
+    with listening() as server:
+        settings = told.settings(told.webhook(url=server.url))
+        made_ns = keep(database, settings)
+        report = sample.analysis().report
+        again = Made("default", made_ns, made_ns, report, scan(report))
+        assert record(database, again, IncidentOptions(confirming_scans=1), settings) is None
+        courier = Courier(database, settings.receivers[0], settings)
+        while courier.deliver(made_ns):
+            pass
+        (came,) = server.wait(1)
+    told_of = [(alert["change"], alert["incident"]["kind"], alert["label"]) for alert in came.json["alerts"]]
+    loud = [finding for finding in report.findings if finding.severity != "info"]
+    assert told_of == [("opened", finding.kind, report.jobs[0].label) for finding in loud]
+    database.close()
+
+
+def test_a_mute_of_the_api_is_a_mute(tmp_path: Path) -> None:
+    """What a person mutes there is not told, and the outbox says who it was and why."""
+    database = told.database(tmp_path)
+    settings = told.settings(told.webhook())
+    made_ns = keep(database, settings)
+    shelf, ada = Shelf(database, None, None), Viewer("ada", "operator", None)
+    for one in waiting_alerts(database, "hook"):
+        assert mute(shelf, ada, made_ns, one.alert.incident.id, "known", None)
+    assert not Courier(database, settings.receivers[0], settings).deliver(made_ns + 1)
+    assert {(one.state, one.problem) for one in alerts(database)} == {("withheld", "muted by ada: known")}
+    database.close()
