@@ -14,7 +14,8 @@ from flowprism.cli import app
 from tests.deploy.shipped import PROFILES, dockerfile, ours, pods, unit
 from tests.house.checkout import ROOT
 
-_PROGRAM = re.compile(r"(?:/opt/flowprism/bin/|\b)flowprism (?=[a-z])")
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_COMMAND = re.compile(r"^(?:docker compose exec flowprism )?flowprism (.*?)(?: +#.*)?$", re.MULTILINE)
 
 
 def given() -> Iterator[list[str]]:
@@ -24,11 +25,8 @@ def given() -> Iterator[list[str]]:
     yield from (json.loads(said) for instruction, said in dockerfile() if instruction == "CMD")
     yield from (line.split()[1:] for name in ("ExecStartPre", "ExecStart") for line in unit()[name])
     for page in ("deployment.md", "alerts.md"):
-        for block in (ROOT / "docs" / page).read_text().split("```\n")[1::2]:
-            for line in block.splitlines():
-                command = line.partition(" #")[0]
-                if found := list(_PROGRAM.finditer(command)):
-                    yield command[found[-1].end() :].split()
+        blocks = [text for language, text in _BLOCK.findall((ROOT / "docs" / page).read_text()) if not language]
+        yield from (command.split() for block in blocks for command in _COMMAND.findall(block))
 
 
 @pytest.mark.parametrize("arguments", list(given()), ids=" ".join)
