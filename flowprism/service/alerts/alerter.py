@@ -45,8 +45,13 @@ _LATE_S = 300.0  # an alert that has waited for so long makes the part unhealthy
 class Alerter:
     """One replica; while another one has the lease it only waits."""
 
-    def __init__(self, settings: AlertSettings, database: Database) -> None:
+    def __init__(self, settings: AlertSettings, database: Database, restarts: int = 0) -> None:
         """Take note of the settings; nothing is sent yet.
+
+        Args:
+            settings: whom to tell, and how.
+            database: the results, the outbox in them.
+            restarts: how often this part has died before.
 
         Raises:
             InputError: a receiver could not be sent anything.
@@ -54,6 +59,7 @@ class Alerter:
         check_receivers(settings)
         self._settings = settings
         self._database = database
+        self._restarts = restarts
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._leads_until_s = 0.0
         self._started_ns = time.time_ns()
@@ -141,6 +147,7 @@ class Alerter:
             "given_up": float(sum(tally.given_up for tally in tallies.values())),
             "withheld": float(sum(tally.withheld for tally in tallies.values())),
             "failures": float(sum(one.failures for one in self._couriers)),
+            "restarts_total": float(self._restarts),
         }
         return Part(
             name=f"alerter {self._holder.partition(':')[0]}",
@@ -185,19 +192,20 @@ class Alerter:
                 stop.wait(_LOOK_S)
 
 
-def run(settings: AlertSettings, results: str, stop: threading.Event) -> None:
+def run(settings: AlertSettings, results: str, stop: threading.Event, restarts: int = 0) -> None:
     """Deliver alerts until told to stop.
 
     Args:
         settings: whom to tell, and how.
         results: address of the results database.
         stop: set it to end; a message that is under way is finished first.
+        restarts: how often this part has died before.
 
     Raises:
         InputError: the database cannot be used, or a receiver's settings cannot.
     """
     database = Database(results)
     try:
-        Alerter(settings, database).run(stop)
+        Alerter(settings, database, restarts).run(stop)
     finally:
         database.close()

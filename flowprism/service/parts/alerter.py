@@ -12,4 +12,4 @@ def run(birth: Birth) -> None:
     Raises:
         InputError: the database or a receiver cannot be used.
     """
-    alerter.run(birth.settings.alerts, birth.settings.store.database, birth.stop)
+    alerter.run(birth.settings.alerts, birth.settings.store.database, birth.stop, birth.deaths)
