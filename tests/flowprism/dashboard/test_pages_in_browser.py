@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from datamodel.incidents import IncidentChange
+from flowprism.service.answers.incidents import incidents
+from flowprism.service.answers.jobs import jobs
+from flowprism.service.answers.scans import scans
+from flowprism.service.shelf import Shelf
+from storage.database.scans import ScanResult, save_scan
+from tests.flowprism.dashboard.browser import SLOWEST_S, Theme, Visit, served_shelf, visiting
+from tests.flowprism.service.api.client import ADMIN
+from tests.flowprism.service.stored import stored_demo
+from tests.storage.database import results
+
+LATER_NS = 2**61
+PAGES = ("/", "/?view=tiles", "/?q=nothing+fits", "JOB", "INCIDENT", "/incidents?state=all", "/scans", "SCAN", "/login")
+
+
+@pytest.fixture(scope="module")
+def places(demo: Shelf) -> dict[str, str]:
+    """Where the one job, incident and scan are."""
+    (job,), (case,) = jobs(demo, ADMIN, LATER_NS), incidents(demo, ADMIN, LATER_NS)
+    scan = scans(demo, ADMIN)[0]
+    path = f"/scans/{scan.policy}/{scan.window_start_ns}/{scan.window_end_ns}"
+    return {"JOB": f"/jobs/{job.id}", "INCIDENT": f"/incidents/{case.incident.id}", "SCAN": path}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[tuple[Shelf, str]]:
+    """A store to change, and where it is served."""
+    shelf = stored_demo(tmp_path)
+    with served_shelf(shelf) as address:
+        yield shelf, address
+    shelf.database.close()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), pytest.param("dark", 390, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_are_well(
+    chromium: Browser, demo_address: str, places: dict[str, str], page: str, theme: Theme, width: int
+) -> None:
+    """Fast, without complaint, without a request elsewhere, within the window, still, and fit for all senses."""
+    with visiting(chromium, demo_address, width=width, theme=theme) as visit:
+        visit.open(places.get(page, page))
+        visit.page.wait_for_timeout(100)
+        assert visit.load_s() < SLOWEST_S
+        assert visit.shifted() < 0.02
+        visit.in_sight()
+        visit.accessible()
+        visit.quiet()
+
+
+def _new_incident(shelf: Shelf, summary: str) -> None:
+    """A later scan finds something worse, of the one job."""
+    (job,) = jobs(shelf, ADMIN, LATER_NS)
+    end_ns = job.last_seen_ns + 60 * 10**9
+    times = {"seen_ns": end_ns, "start_ns": end_ns - 10**9, "opened_ns": end_ns}
+    case = results.incident(
+        "new", job.id, severity="critical", slowdown_ratio=3.0, summary=summary, **times
+    )  # fmt: skip
+    change = IncidentChange(incident="new", time_ns=end_ns, kind="opened", detail=summary)
+    assert save_scan(shelf.database, ScanResult(results.kept(end_ns, "health"), [], [case], [change]))
+
+
+@pytest.mark.parametrize("page", ["/", "/incidents", "JOB"])
+def test_an_incident_is_on_open_pages_within_two_seconds(chromium: Browser, own: tuple[Shelf, str], page: str) -> None:
+    """Of its scan; what somebody is writing stays, and those who hear the page are told."""
+    shelf, address = own
+    (job,) = jobs(shelf, ADMIN, LATER_NS)
+    with visiting(chromium, address) as visit:
+        visit.open(page.replace("JOB", f"/jobs/{job.id}"))
+        expect(visit.page.locator("#live")).to_be_visible()
+        find = visit.page.locator("#find")
+        find.fill("half a wo")
+        begun_s = time.monotonic()
+        _new_incident(shelf, "host s9 <b>stands</b> still")
+        expect(visit.page.locator("main").get_by_text("host s9 <b>stands</b> still").first).to_be_visible(timeout=2000)
+        assert time.monotonic() - begun_s < 2
+        expect(find).to_be_focused()
+        assert find.input_value() == "half a wo"
+        if page != "JOB":
+            expect(visit.page.locator("#said")).not_to_be_empty()
+        visit.quiet()
+
+
+def test_a_renewed_page_keeps_what_was_unfolded_and_where_one_was(chromium: Browser, own: tuple[Shelf, str]) -> None:
+    """Open tables stay open; the focus stays on the link it was on."""
+    shelf, address = own
+    (job,) = jobs(shelf, ADMIN, LATER_NS)
+    with visiting(chromium, address) as visit:
+        visit.open(f"/jobs/{job.id}")
+        expect(visit.page.locator("#live")).to_be_visible()
+        visit.page.locator("#pace summary").click()
+        link = visit.page.locator("#pace tbody a").nth(2)
+        link.focus()
+        _new_incident(shelf, "another one")
+        expect(visit.page.get_by_text("another one").first).to_be_visible()
+        assert visit.page.locator("#pace details").evaluate("(one) => one.open")
+        expect(visit.page.locator("#pace tbody a").nth(2)).to_be_focused()
+
+
+def test_from_the_overview_to_acknowledged_by_mouse(chromium: Browser, own: tuple[Shelf, str]) -> None:
+    """One click to the evidence, one to say that somebody looks after it."""
+    with visiting(chromium, own[1]) as visit:
+        visit.open("/")
+        visit.page.get_by_role("link", name="Evidence").click()
+        expect(visit.page.get_by_role("heading", name="What mending it buys")).to_be_visible()
+        visit.page.get_by_label("What you are doing").fill("swapping the cable")
+        visit.page.get_by_role("button", name="Acknowledge").click()
+        history = visit.page.locator("#history")
+        expect(history).to_contain_text("local acknowledged it")
+        expect(history).to_contain_text("swapping the cable")
+        visit.quiet()
+
+
+def test_from_the_overview_to_acknowledged_by_keyboard(chromium: Browser, own: tuple[Shelf, str]) -> None:
+    """The slash leads to the search, tabs to the job, its incident and the forms."""
+    with visiting(chromium, own[1]) as visit:
+        visit.open("/")
+        visit.page.wait_for_timeout(200)
+        keyboard = visit.page.keyboard
+        keyboard.press("/")
+        keyboard.type("llama")
+        keyboard.press("Enter")
+        visit.page.wait_for_url("**/?q=llama")
+        _tab_to(visit, "llama-demo")
+        keyboard.press("Enter")
+        visit.page.wait_for_url("**/jobs/*")
+        _tab_to(visit, "Evidence")
+        keyboard.press("Enter")
+        visit.page.wait_for_url("**/incidents/*")
+        _tab_to(visit, "Acknowledge")
+        keyboard.press("Enter")
+        expect(visit.page.locator("#history")).to_contain_text("local acknowledged it")
+
+
+def _tab_to(visit: Visit, name: str) -> None:
+    """Press Tab until what has this name is focused, and can be seen to be."""
+    visit.page.wait_for_load_state()
+    for _ in range(80):
+        visit.page.keyboard.press("Tab")
+        if visit.page.evaluate("document.activeElement.textContent.trim()") == name:
+            outline = visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert outline != "none"
+            return
+    pytest.fail(f"no tab leads to {name}")
+
+
+def test_the_first_tab_skips_the_navigation(chromium: Browser, demo_address: str) -> None:
+    """Straight to the content."""
+    with visiting(chromium, demo_address) as visit:
+        visit.open("/")
+        visit.page.wait_for_timeout(200)
+        visit.page.keyboard.press("Tab")
+        expect(visit.page.locator(".skip")).to_be_focused()
+        visit.page.keyboard.press("Enter")
+        expect(visit.page.locator("main")).to_be_focused()
+
+
+def test_everything_is_said_without_scripts(chromium: Browser, own: tuple[Shelf, str]) -> None:
+    """Links and forms are plain."""
+    with visiting(chromium, own[1], scripts=False) as visit:
+        visit.open("/")
+        visit.page.get_by_role("link", name="Evidence").click()
+        visit.page.get_by_label("Why").fill("known")
+        visit.page.get_by_role("button", name="Mute").click()
+        expect(visit.page.locator("#history")).to_contain_text("local muted it")
+
+
+def test_the_theme_is_remembered_and_there_from_the_first_paint(chromium: Browser, demo_address: str) -> None:
+    """Auto, dark, light and back again; the next page has it before anything else runs."""
+    with visiting(chromium, demo_address, theme="light") as visit:
+        visit.open("/")
+        visit.page.get_by_role("button", name="Theme").click()
+        assert _ground(visit) == "rgb(13, 18, 24)"
+        visit.open("/incidents")
+        assert _ground(visit) == "rgb(13, 18, 24)"
+        position = visit.page.evaluate(
+            "[...document.head.children].findIndex((one) => one.src?.endsWith('theme.js'))"
+            " < [...document.head.children].findIndex((one) => one.rel === 'stylesheet')"
+        )
+        assert position is True
+        visit.page.get_by_role("button", name="Theme").click()
+        assert _ground(visit) == "rgb(244, 246, 248)"
+        visit.page.get_by_role("button", name="Theme").click()
+        assert visit.page.evaluate("document.documentElement.dataset.theme ?? 'auto'") == "auto"
+
+
+def _ground(visit: Visit) -> str:
+    return str(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def test_times_are_in_the_viewers_zone_from_the_first_page_on(chromium: Browser, demo_address: str) -> None:
+    """Berlin is an hour ahead; figures, tables and the clock agree."""
+    with visiting(chromium, demo_address) as visit:
+        visit.open("/")
+        expect(visit.page.locator("#worst time")).to_contain_text("2026-11-20 16:20:59")
+        expect(visit.page.locator("#worst time .utc")).to_have_text("15:20:59 UTC")
+        here, there = re.findall(r"(\d\d):", visit.page.locator("#clock").inner_text())[::2]
+        assert (int(here) - int(there)) % 24 in {1, 2}
+
+
+def test_dragging_over_the_figure_looks_closer(chromium: Browser, demo_address: str, places: dict[str, str]) -> None:
+    """The address names the time that was marked, and fewer iterations are drawn."""
+    with visiting(chromium, demo_address) as visit:
+        visit.open(places["JOB"])
+        expect(visit.page.locator(".zoom-hint")).to_be_visible()
+        before = visit.page.locator("#pace circle").count()
+        box = visit.page.locator("[data-zoom]").bounding_box()
+        assert box is not None
+        middle = box["y"] + box["height"] / 2
+        visit.page.mouse.move(box["x"] + box["width"] * 0.3, middle)
+        visit.page.mouse.down()
+        visit.page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=4)
+        expect(visit.page.locator(".range-pick")).to_be_visible()
+        visit.page.mouse.up()
+        visit.page.wait_for_url("**from=*to=*")
+        assert 0 < visit.page.locator("#pace circle").count() < before
+        visit.page.get_by_role("link", name="Wider").click()
+        visit.page.wait_for_url("**from=*to=*")
+        visit.quiet()
