@@ -92,7 +92,13 @@ def _shared(part: str) -> list[Processor]:
 
 def _rendering(console: bool, out: TextIO) -> list[Processor]:
     if console:
-        return [_on_one_line, structlog.dev.ConsoleRenderer(colors=out.isatty(), timestamp_key="time", pad_event_to=40)]
+        plain = structlog.dev.plain_traceback  # the usual one shows variables, secrets among them, and takes its time
+        return [
+            _on_one_line,
+            structlog.dev.ConsoleRenderer(
+                colors=out.isatty(), timestamp_key="time", pad_event_to=40, exception_formatter=plain
+            ),
+        ]
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=True, default=str)]
 
 
