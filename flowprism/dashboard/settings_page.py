@@ -12,7 +12,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
-from datamodel.errors import InputError
+from datamodel.errors import FlowprismError
 from datamodel.inventory import Inventory
 from flowprism.dashboard.form_fields import Form
 from flowprism.dashboard.page_route import PageRoute
@@ -122,7 +122,7 @@ def _read(text: str, suffix: str) -> Inventory:
         path.write_text(text, encoding="utf-8")
         try:
             return load_inventory(path)
-        except InputError as error:
+        except FlowprismError as error:
             raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
 
 

@@ -1,0 +1,73 @@
+"""The feeds page: silence first, then losses; parts of the service by their last word."""
+
+from __future__ import annotations
+
+import time
+
+from datamodel.answers import FeedRow, Part
+from flowprism.dashboard.feed_view import draw_records, exporters, running, summary
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+from tests.flowprism.service.api.client import client
+
+MINUTE_NS = 60_000_000_000
+
+
+def feed(name: str, **changed: object) -> FeedRow:
+    """An exporter that is well."""
+    usual: dict[str, object] = {
+        "exporter": name, "newest_ns": 10 * MINUTE_NS, "datagrams": 990, "records": 6000, "lost": 0, "late": 0,
+        "duplicates": 0, "silent": False, "step_ns": MINUTE_NS, "trend": (0, 0, 3000, 3000),
+    }  # fmt: skip
+    return FeedRow.model_validate(usual | changed)
+
+
+def test_what_is_wrong_comes_first() -> None:
+    """Silent exporters, then by loss; each with a word and a mark."""
+    rows = [feed("a"), feed("b", lost=10), feed("c", silent=True), feed("d", rejected={"truncated": 3})]
+    found = exporters(rows)
+    assert [(one.row.exporter, one.tone, one.state) for one in found] == [
+        ("c", "critical", "silent"), ("b", "warning", "loses"), ("a", "good", "well"),
+        ("d", "warning", "rejected in part"),
+    ]  # fmt: skip
+    assert found[1].lost_ratio == 0.01
+
+
+def test_rates_count_from_when_it_was_first_heard() -> None:
+    """Two minutes of 3,000 records are 50 a second, however long the table looks back."""
+    (one,) = exporters([feed("a")])
+    assert one.records_per_s == 50
+    assert summary([one]) == "1 exporter, 50.0 records a second, nothing lost"
+
+
+def test_silence_is_marked_after_the_first_record_only() -> None:
+    """A stretch without records is a mark; those before it was first heard are nothing."""
+    assert draw_records(feed("a", trend=(0, 5, 0, 5))).count('class="bar none"') == 1
+    assert draw_records(feed("a", trend=(0, 0, 0))).count("<rect") == 0
+
+
+def test_parts_are_told_with_their_units() -> None:
+    """What is silent comes first; figures lose the suffix that says their unit."""
+    now_ns = time.time_ns()
+    figures = {"behind_seconds": 2.5, "received_bytes_total": 1.5e9, "scans_total": 1200.0}
+    well = Part(name="s", kind="scanner", started_ns=1, seen_ns=now_ns, figures=figures)
+    silent = Part(name="z", kind="keeper", started_ns=1, seen_ns=now_ns - 60 * 10**9)
+    sick = Part(name="k", kind="keeper", started_ns=1, seen_ns=now_ns, healthy=False, detail="disk full")
+    found = running([well, sick, silent], now_ns)
+    assert [(one.part.name, one.state) for one in found] == [("k", "not well"), ("z", "silent"), ("s", "well")]
+    assert found[2].figures == (("behind", "2.50 s"), ("received", "1.50 GB"), ("scans", "1,200"))
+
+
+def test_page_tells_exporters_of_the_store(demo: Shelf) -> None:
+    """Two exporters, of which one lost three datagrams of 203."""
+    page = client(demo).get("/feeds").text
+    assert page.index("192.168.250.12:0") < page.index("192.168.250.11:0")
+    assert '3 <span class="quiet">1.5 %</span>' in page
+    assert "No part has told of itself" in page
+
+
+def test_feeds_are_for_who_sees_all_tenants(demo: Shelf) -> None:
+    """Another is told so."""
+    answer = client(demo, Viewer("rob", "admin", "research")).get("/feeds")
+    assert answer.status_code == 403
+    assert "all tenants" in answer.text
