@@ -18,8 +18,8 @@ from diagnose.job import JobView
 from diagnose.link_findings import link_finding, with_cause
 from diagnose.links import SlowLink, slow_link
 from diagnose.load import waiting_ratio
-from diagnose.numbering import group_numbers
-from diagnose.periods import Period, periods, scattered
+from diagnose.numbering import Numbering, group_numbers
+from diagnose.periods import Period, durations_ns, periods, scattered
 from diagnose.rates import Rates, rates
 from diagnose.shared_links import shared_links
 from diagnose.stages import stage_compute
@@ -82,29 +82,36 @@ def _span(job: JobView, period: Period) -> tuple[int, int | None]:
 
 
 def _explained(measured: _Measured, period: Period) -> list[Finding]:
-    """The findings that explain why a period is slow."""
+    """The findings that explain why a period is slow: what is different in those of its iterations that are."""
     job, span = measured.job, _span(measured.job, period)
-    baseline = np.array(period.baseline, np.int64)
+    baseline, slow = np.array(period.baseline, np.int64), _slow_ones(job, period)
     longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
-    link = slow_link(measured.rates, period.iterations, baseline, job.fabric)
-    link = link or shared_links(measured.rates, period.iterations, baseline, job.fabric, longer)
+    link = slow_link(measured.rates, slow, baseline, job.fabric)
+    link = link or shared_links(measured.rates, slow, baseline, job.fabric, longer)
     if link is not None:
-        return [_of_link(measured, link, (period.iterations, baseline), span, period.slowdown_ratio)]
+        return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio)]
     least = measured.options.least_slowdown_ratio / 2
-    seen = lateness(measured.kinds, job.stages, period.iterations, baseline, period.duration_ns, least)
+    seen = lateness(measured.kinds, job.stages, slow, baseline, period.duration_ns, least)
     before = period.duration_ns / period.slowdown_ratio
-    if _everybody(measured, seen.late, period.iterations, baseline, period.slowdown_ratio):
+    if _everybody(measured, seen.late, slow, baseline, period.slowdown_ratio):
         return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=True)]
     uneven = _uneven(measured, seen.late)
     if uneven is not None:
-        compute = stage_compute(measured.kinds, job.stages, period.iterations)
+        compute = stage_compute(measured.kinds, job.stages, slow)
         if compute is not None:
             return [stage_finding(job, compute, uneven, span, period.slowdown_ratio)]
         return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
-    late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, period.iterations, baseline)])
+    late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, slow, baseline)])
     if 0 < len(late) <= MOST_PLACES:
         return [straggler_finding(job, part, seen, span, period.slowdown_ratio) for part in late]
     return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
+
+
+def _slow_ones(job: JobView, period: Period) -> Int:
+    """A period's iterations that are nearer to its time than to the baseline's: some of what comes and goes is away."""
+    iterations = period.iterations
+    limit = period.duration_ns * (1 + 1 / period.slowdown_ratio) / 2
+    return iterations[durations_ns(job.edges_ns)[iterations] >= limit]
 
 
 def _of_link(
@@ -152,13 +159,22 @@ def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
 
 
 def _everybody(measured: _Measured, late: Bool, period: Int, baseline: Int, slowdown_ratio: float) -> bool:
-    """Whether compute grew in every stage alike: then no rank is the cause."""
-    stages = measured.job.stages
+    """Whether compute grew in every stage, and every pipeline, alike: then no rank is the cause.
+
+    In a ring each late rank makes its predecessor look as late: twice as many late ones as causes are not everybody.
+    """
+    stages, chains = measured.job.stages, [c for c in measured.job.groups.get("pp", ()) if c]
+    if chains:
+        place = Numbering(measured.job.endpoints).of(np.concatenate([np.array(c, np.int64) for c in chains]))
+        first = np.cumsum([0, *(len(c) for c in chains[:-1])])
+        if not np.logical_or.reduceat(np.append(late, False)[place], first).all():
+            return False
     now, before = (stage_compute(measured.kinds, stages, i) for i in (period, baseline))
     if now is not None and before is not None:
         grown = now.least_ns / before.least_ns
         return bool((grown >= 1 + 0.5 * (slowdown_ratio - 1)).all())
-    return bool(late.mean() >= EVERYBODY)
+    causes = int(_roots(measured, late, period, baseline).sum())
+    return bool(late.mean() >= EVERYBODY) and not causes < late.sum() <= 2 * causes
 
 
 def _uneven(measured: _Measured, late: Bool) -> int | None:

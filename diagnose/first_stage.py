@@ -15,7 +15,7 @@ STANDS_OUT = 0.1
 
 
 def first_stage(
-    messages: list[Sends], gradients: list[Sends], stages: Int, period: Int, others: tuple[Float, Float]
+    messages: list[Sends], gradients: list[Sends], stages: Int, period: Int, others: tuple[Float, Float] | None
 ) -> tuple[float, float]:
     """Least and most that the first stage computes for one micro-batch; nan where that is not seen.
 
@@ -33,22 +33,27 @@ def first_stage(
         gradients: first sends of gradient collectives.
         stages: (e,) stage of each endpoint.
         period: iterations to judge.
-        others: (stages - 1,) forward compute (0 of the last stage), and all compute, of the other stages.
+        others: (stages - 1,) forward compute (0 of the last stage), and all compute, of the other stages; None where
+            experts or contexts exchange something inside the passes, which hides how long those take.
     """
-    first, count = stages == 0, len(others[0]) + 1
+    first, count = stages == 0, int(stages.max()) + 1
     sent = [k for k in messages if k.towards == 1]
     slack = _message_ns(messages, stages, period, count)
     turn = quickest([k for k in sent if k.slot >= count], first, period)
-    if turn > (1 + STANDS_OUT) * (float(others[1].max()) + slack):
+    if others is not None and turn > (1 + STANDS_OUT) * (float(others[1].max()) + slack):
         return turn, turn
     backward, forward = quickest(gradients[-1:], first, period), quickest(sent, first, period)
     if backward < forward or overlaps(messages, gradients, stages, period):
         backward = float("nan")
         apart = quickest([k for k in sent if 0 < k.slot < count - 1], first, period)
-        of_last = float(others[1][-1]) / (1 + 1 / FORWARD_OF_BACKWARD)
-        if apart > (1 + STANDS_OUT) * (max(float(others[0].max()), of_last) + slack):
+        if others is not None and apart > (1 + STANDS_OUT) * (_forward_ns(*others) + slack):
             return (1 + 1 / FORWARD_OF_BACKWARD) * apart, (1 + 1 / FORWARD_OF_BACKWARD) * apart
     return backward, backward + min(forward, FORWARD_OF_BACKWARD * backward)
+
+
+def _forward_ns(forward: Float, whole: Float) -> float:
+    """The longest forward pass of the other stages; the last one's, which is not told apart, at the most it can be."""
+    return max(float(forward.max()), float(whole[-1]) / (1 + 1 / FORWARD_OF_BACKWARD))
 
 
 def _message_ns(messages: list[Sends], stages: Int, period: Int, count: int) -> float:

@@ -75,7 +75,9 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     least = forward + backward
     most = least.copy()
     gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
-    least[0], most[0] = first_stage(messages, gradients, stages, period, (forward[1:], least[1:]))
+    alone = all(k.role in {PP, DP} for k in kinds)
+    others = (forward[1:], least[1:]) if alone else None
+    least[0], most[0] = first_stage(messages, gradients, stages, period, others)
     between = least[1 : count - 1]
     if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
         least[0] = most[0] = float(np.median(between))

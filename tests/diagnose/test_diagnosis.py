@@ -106,6 +106,42 @@ def test_everybody_slower_is_a_regression() -> None:
     assert finding.slowdown_ratio == pytest.approx(1.25, abs=1e-3)
 
 
+def test_a_late_rank_and_its_predecessor_are_not_everybody() -> None:
+    """Two of three: in a rendezvous ring 1 cannot send before 2 is ready, so 2 alone is the cause."""
+    ops, edges = Ring(members=3, compute_s=since(FIRST, 1, 1.1) | since(FIRST, 2, 1.1)).run(COUNT)
+    place = fabric(3, hosts=("a", "b", "c"))
+    (finding,) = diagnose(job_view(ops, edges, place), DiagnosisOptions())
+    assert (finding.kind, finding.subject.ids) == ("straggler", ("10.0.0.2",))
+
+
+def test_what_comes_and_goes_shows_in_the_iterations_that_are_slow() -> None:
+    """Half of the time 3 is late, for one or two iterations: the median of a slow stretch may be one without it."""
+    late = {(i, 3): 1.2 for i in (12, 14, 15, 18, 19, 21, 23)}
+    assert {(f.kind, f.subject.ids) for f in findings(late)} == {("straggler", ("10.0.0.3",))}
+
+
+def test_one_of_two_pipelines_that_computes_longer_is_not_everybody() -> None:
+    """The first stage of the second one takes 300 ms more before each of four messages; the first one has none late."""
+    ops, edges, now = [], [], 1_000 * SECOND
+    for i in range(COUNT):
+        clock = [now, now]
+        for batch, chain in ((b, c) for b in range(4) for c in (0, 1)):
+            clock[chain] += (500 if chain and i >= FIRST else 200) * MS
+            for e in (2 * chain, 2 * chain + 1):
+                ops.append(Op(e, e + 4, clock[chain], clock[chain] + MS, i, slot=batch, role=PP))
+                ops.append(Op(e + 4, e, clock[chain] + 200 * MS, clock[chain] + 201 * MS, i, slot=batch, role=PP))
+            clock[chain] += 201 * MS
+        now = max(clock) + 50 * MS
+        ops += [Op(e, e ^ 2, now, now + 100 * MS, i) for e in range(8)]
+        now += 100 * MS
+        edges.append(now)
+    groups = {"tp": ((0, 1), (2, 3), (4, 5), (6, 7)), "pp": ((0, 4), (1, 5), (2, 6), (3, 7))}
+    place = fabric(8, hosts=("a", "a", "b", "b", "c", "c", "d", "d"))
+    view = job_view(operations(ops), np.array(edges), place, stage={e: e // 4 for e in range(8)}, groups=groups)
+    (finding,) = diagnose(view, DiagnosisOptions())
+    assert (finding.kind, finding.subject.ids) == ("straggler", ("10.0.0.2", "10.0.0.3"))
+
+
 def test_a_slow_link_is_a_link_and_no_straggler() -> None:
     """Rank 3 starts on time and sends three times as long: its link or that of 4, which one ring cannot tell."""
     (finding,) = findings(slow=since(FIRST, 3, 3.0))

@@ -56,3 +56,11 @@ def test_a_slow_message_holds_back_the_next_one() -> None:
     """The same 14 ms say nothing where a message takes 4 ms: the next stage was not ready before."""
     least, _ = bounds([100, 14, 14, 14], gradient_ms=7, ahead=True, message_ms=4)
     assert np.isnan(least)
+
+
+def test_exchanges_inside_the_passes_hide_how_long_the_others_take() -> None:
+    """The same turns of 45 ms say nothing where experts exchange tokens: what the others take is not known."""
+    sent = [kind(PP, 1, slot, {0: 45}) for slot in range(6)]
+    gradient = kind(DP, 0, 0, {0: 60}, start_ms=2 * SECOND / MS)
+    least, most = first_stage(sent, [gradient], STAGES, ITERATIONS, None)
+    assert (least / MS, most / MS) == (60, 90)
