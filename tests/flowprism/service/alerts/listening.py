@@ -5,22 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 OK = b"HTTP/1.1 204 No Content\r\n\r\n"
+Answer = bytes | Callable[[socket.socket], None]
 
 
 @dataclass
 class Request:
-    """What came."""
+    """What came, and what it is answered."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
+    answer: Answer
 
     @property
     def json(self) -> Any:  # noqa: ANN401 - whatever was sent
@@ -48,16 +52,17 @@ class Server:
             return list(self.requests)
 
 
-Answer = bytes | Callable[[socket.socket], None]
-
-
 @contextlib.contextmanager
-def listening(*answers: Answer) -> Iterator[Server]:
-    """A server with these answers; without any it accepts all."""
+def listening(*answers: Answer, certificate: tuple[Path, Path] | None = None) -> Iterator[Server]:
+    """A server with these answers, without any it accepts all; by TLS with a certificate and its key."""
+    secure = None
+    if certificate is not None:
+        secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        secure.load_cert_chain(*certificate)
     with socket.create_server(("127.0.0.1", 0)) as door:
         server = Server(door.getsockname()[1])
         over = threading.Event()
-        thread = threading.Thread(target=_serve, args=(door, server, answers or (OK,), over), daemon=True)
+        thread = threading.Thread(target=_serve, args=(door, server, answers or (OK,), over, secure), daemon=True)
         thread.start()
         yield server
         over.set()
@@ -81,7 +86,13 @@ def silent(connection: socket.socket) -> None:
         connection.recv(1)
 
 
-def _serve(door: socket.socket, server: Server, answers: tuple[Answer, ...], over: threading.Event) -> None:
+def _serve(
+    door: socket.socket,
+    server: Server,
+    answers: tuple[Answer, ...],
+    over: threading.Event,
+    secure: ssl.SSLContext | None,
+) -> None:
     count = 0
     while True:
         connection, _ = door.accept()
@@ -90,12 +101,19 @@ def _serve(door: socket.socket, server: Server, answers: tuple[Answer, ...], ove
             return
         answer = answers[min(count, len(answers) - 1)]
         count += 1
-        threading.Thread(target=_answer, args=(connection, server, answer), daemon=True).start()
+        threading.Thread(target=_answer, args=(connection, server, answer, secure), daemon=True).start()
 
 
-def _answer(connection: socket.socket, server: Server, answer: Answer) -> None:
-    # Whoever is on the other side may go at any time.
-    with contextlib.suppress(OSError), connection, connection.makefile("rb") as stream:
+def _answer(plain: socket.socket, server: Server, answer: Answer, secure: ssl.SSLContext | None) -> None:
+    """Read a request and answer it. Whoever is on the other side may go at any time."""
+    with contextlib.suppress(OSError), plain:
+        connection = plain if secure is None else secure.wrap_socket(plain, server_side=True)
+        with connection:
+            _converse(connection, server, answer)
+
+
+def _converse(connection: socket.socket, server: Server, answer: Answer) -> None:
+    with connection.makefile("rb") as stream:
         start = stream.readline().split()
         if len(start) < 2:
             return
@@ -105,7 +123,9 @@ def _answer(connection: socket.socket, server: Server, answer: Answer) -> None:
             headers[name.decode("latin-1").lower()] = value.strip().decode("latin-1")
         body = stream.read(int(headers.get("content-length", 0)))
         with server.came:
-            server.requests.append(Request(start[0].decode("latin-1"), start[1].decode("latin-1"), headers, body))
+            server.requests.append(
+                Request(start[0].decode("latin-1"), start[1].decode("latin-1"), headers, body, answer)
+            )
             server.came.notify_all()
         if callable(answer):
             answer(connection)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +85,42 @@ def test_plain_http_is_not_taken_for_tls() -> None:
     """A server without TLS, asked for https."""
     with listening() as server:
         assert str(refusal(server.url.replace("http", "https")))
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate that nobody knows, for 127.0.0.1, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl on this machine")
+    folder = tmp_path_factory.mktemp("tls")
+    paths = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"]
+    subprocess.run([*command, "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+def test_certificates_are_checked(certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody vouches for is refused; one that the environment names is accepted."""
+    with listening(certificate=certificate) as server:
+        url = server.url.replace("http", "https")
+        assert "its certificate is not trusted" in str(refusal(url))
+        assert server.requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        post(url, b"secret", {}, 5)
+        assert [one.body for one in server.wait(1)] == [b"secret"]
+        with pytest.raises(NotDeliveredError, match="not trusted"):
+            post(url.replace("127.0.0.1", "localhost"), b"secret", {}, 5)
+
+
+def test_a_proxy_does_not_see_what_goes_by_tls(certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for a tunnel only; one that refuses is told of."""
+    with listening(b"HTTP/1.1 407 Who Are You\r\n\r\n") as proxy:
+        monkeypatch.setenv("https_proxy", proxy.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        assert "407 Who Are You" in str(refusal("https://far.invalid/secret"))
+        (came,) = proxy.wait(1)
+    assert (came.method, came.path, came.body) == ("CONNECT", "far.invalid:443", b"")
 
 
 def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
