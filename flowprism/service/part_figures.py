@@ -9,27 +9,82 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from datamodel.answers import Part
 
+ANY = "any"  # a figure that parts of every kind tell
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure that a kind of part tells; in `metric` a counter ends in `_total`."""
+    """A figure that a kind of part tells.
+
+    Attributes:
+        kind: of the part, or `ANY`.
+        name: as the part tells it.
+        metric: as Prometheus knows it; a counter ends in `_total`.
+        help: what it means.
+        unit: value of the label `unit`, where several figures are one metric; "" where there is no such label.
+    """
 
     kind: str
     name: str
     metric: str
     help: str
+    unit: str = ""
 
 
+def _figures(kind: str, meanings: dict[str, str]) -> tuple[Figure, ...]:
+    """Figures whose metrics are named after them."""
+    return tuple(Figure(kind, name, f"flowprism_{kind}_{name}", text) for name, text in meanings.items())
+
+
+_LOST = "Units that exporters sent and that did not arrive, by sequence numbers."
 FIGURES = (
-    Figure("scanner", "scans_total", "flowprism_scanner_scans_total", "Windows scanned."),
-    Figure("scanner", "scans_failed_total", "flowprism_scanner_scans_failed_total", "Windows that could not be."),
-    Figure("scanner", "windows_skipped_total", "flowprism_scanner_windows_skipped_total", "Windows missed for good."),
-    Figure("scanner", "findings_total", "flowprism_scanner_findings_total", "Findings of all scans."),
-    Figure("scanner", "scan_seconds_total", "flowprism_scanner_scan_seconds_total", "Time that scans took."),
-    Figure("scanner", "behind_seconds", "flowprism_scanner_behind_seconds", "From a window's end to its scan's."),
-    Figure("scanner", "policies_waiting", "flowprism_scanner_policies_waiting", "Policies with a window that is due."),
-    Figure("alerter", "leads", "flowprism_alerter_leads", "Whether this replica delivers: 1 or 0."),
-    Figure("alerter", "receivers", "flowprism_alerter_receivers", "Receivers in the settings."),
+    Figure(ANY, "restarts_total", "flowprism_part_restarts_total", "How often a part died and was started again."),
+    *_figures(
+        "collector",
+        {
+            "received_total": "Datagrams and messages taken in.",
+            "durable_total": "Of these, contained in committed segments or set aside.",
+            "records_total": "Flow records in committed segments.",
+            "packets_total": "Mirrored packets in committed records.",
+            "packets_lost_here_total": "Mirrored packets that died with a process.",
+            "kernel_drops_total": "Datagrams and packets that the kernel had no room for.",
+            "refused_total": "Datagrams and sessions of sources that are not allowed.",
+            "set_aside_total": "Datagrams that cannot be decoded.",
+            "worker_deaths_total": "Receiving and decoding processes that died.",
+            "exporters": "Exporters known.",
+            "waiting_datagrams": "Datagrams received and not yet decoded.",
+        },
+    ),
+    *(
+        Figure("collector", f"lost_{unit}_total", "flowprism_collector_lost_total", _LOST, unit)
+        for unit in ("datagrams", "records", "packets")
+    ),
+    *_figures(
+        "keeper",
+        {
+            "rounds_total": "Rounds over the lakes.",
+            "packed_rows_total": "Rows packed into larger segments.",
+            "packed_segments_total": "Segments that were packed.",
+            "expired_rows_total": "Rows removed for their age or the room they took.",
+            "removed_files_total": "Files removed from the lakes.",
+            "forgotten_rows_total": "Rows removed from the results database.",
+        },
+    ),
+    *_figures(
+        "scanner",
+        {
+            "scans_total": "Windows scanned.",
+            "scans_failed_total": "Windows that could not be scanned.",
+            "windows_skipped_total": "Windows missed and not caught up.",
+            "findings_total": "Findings of all scans.",
+            "scan_seconds_total": "Time that scans took.",
+            "behind_seconds": "From the end of the newest window to the end of its scan.",
+            "policies_waiting": "Policies with a window that is due.",
+        },
+    ),
+    *_figures(
+        "alerter", {"leads": "Whether this replica delivers: 1 or 0.", "receivers": "Receivers in the settings."}
+    ),
     Figure("alerter", "failures", "flowprism_alerter_failures_total", "Messages that a receiver did not accept."),
 )
 # Told better by the database, for all replicas at once: see `stored_metrics`.
@@ -45,9 +100,10 @@ def part_metrics(parts: Sequence[Part]) -> Iterator[Metric]:
     )
     for part in parts:
         for name, value in sorted(part.figures.items()):
-            figure = _KNOWN.get((part.kind, name))
+            figure = _KNOWN.get((part.kind, name)) or _KNOWN.get((ANY, name))
             if figure is not None:
-                families[figure.metric].add_sample(figure.metric, {"part": part.name}, value)
+                labels = {"part": part.name} | ({"unit": figure.unit} if figure.unit else {})
+                families[figure.metric].add_sample(figure.metric, labels, value)
             elif (part.kind, name) not in TOLD_ELSEWHERE:
                 other.add_metric((part.name, part.kind, name), value)
     yield from families.values()
@@ -56,5 +112,5 @@ def part_metrics(parts: Sequence[Part]) -> Iterator[Metric]:
 
 def _family(figure: Figure) -> Metric:
     if figure.metric.endswith("_total"):
-        return CounterMetricFamily(figure.metric.removesuffix("_total"), figure.help, labels=("part",))
-    return GaugeMetricFamily(figure.metric, figure.help, labels=("part",))
+        return CounterMetricFamily(figure.metric.removesuffix("_total"), figure.help)
+    return GaugeMetricFamily(figure.metric, figure.help)

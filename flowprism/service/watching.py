@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 from fastapi import APIRouter, HTTPException, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, disable_created_metrics, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowprism.service.access.crossing import SAFE_METHODS
@@ -28,6 +28,7 @@ _LEFT = 499  # what others call it that a client did not wait for its answer
 
 def new_registry(shelf: Shelf, settings: Settings) -> CollectorRegistry:
     """What `/metrics` of one process tells."""
+    disable_created_metrics()  # when a counter began is when its process did, which is told once
     registry = CollectorRegistry(auto_describe=False)
     registry.register(StoredMetrics(shelf, settings))
     return registry

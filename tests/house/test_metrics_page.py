@@ -1,0 +1,68 @@
+"""docs/metrics.md has every metric that the real service tells, with its type and labels, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from datamodel.answers import Part
+from flowprism.service.access.settings import AccessSettings
+from flowprism.service.app import application
+from flowprism.service.health import checks
+from flowprism.service.part_figures import FIGURES
+from flowprism.service.settings import Settings
+from flowprism.service.shelf import Shelf
+from storage.database.alerts import add_alerts
+from storage.database.parts import save_part
+from tests.flowprism.service.access.asking import Asker
+from tests.flowprism.service.stored import stored_demo
+from tests.house.checkout import ROOT, rows
+from tests.storage.database.test_alerts import outgoing
+
+PAGE = "docs/metrics.md"
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    """Of a service in which everything has happened once."""
+    made = stored_demo(tmp_path)
+    add_alerts(made.database, [outgoing()])
+    now_ns = time.time_ns()
+    for kind in ("collector", "keeper", "scanner", "alerter", "api"):
+        told = {figure.name: 1.0 for figure in FIGURES if figure.kind in {kind, "any"}} | {"unheard_of": 1.0}
+        save_part(made.database, Part.model_validate(
+            {"name": f"{kind} a", "kind": kind, "started_ns": now_ns, "seen_ns": now_ns, "figures": told}
+        ))  # fmt: skip
+    return made
+
+
+def test_every_metric_has_its_row(shelf: Shelf) -> None:
+    """Name, type and labels as Prometheus sees them."""
+    asker = Asker(application(shelf, Settings(), AccessSettings()), "http://localhost", "127.0.0.1")
+    asker.ask("GET", "/healthz")
+    told: dict[str, tuple[str, set[str]]] = {}
+    for family in text_string_to_metric_families(asker.ask("GET", "/metrics").text):
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        assert family.samples, f"{name}: nothing of it happened in this test"
+        labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+        told[name] = (family.type, labels)
+    written = {row[0].strip("`"): (row[1], set(re.findall(r"`(\w+)`", row[2]))) for row in rows(PAGE, "The metrics")}
+    assert written == told
+
+
+def test_every_check_has_its_row(tmp_path: Path, shelf: Shelf) -> None:
+    """What is looked at is on the page."""
+    with_lake = Shelf(shelf.database, str(tmp_path), shelf.analyses)
+    looked = {check.name for check in checks(with_lake, Settings(), time.time_ns())}
+    assert {row[0].strip("`") for row in rows(PAGE, "What is looked at")} == looked
+
+
+def test_the_line_of_a_log_is_one() -> None:
+    """The example can be read by a machine."""
+    text = (ROOT / PAGE).read_text().partition("```json\n")[2].partition("```")[0]
+    assert json.loads(text)["event"] == "answered"
