@@ -53,6 +53,10 @@ def scan(
     ] = None,
     scan_format: Annotated[ScanFormat, typer.Option("--format", help="How the verdict is written.")] = ScanFormat.TEXT,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the verdict here, not to stdout.")] = None,
+    every: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Go on until SIGTERM, a window of --last each time; needs --results."),
+    ] = None,
 ) -> None:
     """Say whether training jobs are healthy.
 
@@ -64,4 +68,7 @@ def scan(
     rates = tuple(sampling_rate or ())
     given = scanning.Given(tuple(paths), inventory, tuple(job or ()), at_least.value, rates, last, scheduler)
     kept = None if results is None else scanning.Kept(results, policy)
+    if every is not None:
+        scanning.run_repeatedly(given, kept, every)
+        return
     raise typer.Exit(scanning.run(given, kept, scan_format, out))

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from datamodel.errors import InputError
 from datamodel.findings import Severity
 from datamodel.scan import Scan, Verdict
@@ -22,7 +24,9 @@ from flowprism.rendering.scan_junit import render_junit
 from flowprism.rendering.scan_text import render_incidents, render_scan
 from flowprism.scan import scan
 from flowprism.service.incidents import IncidentOptions
+from flowprism.service.logs import configure_logs
 from flowprism.service.recording import Made, record
+from flowprism.service.settings import Settings
 from flowprism.workers import Crew
 from storage.database.engine import Database
 
@@ -82,3 +86,38 @@ def run(given: Given, kept: Kept | None, scan_format: ScanFormat, out: Path | No
     with naming(out):
         out.write_text(text, encoding="utf-8")
     return EXIT_CODES[verdict.verdict]
+
+
+def run_repeatedly(given: Given, kept: Kept | None, every_s: float) -> None:
+    """Scan the newest window of a lake again and again, as the service's scanner does, until SIGTERM or Ctrl-C.
+
+    Raises:
+        FlowprismError: it is not one lake, results are not kept, or something cannot be used.
+    """
+    if kept is None:
+        raise InputError("--every: --results is missing: what was scanned must be known the next time")
+    if len(given.paths) != 1 or not given.paths[0].is_dir():
+        raise InputError("--every: expected one folder that `collect` writes")
+    if given.rates:
+        raise InputError("--sampling-rate: not with --every: what collectors store has its rate")
+    from flowprism.service.parts.birth import Birth, new_instance
+    from flowprism.service.parts.child import listen_for_end, run_part
+
+    birth = Birth("scanner", _settings(given, kept, every_s), new_instance())
+    configure_logs(birth.settings.log, "scanner")
+    listen_for_end(birth)
+    run_part(birth)
+
+
+def _settings(given: Given, kept: Kept, every_s: float) -> Settings:
+    lake, last_ns = given.paths[0], period(given.last).last_ns
+    policy = {"name": kept.policy, "every_s": every_s, "jobs": given.jobs, "at_least": given.at_least}
+    if last_ns is not None:
+        policy["window_s"] = last_ns / 1e9
+    store = {"flows": str(lake), "analyses": str(lake.parent / "analyses"), "results": kept.results}
+    scans = {"policies": [policy], "inventory": given.inventory, "scheduler": given.scheduler}
+    try:
+        return Settings.model_validate({"store": store, "scans": scans})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise InputError(f"--every, --last or --policy: {first['loc'][-1]}: {first['msg']}") from None

@@ -8,11 +8,13 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from typer.testing import CliRunner
 
 from datamodel.analysis import Analysis
 from datamodel.report import Detectability, Report
 from datamodel.scan import Scan
 from flowprism import cli
+from flowprism.cli import app
 from flowprism.rendering.scan_junit import render_junit
 from flowprism.rendering.scan_text import render_scan
 from flowprism.scan import scan
@@ -145,3 +147,25 @@ def test_what_cannot_be_read_cannot_be_told(
         cli.main()
     assert exited.value.code == 2
     assert capsys.readouterr().err == f"flowprism: {tmp_path / 'none.pcap'}: no such file\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--every", "10"], "--every: --results is missing: what was scanned must be known the next time"),
+        (["--every", "10", "--results", "sqlite:///r"], "--every: expected one folder that `collect` writes"),
+    ],
+)
+def test_repeating_needs_a_lake_and_a_memory(arguments: list[str], expected: str, tmp_path: Path) -> None:
+    """What cannot be scanned again and again is refused at once."""
+    (tmp_path / "x.pcap").write_bytes(b"")
+    result = CliRunner().invoke(app, ["scan", str(tmp_path / "x.pcap"), *arguments])
+    assert str(result.exception) == expected
+
+
+def test_windows_must_not_leave_gaps(tmp_path: Path) -> None:
+    """A window that is shorter than the time between two is refused."""
+    result = CliRunner().invoke(
+        app, ["scan", str(tmp_path), "--every", "60", "--last", "30s", "--results", "sqlite:///r"]
+    )
+    assert "window_s is shorter than every_s" in str(result.exception)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ctypes
 import json
 import pickle
 import signal
@@ -10,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 from datamodel.errors import FlowprismError
@@ -20,6 +20,7 @@ from flowprism.service.parts.birth import Birth
 from flowprism.service.settings import PartKind, Settings
 
 MODULE = "flowprism.service.parts.child"
+_SET_NAME = 15  # PR_SET_NAME of prctl(2): what `ps` and `top` call the process
 REFUSED = 2  # exit code of a part whose settings cannot be used; why stands on its standard output
 
 
@@ -42,7 +43,7 @@ def run_part(birth: Birth) -> None:
 def listen_for_end(birth: Birth) -> None:
     """Have SIGTERM and Ctrl-C end a part that runs in this process."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _ending(birth.kind, birth.stop))
+        signal.signal(number, lambda *_: birth.stop.set())
 
 
 def main() -> int:
@@ -50,7 +51,7 @@ def main() -> int:
     stop = threading.Event()
     plan = begin(lambda *_: stop.set())
     birth = _birth(plan, stop)
-    signal.signal(signal.SIGTERM, _ending(birth.kind, stop))
+    ctypes.CDLL(None).prctl(_SET_NAME, f"fp-{birth.kind}".encode())
     if stop.is_set():
         return 0
     configure_logs(birth.settings.log, birth.kind)
@@ -66,15 +67,6 @@ def main() -> int:
 def _birth(plan: Mapping[str, Any], stop: threading.Event) -> Birth:
     settings = pickle.loads(base64.b64decode(plan["settings"]))  # noqa: S301 - from our own supervisor, by a pipe
     return Birth(plan["kind"], settings, plan["instance"], plan["deaths"], tuple(plan["doors"]), stop)
-
-
-def _ending(kind: PartKind, stop: threading.Event) -> Callable[[int, FrameType | None], None]:
-    """What a part does when it is to end; one that scans does not wait for the scan's end."""
-    if kind == "scanner":
-        from flowprism.service.parts.scanner import interrupt  # noqa: PLC0415 - the others need no analysis
-
-        return interrupt
-    return lambda _number, _frame: stop.set()
 
 
 if __name__ == "__main__":

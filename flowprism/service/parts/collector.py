@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from capture.sampling import UNKNOWN_RATE, SamplingRates
 from datamodel.errors import InputError
@@ -57,7 +55,7 @@ def run(birth: Birth) -> None:
     said = options(settings)
     database = Database(settings.store.database)
     watch = _Watch(said.out / FILE, FeedMinutes(database))
-    watch.look()
+    watch.begin()
     with closing(database), telling(birth, database, watch.look):
         try:
             complete = Supervisor(said).run()
@@ -74,7 +72,11 @@ class _Watch:
 
     file: Path
     minutes: FeedMinutes
-    totals: Mapping[str, Any] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Take note of where counters stand: where the run before left them, or at 0."""
+        self.look()
+        self.minutes.take(())
 
     def look(self) -> Word:
         """How it goes; what exporters sent since the last look is added to their minutes."""

@@ -26,7 +26,7 @@ class FeedMinutes:
 
     database: Database
     clock: Any = time.time_ns
-    _seen: dict[str, Counter[str]] = field(default_factory=dict)
+    _seen: dict[str, Counter[str]] | None = None
     _minute_ns: int = 0
     _sums: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ class FeedMinutes:
         counted = _by_name(exporters)
         sums = {name: Counter(sum_) for name, sum_ in self._sums.items()}
         for name, now in counted.items():
-            before = self._seen.get(name, Counter() if self._seen else now)
+            before = now if self._seen is None else self._seen.get(name, Counter())
             grown = {what: count - before[what] if count >= before[what] else count for what, count in now.items()}
             if any(grown.values()):
                 sums.setdefault(name, Counter()).update(grown)
@@ -54,7 +54,7 @@ class FeedMinutes:
         if changed:
             save_feed_statistics(self.database, changed)
         self._sums = sums
-        self._seen = self._seen | counted
+        self._seen = (self._seen or {}) | counted
 
     def _kept(self, minute_ns: int) -> dict[str, Counter[str]]:
         """What is kept of a minute already; of one that has just begun that is nothing."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
+import threading
+import time
+from contextlib import closing, suppress
 from importlib.resources import as_file, files
-from types import FrameType
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -25,11 +28,8 @@ from storage.database.engine import Database
 _LOOKS = 5  # in the time between two windows
 _SHORTEST_S, _LONGEST_S = 0.5, 15.0
 _REQUESTS_S = 2.0
+_LEAVE_S = 3.0  # that a scan has to come to its end by itself
 _LOG = structlog.get_logger(__name__)
-
-
-class Interrupted(BaseException):
-    """The part is to end at once. What a scan has not kept yet is caught up by whoever scans next."""
 
 
 def run(birth: Birth) -> None:
@@ -49,24 +49,14 @@ def run(birth: Birth) -> None:
         every_s = min(max(policy.every_s / _LOOKS, _SHORTEST_S), _LONGEST_S)
         clock.add_job(wakes.put, IntervalTrigger(seconds=every_s), args=[policy.name], coalesce=True)
     clock.add_job(wakes.put, IntervalTrigger(seconds=_REQUESTS_S), args=["requests"], coalesce=True)
-    try:
-        with telling(birth, database, lambda: _word(tally)):
-            warm_up()
-            clock.start()
-            while not birth.stop.is_set():
-                _wait(wakes)
-                _look(scanner)
-    except Interrupted:
-        pass
-    finally:
-        if clock.running:
-            clock.shutdown(wait=False)
-        database.close()
-
-
-def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Handler of the signal that ends a scanner, also in the middle of a scan."""
-    raise Interrupted
+    threading.Thread(target=_leave, args=(birth.stop, scanner.leases), daemon=True).start()
+    with closing(database), telling(birth, database, lambda: _word(tally)):
+        warm_up()
+        clock.start()
+        while not birth.stop.is_set():
+            _wait(wakes, birth.stop)
+            _look(scanner)
+        clock.shutdown(wait=False)
 
 
 def warm_up() -> None:
@@ -76,9 +66,24 @@ def warm_up() -> None:
         analyze([mirror], load_inventory(fabric), AnalysisOptions(crew=Crew()))
 
 
-def _wait(wakes: queue.SimpleQueue[str]) -> None:
-    """Until the clock wakes; wakes that came during a scan are one."""
-    wakes.get()
+def _leave(stop: threading.Event, leases: Leases) -> None:
+    """End the process soon after it was asked to, also in the middle of a scan.
+
+    A scan counts wholly or not at all, and whoever scans next catches it up; but analysing a large window takes a
+    minute, and compiled code cannot be interrupted.
+    """
+    stop.wait()
+    time.sleep(_LEAVE_S)
+    leases.release_all()
+    os._exit(0)
+
+
+def _wait(wakes: queue.SimpleQueue[str], stop: threading.Event) -> None:
+    """Until the clock wakes, or the part is to end; wakes that came during a scan are one."""
+    while not stop.is_set():
+        with suppress(queue.Empty):
+            wakes.get(timeout=_SHORTEST_S)
+            break
     while not wakes.empty():
         wakes.get()
 
