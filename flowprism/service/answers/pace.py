@@ -68,7 +68,8 @@ def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) ->
         if 0 <= at < steps:
             iterations[at] += row.iterations
             spent_ns[at] += row.iteration_ns
-            worst[at] = _worse(worst[at], row.severity)
+            if row.severity is not None:
+                worst[at] = _worse(worst[at], row.severity)
     means = tuple(spent / count / 1e9 if count else None for spent, count in zip(spent_ns, iterations, strict=True))
     return Trend(start_ns=start_ns, step_ns=step_ns, mean_s=means, severity=tuple(worst))
 
@@ -91,17 +92,16 @@ def _norm_s(told: Recent) -> float | None:
 
 def _lost_hours(told: Recent, since_ns: int) -> float:
     """Hours that findings cost since then: whole hours, and the minutes behind the last of them."""
-    hours = [one for one in told.hours if one.start_ns >= since_ns]
     counted_ns = max((one.start_ns + one.length_ns for one in told.hours), default=since_ns)
-    minutes = [one for one in told.minutes if one.start_ns >= max(counted_ns, since_ns)]
-    return sum(_lost_ns(one) for one in (*hours, *minutes)) / HOUR_NS
+    behind_ns = max(counted_ns, since_ns)
+    wrong = [one for one in told.hours if one.severity is not None and one.start_ns >= since_ns]
+    wrong += [one for one in told.minutes if one.severity is not None and one.start_ns >= behind_ns]
+    return sum(_spent_ns(one) * (1 - 1 / one.slowdown_ratio) for one in wrong if one.slowdown_ratio > 1) / HOUR_NS
 
 
-def _lost_ns(one: Stretch) -> float:
-    if one.severity is None or one.slowdown_ratio <= 1:
-        return 0.0
-    spent_ns = one.iteration_ns if one.iterations else one.length_ns
-    return min(spent_ns, one.length_ns) * (1 - 1 / one.slowdown_ratio)
+def _spent_ns(one: Stretch) -> int:
+    """Time in iterations that ended in it; all of it where none did."""
+    return min(one.iteration_ns, one.length_ns) if one.iterations else one.length_ns
 
 
 def _mean_s(one: Stretch) -> float:
@@ -112,6 +112,5 @@ def _whole(time_ns: int, length_ns: int) -> int:
     return time_ns // length_ns * length_ns
 
 
-def _worse(one: Severity | None, other: Severity | None) -> Severity | None:
-    known = [severity for severity in (one, other) if severity is not None]
-    return max(known, key=RANKS.__getitem__, default=None)
+def _worse(one: Severity | None, other: Severity) -> Severity:
+    return other if one is None or RANKS[other] > RANKS[one] else one

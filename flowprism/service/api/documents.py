@@ -7,7 +7,7 @@ from pydantic import Field
 from datamodel.answers import FeedRow, IncidentRow, JobRow, Part, ScanRequest, ScanRow
 from datamodel.document import Document
 from datamodel.findings import Event
-from flowprism.service.api.parameters import LongText, Text, Time
+from flowprism.service.api.parameters import LongText, SentTime, Text
 
 _NEXT = Field(default=None, description="the cursor of the next page; null on the last one")
 
@@ -74,7 +74,7 @@ class Mute(Document):
     """A mute: why, and until when."""
 
     reason: LongText = Field(min_length=1, examples=["part ordered"])
-    until_ns: Time | None = Field(default=None, description="ns UTC; null for ever")
+    until_ns: SentTime | None = Field(default=None, description="ns UTC; null for ever")
 
 
 class Ask(Document):
@@ -82,5 +82,5 @@ class Ask(Document):
 
     policy: Text = Field(default="", description="whose jobs and window; empty: the first policy's")
     jobs: tuple[Text, ...] = Field(default=(), max_length=1000, description="ids or labels; empty: the policy's")
-    window_start_ns: Time | None = None
-    window_end_ns: Time | None = None
+    window_start_ns: SentTime | None = None
+    window_end_ns: SentTime | None = None

@@ -25,6 +25,7 @@ router = APIRouter(tags=["jobs"])
 class JobParameters(PageParameters):
     """Which jobs."""
 
+    limit: int = Field(default=50, ge=1, le=500, description="how many on a page at most")
     text: Text = Field(default="", description="part of the id, label, tenant, a host's name or an address")
     tenant: Text | None = Field(default=None, description="whose; empty: those of nobody")
     verdict: list[Verdict] = Field(default=[], description="one or several; none: all")

@@ -11,6 +11,7 @@ MOST_NS = 4_102_444_800 * 10**9  # the year 2100
 _PLAIN = r"^[^\x00]*$"  # PostgreSQL keeps no NUL
 
 Time = Annotated[int, Field(ge=0, le=MOST_NS)]
+SentTime = Annotated[int, Field(ge=0, le=MOST_NS, strict=True)]  # in a body, where true and "1" are no numbers
 Name = Annotated[str, Path(min_length=1, max_length=200, pattern=_PLAIN)]
 PathTime = Annotated[int, Path(ge=0, le=MOST_NS, description="ns UTC")]
 Text = Annotated[str, Field(max_length=200, pattern=_PLAIN)]

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from flowprism.service.api import events, exports, feeds, importing, incidents, inventory, jobs, scans, stream, timelines
+from flowprism.service.api import (
+    events,
+    exports,
+    feeds,
+    importing,
+    incidents,
+    inventory,
+    jobs,
+    scans,
+    stream,
+    timelines,
+)
 
 
 def router() -> APIRouter:
