@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -82,7 +83,7 @@ def job_layout(
     if not detail.addresses:
         return None
     groups = detail.layouts[0].groups if detail.layouts else Groups()
-    everyone = placed(detail.addresses, groups)
+    everyone = _everyone(detail.addresses, groups)
     suspects = pointed_at(list(incidents), known) & frozenset(detail.addresses)
     values = None if by == "none" else _values(shelf, viewer, detail, by, everyone)
     if values is None:
@@ -94,6 +95,12 @@ def job_layout(
 
     figure = draw_layout(everyone, parts, told, suspects, known)
     return JobLayout(by, figure, block_of(everyone), _rows(everyone, values, parts, suspects), groups, suspects)
+
+
+@lru_cache(maxsize=4)
+def _everyone(addresses: tuple[str, ...], groups: Groups) -> list[Position]:
+    """Where endpoints stand; kept because of a hundred thousand it takes longer than all the rest of a page."""
+    return placed(addresses, groups)
 
 
 def _values(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, everyone: Sequence[Position]) -> Floats | None:

@@ -27,7 +27,7 @@ from flowprism.service.viewer import Viewer
 from storage.database.census import Census
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-_ROWS, _TILES = 100, 500
+_ROWS, _TILES = 50, 480
 _MOST_CASES = 200
 _SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 Shown = Literal["all", "findings", "unknown", "healthy"]
@@ -80,7 +80,7 @@ def overview(request: Request, viewer: Seeing, wanted: Annotated[Wanted, Query()
         wanted=wanted,
         counted=counted,
         worst=worst_incident(shelf, viewer, now_ns) if counted.incidents else None,
-        lines=[_line(one) for one in found[:most]],
+        lines=[_line(one, with_spark=wanted.view == "rows") for one in found[:most]],
         following=found[most - 1].id if len(found) > most else None,
         names=names(shelf),
         headline=headline(counted),
@@ -117,10 +117,10 @@ def tone(job: JobRow) -> str:
     return "none" if job.verdict == "unknown" or not job.live else "good"
 
 
-def _line(job: JobRow) -> JobLine:
+def _line(job: JobRow, *, with_spark: bool) -> JobLine:
     mark = tone(job)
     words = {"none": "cannot tell" if job.live else "gone", "good": "healthy"}.get(mark, mark)
-    return JobLine(job, mark, words, draw_spark(job.trend, job.norm_s))
+    return JobLine(job, mark, words, draw_spark(job.trend, job.norm_s) if with_spark else "")
 
 
 def _verdicts(shown: Shown) -> tuple[Verdict, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import ip_address
+from socket import AF_INET, AF_INET6, inet_pton
 
 from datamodel.layout import Groups
 from datamodel.report import JobReport
@@ -35,11 +35,12 @@ def positions(job: JobReport) -> list[Position]:
 
 def placed(endpoints: Iterable[str], groups: Groups) -> list[Position]:
     """Every one of some endpoints by the process groups they stand in, in the order of all pictures."""
-    addresses = sorted(endpoints, key=_by_address)
+    keys = {address: _by_address(address) for address in endpoints}
+    addresses = sorted(keys, key=keys.__getitem__)
     stages = {address: stage for chain in groups.pp for stage, address in enumerate(chain)}
     replicas = _replicas(addresses, groups)
     last = len(addresses)
-    ordered = sorted(addresses, key=lambda a: (stages.get(a, last), replicas[a], _by_address(a)))
+    ordered = sorted(addresses, key=lambda a: (stages.get(a, last), replicas[a], keys[a]))
     names = _group_names(groups)
     return [
         Position(address, number, stages.get(address), replicas[address], tuple(names.get(address, ())))
@@ -49,11 +50,12 @@ def placed(endpoints: Iterable[str], groups: Groups) -> list[Position]:
 
 def _by_address(address: str) -> tuple[int, int, str]:
     """Numerical order of addresses (10.0.0.2 before 10.0.0.10); anything else after them, as text."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return 9, 0, address
-    return parsed.version, int(parsed), ""
+    for version, family in ((4, AF_INET), (6, AF_INET6)):
+        try:
+            return version, int.from_bytes(inet_pton(family, address), "big"), ""
+        except (OSError, ValueError):  # none of this family
+            continue
+    return 9, 0, address
 
 
 def _replicas(addresses: list[str], groups: Groups) -> dict[str, int]:

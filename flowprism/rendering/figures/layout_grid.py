@@ -27,11 +27,16 @@ class _Shape:
     """How endpoints become cells: how many replicas and members share one, and where lines wrap."""
 
     replicas: int
-    stages: int
+    names: tuple[int | None, ...]
     members: int
     column_block: int
     member_block: int
     wrap: int
+
+    @property
+    def stages(self) -> int:
+        """Pipeline stages, what stands in none being one."""
+        return len(self.names)
 
     @property
     def rows(self) -> int:
@@ -79,7 +84,7 @@ def draw_layout(
     label = f"Layout: {plural(len(placed), 'endpoint')}, {shape.stages} stages, {shape.replicas} replicas"
     drawing = Drawing(_WIDTH, shape.lines * line_px + 4, label, "wide layout-grid")
     for line in range(shape.lines):
-        _headings(drawing, placed, shape, line, line * line_px, width, height)
+        _headings(drawing, shape, line, line * line_px, width, height)
     for cell, indices in sorted(_cells(placed, shape).items()):
         stage, row, column = cell
         px = _LEFT + column % shape.wrap * width
@@ -90,21 +95,23 @@ def draw_layout(
 
 def _shape(placed: Sequence[Position]) -> _Shape:
     replicas = max((p.replica for p in placed), default=-1) + 1
-    stages = len({p.stage for p in placed})
+    stages = tuple(dict.fromkeys(p.stage for p in placed))
     counts: dict[tuple[int | None, int], int] = {}
     for p in placed:
         counts[p.stage, p.replica] = counts.get((p.stage, p.replica), 0) + 1
     members = max(counts.values(), default=1)
-    blocks = [(block, -(-(stages * -(-members // block) * replicas) // _MOST_CELLS) or 1) for block in (1, members)]
+    blocks = [
+        (block, -(-(len(stages) * -(-members // block) * replicas) // _MOST_CELLS) or 1) for block in (1, members)
+    ]
     member_block, column_block = blocks[0] if blocks[0][1] <= 1 else blocks[1]
     columns = -(-replicas // column_block)
-    low = stages * -(-members // member_block) <= _LOW
+    low = len(stages) * -(-members // member_block) <= _LOW
     return _Shape(replicas, stages, members, column_block, member_block, _WRAP if low else max(columns, 1))
 
 
 def _cells(placed: Sequence[Position], shape: _Shape) -> dict[tuple[int, int, int], list[int]]:
     """(stage's place, row in it, column) -> indices of the endpoints in that cell."""
-    stage_at = {stage: n for n, stage in enumerate(_stages(placed))}
+    stage_at = {stage: n for n, stage in enumerate(shape.names)}
     filled: dict[tuple[int | None, int], int] = {}
     cells: dict[tuple[int, int, int], list[int]] = {}
     for n, p in enumerate(placed):
@@ -115,20 +122,14 @@ def _cells(placed: Sequence[Position], shape: _Shape) -> dict[tuple[int, int, in
     return cells
 
 
-def _stages(placed: Sequence[Position]) -> list[int | None]:
-    return list(dict.fromkeys(p.stage for p in placed))
-
-
-def _headings(
-    drawing: Drawing, placed: Sequence[Position], shape: _Shape, line: int, top: float, width: float, height: float
-) -> None:
+def _headings(drawing: Drawing, shape: _Shape, line: int, top: float, width: float, height: float) -> None:
     first, last = line * shape.wrap, min((line + 1) * shape.wrap, shape.columns)
     every = max(round(40 / width), 1)
     for column in range(first, last, every):
         number = column * shape.column_block + 1
         drawing.add("text", str(number), x=_LEFT + (column - first + 0.5) * width, y=top + 14, css="tick middle")
     drawing.add("text", "replica", x=_LEFT - 8, y=top + 14, css="tick end")
-    for at, stage in enumerate(_stages(placed)):
+    for at, stage in enumerate(shape.names):
         words = "all" if stage is None and shape.stages == 1 else "no stage" if stage is None else f"stage {stage}"
         middle = top + _TOP + at * (shape.rows * height + 5) + shape.rows * height / 2
         drawing.add("text", words, x=_LEFT - 8, y=middle + 4, css="stage end")
