@@ -61,7 +61,7 @@ def diagnose(job: JobView, options: DiagnosisOptions) -> list[Finding]:
     2. At its best, the job may still be held back by something that was there all along: the same, among peers.
     3. A job that stopped inside an iteration hangs.
     """
-    stuck = hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns)
+    stuck = hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns, job.groups.get("tp", ()))
     found = [hang_finding(job, stuck)] if stuck is not None else []
     if job.iterations >= options.fewest_iterations:
         measured = _Measured(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,33 +51,45 @@ class Hang:
     missing: int
 
 
-def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Mapping[int, int]) -> Hang | None:
+def hang(
+    operations: Frame,
+    edges_ns: Int,
+    window_end_ns: int,
+    last_sent_ns: Mapping[int, int],
+    together: Sequence[tuple[int, ...]] = (),
+) -> Hang | None:
     """Tell a hang from the end of a job: a job that ends stops after a whole iteration, a hang stops inside one.
 
     A job that is killed, or crashes, stops inside one as well, but everywhere at once: nobody waits for anybody.
 
-    1. The job is silent for three iterations, and so is not the feed: other packets came later.
+    1. The job is silent for three iterations, and so is not the feed: other packets came later. Its last iteration is
+       the unfinished one where nothing came after it and some operation is not in it at all: it ended with its last
+       byte, whatever was still to come.
     2. Operations have a usual time within the iteration. Of those that are missing in the unfinished one, the first to
        be due name who did not go on: of their two ends, who fell silent first. A receiver that is ready still says so
        (a clear-to-send), whatever became of the sender: of ends that fell silent nearly together, those that spoke
        after the last operation they had a part in wait for the others.
+    3. A tensor group computes, and stops, as one. Where one endpoint is the first to fall silent and the others of its
+       group still go on, it is the endpoint's own connection; and one such group never is everywhere.
 
     Args:
         operations: of one job, with those after its last complete iteration.
         edges_ns: (iterations,) end of each complete iteration.
         window_end_ns: last packet or record of any kind.
         last_sent_ns: address code -> last payload byte of any kind it sent.
+        together: tensor groups.
     """
-    count = len(edges_ns)
     period = float(np.median(np.diff(edges_ns)))
     since = int(max(operations["delivered_ns"].max(), operations["end_ns"].max()))
-    begun = operations["iteration"] >= count
-    if window_end_ns - since < SILENT_ITERATIONS * period or not begun.any():
+    begun = bool((operations["iteration"] >= len(edges_ns)).any())
+    if window_end_ns - since < SILENT_ITERATIONS * period or len(edges_ns) < 3:
         return None
+    edges_ns = edges_ns if begun else edges_ns[:-1]
+    count = len(edges_ns)
     slots = int(operations["slot"].max()) + 1
     usual_ns, usual_bytes, names = _usual(operations, edges_ns, slots)
     done = _done(operations.take(operations["iteration"] == count), names, slots)
-    absent = done < DONE * usual_bytes
+    absent = done < (DONE if begun else BEGUN) * usual_bytes
     if not absent.any() or done.sum() < BEGUN * usual_bytes.sum():
         return None
     first = float(usual_ns[absent].min())
@@ -85,12 +97,29 @@ def hang(operations: Frame, edges_ns: Int, window_end_ns: int, last_sent_ns: Map
     involved = _ends(operations, names[due] // slots)
     silent = min(last_sent_ns[e] for e in involved)
     nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
-    culprits = _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
-    everybody = len(np.union1d(operations["endpoint"], operations["peer"]))
-    if len(culprits) > max(AT_ONCE * everybody, 2):  # two are the ends of one exchange
+    alone = _apart(nearly, last_sent_ns, together, SPOKE * period)
+    culprits = alone or _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
+    if _everywhere(operations, set(culprits), together):
         return None
     own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
     return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
+
+
+def _everywhere(operations: Frame, culprits: set[int], together: Sequence[tuple[int, ...]]) -> bool:
+    """Whether so many stopped first that the job stopped as a whole."""
+    everybody = len(np.union1d(operations["endpoint"], operations["peer"]))
+    one = len(culprits) < everybody and any(culprits <= set(group) for group in together)
+    return not one and len(culprits) > max(AT_ONCE * everybody, 2)  # two are the ends of one exchange
+
+
+def _apart(
+    endpoints: list[int], last_sent_ns: Mapping[int, int], together: Sequence[tuple[int, ...]], spoke_ns: float
+) -> list[int]:
+    """Those that fell silent first of all while most of their tensor group, of three or more, went on."""
+    silent = min(last_sent_ns[e] for e in endpoints)
+    first = [e for e in endpoints if last_sent_ns[e] <= silent + spoke_ns]
+    fellows = {e: [last_sent_ns.get(f, 0) for group in together if e in group for f in group if f != e] for e in first}
+    return [e for e in first if len(fellows[e]) > 1 and np.median(fellows[e]) > last_sent_ns[e] + spoke_ns]
 
 
 def _mute(operations: Frame, endpoints: list[int], last_sent_ns: Mapping[int, int], spoke_ns: float) -> list[int]:

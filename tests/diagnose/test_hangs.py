@@ -46,6 +46,44 @@ def test_the_end_of_a_job_is_no_hang() -> None:
     assert judged({}, dict.fromkeys(range(4), 0)) is None
 
 
+def test_an_endpoint_that_its_tensor_group_leaves_behind_is_alone() -> None:
+    """Groups of three send to one another; 1 fell silent 3 ms before 0 and 2, and all others nearly with it."""
+    ops: list[Op] = []
+    edges: list[int] = []
+    now = 1_000 * SECOND
+    for _ in range(COUNT):
+        ops += [Op(e, (e + 3) % 6, now + 800 * MS, now + 900 * MS, len(edges), role=PP) for e in range(6)]
+        now += SECOND
+        edges.append(now)
+    ops += [Op(e, e + 3, now + 800 * MS, now + 850 * MS, COUNT, role=PP, bytes=500_000) for e in (0, 2)]
+    last = {0: 850, 1: 847, 2: 850, 3: 848, 4: 848, 5: 848}
+    silent = {e: now + ms * MS for e, ms in last.items()}
+    given = operations(ops), np.array(edges), now + LATER, silent
+    found = hang(*given, ((0, 1, 2), (3, 4, 5)))
+    assert found is not None
+    assert found.culprits == (1,)
+
+
+def test_one_host_of_two_is_not_everywhere() -> None:
+    """2 and 3 fell silent first, a tensor group on the one host of two: half of all, but one place."""
+    ops, edges, last = stopped({0: 0.5, 1: 0.5}, {0: 900, 1: 900, 2: 0, 3: 0})
+    given = ops, edges, int(edges[-1]) + LATER, last
+    found = hang(*given, ((0, 1), (2, 3)))
+    assert found is not None
+    assert found.culprits == (2, 3)
+
+
+def test_an_iteration_that_ended_with_the_last_byte_may_be_unfinished() -> None:
+    """The same stop, its last byte taken for the end of an iteration; not where every operation has begun."""
+    ops, edges, last = stopped({3: 0.17, 0: 0.34, 1: 0.5}, {2: 0, 3: 860, 0: 900, 1: 950})
+    further = np.append(edges, edges[-1] + 950 * MS)
+    found = hang(ops, further, int(further[-1]) + LATER, last)
+    assert found is not None
+    assert (found.iteration, found.culprits) == (COUNT, (2,))
+    ops, edges, last = stopped({2: 0.5, 3: 0.5, 0: 0.5, 1: 0.5}, {2: 850, 3: 860, 0: 900, 1: 950})
+    assert hang(ops, further, int(further[-1]) + LATER, last) is None
+
+
 def test_a_goodbye_is_no_hang() -> None:
     """A last barrier of a few bytes begins no iteration."""
     assert judged(dict.fromkeys(range(4), 4e-6), dict.fromkeys(range(4), 801)) is None
