@@ -64,6 +64,11 @@ def _entry(request: Request, status: int, now_ns: int) -> AuditEntry:
         time_ns=now_ns,
         actor=who.viewer.name,
         action=f"{request.method} {route_of(request.scope)}",
-        subject=getattr(state, "audit_subject", named)[:_LONGEST],
-        detail=detail,
+        subject=_plain(getattr(state, "audit_subject", named)),
+        detail={name: _plain(value) for name, value in detail.items()},
     )
+
+
+def _plain(text: str) -> str:
+    """Text that every database keeps and every page shows, whatever a stranger sent."""
+    return text if text.isprintable() and len(text) <= _LONGEST else ascii(text)[:_LONGEST]

@@ -21,8 +21,9 @@ from flowprism.service.access.settings import AccessSettings
 from storage.database.engine import Database
 
 # What somebody unknown may ask for: the way in, what its page needs, and whether the service is well.
-OPEN_PATHS = frozenset({"/login", "/healthz", "/readyz"})
+OPEN_PATHS = frozenset({"/login", "/readyz"})
 OPEN_FOLDER = "/static/"
+ALIVE_PATH = "/healthz"  # whether this process lives does not depend on a database that answers
 METRICS_PATH = "/metrics"
 
 
@@ -53,7 +54,7 @@ class Guard:
         if scope["type"] == "websocket":  # there are none; one that came by mistake would not be looked at below
             await send({"type": "websocket.close", "code": 1008})
             return
-        if scope["type"] != "http" or scope["path"].startswith(OPEN_FOLDER):
+        if scope["type"] != "http" or scope["path"] == ALIVE_PATH or scope["path"].startswith(OPEN_FOLDER):
             await self.app(scope, receive, send)
             return
         request = Request(scope)

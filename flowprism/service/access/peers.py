@@ -78,8 +78,10 @@ def _is_trusted(text: str, trusted: Sequence[Network]) -> bool:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """The address of a text, which may have a port: some proxies write it."""
+    with_port = text.startswith("[") or text.count(":") == 1
     try:
-        address = ip_address(text)
+        address = ip_address(host_name(text) if with_port else text)
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address

@@ -133,7 +133,7 @@ def _owner(request: Request, viewer: Viewer, asked: documents.TokenAsked) -> Use
     name = asked.user or viewer.name
     if not _is_admin(viewer) and (name != viewer.name or known.means == "token"):
         raise HTTPException(403, "a token makes no tokens, and nobody but an admin makes another one's")
-    user = access.user(_database(request), name)
+    user = access.user(_database(request), name) if name.isprintable() else None
     if user is None:
         raise HTTPException(404, "there is no user of this name: tokens belong to users")
     granted = role_by(asked.scopes, user.role)

@@ -326,6 +326,41 @@ def test_changes_are_written_down(app_of_users: Asker, database: Database) -> No
     assert "secret word" not in repr(access.audit_log(database))
 
 
+@pytest.mark.parametrize("name", ["%00", "%ff", "%ed%a0%80", "a%0ab", "%F0%9F%98%80", "x" * 300, "%20"])
+def test_strange_names(app_of_users: Asker, database: Database, name: str) -> None:
+    """No error of ours, and an audit log that every database keeps and every page shows."""
+    shown = bearer(database, "ann", "admin") | {"content-type": "application/json"}
+    user, token = f"/api/v1/users/{name}", f"/api/v1/tokens/{name}"
+    for method, path in (("PUT", user), ("DELETE", user), ("DELETE", token)):
+        body = b'{"role": "viewer", "tenant": "\\ud800"}'
+        answer = app_of_users.ask(method, path, shown, content=body)
+        assert 400 <= answer.status_code < 500, (path, answer.text)
+    bodies = (b'{"user": "\\ud800"}', b'{"user": "a\\u0000"}', b'{"user": "%b"}' % name.encode(), b"\xff", b"[" * 9999)
+    for body in bodies:
+        answer = app_of_users.ask("POST", TOKENS, shown, content=body)
+        assert 400 <= answer.status_code < 500, answer.text
+    entries = [entry for _, entry in access.audit_log(database)]
+    assert len(entries) == 8
+    assert all(entry.subject.isprintable() and len(entry.subject) <= 500 for entry in entries)
+
+
+def test_alive_without_a_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that waits for its database is not to be killed for it."""
+    someone = Asker(served(database, LOGIN), cookies={"flowprism_session": "x"})
+    monkeypatch.setattr(Database, "reading", lambda _: pytest.fail("the database was asked"))
+    assert someone.ask("GET", "/healthz").status_code == 200
+
+
+def test_addresses_with_ports(proxied: Asker, database: Database) -> None:
+    """Some proxies write the client's port as well; it is the same client on the next connection."""
+    for hop in ("198.51.100.9:1234", "[2001:db8::1]:80", "2001:db8::2"):
+        proxied.ask(
+            "POST", TOKENS, {"x-forwarded-for": hop, "x-forwarded-user": "ann", "sec-fetch-site": "none"}, json={}
+        )
+    found = [entry.detail["address"] for _, entry in access.audit_log(database)]
+    assert found == ["2001:db8::2", "2001:db8::1", "198.51.100.9"]
+
+
 def test_the_first_admin(database: Database) -> None:
     """A service that nobody could administer says how one is made."""
     told = nobody_can_administer(database, LOGIN)
