@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from datamodel.alerts import AlertChange, AlertState
 from datamodel.document import Document
 from datamodel.findings import Severity, Subject
 from datamodel.incidents import Incident, IncidentChange
@@ -111,11 +112,26 @@ class Note(Document):
     until_ns: int | None = None
 
 
+class AlertRow(Document):
+    """An alert of an incident, and where it stands with its receiver."""
+
+    receiver: str
+    change: AlertChange
+    state: AlertState
+    created_ns: int
+    sent_ns: int | None = Field(default=None, description="when the receiver accepted it")
+    attempts: int = 0
+    problem: str = Field(default="", description="what the last attempt met with, or why it is withheld")
+
+
 class IncidentDetail(IncidentRow):
     """An incident with its whole history."""
 
     changes: tuple[IncidentChange, ...] = ()
     notes: tuple[Note, ...] = ()
+    alerts: tuple[AlertRow, ...] = Field(
+        default=(), description="the newest alerts of it; empty for a tenant's viewers: receivers are the operator's"
+    )
 
 
 class ScanRow(Document):

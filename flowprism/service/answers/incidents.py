@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from datamodel.answers import IncidentDetail, IncidentRow, Note
+from datamodel.answers import AlertRow, IncidentDetail, IncidentRow, Note
 from datamodel.filters import IncidentFilter
 from datamodel.results import IncidentNote
 from flowprism.service.answers.sight import narrowed, require, sees
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
+from storage.database.alerts import alerts
 from storage.database.incident_pages import KeptIncident, incident_key, incident_page, kept_incident
 from storage.database.incidents import add_note, history, notes
 
@@ -55,7 +57,8 @@ def incident(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> IncidentDe
         Note(time_ns=one.time_ns, author=one.author, kind=one.kind, text=one.text, until_ns=one.until_ns)
         for one in notes(shelf.database, name)
     )
-    return IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said)
+    told = tuple(_alerts(shelf, name)) if viewer.tenant is None else ()
+    return IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said, alerts=told)
 
 
 def acknowledge(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
@@ -102,6 +105,19 @@ def _note(shelf: Shelf, viewer: Viewer, note: IncidentNote) -> IncidentDetail | 
     if found is None or not sees(viewer, found.tenant) or not add_note(shelf.database, note):
         return None
     return incident(shelf, viewer, note.time_ns, note.incident)
+
+
+def _alerts(shelf: Shelf, name: str) -> Iterator[AlertRow]:
+    for one in alerts(shelf.database, name):
+        yield AlertRow(
+            receiver=one.receiver,
+            change=one.alert.change,
+            state=one.state,
+            created_ns=one.created_ns,
+            sent_ns=one.sent_ns,
+            attempts=one.attempts,
+            problem=one.problem,
+        )
 
 
 def _row(found: KeptIncident) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from flowprism.scan import scan
 from flowprism.service.alerts.courier import Courier
 from flowprism.service.alerts.settings import AlertSettings
-from flowprism.service.answers.incidents import mute
+from flowprism.service.answers.incidents import incident, mute
 from flowprism.service.incidents import IncidentOptions
 from flowprism.service.recording import Made, record
 from flowprism.service.shelf import Shelf
@@ -17,6 +17,7 @@ from storage.database.engine import Database
 from tests.flowprism import sample
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import listening
+from tests.flowprism.service.api.client import client
 
 
 def keep(database: Database, settings: AlertSettings) -> int:
@@ -57,4 +58,28 @@ def test_a_mute_of_the_api_is_a_mute(tmp_path: Path) -> None:
         assert mute(shelf, ada, made_ns, one.alert.incident.id, "known", None)
     assert not Courier(database, settings.receivers[0], settings).deliver(made_ns + 1)
     assert {(one.state, one.problem) for one in alerts(database)} == {("withheld", "muted by ada: known")}
+    database.close()
+
+
+def test_the_incident_says_who_was_told(tmp_path: Path) -> None:
+    """On its page and in the API, to those who see all jobs: receivers are not a tenant's business."""
+    database = told.database(tmp_path)
+    settings = told.settings(told.webhook("on-call"))
+    keep(database, settings)
+    (name, *_) = [one.alert.incident.id for one in waiting_alerts(database, "on-call")]
+    Courier(database, settings.receivers[0], settings).deliver(2**61)
+    shelf = Shelf(database, None, None)
+    found = incident(shelf, Viewer("ada", "operator", None), 2**61, name)
+    assert found is not None
+    (row,) = found.alerts
+    assert (row.receiver, row.change, row.state, row.attempts, row.sent_ns) == ("on-call", "opened", "waiting", 1, None)
+    assert row.problem == "Connection refused"
+    page = client(shelf).get(f"/incidents/{name}").text.partition("Who was told")[2]
+    assert "<b>on-call</b> opened, not accepted yet" in page
+    assert "<p>Connection refused</p>" in page
+    tenant = found.tenant
+    assert tenant is not None
+    own = incident(shelf, Viewer("bob", "operator", tenant), 2**61, name)
+    assert own is not None
+    assert own.alerts == ()
     database.close()
