@@ -54,7 +54,8 @@ class Board {
     view.arrange(view.sort, view.rows);
     const height = AXIS + view.total;
     view.height = Math.min(view.height, height);
-    this.scroller.style.height = `${view.height}px`;
+    const edges = this.scroller.offsetHeight - this.scroller.clientHeight;
+    this.scroller.style.height = `${view.height + edges}px`; // or it would scroll by its own edges
     this.space.style.height = `${height}px`;
     this.ratio = devicePixelRatio;
     this.canvas.width = Math.round(view.width * this.ratio);

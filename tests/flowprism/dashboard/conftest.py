@@ -12,9 +12,12 @@ from tests.flowprism.dashboard import browser
 from tests.flowprism.service.stored import stored_demo
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """A headless Chromium; tests that take it are skipped where there is none."""
+    """A headless Chromium; tests that take it are skipped where there is none.
+
+    One a module: while Playwright runs no other event loop can be started in its thread, as tests elsewhere do.
+    """
     if browser.CHROMIUM is None:
         pytest.skip(browser.NO_CHROMIUM)
     with browser.chromium() as found:

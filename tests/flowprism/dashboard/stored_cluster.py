@@ -1,0 +1,48 @@
+"""A store of a simulated cluster: tens of jobs of many endpoints, some with faults, analysed and scanned."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from datamodel.results import FeedStatistics
+from flowprism.pipeline import AnalysisOptions, analyze_reading
+from flowprism.scan import scan
+from flowprism.service.incidents import IncidentOptions
+from flowprism.service.recording import Made, record
+from flowprism.service.shelf import Shelf
+from simulate.base import Wish
+from simulate.case import simulated
+from simulate.cluster import cluster
+from storage.analyses import save_analysis
+from storage.database.engine import Database, upsert
+from storage.database.feeds import save_feed_statistics, save_inventory
+from storage.database.tables import ROLLUPS
+from storage.layout import Writer, make_folders
+from storage.store import Store
+from tests.flowprism.service.stored import MINUTE_NS, rollups_of
+
+SEED = 1
+
+
+def stored_cluster(folder: Path, gpus: int) -> Shelf:
+    """A minute of a cluster of so many GPUs, scanned twice, so that its faults are open incidents."""
+    case = simulated(cluster(Wish(gpus=gpus)), SEED)
+    analysis = analyze_reading(case.readings["flows"], ("simulated",), case.inventory, AnalysisOptions())
+    report = analysis.report
+    database = Database(f"sqlite:///{folder}/results.sqlite")
+    save_inventory(database, case.inventory, "tests", report.window.start_ns)
+    for policy in ("health", "nightly"):
+        made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, scan(report))
+        record(database, made, IncidentOptions(confirming_scans=1))
+    begin_ns = report.window.start_ns // MINUTE_NS * MINUTE_NS
+    agents = [switch.agent for switch in case.inventory.switches if switch.agent]
+    heard = [FeedStatistics(f"{agent}:0", begin_ns, MINUTE_NS, 200 + n, 900 + n) for n, agent in enumerate(agents)]
+    save_feed_statistics(database, heard)
+    rollups = [asdict(rollup) for job in report.jobs for rollup in rollups_of(job, report.findings)]
+    with database.writing() as connection:
+        upsert(connection, ROLLUPS, rollups)
+    lake = folder / "analyses"
+    make_folders(lake)
+    save_analysis(Store(lake, Writer("scan", 0), 1), analysis)
+    return Shelf(database, None, str(lake))

@@ -1,0 +1,108 @@
+"""Every page in a real Chromium, in light and dark, on a phone and on a desk: fast, silent, accessible, in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from flowprism.service.answers.incidents import incidents
+from flowprism.service.answers.jobs import jobs
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+from tests.flowprism.dashboard.browser import SLOWEST_S, Theme, served_shelf, visiting
+from tests.flowprism.dashboard.stored_cluster import stored_cluster
+
+pytestmark = pytest.mark.slow
+
+ADMIN = Viewer("ann", "admin", None)
+LATER_NS = 2**61
+GPUS = 10_000
+PAGES = (
+    "/", "/?view=tiles", "/jobs/JOB", "/jobs/JOB/timeline", "/jobs/JOB/timeline?first=8&vs=median&path=1",
+    "/jobs/JOB/matrix", "/jobs/JOB/matrix?measure=delay&order=dp", "/fabric", "/incidents", "/incidents/INCIDENT",
+    "/scans", "/feeds", "/settings",
+)  # fmt: skip
+WINDOWS: tuple[tuple[Theme, int], ...] = (("light", 1440), ("dark", 390), ("dark", 2560))
+MOST_SHIFT = 0.02  # what search engines call good is 0.1
+
+
+def named(shelf: Shelf, path: str) -> str:
+    """A page's address with the id of the job with the worst open incident, and of that incident."""
+    (row, *_) = incidents(shelf, ADMIN, LATER_NS)
+    job = row.incident.job or jobs(shelf, ADMIN, LATER_NS)[0].id
+    return path.replace("JOB", job).replace("INCIDENT", row.incident.id)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shelf, str]]:
+    """A simulated cluster of 10,000 GPUs, and where its dashboard is served."""
+    shelf = stored_cluster(tmp_path_factory.mktemp("large"), GPUS)
+    with served_shelf(shelf) as address:
+        yield shelf, address
+    shelf.database.close()
+
+
+@pytest.mark.parametrize(("theme", "width"), WINDOWS)
+@pytest.mark.parametrize("path", PAGES)
+def test_page_is_fast_silent_and_accessible(
+    chromium: Browser, demo: Shelf, demo_address: str, path: str, theme: Theme, width: int
+) -> None:
+    """Loaded in under a second; no word on the console, no request elsewhere, axe finds nothing, nothing sticks out."""
+    with visiting(chromium, demo_address, width=width, theme=theme) as visit:
+        assert visit.loads_s(named(demo, path)) < SLOWEST_S
+        if "/timeline" in path:
+            visit.page.wait_for_selector(".tl[data-ready]")
+        assert visit.shifted() < MOST_SHIFT
+        visit.in_sight()
+        visit.accessible()
+        visit.quiet()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tuple[Shelf, str], path: str) -> None:
+    """Of 10,000 GPUs in thirty jobs, whatever the page: under a second, and nothing complained of."""
+    shelf, address = large
+    with visiting(chromium, address) as visit:
+        assert visit.loads_s(named(shelf, path), 5) < SLOWEST_S
+        if "/timeline" in path:
+            visit.page.wait_for_selector(".tl[data-ready]")
+        visit.in_sight()
+        visit.quiet()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_tell_all_without_scripts(chromium: Browser, demo: Shelf, demo_address: str, path: str) -> None:
+    """Headline and tables are there where scripts do not run."""
+    with visiting(chromium, demo_address, scripts=False) as visit:
+        visit.open(named(demo, path))
+        assert visit.page.locator("h1").count() == 1
+        assert visit.page.locator("main").inner_text().strip()
+
+
+def test_log_in_page_is_accessible(chromium: Browser, demo_address: str) -> None:
+    """The one page that everybody sees."""
+    with visiting(chromium, demo_address) as visit:
+        assert visit.loads_s("/login") < SLOWEST_S
+        visit.accessible()
+        visit.quiet()
+
+
+def test_what_a_visit_must_notice_it_notices(chromium: Browser, demo_address: str) -> None:
+    """A page that breaks the policy, asks elsewhere and has a picture without words is found out."""
+    with visiting(chromium, demo_address) as visit:
+        visit.open("/settings")
+        visit.page.evaluate(
+            """() => {
+                const strange = new Image();
+                strange.src = "http://127.0.0.1:9/x.png";
+                document.body.append(strange);
+                document.body.insertAdjacentHTML("beforeend", "<p onclick='x()' style='color: red'>x</p>");
+            }"""
+        )
+        visit.page.wait_for_timeout(200)
+        assert visit.console
+        assert visit.strangers == ["http://127.0.0.1:9/x.png"]
+        with pytest.raises(AssertionError, match="image-alt"):
+            visit.accessible()
