@@ -75,6 +75,7 @@ export async function refresh(kinds) {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
   if (!answer.ok || answer.redirected) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.title = fresh.title;
   const changed = [];
   for (const old of regions(document)) {
     const concerned = old.dataset.live.split(" ").some((kind) => kinds.has(kind));

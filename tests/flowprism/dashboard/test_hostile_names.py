@@ -1,0 +1,72 @@
+"""Names come from switches, inventories and people: whatever they hold is shown on pages, and nothing of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from datamodel.answers import Part
+from datamodel.findings import Event, Subject, Suspect
+from datamodel.incidents import IncidentChange
+from datamodel.results import FeedStatistics
+from flowprism.service.shelf import Shelf
+from storage.database.engine import Database, upsert
+from storage.database.feeds import save_feed_statistics
+from storage.database.parts import save_part
+from storage.database.scans import ScanResult, save_scan
+from storage.database.tables import EVENTS
+from tests.flowprism.service.api.client import client
+from tests.storage.database import results
+
+EVIL = "\"'><script>alert(1)<svg onload=alert(2)>{{ 7*7 }}%2e?a=b&c#"
+PAGES = (
+    "/", "/?view=tiles", "/?q=EVIL", "/jobs/EVIL", "/jobs/EVIL?last=30d", "/incidents", "/incidents?q=EVIL&job=EVIL",
+    "/incidents/EVIL", "/scans", "/scans?policy=EVIL", "/scans/EVIL/0/100", "/login?next=EVIL",
+    "/jobs/no%20such%20EVIL", "/?show=EVIL",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """A store in which every name is hostile."""
+    folder: Path = tmp_path_factory.mktemp("evil")
+    database = Database(f"sqlite:///{folder}/results.sqlite")
+    job = results.job(EVIL, tenant=EVIL).model_copy(
+        update={"label": EVIL, "endpoints": (EVIL, "10.0.0.1"), "hosts": (EVIL,)}
+    )
+    case = results.incident(
+        EVIL, EVIL, severity="critical", summary=EVIL, action=EVIL, cause=EVIL, seen_ns=100, opened_ns=50,
+        subject=Subject(type="link", ids=(EVIL, EVIL)), suspects=(Suspect(type="host", ids=(EVIL,), probability=1.0),),
+    )  # fmt: skip
+    change = IncidentChange(incident=EVIL, time_ns=100, kind="opened", detail=EVIL)
+    save_scan(database, ScanResult(results.kept(100, EVIL), [job], [case], [change], [results.rollup(EVIL)]))
+    event = Event(job=EVIL, kind="restart", start_ns=20, end_ns=None, detail=EVIL)
+    with database.writing() as connection:
+        upsert(connection, EVENTS, [event.model_dump()])
+    save_feed_statistics(database, [FeedStatistics(EVIL, 0, 60 * 10**9, 1, 1)])
+    save_part(database, Part(name=EVIL, kind="collector", started_ns=1, seen_ns=2, detail=EVIL))
+    yield Shelf(database)
+    database.close()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_of_a_name_becomes_markup(evil: Shelf, page: str) -> None:
+    """It stands on the page as text; no template is run twice."""
+    answer = client(evil).get(page.replace("EVIL", quote(EVIL, safe="")))
+    assert answer.status_code == (404 if "no%20such" in page else 400 if "show=" in page else 200), answer.text
+    text = answer.text.lower()
+    for markup in ("<script>", "<svg onload", "'><", "\"'><"):
+        assert markup not in text
+    assert "49" not in unescape(text).replace("{{ 7*7 }}", "").partition("<main")[2][:200]
+
+
+def test_links_with_hostile_ids_lead_to_their_pages(evil: Shelf) -> None:
+    """A question mark, a percent sign and a hash in an id are part of it."""
+    page = client(evil).get("/").text
+    place = unescape(page.partition('href="/jobs/')[2].partition('"')[0])
+    answer = client(evil).get(f"/jobs/{place}")
+    assert answer.status_code == 200, place
