@@ -16,6 +16,7 @@ from capture.exports import Exports
 from capture.ledger import Ledger
 from capture.mirror import Mirror
 from capture.payload_file import is_payload, payloads
+from capture.reconcile import reconciled
 from capture.sampling import SamplingRates
 from capture.stream import Progress
 from datamodel.errors import InputError
@@ -120,9 +121,10 @@ def _read_exports(parts: Iterable[Datagrams], ledger: Ledger, rates: SamplingRat
     for part in parts:
         exports.feed(part)
     exports.account(ledger)
-    accounts = exports.exporters()
+    decoded = exports.take()
+    accounts = reconciled(exports.exporters(), decoded.flows, decoded.counters, decoded.addresses)
     agents = tuple(sorted({account.agent for account in accounts}))
-    return _reading(exports.take().canonical_flows(), ledger.notes(), exports.records, agents, accounts)
+    return _reading(decoded.canonical_flows(), ledger.notes(), exports.records, agents, accounts)
 
 
 def _read_records(

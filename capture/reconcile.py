@@ -8,13 +8,14 @@ can be told from a wrong rate. The rate that would agree is the counted bytes ov
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from datamodel.exporters import DoubtedRate, ExporterNotes
 from datamodel.frame import Array, Frame
 
 Direction = Literal["in", "out"]
@@ -79,6 +80,27 @@ def reconcile(flows: Frame, counters: Frame) -> list[Disagreement]:
             if records is not None:
                 found.extend(_disagreement(key, direction, records, reading))
     return sorted(found, key=lambda d: (d.sampler_address, d.domain, d.interface, d.direction))
+
+
+def reconciled(
+    accounts: Sequence[ExporterNotes], flows: Frame, counters: Frame, addresses: Sequence[str]
+) -> tuple[ExporterNotes, ...]:
+    """The accounts of exporters, with the sampling rates that their interface counters contradict.
+
+    Args:
+        accounts: of all exporters of the records.
+        flows: rows of `FLOWS`.
+        counters: rows of `COUNTERS`, of the same book.
+        addresses: address of each code.
+    """
+    if not len(counters):
+        return tuple(accounts)
+    found: dict[tuple[str, int], list[DoubtedRate]] = {}
+    for d in reconcile(flows, counters):
+        where, told, likely = f"interface {d.interface} {d.direction}", round(d.told_rate), round(d.likely_rate)
+        own = found.setdefault((addresses[d.sampler_address], d.domain), [])
+        own.append(DoubtedRate(where, told, likely, "interface counters", d.samples))
+    return tuple(replace(a, doubted_rates=(*a.doubted_rates, *found.get((a.agent, a.domain), ()))) for a in accounts)
 
 
 def _sampled(flows: Frame, direction: Direction) -> dict[tuple[int, int, int], Frame]:

@@ -7,6 +7,25 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class DoubtedRate:
+    """A sampling rate that what the exporter counts contradicts.
+
+    Attributes:
+        where: the data source or interface, in words.
+        told: N of 1 in N, as its samples say.
+        likely: the rate with which the counts agree.
+        counted: what contradicts it: "sample pool" or "interface counters".
+        samples: how many there were to judge by.
+    """
+
+    where: str
+    told: int
+    likely: int
+    counted: str
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExporterNotes:
     """One exporter's account.
 
@@ -27,6 +46,7 @@ class ExporterNotes:
         templates: how many templates it has announced and not withdrawn.
         rejected: how many datagrams, samples, sets or records were left out, by reason.
         warnings: what is doubtful about it, in sentences.
+        doubted_rates: sampling rates that its own counts contradict.
     """
 
     protocol: str
@@ -46,6 +66,7 @@ class ExporterNotes:
     templates: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    doubted_rates: tuple[DoubtedRate, ...] = ()
 
     @property
     def lost_datagrams(self) -> int:

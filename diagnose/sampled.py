@@ -10,6 +10,7 @@ from datamodel.findings import Finding
 from datamodel.streams import Int
 from diagnose.compute_findings import regression_finding
 from diagnose.diagnosis import MOST_PLACES, DiagnosisOptions, joined
+from diagnose.job import JobView
 from diagnose.periods import Period, periods
 from diagnose.sampled_arrivals import late_in_rings
 from diagnose.sampled_delays import Late, late_in_pipelines
@@ -52,12 +53,20 @@ def diagnose_samples(view: SampledView, options: DiagnosisOptions, least_ratio: 
     found: list[Finding] = []
     for period in periods(view.job.edges_ns, options.least_slowdown_ratio):
         if period.slow and period.slowdown_ratio >= least_ratio:
-            found += _explained(view, _slow(view, period))
+            found += _explained(view, _slow(view.job, period))
     return sorted(joined(found, []), key=lambda f: (f.start_ns, f.kind, f.id))
 
 
-def _slow(view: SampledView, period: Period) -> _Slow:
-    edges = view.job.edges_ns
+def unlocated(job: JobView, options: DiagnosisOptions) -> list[Finding]:
+    """Slow periods of a job of which nothing but iterations is known: that it is slower, and not where."""
+    if job.iterations < options.fewest_iterations:
+        return []
+    slow = [_slow(job, p) for p in periods(job.edges_ns, options.least_slowdown_ratio) if p.slow]
+    return joined([_unexplained(job, s, compute=False) for s in slow], [])
+
+
+def _slow(job: JobView, period: Period) -> _Slow:
+    edges = job.edges_ns
     end = None if period.last >= len(edges) - 1 else int(edges[period.last])
     longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
     compared = Compared(period.iterations, np.array(period.baseline, np.int64))
@@ -70,6 +79,8 @@ def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
     between = messages_between_stages(view, slow.compared)
     if held:
         return [_of_rings(view, slow, (held, rings), between)]
+    if not view.whole:
+        return [_unexplained(view.job, slow, compute=False)]
     if len(between):
         return _of_late(view, slow, late_in_pipelines(view, between, slow.longer_ns))
     return _of_late(view, slow, late_in_rings(view, slow.compared, slow.longer_ns))
@@ -79,7 +90,7 @@ def _of_rings(view: SampledView, slow: _Slow, rings: tuple[list[Paced], list[Pac
     """The link that slow rings pass; `rings` are those that are slow, and all."""
     found = suspects(view, rings, between, slow.compared)
     if found is None:
-        return _unexplained(view, slow, compute=False)
+        return _unexplained(view.job, slow, compute=False)
     return ring_finding(view, *rings, found, (slow.span_ns, slow.period.slowdown_ratio))
 
 
@@ -88,19 +99,19 @@ def _of_late(view: SampledView, slow: _Slow, late: Late) -> list[Finding]:
     seen = np.unique(number[late.endpoints[np.isfinite(late.excess_ns)]])
     surely = np.unique(number[late.endpoints[late.surely]])
     if len(seen) and len(surely) >= EVERYBODY * len(seen):
-        return [_unexplained(view, slow, compute=True)]
+        return [_unexplained(view.job, slow, compute=True)]
     groups = np.unique(number[late.endpoints[late.late]])
     if 0 < len(groups) <= MOST_PLACES:
         members = [_members(late, number, int(g)) for g in groups]
         return [late_finding(view, m, late, (slow.span_ns, slow.period.slowdown_ratio)) for m in members]
-    return [_unexplained(view, slow, compute=False)]
+    return [_unexplained(view.job, slow, compute=False)]
 
 
 def _members(late: Late, number: Int, group: int) -> Int:
     return np.asarray(late.endpoints[number[late.endpoints] == group], np.int64)
 
 
-def _unexplained(view: SampledView, slow: _Slow, *, compute: bool) -> Finding:
+def _unexplained(job: JobView, slow: _Slow, *, compute: bool) -> Finding:
     duration = slow.period.duration_ns
     before = duration / slow.period.slowdown_ratio
-    return regression_finding(view.job, slow.span_ns, slow.period.slowdown_ratio, duration, before, compute=compute)
+    return regression_finding(job, slow.span_ns, slow.period.slowdown_ratio, duration, before, compute=compute)

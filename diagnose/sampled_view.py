@@ -28,6 +28,7 @@ class SampledView:
         points: samples of each connection.
         src, dst, role: (c,) ends of each connection as address codes, index into ROLES.
         quantum_bytes: (c,) bytes each moves in an iteration.
+        whole: whether every pair of the job's endpoints is seen; else who waits for whom is not known.
         cables: between switches, as far as the inventory names them.
         over: (c, cables) which of them each connection was seen to pass, by interface indices.
     """
@@ -38,6 +39,7 @@ class SampledView:
     dst: Int
     role: Int
     quantum_bytes: Float
+    whole: bool
     cables: tuple[Link, ...]
     over: Bool
 

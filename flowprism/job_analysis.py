@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from datamodel.fabric import Fabric
 from datamodel.findings import Event, Finding
 from datamodel.frame import Frame
@@ -16,13 +18,18 @@ from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.job import JobView
 from diagnose.pairs import pair_table
+from diagnose.sampled import unlocated
 from flowprism.job_report import job_id, job_report, shown
 from reconstruct.jobs import Job
+from reconstruct.metered import hidden_pause_ns
 from reconstruct.operations import operations
 from reconstruct.timelines import group_names, spans
 from reconstruct.transfers import transfers
-from strategy.layout import Strategy, infer
+from strategy.layout import UNKNOWN, Strategy, infer
 from strategy.placement import Seat
+
+# Messages lie nearer together than this share of an iteration: a meter that merges such tells iterations, nothing else.
+MERGES = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,7 @@ class JobTask:
         labels: the inventory's tenants and jobs; None without an inventory.
         options: thresholds of the findings.
         tables: whether timelines and pair table are wanted beside the report.
+        metered: whether the records are a meter's, which merges what follows within its timeout.
     """
 
     number: int
@@ -52,6 +60,7 @@ class JobTask:
     labels: Inventory | None
     options: DiagnosisOptions
     tables: bool
+    metered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,9 @@ class JobResult:
 def analysed(task: JobTask) -> JobResult:
     """Layout, operations, findings, events and the report of one job."""
     job, flow = task.job, task.streams
-    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, dict(task.seats))
+    hidden_ns = hidden_pause_ns(flow) if task.metered and not flow.trains.any() else 0
+    merged = hidden_ns > MERGES * float(np.median(np.diff(job.edges_ns)))
+    strategy = UNKNOWN if merged else infer(transfers(flow, job), job.edges_ns, job.endpoints, dict(task.seats))
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
         id=job_id([flow.addresses[e] for e in job.endpoints]),
@@ -90,14 +101,23 @@ def analysed(task: JobTask) -> JobResult:
         window_end_ns=task.window.end_ns,
         last_sent_ns=task.last_sent_ns,
     )
-    findings = diagnose(view, task.options)
+    findings = unlocated(view, task.options) if merged else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
-        report=job_report(shown(view, strategy), task.labels),
+        report=_told(job_report(shown(view, strategy), task.labels), hidden_ns if merged else 0),
         findings=tuple(findings),
         events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
+
+
+def _told(report: JobReport, hidden_ns: int) -> JobReport:
+    """The report with what a meter hides among its reasons."""
+    if not hidden_ns:
+        return report
+    reason = f"records merge messages less than {hidden_ns / 1e9:.2g} s apart: no layout, and no place of a slowdown"
+    told = report.detectability.model_copy(update={"reasons": (*report.detectability.reasons, reason)})
+    return report.model_copy(update={"detectability": told})
 
 
 def _tables(task: JobTask, view: JobView, strategy: Strategy) -> JobTables:

@@ -25,6 +25,7 @@ from datamodel.streams import Streams
 from datamodel.timeline import SPANS, Timelines
 from diagnose.contention import contended
 from diagnose.diagnosis import DiagnosisOptions
+from diagnose.feeds import SPOILS, FeedView, doubted, feed_findings
 from flowprism import __version__
 from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
@@ -71,6 +72,7 @@ class _Scene:
     seats: dict[int, Seat]
     last_sent_ns: dict[int, int]
     inventory: Inventory | None
+    metered: bool
 
     def labels(self) -> Inventory | None:
         """The inventory without what is known of each endpoint."""
@@ -110,7 +112,11 @@ def analyze_reading(
     told: Progress = progress or _nobody_listens
     kept = carrying(reading.flows)
     summary, window = _summary(reading, int(np.count_nonzero(~kept))), _window(reading.flows)
+    exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
+    about_feed = feed_findings(FeedView(reading.accounts, reading.flows, (window.start_ns, window.end_ns), exporters))
     flows = reading.flows if kept.all() else reading.flows.take(kept)
+    metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
+    lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
@@ -120,9 +126,8 @@ def analyze_reading(
     hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)
-    scene = _Scene(flow, window, place, seats(inventory, flow.addresses), last_sent_ns(flow), inventory)
+    scene = _Scene(flow, window, place, seats(inventory, flow.addresses), last_sent_ns(flow), inventory, metered)
     results = _job_results(scene, found, options, told)
-    exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
     around = Around(place, scene.seats, services, hosts, scene.labels(), exporters, options.diagnosis)
     further, unassigned = _further_results(samples, hiding, around, found)
     report = Report(
@@ -132,7 +137,13 @@ def analyze_reading(
         jobs=tuple(r.report for r in [*results, *further]),
         unassigned=_unassigned(unassigned, window),
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
-        findings=_by_severity([*_findings(scene, found, results), *(f for r in further for f in r.findings)]),
+        findings=_by_severity(
+            [
+                *doubted(_findings(scene, found, results), lossy=lossy),
+                *(f for r in further for f in r.findings),
+                *about_feed,
+            ]
+        ),
     )
     tables = {r.report.id: r.tables for r in results if r.tables is not None}
     return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})
@@ -183,6 +194,7 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Itera
             labels=labels,
             options=options.diagnosis,
             tables=options.tables,
+            metered=scene.metered,
         )
 
 

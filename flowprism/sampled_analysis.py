@@ -31,14 +31,12 @@ from reconstruct.sampled.progress import Progress, numbered
 from reconstruct.sampled.recognition import FEWEST_ITERATIONS, SampledJob, recognise_sampled
 from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
 from reconstruct.smeared import smeared
-from strategy.layout import Strategy, infer
+from strategy.layout import UNKNOWN, Strategy, infer
 from strategy.placement import Seat
 
 # Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
 # this share at least, by that at most.
 NOISES, QUICK_LEAST, QUICK_MOST = 3.0, 0.05, 0.15
-
-UNKNOWN = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,10 @@ def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResul
 
 
 def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around) -> JobResult:
-    strategy = _strategy(job, progress, around)
+    seen = _strategy(job, progress, around)
+    strategy = seen if not job.unresolved else UNKNOWN
     told = of_samples(progress, job)
-    view = _view(job, progress, samples, strategy, around)
+    view = _view(job, progress, samples, seen, around)
     findings = diagnose_samples(view, around.options, told.smallest_slowdown_ratio)
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     return _result(Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told), around, findings)
@@ -151,6 +150,7 @@ def _view(job: SampledJob, progress: Progress, samples: Flows, strategy: Strateg
         role=np.array([strategy.role.get(c, 0) for c in job.connections.tolist()], np.int64),
         quantum_bytes=job.quantum_bytes,
         cables=around.place.links,
+        whole=not job.unresolved,
         over=passed(samples, around.exporters, around.place.links, src, dst),
     )
 
@@ -160,10 +160,8 @@ def _strategy(job: SampledJob, progress: Progress, around: Around) -> Strategy:
 
     Iterations that a fault made longer have their messages elsewhere: laid over the others they draw boundaries where
     there are none. What is drawn falsely by chance, the other half of the iterations does not draw at the same place.
-    Pairs too faint to be placed may be a pipeline's: any size would be a guess.
+    Of a job with pairs too faint to be placed, which may be a pipeline's, it says who is in which ring, and no more.
     """
-    if job.unresolved:
-        return UNKNOWN
     lengths = np.diff(job.edges_ns).astype(np.float64)
     longer = float(np.clip(NOISES * noise_ratio(lengths), QUICK_LEAST, QUICK_MOST))
     quick = np.flatnonzero(lengths <= (1 + longer) * np.percentile(lengths, 25)) + 1

@@ -44,6 +44,10 @@ class Strategy:
     world_size: int | None
 
 
+# Nothing is known of how a job is parallelised.
+UNKNOWN = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
+
+
 def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat]) -> Strategy:
     """Infer the layout of one job.
 

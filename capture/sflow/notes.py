@@ -12,7 +12,7 @@ from capture.exporter_table import Exporter, Table, notes
 from capture.sflow.layout import IF_INDEX
 from capture.sflow.reasons import REASONS
 from capture.wire import Record
-from datamodel.exporters import ExporterNotes
+from datamodel.exporters import DoubtedRate, ExporterNotes
 
 _ENOUGH_SAMPLES = 100
 _TOLERATED_RATIO = 0.1
@@ -47,7 +47,12 @@ def _account(exporter: Exporter, agent: Record, sources: Table) -> ExporterNotes
     known = notes(exporter, REASONS)
     rates = sorted(int(rate) for rate in agent["rates"][: int(agent["rates_used"])])
     warnings = [text.format(int(agent[name])) for name, text in _COUNTED if agent[name]]
-    return replace(known, sampling_rates=tuple(rates), warnings=(*warnings, *_doubted_sources(sources)))
+    doubted = tuple(
+        DoubtedRate(_name(s), _ratio(s["told_packets"], s), _ratio(s["packets"], s), "sample pool", int(s["samples"]))
+        for s in sources[_contradicted(sources)]
+    )
+    warnings += _doubted_sources(sources)
+    return replace(known, sampling_rates=tuple(rates), warnings=tuple(warnings), doubted_rates=doubted)
 
 
 def _doubted_sources(sources: Table) -> list[str]:

@@ -58,6 +58,7 @@ def job(fault: Fault, *, staged: bool = True, iterations: int = 30, samples: flo
         dst=dst,
         role=role,
         quantum_bytes=np.full(len(ends), 1e9),
+        whole=True,
         cables=CABLES,
         over=np.zeros((len(ends), len(CABLES)), np.bool_),
     )

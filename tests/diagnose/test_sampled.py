@@ -101,6 +101,16 @@ def test_without_a_pipeline_the_place_of_the_stall_tells_the_straggler(rank: int
     assert (found.kind, found.subject.ids) == ("straggler", (f"10.0.0.{rank + 1}",))
 
 
+def test_where_pairs_are_not_seen_nobody_is_a_straggler() -> None:
+    """Who waits for whom is not known: the slow link of a ring can be told, a late rank cannot."""
+    late = replace(job(Fault(late_ms={2: 150.0})), whole=False)
+    (found,) = diagnose_samples(late, DiagnosisOptions(), 1.05)
+    assert (found.kind, found.severity) == ("regression", "info")
+    slow = replace(job(Fault(slow=((0, 1), (1, 2)))), whole=False)
+    (found,) = diagnose_samples(slow, DiagnosisOptions(), 1.05)
+    assert found.subject.ids == ("leaf1", "10.0.0.2")
+
+
 def test_everybody_late_is_a_regression() -> None:
     """When all compute longer, no rank is the cause."""
     late = dict.fromkeys(range(4), 150.0) | dict.fromkeys(range(4, 8), 60.0)

@@ -1,0 +1,278 @@
+"""Findings about the telemetry itself: what an exporter tells wrongly, loses, or does not tell any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture.netflow.reasons import NO_TEMPLATE, REASONS, STILL_WAITING, TEMPLATE_LATE, WAITING_FULL
+from datamodel.exporters import ExporterNotes
+from datamodel.findings import Evidence, Finding, Severity, Subject
+from datamodel.flows import Flows
+from datamodel.streams import Float, Int
+from diagnose.wording import finding_id, listed
+
+# Losses and doubles below this share of what was sent are no news; from the second on they spoil what is concluded.
+NEWS, SPOILS = 0.001, 0.01
+# Datagrams that overtake one another are usual up to this share.
+LATE = 0.15
+# An exporter is silent when it has said nothing for so many of its usual pauses and this share of the window, while
+# others saw so many records of endpoints that it used to see.
+PAUSES, SILENT_SHARE, STILL_SEEN = 20.0, 0.1, 10
+FEWEST_DATAGRAMS = 10
+# Stamps are compared with arrivals in so many parts of the window; a step between two is a jump beyond so many times
+# the usual one and this long.
+PARTS, USUAL_STEPS, LEAST_JUMP_NS = 12, 8.0, 50_000_000
+FEWEST_RECORDS = 10
+# A step is a jump where so many parts on either side of it agree.
+STEADY_PARTS = 3
+MOST_EVIDENCE = 12
+_TEMPLATES = frozenset({REASONS[NO_TEMPLATE], REASONS[TEMPLATE_LATE], REASONS[WAITING_FULL], STILL_WAITING})
+
+
+@dataclass(frozen=True, slots=True)
+class FeedView:
+    """What is known of a feed.
+
+    Attributes:
+        accounts: what each exporter of export datagrams sent and lost.
+        flows: all records.
+        window_ns: their first and last time.
+        switches: name of the switch of each exporter's address, where an inventory tells it.
+    """
+
+    accounts: Sequence[ExporterNotes]
+    flows: Flows
+    window_ns: tuple[int, int]
+    switches: Mapping[str, str]
+
+
+def feed_findings(view: FeedView) -> list[Finding]:
+    """Findings of kind `feed`, by exporter: one for each thing that is wrong with it.
+
+    A wrong sampling rate, lost and doubled datagrams and templates show in what exporters count themselves; silence in
+    what others still see; changed rates and clocks that jump in the records.
+    """
+    found: list[Finding] = []
+    codes = {address: code for code, address in enumerate(view.flows.addresses)}
+    sampler = view.flows.frame["sampler_address"]
+    for account in view.accounts:
+        own = np.flatnonzero(sampler == codes.get(account.agent, -2))
+        of_one = (*_rate(view, account), *_lost(view, account), *_doubled(view, account), *_restarted(view, account))
+        found += [*of_one, *_silent(view, account, own), *_changed_rate(view, account, own), *_jump(view, account, own)]
+    return _together(found)
+
+
+def doubted(findings: Sequence[Finding], *, lossy: bool) -> list[Finding]:
+    """Findings from exact records of which too many were lost: what is missing may look like what is slow."""
+    if not lossy:
+        return list(findings)
+    said = "The feed lost records: what is missing may look the same."
+    return [f.model_copy(update={"severity": "info", "summary": f"{f.summary} {said}"}) for f in findings]
+
+
+def _together(found: Sequence[Finding]) -> list[Finding]:
+    """One finding where several exporters ail alike."""
+    alike: dict[tuple[str | None, Severity], list[Finding]] = {}
+    for finding in found:
+        alike.setdefault((finding.cause, finding.severity), []).append(finding)
+    return [_of_several(same) if len(same) > 1 else same[0] for same in alike.values()]
+
+
+def _of_several(same: Sequence[Finding]) -> Finding:
+    first, names = same[0], tuple(sorted({name for f in same for name in f.subject.ids}))
+    return first.model_copy(
+        update={
+            "id": finding_id("feed", first.cause or "", names, first.start_ns),
+            "start_ns": min(f.start_ns for f in same),
+            "subject": first.subject.model_copy(update={"ids": names}),
+            "evidence": tuple(e for f in same for e in f.evidence)[:MOST_EVIDENCE],
+            "summary": f"{listed(names)}: {len(same)} exporters ail alike. {first.summary}",
+        }
+    )
+
+
+def _finding(
+    view: FeedView,
+    account: ExporterNotes,
+    cause: str,
+    severity: Severity,
+    evidence: Sequence[tuple[str, float, float, str]],
+    words: tuple[str, str],
+    start_ns: int | None = None,
+) -> Finding:
+    """One finding; `evidence` are metric, value, baseline and unit, `words` the summary and what to do."""
+    name = view.switches.get(account.agent, account.agent)
+    where = f"{account.protocol} of {account.agent}, domain {account.domain}"
+    start = view.window_ns[0] if start_ns is None else start_ns
+    return Finding(
+        id=finding_id(account.protocol, "feed", (cause, name, str(account.domain)), start),
+        job=None,
+        kind="feed",
+        cause=cause,
+        severity=severity,
+        start_ns=start,
+        end_ns=None,
+        confidence=0.95,
+        slowdown_ratio=1.0,
+        subject=Subject(type="switch", ids=(name,)),
+        evidence=tuple(
+            Evidence(metric=m, value=round(v, 6), baseline=round(b, 6), unit=u, where=where, window_ns=view.window_ns)
+            for m, v, b, u in evidence
+        ),
+        summary=f"{name} ({where}) {words[0]}",
+        action=words[1],
+    )
+
+
+def _rate(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+    doubted = account.doubted_rates
+    if doubted:
+        first = doubted[0]
+        said = listed(tuple(f"{d.where} says 1 in {d.told} but samples 1 in {d.likely}" for d in doubted), 3)
+        rows = [
+            (f"sampling rate by {d.counted}, {d.where}", float(d.likely), float(d.told), "1 in") for d in doubted[:6]
+        ]
+        words = (
+            f"tells a sampling rate that its own {first.counted} contradict: {said}.",
+            "Correct the rate in the switch, or give the true one with --sampling-rate.",
+        )
+        yield _finding(view, account, "sampling_rate", "warning", rows, words)
+
+
+def _lost(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+    if account.loss_ratio >= NEWS:
+        share, unit = 100 * account.loss_ratio, account.lost_unit
+        grade: Severity = "warning" if account.loss_ratio >= SPOILS else "info"
+        words = (
+            f"lost {account.lost} {unit} on the way, {share:.1f} % of what it sent.",
+            "Look at the path to the collector, its receive buffer and the switch's export queue.",
+        )
+        yield _finding(view, account, "loss", grade, [(f"share of {unit} lost", account.loss_ratio, 0.0, "")], words)
+    unread = sum(count for reason, count in account.rejected.items() if reason in _TEMPLATES)
+    if unread:
+        share = unread / (unread + max(account.datagrams, 1))
+        words = (
+            f"sent {unread} sets of records whose template did not come: they cannot be read.",
+            "Let the exporter send its templates more often.",
+        )
+        grade = "warning" if share >= SPOILS else "info"
+        yield _finding(view, account, "templates", grade, [("sets without a template", unread, 0.0, "")], words)
+
+
+def _doubled(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+    share = account.duplicates / max(account.datagrams + account.duplicates, 1)
+    if share >= NEWS:
+        words = (
+            f"sends datagrams twice, {100 * share:.1f} % of them; the second ones are left out.",
+            "Look for two paths or two collectors that forward to this one.",
+        )
+        yield _finding(
+            view, account, "double_counting", "info", [("share of datagrams doubled", share, 0.0, "")], words
+        )
+    late = account.late / max(account.datagrams, 1)
+    if late >= LATE:
+        words = (
+            f"has {100 * late:.0f} % of its datagrams overtaken by later ones on the way.",
+            "Look at the path to the collector; times of samples without stamps of their own are worse for it.",
+        )
+        yield _finding(view, account, "reordering", "info", [("share of datagrams overtaken", late, 0.0, "")], words)
+
+
+def _restarted(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+    if account.restarts:
+        words = (
+            f"began anew {account.restarts} time{'s' if account.restarts > 1 else ''}: its counts start from nothing.",
+            "Find out whether the switch or its agent was restarted on purpose.",
+        )
+        yield _finding(view, account, "restart", "info", [("restarts", account.restarts, 0.0, "")], words)
+
+
+def _silent(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
+    """An exporter that says nothing more while others still see the endpoints that it saw."""
+    others = [a.last_ns for a in view.accounts if a.protocol == account.protocol]
+    begin, end = view.window_ns[0], max(others, default=0)
+    pause = (account.last_ns - account.first_ns) / max(account.datagrams - 1, 1)
+    quiet = end - account.last_ns
+    if account.datagrams < FEWEST_DATAGRAMS or quiet < max(PAUSES * pause, SILENT_SHARE * (end - begin)):
+        return
+    frame = view.flows.frame
+    known = np.zeros(len(view.flows.addresses) + 1, np.bool_)
+    known[frame["src_addr"][own]] = True
+    since = frame["time_flow_start_ns"] > account.last_ns
+    since[own] = False
+    seen = int(np.count_nonzero(known[frame["src_addr"][since]] | known[frame["dst_addr"][since]]))
+    if seen >= STILL_SEEN:
+        words = (
+            f"has been silent for {quiet / 1e9:.0f} s, while others still see the endpoints that it used to see.",
+            "Check the switch's export process and its path to the collector: its silence is not the job's.",
+        )
+        rows = [("silence", quiet / 1e9, pause / 1e9, "s"), ("records of its endpoints elsewhere since", seen, 0.0, "")]
+        yield _finding(view, account, "silence", "warning", rows, words, account.last_ns)
+
+
+def _changed_rate(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
+    """A sampling rate that is another one from some time on, on all interfaces that tell one."""
+    rates = [r for r in account.sampling_rates if r > 0]
+    if len(rates) < 2 or not len(own):
+        return
+    frame = view.flows.frame
+    rate, when, port = frame["sampling_rate"][own], frame["time_flow_start_ns"][own], frame["in_if"][own]
+    order = np.lexsort([when, port])
+    same = (np.diff(port[order]) == 0) & (np.diff(rate[order]) != 0)
+    changes = when[order][1:][same]
+    if 0 < len(changes) <= 2 * len(np.unique(port)):
+        first = int(changes.min())
+        before, after = (int(np.median(rate[side])) for side in (when < first, when >= first))
+        words = (
+            f"changed its sampling rate from 1 in {before} to 1 in {after}; volumes are scaled by what records say.",
+            "Find out who changed it: the detection of slowdowns changes with it.",
+        )
+        yield _finding(view, account, "rate_change", "info", [("sampling rate", after, before, "1 in")], words, first)
+
+
+def _jump(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
+    """A clock that jumps: the least time from stamp to arrival is suddenly another one.
+
+    Only samples with stamps of their agent's own tell: some are always sent at once. A meter holds its records for as
+    long as its timeouts say.
+    """
+    frame = view.flows.frame
+    single = (frame["packets"][own] == 1) & (frame["time_flow_start_ns"][own] == frame["time_flow_end_ns"][own])
+    stamped = own[single & (frame["time_uncertainty_ns"][own] * 2 < LEAST_JUMP_NS)]
+    if len(stamped) < PARTS * FEWEST_RECORDS:
+        return
+    received = frame["time_received_ns"][stamped]
+    least = _least_by_part(received, received - frame["time_flow_end_ns"][stamped])
+    step = np.diff(least)
+    known = step[np.isfinite(step)]
+    if len(known) < PARTS // 2:
+        return
+    at = int(np.nanargmax(np.abs(step)))
+    if not STEADY_PARTS - 1 <= at < PARTS - STEADY_PARTS:
+        return
+    usual = float(np.median(np.abs(known)))
+    rest = np.concatenate([least[: at + 1], least[at + 1 :] - step[at]])
+    if abs(step[at]) < max(LEAST_JUMP_NS, USUAL_STEPS * usual) or np.nanmax(np.abs(np.diff(rest))) > abs(step[at]) / 2:
+        return
+    begin, end = int(received.min()), int(received.max())
+    when = begin + (end - begin) * (at + 1) // PARTS
+    words = (
+        f"has a clock that jumped by {-step[at] / 1e6:+.0f} ms against the arrival of its records.",
+        "Check the switch's time synchronisation.",
+    )
+    yield _finding(view, account, "clock", "warning", [("clock jump", -step[at] / 1e9, 0.0, "s")], words, when)
+
+
+def _least_by_part(received_ns: Int, lag_ns: Int) -> Float:
+    """(PARTS,) least lag in equal parts of the time; nan where too few records arrived."""
+    begin, end = int(received_ns.min()), int(received_ns.max()) + 1
+    part = (received_ns - begin) * PARTS // (end - begin)
+    least = np.full(PARTS, np.nan)
+    for n in range(PARTS):
+        own = lag_ns[part == n]
+        if len(own) >= FEWEST_RECORDS:
+            least[n] = float(own.min())
+    return least

@@ -1,0 +1,102 @@
+"""What is wrong with a feed is told; what is right is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from capture.netflow.reasons import REASONS, TEMPLATE_LATE
+from datamodel.exporters import ExporterNotes
+from datamodel.findings import Finding
+from datamodel.flows import FLOWS, Flows
+from datamodel.frame import Frame
+from datamodel.reading import Reading
+from diagnose.feeds import FeedView, doubted, feed_findings
+from simulate.base import Wish
+from simulate.case import simulated
+from simulate.catalogue import scenario
+from tests.diagnose.sampled_job import MS
+
+SECOND = 1000 * MS
+
+
+def told(name: str) -> dict[str | None, Finding]:
+    """Feed findings of a simulated scenario, by cause."""
+    case = simulated(scenario(name, Wish(iterations=16)), 1)
+    reading: Reading = next(r for kind, r in case.readings.items() if kind != "flows")
+    frame = reading.flows.frame
+    window = int(frame["time_flow_start_ns"].min()), int(frame["time_flow_end_ns"].max())
+    names = {s.agent: s.name for s in case.inventory.switches if s.agent}
+    return {f.cause: f for f in feed_findings(FeedView(reading.accounts, reading.flows, window, names))}
+
+
+@pytest.mark.parametrize("name", ["sflow", "ipfix", "netflow9", "clock-offset", "doubled-sightings"])
+def test_a_sound_feed_has_no_finding(name: str) -> None:
+    """Several sightings and clocks that are off are corrected elsewhere."""
+    assert told(name) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "severity"),
+    [
+        ("wrong-rate", "sampling_rate", "warning"),
+        ("silent-exporter", "silence", "warning"),
+        ("exporter-restart", "restart", "info"),
+        ("lost-datagrams", "loss", "warning"),
+        ("lost-datagrams", "double_counting", "info"),
+        ("lost-templates", "loss", "warning"),
+        ("late-batches", "reordering", "info"),
+    ],
+)
+def test_what_ails_a_feed_is_told(name: str, cause: str, severity: str) -> None:
+    """Each ailment that the simulator knows, with the switches that have it."""
+    found = told(name)[cause]
+    assert (found.kind, found.severity, found.job, found.subject.type) == ("feed", severity, None, "switch")
+    assert all(ident.startswith("leaf") for ident in found.subject.ids)
+    assert len(found.subject.ids) == (8 if name.startswith(("lost", "late")) else 2) or name == "lost-templates"
+
+
+def view(when: np.typing.NDArray[np.int64], lag_ms: np.typing.NDArray[np.float64], account: ExporterNotes) -> FeedView:
+    """One exporter of stamped samples, received some time after their stamps."""
+    columns = dict.fromkeys(("bytes", "packets"), np.ones(len(when), np.int64))
+    times = dict.fromkeys(("time_flow_start_ns", "time_flow_end_ns"), when)
+    ends = {"sampler_address": np.zeros(len(when), np.int64), "src_addr": np.ones(len(when), np.int64)}
+    frame = Frame(
+        FLOWS,
+        columns
+        | times
+        | ends
+        | {"dst_addr": ends["src_addr"], "time_received_ns": when + (lag_ms * MS).astype(np.int64)},
+    )
+    return FeedView((account,), Flows(frame, ("192.0.2.1", "10.0.0.1")), (int(when[0]), int(when[-1])), {})
+
+
+ACCOUNT = ExporterNotes("sFlow v5", "192.0.2.1", 0, datagrams=1000, records=1000, first_ns=0, last_ns=60 * SECOND)
+
+
+def test_a_clock_that_jumps_is_told() -> None:
+    """From the middle on, stamps are 300 ms further ahead; agents hold samples for up to 100 ms all along."""
+    when = np.arange(1000) * 60 * MS + SECOND
+    held = np.random.default_rng(1).uniform(0, 100, 1000)
+    assert feed_findings(view(when, held, ACCOUNT)) == []
+    (found,) = feed_findings(view(when, held - np.where(np.arange(1000) > 500, 300, 0), ACCOUNT))
+    assert (found.cause, found.severity) == ("clock", "warning")
+    assert found.evidence[0].value == pytest.approx(0.3, abs=0.02)
+    assert found.start_ns == pytest.approx(31 * SECOND, abs=6 * SECOND)
+
+
+def test_records_without_a_template_are_told() -> None:
+    """What cannot be read is missing from every volume."""
+    lost = replace(ACCOUNT, protocol="IPFIX", rejected={REASONS[TEMPLATE_LATE]: 200})
+    (found,) = feed_findings(view(np.arange(10) * SECOND, np.zeros(10), lost))
+    assert (found.cause, found.severity) == ("templates", "warning")
+
+
+def test_findings_from_records_with_holes_wake_nobody() -> None:
+    """What is missing may look like what is slow: the finding stays, without its severity."""
+    (found,) = feed_findings(view(np.arange(10) * SECOND, np.zeros(10), replace(ACCOUNT, lost=100)))
+    (weaker,) = doubted([found], lossy=True)
+    assert (found.severity, weaker.severity) == ("warning", "info")
+    assert doubted([found], lossy=False) == [found]
