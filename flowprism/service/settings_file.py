@@ -117,7 +117,7 @@ def _first(error: ValidationError, path: Path | None, root: yaml.Node | None, sa
     if variable := _variable(location, said):
         return f"{variable}: {what}"
     line = _line(root, location)
-    return f"{path}{f':{line}' if line else ''}: {_dotted(location)}: {what}"
+    return f"{path}{f':{line}' if line and location else ''}: {_dotted(location)}{': ' if location else ''}{what}"
 
 
 def _dotted(location: Location) -> str:

@@ -178,3 +178,21 @@ def test_whatever_comes_the_books_agree(scans: list[Sequence[Finding] | Verdict]
             assert told[incident.id] == incident.state
             assert (incident.opened_ns is None) == (incident.state == "suspected")
             assert (incident.resolved_ns is None) == (incident.state != "resolved")
+
+
+def test_an_older_window_says_nothing_new() -> None:
+    """A window that ends before an incident was last seen neither shows it again nor lets it be quiet."""
+    steps = over([[finding()], [finding()], [finding()]])
+    (known,) = steps[-1].incidents
+    for old in (scan([finding(severity="critical")], end_s=90), scan([], end_s=90)):
+        after = after_scan((known,), old, 90 * S, OPTIONS)
+        assert (after.incidents, after.changes) == ((known,), ())
+
+
+def test_an_older_window_does_not_reopen() -> None:
+    """A fault that is over is not on again because a window of its time is scanned late."""
+    steps = over([[finding()], [finding()], "healthy", "healthy", "healthy"])
+    (known,) = steps[-1].incidents
+    assert known.state == "resolved"
+    after = after_scan((known,), scan([finding()], end_s=70), 70 * S, OPTIONS)
+    assert (after.incidents, after.changes) == ((known,), ())

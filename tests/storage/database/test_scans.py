@@ -126,6 +126,24 @@ def test_rollups_of_a_span(database: Database) -> None:
     assert rollups(database, "j1", 1, 0, 1 << 60) == []
 
 
+def test_hours_are_the_sums_of_their_minutes(database: Database) -> None:
+    """The scan that ends an hour keeps it, out of minutes of several scans; a later one may tell a minute anew."""
+    minute_ns = results.HOUR_NS // 60
+    minutes = [
+        replace(results.rollup(start_ns=n * minute_ns), length_ns=minute_ns, worst_severity=None) for n in range(60)
+    ]
+    save_scan(database, ScanResult(results.kept(50 * minute_ns), [results.job()], rollups=minutes[:50]))
+    assert rollups(database, "j1", results.HOUR_NS, 0, 1) == []
+    save_scan(database, ScanResult(results.kept(results.HOUR_NS), [results.job()], rollups=minutes[50:]))
+    (hour,) = rollups(database, "j1", results.HOUR_NS, 0, 1)
+    assert (hour.iterations, hour.iteration_ns, hour.bytes) == (60 * 60, 60 * 75 * 10**9, 60 << 50)
+    assert (hour.shortest_ns, hour.longest_ns, hour.worst_severity) == (10**9, 2 * 10**9, None)
+    again = replace(minutes[7], iterations=61, worst_severity="critical", worst_slowdown_ratio=2.0)
+    save_scan(database, ScanResult(results.kept(results.HOUR_NS + 1), [results.job()], rollups=[again]))
+    (hour,) = rollups(database, "j1", results.HOUR_NS, 0, 1)
+    assert (hour.iterations, hour.worst_severity, hour.worst_slowdown_ratio) == (60 * 60 + 1, "critical", 2.0)
+
+
 def test_dismissed_incidents_are_forgotten(database: Database) -> None:
     """What was only suspected, and is not seen again, leaves nothing."""
     suspected = results.incident(state="suspected")
