@@ -18,6 +18,7 @@ from datamodel.transfers import PAIRS
 from flowprism import __version__
 from flowprism.rendering.names import Names, names_of
 from flowprism.service.answers.jobs import iteration_frame
+from flowprism.service.answers.sight import masked
 from flowprism.service.answers.timelines import Stretch, pairs, timeline
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -54,7 +55,7 @@ def kept_analysis(shelf: Shelf, viewer: Viewer, name: str, span: Stretch) -> Ana
         feed=_feed(own, told),
         jobs=(_job(known, _layout_at(layouts(shelf.database, name), span.end_ns), frame),),
         events=_events(shelf, name, span),
-        findings=tuple(_finding(one, span) for one in _incidents(shelf, name, span)),
+        findings=tuple(masked(viewer, _finding(one, span), {name}) for one in _incidents(shelf, name, span)),
     )
     return Analysis(report, told, {} if own is None else {name: own})
 

@@ -9,7 +9,7 @@ from typing import Any
 from datamodel.answers import AlertRow, IncidentDetail, IncidentRow, Note
 from datamodel.filters import IncidentFilter
 from datamodel.results import IncidentNote
-from flowprism.service.answers.sight import narrowed, require, sees
+from flowprism.service.answers.sight import masked, narrowed, require, sees
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database.alerts import alerts
@@ -40,7 +40,7 @@ def incidents(
     if not any_seen:
         return []
     found = incident_page(shelf.database, replace(wanted, tenant=tenant), now_ns, after, most)
-    return [IncidentRow(**_row(one)) for one in found]
+    return [masked(viewer, IncidentRow(**_row(one)), {one.incident.job}) for one in found]
 
 
 def after_incident(row: IncidentRow) -> str:
@@ -58,7 +58,8 @@ def incident(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> IncidentDe
         for one in notes(shelf.database, name)
     )
     told = tuple(_alerts(shelf, name)) if viewer.tenant is None else ()
-    return IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said, alerts=told)
+    whole = IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said, alerts=told)
+    return masked(viewer, whole, {found.incident.job})
 
 
 def acknowledge(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:

@@ -12,7 +12,7 @@ from datamodel.filters import JobFilter, ScanFilter
 from datamodel.report import FeedSummary
 from datamodel.results import KeptScan
 from datamodel.scan import Scan, Verdict
-from flowprism.service.answers.sight import require
+from flowprism.service.answers.sight import masked, require
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database.overview import glances
@@ -62,6 +62,7 @@ def scan(shelf: Shelf, viewer: Viewer, policy: str, window_start_ns: int, window
     if found is None or viewer.tenant is None:
         return found
     own = _part(found.scan, viewer.tenant)
+    own = masked(viewer, own, {job.id for job in own.jobs})
     return replace(found, scan=own) if own.jobs else None
 
 

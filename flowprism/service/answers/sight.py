@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from typing import TypeVar
+
+from datamodel.document import Document
 from datamodel.errors import NotAllowedError
 from datamodel.results import Role
 from flowprism.service.viewer import Viewer
+
+Told = TypeVar("Told", bound=Document)
+_JOB_BY_ID = re.compile(r"\bjob ([0-9a-f]{8})\b")  # as sentences about contention name the jobs that came
 
 
 def sees(viewer: Viewer, tenant: str | None) -> bool:
@@ -37,3 +45,12 @@ def require_all_seen(viewer: Viewer) -> None:
     """
     if viewer.tenant is not None:
         raise NotAllowedError(f"this concerns all tenants; {viewer.name} sees {viewer.tenant} only")
+
+
+def masked(viewer: Viewer, document: Told, own: Collection[str | None]) -> Told:
+    """A document whose sentences name no job but `own` to who sees one tenant only."""
+    if viewer.tenant is None:
+        return document
+    text = document.model_dump_json(by_alias=True)
+    cut = _JOB_BY_ID.sub(lambda found: found[0] if found[1] in own else "another job", text)
+    return document if cut == text else type(document).model_validate_json(cut)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from datamodel.errors import NotAllowedError
 from datamodel.filters import IncidentFilter
+from datamodel.incidents import IncidentChange
 from flowprism.service.answers.incidents import (
     acknowledge,
     after_incident,
@@ -17,7 +20,9 @@ from flowprism.service.answers.incidents import (
 )
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from tests.flowprism.service.stored import TENANT, demo_analysis
+from storage.database.scans import ScanResult, save_scan
+from tests.flowprism.service.stored import TENANT, demo_analysis, stored_many
+from tests.storage.database import results
 
 ALL = Viewer("ann", "admin", None)
 OPERATOR = Viewer("oli", "operator", TENANT)
@@ -92,3 +97,20 @@ def test_incidents_in_pages(many: Shelf) -> None:
         found += page
         after = after_incident(page[-1])
     assert len({row.incident.id for row in found}) == len(found) == 10
+
+
+def test_a_tenant_is_not_told_of_others_jobs(tmp_path: Path) -> None:
+    """Contention names the jobs that came; to who sees one tenant only, they are other jobs."""
+    shelf = stored_many(tmp_path, jobs=4, days=1, endpoints=2)
+    (before,) = incidents(shelf, ALL, NOW_NS)
+    named = f"shared with job 0123abcd and job 89abcdef by {before.incident.job}"
+    change = IncidentChange(incident=before.incident.id, time_ns=5, kind="opened", detail=named)
+    after = before.incident.model_copy(update={"kind": "contention", "summary": named, "seen_ns": 5})
+    save_scan(shelf.database, ScanResult(results.kept(5), incidents=[after], changes=[change]))
+    other = f"shared with another job and another job by {before.incident.job}"
+    assert incidents(shelf, OWN, NOW_NS)[0].incident.summary == other
+    detail = incident(shelf, OWN, NOW_NS, before.incident.id)
+    assert detail is not None
+    assert detail.changes[0].detail == other
+    assert incidents(shelf, ALL, NOW_NS)[0].incident.summary == named
+    shelf.database.close()
