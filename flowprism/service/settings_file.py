@@ -145,7 +145,7 @@ def _variable(location: Location, said: Mapping[str, Any]) -> str:
             break
         names.append(str(part).upper())
         inside = inside[part]
-    is_said = len(names) == len(location) or (bool(names) and not isinstance(inside, Mapping))
+    is_said = bool(names) and (len(names) == len(location) or not isinstance(inside, Mapping))
     return PREFIX + BETWEEN.join(names) if is_said else ""
 
 
