@@ -13,7 +13,7 @@ SLURM_TEXT = """JobId=4242 JobName=pretrain 70b, take 2
    ReqNodeList=(null) ExcNodeList=gpu[08-09]
    NodeList=gpu[01-02]
    BatchHost=gpu01
-   Command=/home/ann/train.sh --name=x
+   Command=/srv/train.sh --name=x
 
 JobId=4243 JobName=waiting
    UserId=bob(1002) GroupId=ml(100) MCS_label=N/A

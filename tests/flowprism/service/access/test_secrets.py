@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,13 +18,10 @@ PASSWORD = "correct horse battery"  # noqa: S105 - of a user of these tests
 HOUR_NS = 3_600_000_000_000
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """With the operator ann in it."""
-    opened = Database(f"sqlite:///{tmp_path}/results.sqlite")
-    access.save_user(opened, User("ann", "operator", "t1", hashed(PASSWORD), 0))
-    yield opened
-    opened.close()
+@pytest.fixture(autouse=True)
+def ann(database: Database) -> None:
+    """An operator of one tenant."""
+    access.save_user(database, User("ann", "operator", "t1", hashed(PASSWORD), 0))
 
 
 def test_what_a_guess_costs(monkeypatch: pytest.MonkeyPatch) -> None:
