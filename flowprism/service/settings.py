@@ -76,7 +76,7 @@ class StoreSettings(Section):
     )
     keep: dict[LakeKind, Keep] = Field(default={}, description="how long each kind of records is kept, by kind")
     keep_results_days: float = Field(
-        default=400.0, gt=0, description="scans, rollups, jobs and incidents that are over"
+        default=400.0, gt=0, description="scans, rollups, the audit log, incidents that are over"
     )
     keep_every_s: float = Field(default=60.0, ge=1, description="how often small files are packed and old ones removed")
 

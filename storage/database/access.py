@@ -119,6 +119,12 @@ def audit_log(database: Database, before: int | None = None, most: int = 100) ->
     return [(said.pop("number"), AuditEntry(**{**said, "detail": json.loads(said["detail"])})) for said in rows]
 
 
+def forget_audit(database: Database, before_ns: int) -> int:
+    """Remove entries of before a time; how many."""
+    with database.writing() as connection:
+        return connection.execute(delete(AUDIT).where(AUDIT.c.time_ns < before_ns)).rowcount
+
+
 def take_lease(database: Database, name: str, holder: str, now_ns: int, until_ns: int) -> bool:
     """Take or prolong a lease; whether `holder` has it now. One that has run out is anybody's."""
     with database.writing() as connection:

@@ -15,6 +15,7 @@ from flowprism.service.parts.birth import Birth
 from flowprism.service.parts.telling import Word, telling
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.settings import Settings, StoreSettings
+from storage.database.access import forget_audit
 from storage.database.engine import Database
 from storage.database.feeds import forget_feed_statistics
 from storage.database.incidents import forget_incidents
@@ -112,7 +113,7 @@ def _forget(database: Database, store: StoreSettings, rounds: Rounds) -> None:
     rounds.forgotten_ns = now_ns
     before_ns = now_ns - round(store.keep_results_days * _DAY_NS)
     forget: tuple[Callable[[Database, int], int], ...] = (
-        forget_scans, forget_incidents, forget_feed_statistics, forget_requests,
+        forget_scans, forget_incidents, forget_feed_statistics, forget_requests, forget_audit,
     )  # fmt: skip
     rounds.done["forgotten_rows_total"] += sum(one(database, before_ns) for one in forget)
     forget_parts(database, now_ns - _DAY_NS)

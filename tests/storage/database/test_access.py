@@ -87,6 +87,8 @@ def test_audit(database: Database) -> None:
     assert [entry for _, entry in page] == entries[:2:-1]
     rest = access.audit_log(database, before=page[-1][0])
     assert [entry for _, entry in rest] == entries[2::-1]
+    assert access.forget_audit(database, 3) == 3
+    assert [entry for _, entry in access.audit_log(database)] == entries[:2:-1]
 
 
 def test_leases(database: Database) -> None:
