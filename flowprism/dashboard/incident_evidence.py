@@ -8,30 +8,32 @@ from datetime import tzinfo
 
 import numpy as np
 
-from datamodel.analysis import Analysis
 from datamodel.answers import JobDetail
-from datamodel.errors import TooMuchError
+from datamodel.filters import EventFilter
 from datamodel.findings import Finding
-from datamodel.frame import Frame
+from datamodel.frame import empty
 from datamodel.incidents import Incident
 from datamodel.report import JobReport
-from datamodel.transfers import PAIRS
-from flowprism.dashboard.job_pace import as_finding
+from datamodel.timeline import SPANS, Timelines
+from flowprism.dashboard.job_layout import everyone
+from flowprism.dashboard.job_pace import as_finding, job_of
+from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.facts import Gain, gain
 from flowprism.rendering.figures import evidence
 from flowprism.rendering.figures.iterations import IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import positions
+from flowprism.rendering.order import Position
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
-from flowprism.service.answers.analyses import kept_analysis
+from flowprism.service.answers.events import events
 from flowprism.service.answers.jobs import iteration_frame
-from flowprism.service.answers.timelines import MOST_SPAN_NS, Stretch
+from flowprism.service.answers.timelines import MOST_SPAN_NS, pairs, timeline
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
-_MOST_SPANS = 300_000
+_MOST_SPANS = 150_000
 _SPANS_AN_ITERATION = 12  # of an endpoint, about
 _MOST_ITERATIONS = 240
+_MOST_PEERS = 500
 _BEFORE = 0.35  # of the iterations shown lie before its begin
 
 
@@ -43,6 +45,7 @@ class IncidentEvidence:
         gain: what mending it buys.
         steps: the figure of iterations around its begin, and its table's rows.
         series: suspects against peers, with its figure.
+        peers: how many peers there are; where they are too many, an even choice of them is read.
         late: pairs of the suspects against all others, with its figure.
         left_out: why there is no figure; "" where there is.
     """
@@ -52,6 +55,7 @@ class IncidentEvidence:
     rows: Sequence[IterationRow] = ()
     series: evidence.PeerSeries | None = None
     series_figure: str | None = None
+    peers: int = 0
     late: evidence.LatePairs | None = None
     late_figure: str | None = None
     left_out: str = ""
@@ -65,22 +69,29 @@ def incident_evidence(
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    span = _around(shelf, one, detail)
-    if span is None:
+    span = _around(shelf, one, detail, _MOST_ITERATIONS)
+    job = None if span is None else job_of(shelf, detail, span)
+    if span is None or job is None or not job.iterations:
         return IncidentEvidence(left_out="Of its time no iteration was kept.")
-    try:
-        analysis = kept_analysis(shelf, viewer, detail.id, span)
-    except TooMuchError as error:
-        return IncidentEvidence(left_out=f"Too much to draw: {error}.")
-    if analysis is None or not analysis.report.jobs[0].iterations:
-        return IncidentEvidence(left_out="Of its time no iteration was kept.")
-    return _drawn(analysis, as_finding(one, span.end_ns), names, zone)
+    finding = as_finding(one, span.end_ns)
+    suspects = suspect_addresses(job, [finding], names)
+    happened = events(shelf, viewer, EventFilter(job=job.id, start_ns=span.start_ns, end_ns=span.end_ns))
+    series, peers = _series(shelf, viewer, detail, job, finding, suspects)
+    late = _late(shelf, viewer, finding, job, suspects, names)
+    return IncidentEvidence(
+        gain=gain(job, finding),
+        steps=draw_iterations(job, [finding], happened[::-1], zone),
+        rows=iteration_rows(job, [finding]),
+        series=series,
+        series_figure=None if series is None else evidence.draw_peers(series, finding, job, names),
+        peers=peers,
+        late=late,
+        late_figure=None if late is None else evidence.draw_late_pairs(late, names),
+    )
 
 
-def _around(shelf: Shelf, one: Incident, detail: JobDetail) -> Stretch | None:
-    """The time of the iterations around an incident's begin, not more than can be read for a page."""
-    many = _MOST_SPANS // (_SPANS_AN_ITERATION * max(detail.endpoints, 1))
-    many = min(max(many, 2), _MOST_ITERATIONS)
+def _around(shelf: Shelf, one: Incident | Finding, detail: JobDetail, many: int) -> TimeRange | None:
+    """The time of so many iterations around a begin; None where none is known there."""
     reach_ns = min(int((detail.period_s or 1.0) * 1e9 * many * 2), MOST_SPAN_NS)
     frame = iteration_frame(shelf, detail.id, one.start_ns - reach_ns, one.start_ns + reach_ns)
     if not len(frame):
@@ -89,30 +100,44 @@ def _around(shelf: Shelf, one: Incident, detail: JobDetail) -> Stretch | None:
     last = min(max(begun - round(many * _BEFORE), 0) + many, len(frame))
     few = frame.take(np.arange(max(last - many, 0), last))
     start_ns, end_ns = int(few["start_ns"].min()), int(few["end_ns"].max())
-    return Stretch(start_ns, min(end_ns, start_ns + MOST_SPAN_NS))
+    return TimeRange(start_ns, min(end_ns, start_ns + MOST_SPAN_NS))
 
 
-def _drawn(analysis: Analysis, finding: Finding, names: Names, zone: tzinfo) -> IncidentEvidence:
-    job = analysis.report.jobs[0]
-    suspects = suspect_addresses(job, [finding], names)
-    series = evidence.peer_series(finding, job, analysis.timelines, positions(job), suspects)
-    late = _late(analysis, finding, job, suspects, names)
-    return IncidentEvidence(
-        gain=gain(job, finding),
-        steps=draw_iterations(job, [finding], analysis.report.events, zone),
-        rows=iteration_rows(job, [finding]),
-        series=series,
-        series_figure=None if series is None else evidence.draw_peers(series, finding, job, names),
-        late=late,
-        late_figure=None if late is None else evidence.draw_late_pairs(late, names),
-    )
+def _series(
+    shelf: Shelf, viewer: Viewer, detail: JobDetail, job: JobReport, finding: Finding, suspects: frozenset[str]
+) -> tuple[evidence.PeerSeries | None, int]:
+    """Suspects against their peers in as many iterations as can be read for a page; and how many peers there are."""
+    if not suspects:
+        return None, 0
+    place = everyone(job.endpoints, job.groups)
+    stages = {p.stage for p in place if p.address in suspects}
+    same = [p for p in place if p.address not in suspects and p.stage in stages]
+    peers = same if same and finding.kind != "imbalance" else [p for p in place if p.address not in suspects]
+    few = even(peers, _MOST_PEERS) + even([p for p in place if p.address in suspects], _MOST_PEERS)
+    many = min(max(_MOST_SPANS // (_SPANS_AN_ITERATION * len(few)), 2), _MOST_ITERATIONS)
+    span = _around(shelf, finding, detail, many)
+    addresses = [p.address for p in few]
+    told = None if span is None else timeline(shelf, viewer, job.id, span.start_ns, span.end_ns, addresses)
+    if told is None:
+        return None, 0
+    placed = sorted(few, key=lambda p: p.number)
+    return evidence.peer_series(finding, job, told, placed, suspects), len(peers)
+
+
+def even(some: Sequence[Position], most: int) -> list[Position]:
+    """An even choice of at most so many."""
+    return list(some[:: max(-(-len(some) // most), 1)])
 
 
 def _late(
-    analysis: Analysis, finding: Finding, job: JobReport, suspects: frozenset[str], names: Names
+    shelf: Shelf, viewer: Viewer, finding: Finding, job: JobReport, suspects: frozenset[str], names: Names
 ) -> evidence.LatePairs | None:
+    """How late pairs deliver, for faults of links."""
     if finding.kind not in evidence.LINK_KINDS:
         return None
-    none = Frame(PAIRS, {column.name: [] for column in PAIRS})
+    found = pairs(shelf, viewer, job.id, job.iterations[-1].end_ns - 1)
+    if found is None:
+        return None
+    frame, book = found
     touched = suspects or behind_uplink(finding, names)
-    return evidence.late_pairs(analysis.pairs.get(job.id, none), analysis.timelines, touched, across=not suspects)
+    return evidence.late_pairs(frame, Timelines(empty(SPANS), book, (), ()), touched, across=not suspects)

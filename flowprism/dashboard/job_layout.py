@@ -83,44 +83,44 @@ def job_layout(
     if not detail.addresses:
         return None
     groups = detail.layouts[0].groups if detail.layouts else Groups()
-    everyone = _everyone(detail.addresses, groups)
+    all_placed = everyone(detail.addresses, groups)
     suspects = pointed_at(list(incidents), known) & frozenset(detail.addresses)
-    values = None if by == "none" else _values(shelf, viewer, detail, by, everyone)
+    values = None if by == "none" else _values(shelf, viewer, detail, by, all_placed)
     if values is None:
-        values, by = np.full(len(everyone), np.nan), "none"
-    parts = _parts(values, everyone, detail.iteration_s or detail.period_s)
+        values, by = np.full(len(all_placed), np.nan), "none"
+    parts = _parts(values, all_placed, detail.iteration_s or detail.period_s)
 
     def told(n: int) -> str:
         return _told(by, float(values[n]), float(parts[n]))
 
-    figure = draw_layout(everyone, parts, told, suspects, known)
-    return JobLayout(by, figure, block_of(everyone), _rows(everyone, values, parts, suspects), groups, suspects)
+    figure = draw_layout(all_placed, parts, told, suspects, known)
+    return JobLayout(by, figure, block_of(all_placed), _rows(all_placed, values, parts, suspects), groups, suspects)
 
 
 @lru_cache(maxsize=4)
-def _everyone(addresses: tuple[str, ...], groups: Groups) -> list[Position]:
+def everyone(addresses: tuple[str, ...], groups: Groups) -> list[Position]:
     """Where endpoints stand; kept because of a hundred thousand it takes longer than all the rest of a page."""
     return placed(addresses, groups)
 
 
-def _values(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, everyone: Sequence[Position]) -> Floats | None:
+def _values(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Sequence[Position]) -> Floats | None:
     """Seconds per iteration of each endpoint; None where no span was kept."""
-    count = max(min(_MOST_ITERATIONS, _MOST_READ // len(everyone)), 1)
+    count = max(min(_MOST_ITERATIONS, _MOST_READ // len(places)), 1)
     span = newest(shelf, viewer, detail.id, count)
     read = None if span is None else timeline(shelf, viewer, detail.id, span.start_ns, span.end_ns)
     if read is None or not len(read.spans):
         return None
     code_of = {address: code for code, address in enumerate(read.addresses)}
-    codes = np.array([code_of.get(p.address, -1) for p in everyone], np.int64)
-    told = shares(read.spans, codes, everyone)
+    codes = np.array([code_of.get(p.address, -1) for p in places], np.int64)
+    told = shares(read.spans, codes, places)
     each = {"late": told.late_s, "compute": told.compute_s, "network": told.network_s, "wait": told.wait_s}
     values: Floats = each[by]
     return values if np.isfinite(values).any() else None
 
 
-def _parts(values: Floats, everyone: Sequence[Position], iteration_s: float | None) -> Floats:
+def _parts(values: Floats, places: Sequence[Position], iteration_s: float | None) -> Floats:
     """What is more than the median of the pipeline stage, as a part of an iteration; nan is unknown."""
-    stages = np.array([-1 if p.stage is None else p.stage for p in everyone])
+    stages = np.array([-1 if p.stage is None else p.stage for p in places])
     parts = np.full(len(values), np.nan)
     for stage in np.unique(stages):
         own = (stages == stage) & np.isfinite(values)
@@ -142,12 +142,12 @@ def _more(part: float) -> str:
     return f"{share(part)} of an iteration {'more' if part >= 0 else 'less'} than its stage's median".replace("-", "")
 
 
-def _rows(everyone: Sequence[Position], values: Floats, parts: Floats, suspects: frozenset[str]) -> list[PlaceRow]:
+def _rows(places: Sequence[Position], values: Floats, parts: Floats, suspects: frozenset[str]) -> list[PlaceRow]:
     order = np.argsort(np.where(np.isfinite(parts), -parts, np.inf), kind="stable").tolist()
     worst = [n for n in order[:_MOST_ROWS] if np.isfinite(parts[n])]
-    named = [n for n in range(len(everyone)) if everyone[n].address in suspects and n not in worst]
+    named = [n for n in range(len(places)) if places[n].address in suspects and n not in worst]
     return [
-        PlaceRow(everyone[n], _seconds(values[n]), _signed(parts[n]), everyone[n].address in suspects)
+        PlaceRow(places[n], _seconds(values[n]), _signed(parts[n]), places[n].address in suspects)
         for n in [*worst, *named[:_MOST_ROWS]]
     ]
 

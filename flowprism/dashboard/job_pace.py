@@ -95,6 +95,7 @@ def job_of(shelf: Shelf, detail: JobDetail, span: TimeRange) -> JobReport:
     columns = (frame[name].tolist() for name in ("index", "start_ns", "end_ns"))
     steps = tuple(Iteration(index=n, start_ns=start, end_ns=end) for n, start, end in zip(*columns, strict=True))
     known = next((one for one in detail.layouts if one.since_ns <= span.end_ns), None)
+    known = known or next(reversed(detail.layouts), None)  # it was so before a scan first said it
     return JobReport(
         id=detail.id,
         label=detail.label,

@@ -11,6 +11,8 @@ import pytest
 
 from datamodel.answers import IncidentDetail
 from datamodel.filters import IncidentFilter
+from flowprism.dashboard.incident_evidence import even
+from flowprism.rendering.order import Position
 from flowprism.service.answers.incidents import incident, incidents
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -69,6 +71,15 @@ def test_the_page_tells_evidence_in_figures_and_tables(demo: Shelf) -> None:
     assert "1 suspected against 7 peers" in page
     assert "539 ms" in page.partition("buys-heading")[2]
     assert page.count('scope="row">rate under way<') == 4
+
+
+def test_of_very_many_peers_an_even_choice_is_read() -> None:
+    """Suspects stay, and at most so many of the others, from the first to the last."""
+    many = [Position(str(n), n, 0, n, ()) for n in range(10_001)]
+    few = even(many, 500)
+    assert len(few) <= 500
+    assert (few[0].number, few[-1].number) == (0, 9996)
+    assert even(many[:3], 500) == many[:3]
 
 
 def test_filters_narrow_the_list_and_stand_in_it(many: Shelf) -> None:
