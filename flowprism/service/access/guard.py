@@ -91,7 +91,7 @@ class Guard:
         except StorageError:
             if not anybody:
                 raise
-        key = f"address {peer.address}" if who is None else f"{who.means} {who.token or who.viewer.name}"
+        key = f"address {peer.neighbourhood}" if who is None else f"{who.means} {who.token or who.viewer.name}"
         wait_s = self.asked.take(key)
         if wait_s:
             raise too_many(wait_s, "too many requests")

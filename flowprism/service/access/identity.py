@@ -59,12 +59,10 @@ def identified(
 
 
 def _bearer(connection: HTTPConnection, settings: AccessSettings) -> str | None:
-    """The token shown. A proxy that checks people may pass on tokens of its own; those are not for us."""
+    """The token shown. What a proxy that checks people made them send, or sends itself, is not for us."""
     scheme, _, text = connection.headers.get("authorization", "").partition(" ")
-    if not scheme or (settings.mode == "proxy" and not text.startswith(PREFIX)):
+    if scheme.lower() != "bearer" or (settings.mode == "proxy" and not text.startswith(PREFIX)):
         return None
-    if scheme.lower() != "bearer":
-        raise Refusal(401, "Authorization: only `Bearer fp_...` is known here", _CHALLENGE)
     return text.strip()
 
 

@@ -74,7 +74,8 @@ async def log_in(request: Request) -> Response:
     name, following = form.get("name", ""), local_path(form.get("next", "/"))
     address = request.state.peer.address
     limits: LoginLimits = request.app.state.login_limits
-    wait_s = limits.take(address, name)
+    place = request.state.peer.neighbourhood
+    wait_s = limits.take(place, name)
     if wait_s:
         request.app.state.http_metrics.login("wait")
         return _again(request, following, "wait", 429, wait_s)
@@ -83,7 +84,7 @@ async def log_in(request: Request) -> Response:
     if text is None:
         _LOG.warning("log-in failed", name=name[:LONGEST_NAME], address=address)
         return _again(request, following, "wrong", 401)
-    limits.succeeded(address, name)
+    limits.succeeded(place, name)
     _LOG.info("logged in", name=name, address=address)
     answer = RedirectResponse(following, 303)
     _set(answer, text, secure=request.state.secure, hours=settings.session_hours)

@@ -35,6 +35,12 @@ class Peer:
     forwarded: bool
     here: bool
 
+    @property
+    def neighbourhood(self) -> str:
+        """What a limit counts by: an IPv6 client has 2**64 addresses at least, and all of them count as one."""
+        address = _address(self.address)
+        return str(IPv6Network((address, 64), strict=False)) if isinstance(address, IPv6Address) else self.address
+
 
 def peer_of(connection: HTTPConnection, trusted: Sequence[Network]) -> Peer:
     """Read it off a request.

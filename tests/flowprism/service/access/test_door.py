@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
+import httpx
 import pytest
 
 from flowprism.service.access.headers import HEADERS
@@ -290,6 +291,32 @@ def test_bodies_have_a_bound(database: Database) -> None:
     assert someone.ask("POST", TOKENS, content=b"x" * 1001).status_code == 413
     assert someone.ask("POST", TOKENS, content=endless()).status_code == 413
     assert someone.ask("POST", "/login", BROWSER, content=b"x" * 999).status_code != 413
+
+
+def test_one_who_has_many_addresses(database: Database) -> None:
+    """The addresses of an IPv6 network of one client are one."""
+    someone = Asker(served(database, AccessSettings(mode="login", requests_per_minute=2)))
+    asked = []
+    for address in ("2001:db8:0:1::1", "2001:db8:0:1:2::3", "2001:db8:0:1:ffff::", "2001:db8:0:2::1"):
+        someone.address = address
+        asked.append(someone.ask("GET", ME).status_code)
+    assert asked == [401, 401, 429, 401]
+
+
+def test_what_is_for_somebody_else(app_of_users: Asker) -> None:
+    """A password that a proxy asked for, in the header of ours, neither opens nor shuts the door."""
+    app_of_users.log_in("vic")
+    assert app_of_users.ask("GET", ME, {"authorization": "Basic YTpi"}).json()["name"] == "vic"
+
+
+@pytest.mark.parametrize("path", ["/static/%2e%2e/api/v1/me", "/static//api/v1/me", "//api/v1/me", "/API/v1/me"])
+def test_no_way_round(app_of_users: Asker, path: str) -> None:
+    """What is open leads nowhere else, however it is written."""
+    app_of_users.log_in("vic")
+    request = httpx.URL("http://flowprism.example").copy_with(raw_path=path.encode())
+    assert app_of_users.ask("GET", str(request)).status_code in {404, 307}
+    app_of_users.cookies.clear()
+    assert "vic" not in app_of_users.ask("GET", str(request)).text
 
 
 def test_no_database(database: Database) -> None:
