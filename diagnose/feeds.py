@@ -13,6 +13,7 @@ from datamodel.findings import Evidence, Finding, Severity, Subject
 from datamodel.flows import Flows
 from datamodel.streams import Float, Int
 from diagnose.wording import finding_id, listed
+from reconstruct.clocks import ClockOffset
 
 # Losses and doubles below this share of what was sent are no news; from the second on they spoil what is concluded.
 NEWS, SPOILS = 0.001, 0.01
@@ -29,6 +30,8 @@ FEWEST_RECORDS = 10
 # A step is a jump where so many parts on either side of it agree.
 STEADY_PARTS = 3
 MOST_EVIDENCE = 12
+# Clocks that are off by less are as good as synchronised.
+WORTH_TELLING_NS = 10_000_000
 _TEMPLATES = frozenset({REASONS[NO_TEMPLATE], REASONS[TEMPLATE_LATE], REASONS[WAITING_FULL], STILL_WAITING})
 
 
@@ -41,12 +44,14 @@ class FeedView:
         flows: all records.
         window_ns: their first and last time.
         switches: name of the switch of each exporter's address, where an inventory tells it.
+        clocks: those that are off, as far as that is known; the records' times are set right by it.
     """
 
     accounts: Sequence[ExporterNotes]
     flows: Flows
     window_ns: tuple[int, int]
     switches: Mapping[str, str]
+    clocks: Sequence[ClockOffset] = ()
 
 
 def feed_findings(view: FeedView) -> list[Finding]:
@@ -62,6 +67,7 @@ def feed_findings(view: FeedView) -> list[Finding]:
         own = np.flatnonzero(sampler == codes.get(account.agent, -2))
         of_one = (*_rate(view, account), *_lost(view, account), *_doubled(view, account), *_restarted(view, account))
         found += [*of_one, *_silent(view, account, own), *_changed_rate(view, account, own), *_jump(view, account, own)]
+        found += _clock(view, account, codes.get(account.agent, -2))
     return _together(found)
 
 
@@ -231,6 +237,22 @@ def _changed_rate(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[
             "Find out who changed it: the detection of slowdowns changes with it.",
         )
         yield _finding(view, account, "rate_change", "info", [("sampling rate", after, before, "1 in")], words, first)
+
+
+def _clock(view: FeedView, account: ExporterNotes, code: int) -> Iterator[Finding]:
+    for known in view.clocks:
+        if known.sampler == code and abs(known.offset_ns) >= WORTH_TELLING_NS:
+            way = "ahead" if known.offset_ns > 0 else "behind"
+            rows = [
+                ("clock ahead of the collector's", known.offset_ns / 1e9, 0.0, "s"),
+                ("drift", known.drift_ppm, 0.0, "ppm"),
+                ("standard error of the offset", known.error_ns / 1e9, 0.0, "s"),
+            ]
+            words = (
+                f"has a clock {abs(known.offset_ns) / 1e6:.0f} ms {way} of the collector's; its times are set right.",
+                "Check the switch's time synchronisation.",
+            )
+            yield _finding(view, account, "clock_offset", "info", rows, words)
 
 
 def _jump(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from flowprism.period import Period
 from flowprism.progress import Progress
 from flowprism.sampled_analysis import Around, apart, sampled_results, volume_results
 from flowprism.workers import Crew, in_order
+from reconstruct.clocks import clock_offsets, corrected
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
@@ -113,11 +114,15 @@ def analyze_reading(
     kept = carrying(reading.flows)
     summary, window = _summary(reading, int(np.count_nonzero(~kept))), _window(reading.flows)
     exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
-    about_feed = feed_findings(FeedView(reading.accounts, reading.flows, (window.start_ns, window.end_ns), exporters))
+    clocks = clock_offsets(reading.flows) if reading.accounts else []
+    about_feed = feed_findings(
+        FeedView(reading.accounts, reading.flows, (window.start_ns, window.end_ns), exporters, clocks)
+    )
     flows = reading.flows if kept.all() else reading.flows.take(kept)
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
+    flows = corrected(flows, clocks)
     complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
     samples, hiding = apart(flows, complete, flow, options.jobs.covered_share)

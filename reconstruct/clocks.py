@@ -1,0 +1,113 @@
+"""How far exporters' clocks are off the collector's, where the records tell, and records set right by it.
+
+A stamp of the exporter's own and the arrival differ by the offset of its clock and by how long the packet's sample took
+to arrive. An agent sends a full datagram at once, so of many samples some arrive with hardly any delay: the least
+difference of a stretch of time is the offset (Moon, Skelly and Towsley 1999 estimate one-way delays so). A meter holds
+its records for as long as its timeouts say, so theirs tell nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from datamodel.flows import Flows
+from datamodel.streams import Bool, Float, Int
+
+# The least lag is taken in so many parts of an exporter's time, of so many samples each; of so many parts at least.
+PARTS, FEWEST_SAMPLES, FEWEST_PARTS = 24, 10, 8
+# Stamps that are uncertain by more are not the exporter's own.
+OWN_STAMP_NS = 1_000_000
+# An offset is known where the least lags lie on one line to this, and worth the name beyond so many errors and this.
+STRAIGHT_NS = 5_000_000
+WORTH_ERRORS, WORTH_NS = 4.0, 2_000_000
+MEDIAN_TO_SD = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """How far one exporter's clock is ahead of the collector's.
+
+    Attributes:
+        sampler: its address code.
+        offset_ns: in the middle of its time.
+        drift_ppm: by which it runs faster.
+        error_ns: standard error of the offset.
+        middle_ns: that time, by the collector's clock.
+    """
+
+    sampler: int
+    offset_ns: float
+    drift_ppm: float
+    error_ns: float
+    middle_ns: float
+
+
+def clock_offsets(flows: Flows) -> list[ClockOffset]:
+    """Offsets of the exporters whose clocks are off and known; by address code.
+
+    The least lags of all parts of the window must lie on one line: a clock that jumps is not corrected.
+    """
+    frame = flows.frame
+    stamped = _stamped(flows)
+    if not stamped.any():
+        return []
+    sampler = frame["sampler_address"][stamped].astype(np.int64)
+    received = frame["time_received_ns"][stamped].astype(np.int64)
+    lag = received - frame["time_flow_end_ns"][stamped]
+    found = [_offset(int(s), received[sampler == s], lag[sampler == s]) for s in np.unique(sampler)]
+    return [f for f in found if f is not None]
+
+
+def _stamped(flows: Flows) -> Bool:
+    frame = flows.frame
+    single = (frame["packets"] == 1) & (frame["time_flow_start_ns"] == frame["time_flow_end_ns"])
+    own = (frame["time_uncertainty_ns"] < OWN_STAMP_NS) & (frame["time_received_ns"] > 0)
+    return np.asarray(single & own & (frame["payload_bytes"] < 0), np.bool_)
+
+
+def _offset(sampler: int, received_ns: Int, lag_ns: Int) -> ClockOffset | None:
+    begin, end = int(received_ns.min()), int(received_ns.max()) + 1
+    when, least = _least(received_ns - begin, lag_ns, end - begin)
+    if len(least) < FEWEST_PARTS:
+        return None
+    a, b = np.triu_indices(len(when), 1)
+    slope = float(np.median((least[b] - least[a]) / (when[b] - when[a])))
+    middle = (end - begin) / 2
+    level = least - slope * (when - middle)
+    lag, spread = float(np.median(level)), MEDIAN_TO_SD * float(np.median(np.abs(level - np.median(level))))
+    error = spread / float(np.sqrt(len(level)))
+    if spread > STRAIGHT_NS or float(np.max(np.abs(level - lag))) > 4 * STRAIGHT_NS or not abs(lag) > _worth(error):
+        return None
+    return ClockOffset(sampler, -lag, -slope * 1e6, error, begin + middle)
+
+
+def _worth(error_ns: float) -> float:
+    return max(WORTH_NS, WORTH_ERRORS * error_ns)
+
+
+def _least(since_ns: Int, lag_ns: Int, length_ns: int) -> tuple[Float, Float]:
+    """(when, least lag) of the parts of which enough samples arrived."""
+    part = since_ns * PARTS // length_ns
+    order = np.argsort(part, kind="stable")
+    bounds = np.searchsorted(part[order], np.arange(PARTS + 1))
+    chosen = [order[a:b] for a, b in pairwise(bounds.tolist()) if b - a >= FEWEST_SAMPLES]
+    first = [rows[int(np.argmin(lag_ns[rows]))] for rows in chosen]
+    return since_ns[first].astype(np.float64), lag_ns[first].astype(np.float64)
+
+
+def corrected(flows: Flows, offsets: list[ClockOffset]) -> Flows:
+    """The records with the times of those exporters set right."""
+    if not offsets:
+        return flows
+    frame = flows.frame
+    stamped = _stamped(flows)
+    shift = np.zeros(len(frame), np.int64)
+    for known in offsets:
+        own = np.flatnonzero(stamped & (frame["sampler_address"] == known.sampler))
+        since = frame["time_received_ns"][own] - known.middle_ns
+        shift[own] = np.rint(known.offset_ns + known.drift_ppm * 1e-6 * since).astype(np.int64)
+    times = {name: frame[name] - shift for name in ("time_flow_start_ns", "time_flow_end_ns")}
+    return Flows(frame.replace(**times), flows.addresses)
