@@ -23,6 +23,8 @@ MEANINGS = {
     "iterations": "mean F1 of iteration ends found",
     "timeline_error": "mean relative error of the iteration time, over all iterations found",
     "timeline_p99": "99th percentile of it",
+    "predicted": "mean over cases of the error that reports predict, over the one seen",
+    "coverage": "share of iterations whose error lies in the 95 % interval that the prediction gives",
     "noticed": "share of faults with any finding about their job that is not over before they begin",
     "located": "share of faults with an accepted subject, whatever the kind; one of n suspects counts 1/n",
     "faults": "share of faults rightly named and located; one of n suspects counts 1/n",
@@ -35,7 +37,8 @@ MEANINGS = {
     "delay_never": "share of faults measured for it that no window named",
 }
 LOWER = frozenset(MEANINGS) - {
-    "jobs_exact", "layout_exact", "groups", "stages", "iterations", "noticed", "located", "faults", "precision"
+    "jobs_exact", "layout_exact", "groups", "stages", "iterations", "noticed", "located", "faults", "precision",
+    "coverage",
 }  # fmt: skip
 _PER, _TAIL_DRAWS = 10_000, 200
 
@@ -53,6 +56,7 @@ def figures(trials: Sequence[Trial], method: str) -> dict[str, Figure]:
     """All figures that some of the trials have something to say about."""
     outcomes = [t.outcome.methods[method] for t in trials if method in t.outcome.methods]
     made = _layouts(outcomes) | _means(outcomes) | _timeline(trials, method) | _findings(outcomes) | _delays(outcomes)
+    made |= _predictions(outcomes)
     made["jobs_exact"] = _share(sum(o.jobs_exact for o in outcomes), len(outcomes))
     return {name: _rounded(made[name]) for name in MEANINGS if name in made and made[name].of}
 
@@ -105,6 +109,13 @@ def _timeline(trials: Sequence[Trial], method: str) -> dict[str, Figure]:
         "timeline_error": Figure(value=float(every.mean()), low=low, high=high, of=len(every)),
         "timeline_p99": Figure(value=last, low=ends[0], high=ends[1], of=len(every)),
     }
+
+
+def _predictions(outcomes: Sequence[Outcome]) -> dict[str, Figure]:
+    both = [(o.predicted_error, o.predicted_seen) for o in outcomes]
+    ratios = [told / seen for told, seen in both if told is not None and seen]
+    covered, of = sum(o.covered for o in outcomes), sum(o.interval_iterations for o in outcomes)
+    return {"predicted": _mean(ratios), "coverage": _share(covered, of)}
 
 
 def _tail(each: Sequence[Float]) -> tuple[float, float]:

@@ -57,6 +57,7 @@ class JobMarks:
         stages: share of chains in the right order; empty where it has none.
         iterations: F1 of the ends; empty where the truth knows none.
         errors: relative error of each iteration that was found from end to end.
+        predicted: mean relative error that its report predicts; None where it does not.
     """
 
     id: str
@@ -67,6 +68,7 @@ class JobMarks:
     stages: tuple[float, ...]
     iterations: tuple[float, ...]
     errors: tuple[float, ...]
+    predicted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +211,7 @@ def _mark_job(job: JobReport | None, true: TrueJob) -> JobMarks:
         stages=stages,
         iterations=iterations,
         errors=errors,
+        predicted=job.detectability.timeline_error_ratio if job else None,
     )
 
 

@@ -13,6 +13,7 @@ from flowprism.evaluation.trial import OURS
 _SHARES = {
     "jobs_exact", "layout_exact", "layout_wrong", "layout_open", "groups", "stages", "iterations", "noticed",
     "located", "faults", "precision", "duplicates", "delay_never", "timeline_error", "timeline_p99",
+    "coverage",
 }  # fmt: skip
 _CASES_SHOWN = 8
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,8 @@ from datamodel.errors import InputError
 from flowprism.evaluation.cases.faulty import KINDS, faults
 from flowprism.evaluation.cases.layouts import MIRRORED, layouts, mirrors
 from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
+from flowprism.evaluation.cases.sampled import KINDS as CELLS_A_RATE
+from flowprism.evaluation.cases.sampled import RATES, sampled
 from flowprism.evaluation.cases.training import TRAININGS
 from simulate.case import write_case
 from simulate.scenario import Scenario
@@ -58,6 +61,15 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+# Cases of sampled feeds, a family a rate. They are run where they are asked for: what samples show is no part of the
+# figures of records that show everything.
+SAMPLED = "sampled"
+SWEEPS: dict[str, Family] = {
+    f"{SAMPLED}-{rate}": Family(f"cells of a sweep, 1 packet in {rate:,}", partial(sampled, rate), CELLS_A_RATE, 1)
+    for rate in RATES
+}
+
+
 @dataclass(frozen=True, slots=True)
 class CaseName:
     """A case by its family and number, or a recorded one by its folder."""
@@ -92,6 +104,8 @@ def names(size: Size, families: Sequence[str] = (), captures: Path | None = None
     for family in chosen:
         if family == CAPTURES and captures:
             found += recorded(captures)
+        elif family == SAMPLED:
+            found += [CaseName(name, n) for name, swept in SWEEPS.items() for n in swept.numbers(size)]
         else:
             found += [CaseName(family, n) for n in _family(family).numbers(size)]
     return found
@@ -139,15 +153,20 @@ def written(case: CaseName, folder: Path) -> CaseFiles:
         return CaseFiles(records, case.recorded / "inventory.yaml", _truth(case.recorded), case.recorded.name)
     scenario = made(case)
     write_case(scenario, folder, seed=case.number)
+    feeds = [folder / "export" / f"{feed.kind}.pcap.gz" for feed in scenario.feeds]
     return CaseFiles(
-        folder / "flows.parquet", folder / "inventory.yaml", folder / "truth" / "truth.json", scenario.about
+        feeds[0] if feeds else folder / "flows.parquet",
+        folder / "inventory.yaml",
+        folder / "truth" / "truth.json",
+        scenario.about,
     )
 
 
 def _family(name: str) -> Family:
-    if name not in FAMILIES:
-        raise InputError(f"no family of cases is called {name!r}; there are {', '.join(FAMILIES)}")
-    return FAMILIES[name]
+    every = FAMILIES | SWEEPS
+    if name not in every:
+        raise InputError(f"no family of cases is called {name!r}; there are {', '.join([*FAMILIES, SAMPLED])}")
+    return every[name]
 
 
 def _truth(folder: Path) -> Path:

@@ -49,6 +49,14 @@ def trial(name: str, **changes: object) -> Trial:
     return Trial(kept, {OURS: (0.0,) * 10})
 
 
+def test_predictions_are_held_against_what_was_seen() -> None:
+    """A report that predicts twice the error it has; nine of ten iterations lie in its interval."""
+    told = {"predicted_error": 0.002, "predicted_seen": 0.001, "interval_iterations": 10, "covered": 9}
+    found = figures([trial("a-1", **told), trial("a-2", **told), trial("a-3")], OURS)
+    assert (found["predicted"].value, found["predicted"].of) == (2.0, 2)
+    assert (found["coverage"].value, found["coverage"].of) == (0.9, 20)
+
+
 def test_perfect_cases_meet_every_target() -> None:
     """Given enough clean iterations to show that false findings are rare."""
     board = scoreboard("named", [trial(f"a-{n}", clean_iterations=1000, faults=(FOUND,)) for n in range(40)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from datamodel.errors import InputError
-from flowprism.evaluation.suite import FAMILIES, CaseName, made, named, names, recorded, written
+from flowprism.evaluation.suite import FAMILIES, SWEEPS, CaseName, made, named, names, recorded, written
 from tests.conftest import SHARED
 
 
@@ -81,3 +81,20 @@ def test_noise_differs_from_case_to_case() -> None:
     first, second = (made(CaseName("faults", n)) for n in (0, 17))
     assert first.faults[0].kind == second.faults[0].kind
     assert not np.array_equal(first.faults[0].size, second.faults[0].size)
+
+
+def test_the_sweep_of_sampled_feeds_is_run_where_it_is_asked_for() -> None:
+    """Six rates of the same cells, no part of the other suites; what is analysed is the feed's capture."""
+    swept = names("full", ["sampled"])
+    assert len(swept) == sum(family.kinds for family in SWEEPS.values())
+    assert not set(swept) & set(names("full"))
+    one, other = (made(CaseName(family, 0)) for family in ("sampled-1000", "sampled-40000"))
+    assert [s.feeds[0].rate for s in (one, other)] == [1000, 40_000]
+    assert one.fabric == other.fabric
+
+
+def test_a_sampled_case_is_analysed_from_its_datagrams(tmp_path: Path) -> None:
+    """Its records are what the collector received."""
+    files = written(CaseName("sampled-400000", 0), tmp_path)
+    assert files.records == tmp_path / "export" / "sflow.pcap.gz"
+    assert files.records.exists()
