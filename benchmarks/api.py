@@ -28,7 +28,7 @@ import numpy as np
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.api import answering
 from flowprism.service.app import application
-from flowprism.service.logs import LogSettings
+from flowprism.service.logs import LogSettings, configure_logs
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 from storage.database.engine import Database
@@ -106,6 +106,7 @@ def spent_s(server: Connection) -> float:
 def serve(address: str, told: Connection, stop: Event) -> None:
     """The application over a database, until `stop`; tells how much processor time it took, whenever it is asked."""
     settings = Settings(log=LogSettings(level="warning"))
+    configure_logs(settings.log, "api")
     app = application(Shelf(Database(address)), settings, AccessSettings(requests_per_minute=10**9))
     with serving(app) as url:
         told.send(url)

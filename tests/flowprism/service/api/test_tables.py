@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 import pyarrow as pa
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
+from flowprism.service.answers import analyses
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import Client, client
@@ -131,3 +134,24 @@ def test_others_are_told_there_is_none(demo: Shelf) -> None:
 def ask(asking: Client, name: str, job: str) -> httpx.Response:
     """What is told of a job."""
     return asking.get(f"{job}/{name}")
+
+
+def test_what_does_not_fit_into_memory_is_refused(demo: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report of too many iterations of too many endpoints says so, rather than taking the machine with it."""
+    monkeypatch.setattr(analyses, "MOST_SPANS", 100)
+    for name in ("report", "trace"):
+        answer = client(demo).get(f"{demo_path()}/{name}", params=whole())
+        assert answer.status_code == 422
+        assert "iterations of 16 endpoints: ask for a shorter time" in answer.json()["detail"]
+
+
+def test_a_lake_that_cannot_be_read_is_503(own_demo: Shelf) -> None:
+    """What the lake would tell is not known now; what the database tells is."""
+    for segment in Path(str(own_demo.analyses)).glob("segments/**/*.parquet"):
+        segment.write_bytes(b"gone")
+    asking = client(own_demo)
+    for name in ("timeline", "matrix", "iterations", "report", "trace"):
+        answer = asking.get(f"{demo_path()}/{name}")
+        assert (name, answer.status_code) == (name, 503)
+        assert answer.headers["Retry-After"]
+    assert asking.get(demo_path()).status_code == 200
