@@ -55,4 +55,5 @@ def names_of(inventory: Inventory | None) -> Names:
 def _place(host: str, endpoint: Endpoint) -> Place:
     gpu = endpoint.gpu
     gpus = "" if gpu is None else ",".join(map(str, gpu)) if isinstance(gpu, tuple) else str(gpu)
-    return Place(host, gpus, tuple(attachment.switch for attachment in endpoint.attachments))
+    switches = (endpoint.switch, *(link.switch for link in endpoint.links))  # as `attachments`, without making them
+    return Place(host, gpus, tuple(switch for switch in switches if switch is not None))

@@ -30,6 +30,7 @@ MOST_ITERATIONS = 20  # shown side by side
 MOST_READ = 2048  # endpoints whose spans are read
 MOST_SPANS = 150_000  # drawn
 AROUND = 120  # iterations before and after, to choose from
+_NEAR = 6  # times as long as what is wanted: reading less of a lake takes hardly less time
 _MOST_POINTS = 2 * AROUND + 4 * MOST_ITERATIONS
 MEDIAN = "median"
 
@@ -175,8 +176,7 @@ def read(shelf: Shelf, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
     suspects = pointed_at([row.incident for row in incidents(shelf, viewer, now_ns, wanted)], known)
     everyone = placed(choice.job.addresses, choice.groups)
     few = _few(everyone, suspects)
-    part = _part(shelf, viewer, choice.job.id, choice.shown, few, len(everyone))
-    other = None if choice.other is None else _part(shelf, viewer, choice.job.id, (choice.other,), few, len(everyone))
+    part, other = _parts(shelf, viewer, choice, few, len(everyone))
     own = _shares(part, few)
     drawn = few if part is None else chosen(few, own.late_s, suspects, _spans_each(part, few), MOST_SPANS)
     usual = None if other is None else _shares(other, drawn)
@@ -191,22 +191,26 @@ def _few(everyone: list[Position], suspects: Collection[str]) -> list[Position]:
     return [p for n, p in enumerate(everyone) if n % every == 0 or p.address in suspects]
 
 
-def _part(
-    shelf: Shelf,
-    viewer: Viewer,
-    name: str,
-    points: tuple[IterationPoint, ...],
-    few: list[Position],
-    endpoints: int,
-) -> Part | None:
-    """The spans of some neighbouring iterations; None where nothing of them was kept."""
-    if not points:
-        return None
+def _parts(
+    shelf: Shelf, viewer: Viewer, choice: Choice, few: list[Position], endpoints: int
+) -> tuple[Part | None, Part | None]:
+    """The spans of what is shown and of what it is compared with; read at once where they lie near one another."""
     only = None if len(few) == endpoints else [p.address for p in few]
-    start_ns, end_ns = points[0].start_ns, points[-1].end_ns
-    told = timeline(shelf, viewer, name, start_ns, end_ns, only)
+    wanted = [points for points in (choice.shown, (choice.other,) if choice.other else ()) if points]
+    bounds = [(points[0].start_ns, points[-1].end_ns) for points in wanted]
+    start_ns, end_ns = min((b[0] for b in bounds), default=0), max((b[1] for b in bounds), default=0)
+    if end_ns - start_ns <= _NEAR * sum(b[1] - b[0] for b in bounds):
+        bounds = [(start_ns, end_ns)] * len(bounds)
+    read_once = {span: timeline(shelf, viewer, choice.job.id, *span, only) for span in dict.fromkeys(bounds)}
+    found = [_part(read_once[span], points) for span, points in zip(bounds, wanted, strict=True)]
+    return (found[0] if found else None, found[1] if len(found) > 1 else None)
+
+
+def _part(told: Timelines | None, points: tuple[IterationPoint, ...]) -> Part | None:
+    """The spans of some neighbouring iterations; None where nothing of them was kept."""
     if told is None:
         return None
+    start_ns, end_ns = points[0].start_ns, points[-1].end_ns
     inside = (told.spans["start_ns"] >= start_ns) & (told.spans["end_ns"] <= end_ns)
     spans = told.spans.take(np.flatnonzero(inside))
     if not len(spans):

@@ -62,10 +62,10 @@ def test_page_is_fast_silent_and_accessible(
 
 @pytest.mark.parametrize("path", PAGES)
 def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tuple[Shelf, str], path: str) -> None:
-    """Of 10,000 GPUs in thirty jobs, whatever the page: under a second, and nothing complained of."""
+    """Of 10,000 GPUs in thirty jobs, whatever the page: under a second's work, and nothing complained of."""
     shelf, address = large
     with visiting(chromium, address) as visit:
-        assert visit.loads_s(named(shelf, path), 5) < SLOWEST_S
+        assert visit.work_s(named(shelf, path), 5) < SLOWEST_S
         if "/timeline" in path:
             visit.page.wait_for_selector(".tl[data-ready]")
         visit.in_sight()
@@ -77,7 +77,7 @@ def test_pages_tell_all_without_scripts(chromium: Browser, demo: Shelf, demo_add
     """Headline and tables are there where scripts do not run."""
     with visiting(chromium, demo_address, scripts=False) as visit:
         visit.open(named(demo, path))
-        assert visit.page.locator("h1").count() == 1
+        assert visit.page.locator("h1").first.inner_text().strip()
         assert visit.page.locator("main").inner_text().strip()
 
 
