@@ -105,7 +105,8 @@ class FeedStatistics:
     Attributes:
         exporter: agent address and observation domain, as messages name it.
         start_ns, length_ns: the stretch, UTC.
-        datagrams, records, lost, late, duplicates: counted as in `datamodel.exporters`.
+        datagrams, records, late, duplicates: counted as in `datamodel.exporters`.
+        lost: datagrams; where an exporter numbers its records, as many as would have held them.
         rejected: what was left out, by reason.
     """
 

@@ -62,12 +62,21 @@ class FeedMinutes:
         return {one.exporter: _counter(one) for one in kept if one.length_ns == MINUTE_NS}
 
 
+def _lost_datagrams(one: Mapping[str, Any]) -> int:
+    """What an exporter lost, in datagrams; where records are numbered, as many as would have held them."""
+    lost, records = int(one.get("lost", 0)), int(one.get("records", 0))
+    if one.get("lost_unit", "datagrams") == "datagrams" or not lost:
+        return lost
+    return -(-lost * max(int(one.get("datagrams", 0)), 1) // max(records, 1))
+
+
 def _by_name(exporters: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """Counters by agent address and observation domain; protocols of one exporter together."""
     found: dict[str, Counter[str]] = {}
     for one in exporters:
         sums = found.setdefault(f"{one['agent']}/{one['domain']}", Counter())
-        sums.update({what: int(one.get(what, 0)) for what in _COUNTED})
+        sums.update({what: int(one.get(what, 0)) for what in _COUNTED if what != "lost"})
+        sums["lost"] += _lost_datagrams(one)
         sums.update({f"{_REASON}{reason}": int(count) for reason, count in one.get("rejected", {}).items()})
     return found
 

@@ -26,11 +26,13 @@ class Sight:
         analysis: all of it; None where it could not be analysed.
         report: of it; an empty one then.
         problem: why it could not be.
+        doubt: why what it shows is not trusted; its findings are left out then.
     """
 
     analysis: Analysis | None
     report: Report
     problem: str = ""
+    doubt: str = ""
 
 
 def looked(settings: Settings, database: Database, window: Window) -> Sight:

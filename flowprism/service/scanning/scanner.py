@@ -15,6 +15,7 @@ from flowprism.scan import scan
 from flowprism.service.incidents import IncidentOptions
 from flowprism.service.recording import Made, record, record_aside
 from flowprism.service.scanning.choosing import chosen
+from flowprism.service.scanning.doubting import doubted, without_verdict
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.looking import Sight, looked
 from flowprism.service.scanning.remembering import Remembered, remembered
@@ -115,7 +116,7 @@ class Scanner:
 
     def _looked(self, window: Window) -> Sight:
         try:
-            return looked(self.settings, self.database, window)
+            return doubted(self.database, looked(self.settings, self.database, window), window)
         except StorageError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one window must not end all scans
@@ -177,6 +178,8 @@ class Scanner:
 
 def _verdict(report: Report, policy: Policy, sight: Sight) -> Scan:
     verdict = scan(chosen(report, policy), policy.jobs, policy.at_least)
+    if sight.doubt:
+        return without_verdict(verdict, sight.doubt)
     return verdict.model_copy(update={"reasons": (sight.problem,)}) if sight.problem else verdict
 
 

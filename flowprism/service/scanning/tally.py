@@ -18,6 +18,7 @@ class Tally:
     Attributes:
         scans, failures, skipped: windows that were scanned, could not be, and were given up after a stop.
         findings: in all scans.
+        doubted: windows that were scanned and are not trusted, for the feed has holes in them.
         seconds: that scans took, in all.
         behind_s: by which the newest scan was made after the end of its window.
         waiting: why nothing can be scanned; empty where it can.
@@ -28,6 +29,7 @@ class Tally:
     failures: int = 0
     skipped: int = 0
     findings: int = 0
+    doubted: int = 0
     seconds: float = 0.0
     behind_s: float = 0.0
     waiting: str = ""
@@ -41,7 +43,8 @@ class Tally:
         self.findings += len(made.scan.findings) + sum(len(job.findings) for job in made.scan.jobs)
         self.seconds += (made.finished_ns - made.started_ns) / 1e9
         self.behind_s = (time.time_ns() - made.scan.window.end_ns) / 1e9
-        if not made.scan.reasons:
+        self.doubted += made.scan.verdict == "unknown" and bool(made.scan.jobs) and bool(made.scan.reasons)
+        if made.scan.jobs or not made.scan.reasons:
             self.problem = ""
 
     def failed(self, window: Window, error: BaseException) -> None:
@@ -66,6 +69,7 @@ class Tally:
         return {
             "scans_total": float(self.scans),
             "scans_failed_total": float(self.failures),
+            "windows_doubted_total": float(self.doubted),
             "windows_skipped_total": float(self.skipped),
             "findings_total": float(self.findings),
             "scan_seconds_total": self.seconds,

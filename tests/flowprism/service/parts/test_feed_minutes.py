@@ -44,6 +44,15 @@ def test_minutes_hold_what_came_in_them(tmp_path: Path) -> None:
     assert [dict(one.rejected) for one in found] == [{"broken": 1}, {"broken": 2}, {}]
 
 
+def test_lost_records_are_told_as_datagrams(tmp_path: Path) -> None:
+    """An exporter that numbers its records lost as many datagrams as would have held them."""
+    database = Database(f"sqlite:///{tmp_path / 'r.sqlite'}")
+    minutes = FeedMinutes(database, Clock())
+    minutes.take([])
+    minutes.take([account("a", 100, lost=45) | {"lost_unit": "records"}])
+    assert [one.lost for one in feed_statistics(database, 0, 100 * MINUTE_NS)] == [5]
+
+
 def test_a_collector_that_begins_anew_goes_on_with_its_minute(tmp_path: Path) -> None:
     """What is kept of the minute stays; counters that begin anew are not taken for a loss."""
     database, clock = Database(f"sqlite:///{tmp_path / 'r.sqlite'}"), Clock()

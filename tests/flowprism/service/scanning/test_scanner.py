@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from datamodel.answers import ScanRequest
+from datamodel.results import FeedStatistics
 from flowprism.demo.feed import FAULT_FROM_S
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.numbering import known_iterations
@@ -15,7 +17,7 @@ from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
 from flowprism.service.settings import Settings
 from storage.database.engine import Database
-from storage.database.feeds import save_inventory
+from storage.database.feeds import save_feed_statistics, save_inventory
 from storage.database.incidents import incidents
 from storage.database.requests import ask, request
 from storage.database.scans import jobs, rollups, scans
@@ -150,6 +152,25 @@ def test_a_window_that_cannot_be_analysed_is_unknown(
     feed.write("hhh")
     assert made.look() > 0
     assert made.tally.problem == ""
+
+
+def test_a_window_with_holes_is_not_trusted(tmp_path: Path, begin_ns: int) -> None:
+    """Where an exporter lost a tenth of a minute nothing is told of any job, and no incident begins or ends."""
+    made, feed = scanner(settings(tmp_path)), Feed(tmp_path / "flows", begin_ns)
+    feed.write("hhs")
+    holes = FeedStatistics("127.0.0.1/1", begin_ns, MINUTE_NS, datagrams=80, records=1000, lost=20)
+    save_feed_statistics(made.database, [holes])
+    made.look()
+    (kept,) = scans(made.database)
+    assert kept.scan.verdict == "unknown"
+    assert kept.scan.reasons == ("127.0.0.1/1 lost 20 % of a minute: what the window shows is not trusted",)
+    assert [(job.verdict, job.findings) for job in kept.scan.jobs] == [("unknown", ())]
+    assert incidents(made.database, ("suspected", "open")) == []
+    assert made.tally.figures()["windows_doubted_total"] == 1
+    save_feed_statistics(made.database, [replace(holes, lost=2)])
+    feed.write("s")
+    made.look()
+    assert [one.kind for one in incidents(made.database)] == ["slow_link"]
 
 
 def test_a_scan_on_demand_is_answered_and_changes_nothing_else(tmp_path: Path, begin_ns: int) -> None:
