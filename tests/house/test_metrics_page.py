@@ -15,6 +15,7 @@ from flowprism.service.access.settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.health import checks
 from flowprism.service.part_figures import FIGURES
+from flowprism.service.scanning.tally import Tally
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 from storage.database.alerts import add_alerts
@@ -53,6 +54,12 @@ def test_every_metric_has_its_row(shelf: Shelf) -> None:
         told[name] = (family.type, labels)
     written = {row[0].strip("`"): (row[1], set(re.findall(r"`(\w+)`", row[2]))) for row in rows(PAGE, "The metrics")}
     assert written == told
+
+
+def test_what_parts_tell_is_known() -> None:
+    """A scanner's figures have metrics of their own."""
+    known = {figure.name for figure in FIGURES if figure.kind == "scanner"}
+    assert set(Tally().figures()) <= known
 
 
 def test_every_check_has_its_row(tmp_path: Path, shelf: Shelf) -> None:
