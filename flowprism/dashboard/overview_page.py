@@ -21,6 +21,7 @@ from flowprism.service.answers.analyses import names
 from flowprism.service.answers.census import census
 from flowprism.service.answers.incidents import incidents
 from flowprism.service.answers.jobs import jobs
+from flowprism.service.answers.moments import moment
 from flowprism.service.api.parameters import Parameters, Text
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -29,6 +30,7 @@ from storage.database.census import Census
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _ROWS, _TILES = 50, 480
 _MOST_CASES = 200
+_MISSING, _LATE_S = 3, 300  # so many scans in a row, and not less than so long
 _SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 Shown = Literal["all", "findings", "unknown", "healthy"]
 
@@ -84,7 +86,16 @@ def overview(request: Request, viewer: Seeing, wanted: Annotated[Wanted, Query()
         following=found[most - 1].id if len(found) > most else None,
         names=names(shelf),
         headline=headline(counted),
+        stale_since_ns=stale_since(
+            shelf, now_ns, min(one.every_s for one in request.app.state.settings.scans.policies)
+        ),
     )
+
+
+def stale_since(shelf: Shelf, now_ns: int, every_s: float) -> int | None:
+    """Until when scans looked, where that is so long ago that some must be missing; else None."""
+    seen_ns = moment(shelf.database, now_ns).now_ns
+    return seen_ns if now_ns - seen_ns > max(_MISSING * every_s, _LATE_S) * 1e9 else None
 
 
 def worst_incident(shelf: Shelf, viewer: Viewer, now_ns: int) -> IncidentRow | None:

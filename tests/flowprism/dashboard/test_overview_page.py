@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -13,7 +14,7 @@ from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database.census import Census
 from tests.flowprism.service.api.client import ADMIN, client
-from tests.flowprism.service.stored import stored_demo, stored_many
+from tests.flowprism.service.stored import MINUTE_NS, stored_demo, stored_many
 
 SEARCHER = Viewer("sue", "viewer", "search")
 
@@ -137,3 +138,11 @@ def test_counts_of_the_database_are_those_of_the_rows(many: Shelf) -> None:
     assert figures["Healthy"] == "100"
     assert figures["Incidents open"] == "30"
     assert float(figures["GPU-hours lost"]) > 0
+
+
+def test_a_service_that_no_longer_scans_does_not_look_well(demo: Shelf, tmp_path: Path) -> None:
+    """The bundled capture is old, and the page says until when was looked; a fresh scan needs no such word."""
+    assert "Scans looked until" in _page(demo, "/")
+    fresh = stored_many(tmp_path, jobs=1, days=0, endpoints=2, end_ns=time.time_ns() // MINUTE_NS * MINUTE_NS)
+    assert "Scans looked until" not in _page(fresh, "/")
+    fresh.database.close()
