@@ -204,7 +204,7 @@ class _TraceWriter:
 
     def _event(self, time_ns: int, track: int, kind: TrackEvent.Type) -> TracePacket:
         packet = TracePacket(
-            timestamp=time_ns - self._zero_ns,
+            timestamp=max(time_ns - self._zero_ns, 0),  # what was on before the window begins with it
             trusted_packet_sequence_id=_SEQUENCE,
             sequence_flags=TracePacket.SEQ_NEEDS_INCREMENTAL_STATE,
         )

@@ -212,3 +212,19 @@ def test_no_job_makes_an_empty_trace(tmp_path: Path) -> None:
     """It is still a trace."""
     write_trace(sample.no_job(), names_of(None), tmp_path / "t")
     assert not decode(tmp_path / "t").tracks
+
+
+def test_a_finding_from_before_the_window_begins_with_it(tmp_path: Path) -> None:
+    """An incident of yesterday is on all through a trace of the newest iterations."""
+    analysis = sample.analysis()
+    old = tuple(one.model_copy(update={"start_ns": 10**9}) for one in analysis.report.findings)
+    path = tmp_path / "trace"
+    write_trace(replace(analysis, report=analysis.report.model_copy(update={"findings": old})), names_of(None), path)
+    decoded = decode(path)
+    begun = [
+        packet.timestamp
+        for packets in decoded.events.values()
+        for packet in packets
+        if packet.track_event.name.startswith(f"{old[0].severity}: ")
+    ]
+    assert begun == [0]
