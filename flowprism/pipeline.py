@@ -144,7 +144,7 @@ def analyze_reading(
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
         findings=_by_severity(
             [
-                *doubted(_findings(scene, found, results), lossy=lossy),
+                *doubted(_findings(scene, found, results), lossy=lossy and not flow.trains.any()),
                 *(f for r in further for f in r.findings),
                 *about_feed,
             ]
