@@ -15,19 +15,27 @@ _MOST_BYTES = 60_000
 
 
 class Fields:
-    """The fields of a form, each with its last value, without what no text holds."""
+    """The fields of a form; each may have come several times."""
 
-    def __init__(self, values: dict[str, str]) -> None:
+    def __init__(self, values: dict[str, list[str]]) -> None:
         """Take them as they came."""
         self._values = values
 
+    def raw(self, name: str) -> str:
+        """A field's last value as it was written: a password may begin with a blank; "" where it is missing."""
+        return (self._values.get(name) or [""])[-1]
+
+    def every(self, name: str) -> tuple[str, ...]:
+        """All values of a field, as check boxes send them."""
+        return tuple(self._values.get(name, ()))
+
     def text(self, name: str, most: int = MOST_TEXT) -> str:
-        """A field's text without space around it; "" where it is missing.
+        """A field's last value without space around it and without what no text holds; "" where it is missing.
 
         Raises:
             HTTPException: 400, it is too long.
         """
-        value = self._values.get(name, "").replace("\0", "").replace("\r\n", "\n").strip()
+        value = self.raw(name).replace("\0", "").replace("\r\n", "\n").strip()
         if len(value) > most:
             raise HTTPException(400, f"{name}: more than {most:,} characters")
         return value
@@ -55,14 +63,27 @@ async def fields(request: Request) -> Fields:
         body += part
         if len(body) > _MOST_BYTES:
             raise HTTPException(413, "the form is too long")
+    return _fields(body)
+
+
+async def long_fields(request: Request) -> Fields:
+    """The form that was sent, as long as the door lets it be: it may bring a whole file.
+
+    Raises:
+        HTTPException: 400, it is none.
+    """
+    return _fields(await request.body())
+
+
+def _fields(body: bytes) -> Fields:
     try:
-        values = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=20)
+        return Fields(parse_qs(body.decode(), keep_blank_values=True, max_num_fields=20))
     except ValueError:
         raise HTTPException(400, "this is no form of ours") from None
-    return Fields({name: given[-1] for name, given in values.items()})
 
 
 Form = Annotated[Fields, Depends(fields)]
+LongForm = Annotated[Fields, Depends(long_fields)]
 
 
 def back(form: Fields, usual: str) -> RedirectResponse:

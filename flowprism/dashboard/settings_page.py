@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from datamodel.errors import FlowprismError
 from datamodel.inventory import Inventory
-from flowprism.dashboard.form_fields import Form
+from flowprism.dashboard.forms import Form, LongForm
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.inventory_file import load_inventory
@@ -101,7 +101,7 @@ def remove_user(request: Request, viewer: Administering, name: str) -> RedirectR
     return _back("users", "removed")
 
 
-def put_inventory(request: Request, viewer: Administering, form: Form) -> RedirectResponse:
+def put_inventory(request: Request, viewer: Administering, form: LongForm) -> RedirectResponse:
     """Put an inventory in force."""
     new = _read(form.raw("text"), "csv" if form.text("format") == "csv" else "yaml")
     changed = replace_inventory(shelf_of(request), viewer, time.time_ns(), new)
