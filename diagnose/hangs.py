@@ -95,20 +95,22 @@ def hang(
     first = float(usual_ns[absent].min())
     due = absent & (usual_ns <= first + SAME_TIME * period)
     involved = _ends(operations, names[due] // slots)
+    later = since + SILENT_ITERATIONS * period  # what anybody sends then belongs to another job, or to the next attempt
+    last_sent_ns = {e: t if t <= later else since for e, t in last_sent_ns.items()}
     silent = min(last_sent_ns[e] for e in involved)
     nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
     alone = _apart(nearly, last_sent_ns, together, SPOKE * period)
     culprits = alone or _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
-    if _everywhere(operations, set(culprits), together):
+    if _everywhere(operations, set(culprits), set(nearly), together):
         return None
     own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
     return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
 
 
-def _everywhere(operations: Frame, culprits: set[int], together: Sequence[tuple[int, ...]]) -> bool:
-    """Whether so many stopped first that the job stopped as a whole."""
+def _everywhere(operations: Frame, culprits: set[int], nearly: set[int], together: Sequence[tuple[int, ...]]) -> bool:
+    """Whether so many stopped first that the job stopped as a whole; not where all else went on for a while."""
     everybody = len(np.union1d(operations["endpoint"], operations["peer"]))
-    one = len(culprits) < everybody and any(culprits <= set(group) for group in together)
+    one = len(nearly) < everybody and any(nearly <= set(group) for group in together)
     return not one and len(culprits) > max(AT_ONCE * everybody, 2)  # two are the ends of one exchange
 
 

@@ -60,8 +60,11 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
     3. All that an endpoint sends, or all that it gets, passes its own port. Where some of it, inside its switch, is as
        fast as ever, the port is clear, and what only the streams to other switches share is an uplink. Where nothing
        stays inside the switch, one slow direction leaves both: cables behind a switch carry the two directions of an
-       endpoint on paths of their own.
-    4. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
+       endpoint on paths of their own. A single slow stream passes both its ends' ports for certain, and each of several
+       uplinks only if the hash put it there.
+    4. An endpoint that leaves slow streams unexplained is not meant where the uplinks of one switch explain all of
+       them, however little those others carry.
+    5. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
        that is not known, and several streams that became slow only say that they share something; streams that always
        were slower than others may just run further.
     """
@@ -73,16 +76,19 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
         return None
     where = Crossing(rates, fabric)
     named = _endpoint(rates, slow, lost, period, baseline)
-    if named is not None:
+    whole = where.holds_all(slow)
+    if named is not None and whole is not None and not (slow & ~where.touches(named[0])).any():
+        whole = None
+    if named is not None and whole is None:
         endpoint, direction, rivals = named
         volume = median_over(rates.bytes, period)
         switch = where.uplink_of(endpoint, direction, slow, now >= SLOW_SHARE * normal, volume)
-        if switch is None:
+        if switch is None or (rivals and not where.clears(endpoint, direction, slow, volume)):
             return SlowLink(endpoint, None, direction, rivals, slow, now, normal, lost)
         own = () if where.clears(endpoint, direction, slow, volume) else (endpoint,)
         return SlowLink(None, switch, direction, own, slow, now, normal, lost)
     shares = where.shares(lost)
-    switch = shares[0][0] if shares and shares[0][1] >= HOLDS else None
+    switch = whole or (shares[0][0] if shares and shares[0][1] >= HOLDS else None)
     unknown = not fabric.switch and len(baseline) > 0 and slow.sum() >= 2
     return SlowLink(None, switch, None, (), slow, now, normal, lost) if switch is not None or unknown else None
 
@@ -132,6 +138,17 @@ class Crossing:
         for ends in (self.leaves, self.reaches):
             held += np.bincount(ends[self.across], lost[self.across], len(self.names)) / total
         return [(self.names[n], float(held[n])) for n in np.argsort(-held, kind="stable") if held[n] > 0]
+
+    def touches(self, endpoint: int) -> Bool:
+        """(s,) streams that an endpoint sends or gets."""
+        return np.asarray((self.rates.src == endpoint) | (self.rates.dst == endpoint))
+
+    def holds_all(self, slow: Bool) -> str | None:
+        """The only switch between which and others all of several slow streams run; None where there is none."""
+        if not self.across[slow].all() or slow.sum() < 2:
+            return None
+        both = [n for n in range(len(self.names)) if ((self.leaves == n) | (self.reaches == n))[slow].all()]
+        return self.names[both[0]] if len(both) == 1 else None
 
     def _through(self, endpoint: int, direction: str | None) -> Bool:
         """(s,) streams that pass an endpoint's port in the slow direction, or in both."""

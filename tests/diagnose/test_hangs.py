@@ -73,6 +73,13 @@ def test_one_host_of_two_is_not_everywhere() -> None:
     assert found.culprits == (2, 3)
 
 
+def test_a_host_that_goes_on_with_another_job_did_not_wait() -> None:
+    """A crash stopped all at once; 0 and 1 were started anew with others 20 s later: 2 and 3 fell silent no earlier."""
+    ops, edges, last = stopped({0: 0.5, 1: 0.5}, {0: 900, 1: 900, 2: 890, 3: 890})
+    again = last | {e: int(edges[-1]) + 20 * SECOND for e in (0, 1)}
+    assert hang(ops, edges, int(edges[-1]) + LATER, again, ((0, 1), (2, 3))) is None
+
+
 def test_an_iteration_that_ended_with_the_last_byte_may_be_unfinished() -> None:
     """The same stop, its last byte taken for the end of an iteration; not where every operation has begun."""
     ops, edges, last = stopped({3: 0.17, 0: 0.34, 1: 0.5}, {2: 0, 3: 860, 0: 900, 1: 950})

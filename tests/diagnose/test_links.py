@@ -237,6 +237,26 @@ def test_a_port_with_nothing_inside_its_switch_stays_suspect() -> None:
     assert [s.ids for s in finding.suspects] == [("a", "s1"), ("a", "s2"), ("a", "10.0.0.1")]
 
 
+def test_of_a_single_slow_stream_both_ports_are_likelier_than_any_uplink() -> None:
+    """It passes both ports for certain, and each of several uplinks only if the hash put it there."""
+    place = Fabric(BEHIND.addresses, switch=dict(enumerate("aabbcc")), links=UPLINKS)
+    link = slow_link(rates([(1, 2), (2, 4), (4, 1)], [(1, 2)]), SINCE, BEFORE, place)
+    assert link is not None
+    assert (link.switch, {link.endpoint, *link.rivals}) == (None, {1, 2})
+
+
+def test_an_endpoint_that_leaves_slow_streams_unexplained_is_not_the_link() -> None:
+    """2 holds nearly all that is lost, but two small streams between others are slow too: all four pass a's uplinks."""
+    place = fabric(6, switches=("a", "a", "b", "b", "c", "c"))
+    slow = [(1, 2), (2, 0), (3, 0), (4, 1)]
+    fine = [(0, 1), (2, 5), (3, 4), (4, 5), (5, 3)]
+    seen = rates([*slow, *fine], slow)
+    size = np.array([1, 1, 0.05, 0.05, 1, 1, 1, 1, 1])[:, None]
+    link = slow_link(replace(seen, bytes=seen.bytes * size), SINCE, BEFORE, place)
+    assert link is not None
+    assert (link.endpoint, link.switch) == (None, "a")
+
+
 def test_a_port_slow_both_ways_is_the_link() -> None:
     """Uplinks of both directions at once would be a coincidence."""
     link = slow_link(rates([*OUTWARD, *BACK], [*OUTWARD, *BACK[:2]]), SINCE, BEFORE, BEHIND)
