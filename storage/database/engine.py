@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class Database:
             InputError: the address is none, nobody answers there, or the tables are of a newer version.
         """
         self.engine = connected(address)
+        self._read: ContextVar[Connection | None] = ContextVar("read", default=None)
         try:
             with self.writing() as connection:
                 upgrade(connection)
@@ -55,13 +57,24 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads.
+        """A transaction that only reads; inside another one of the same thread, that one.
+
+        Who asks several things for one answer opens it around all of them: on a server, each transaction is several
+        messages there and back.
 
         Raises:
             StorageError: the database cannot be reached; the same may be tried again.
         """
+        around = self._read.get()
+        if around is not None:
+            yield around
+            return
         with self._telling(), self.engine.connect() as connection, connection.begin():
-            yield connection
+            token = self._read.set(connection)
+            try:
+                yield connection
+            finally:
+                self._read.reset(token)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

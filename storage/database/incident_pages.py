@@ -111,7 +111,7 @@ def _joined() -> Query:
 def _kept(database: Database, query: Query, now_ns: int) -> list[KeptIncident]:
     with database.reading() as connection:
         rows = connection.execute(query).all()
-    said = standings(database, [row.id for row in rows], now_ns) if rows else {}
+        said = standings(database, [row.id for row in rows], now_ns) if rows else {}
     return [
         KeptIncident(Incident.model_validate_json(row.document), row.label, row.tenant, said.get(row.id, Standing()))
         for row in rows

@@ -50,6 +50,11 @@ def after_incident(row: IncidentRow) -> str:
 
 def incident(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
     """The incident of this id with its history; None where there is none that the viewer sees."""
+    with shelf.database.reading():
+        return _detail(shelf, viewer, now_ns, name)
+
+
+def _detail(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
     found = kept_incident(shelf.database, name, now_ns)
     if found is None or not sees(viewer, found.tenant):
         return None

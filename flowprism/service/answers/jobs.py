@@ -45,16 +45,22 @@ def jobs(
     any_seen, tenant = narrowed(viewer, wanted.tenant)
     if not any_seen:
         return []
-    now = moment(shelf.database, now_ns)
-    found = glances(shelf.database, replace(wanted, tenant=tenant), now.live_since_ns, after, most)
-    names = [one.job.id for one in found]
-    arranged, recent = newest_layouts(shelf.database, names), pace.recent(shelf.database, names, now)
+    with shelf.database.reading():
+        now = moment(shelf.database, now_ns)
+        found = glances(shelf.database, replace(wanted, tenant=tenant), now.live_since_ns, after, most)
+        names = [one.job.id for one in found]
+        arranged, recent = newest_layouts(shelf.database, names), pace.recent(shelf.database, names, now)
     going = {one.job.id: pace.pace(recent[one.job.id], now, one.job.world_size) for one in found}
     return [JobRow(**_row(one, arranged.get(one.job.id), going[one.job.id], now)) for one in found]
 
 
 def job(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
     """The job of this id, as it was when it was seen last; None where there is none that the viewer sees."""
+    with shelf.database.reading():
+        return _detail(shelf, viewer, now_ns, name)
+
+
+def _detail(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
     found = _seen(shelf, viewer, name)
     if found is None:
         return None

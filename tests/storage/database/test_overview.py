@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -174,3 +175,19 @@ def test_a_scan_of_an_older_window_is_not_the_newest(database: Database) -> None
     for end_ns in (300, 200):
         save_scan(database, ScanResult(replace(results.kept(end_ns), policy="late")))
     assert newest_window(database) == (200, 300)
+
+
+def test_reading_inside_reading_is_one_transaction(database: Database) -> None:
+    """Several questions of one answer share a connection; afterwards, and after an error, each has its own."""
+    fill(database)
+    with database.reading() as outer, database.reading() as inner:
+        assert inner is outer
+        assert glance(database, "a") is not None
+    with suppress(KeyError), database.reading():
+        raise KeyError
+    with database.reading() as later:
+        assert later is not outer
+        assert not later.closed
+    assert outer.closed
+    with database.reading(), database.writing() as writer:  # who writes has a transaction of its own
+        assert writer is not outer
