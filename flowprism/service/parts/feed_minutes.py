@@ -14,6 +14,7 @@ from storage.database.feeds import feed_statistics, save_feed_statistics
 
 MINUTE_NS = 60_000_000_000
 _COUNTED = ("datagrams", "records", "lost", "late", "duplicates")
+_LOST_RECORDS = "lost records"
 _REASON = "rejected: "
 
 
@@ -49,7 +50,7 @@ class FeedMinutes:
             before = now if self._seen is None else self._seen.get(name, Counter())
             grown = {what: count - before[what] if count >= before[what] else count for what, count in now.items()}
             if any(grown.values()):
-                sums.setdefault(name, Counter()).update(grown)
+                sums.setdefault(name, Counter()).update(_in_datagrams(Counter(grown), now))
         changed = [_statistics(name, minute_ns, sums[name]) for name in sums if sums[name] != self._sums.get(name)]
         if changed:
             save_feed_statistics(self.database, changed)
@@ -62,12 +63,12 @@ class FeedMinutes:
         return {one.exporter: _counter(one) for one in kept if one.length_ns == MINUTE_NS}
 
 
-def _lost_datagrams(one: Mapping[str, Any]) -> int:
-    """What an exporter lost, in datagrams; where records are numbered, as many as would have held them."""
-    lost, records = int(one.get("lost", 0)), int(one.get("records", 0))
-    if one.get("lost_unit", "datagrams") == "datagrams" or not lost:
-        return lost
-    return -(-lost * max(int(one.get("datagrams", 0)), 1) // max(records, 1))
+def _in_datagrams(grown: Counter[str], so_far: Counter[str]) -> Counter[str]:
+    """What counters have grown by, with records that were lost as the datagrams that would have held them."""
+    told = Counter(grown)
+    records = told.pop(_LOST_RECORDS, 0)
+    told["lost"] += -(-records * max(so_far["datagrams"], 1) // max(so_far["records"], 1))
+    return told
 
 
 def _by_name(exporters: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
@@ -76,7 +77,7 @@ def _by_name(exporters: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     for one in exporters:
         sums = found.setdefault(f"{one['agent']}/{one['domain']}", Counter())
         sums.update({what: int(one.get(what, 0)) for what in _COUNTED if what != "lost"})
-        sums["lost"] += _lost_datagrams(one)
+        sums["lost" if one.get("lost_unit", "datagrams") == "datagrams" else _LOST_RECORDS] += int(one.get("lost", 0))
         sums.update({f"{_REASON}{reason}": int(count) for reason, count in one.get("rejected", {}).items()})
     return found
 

@@ -51,6 +51,9 @@ def test_lost_records_are_told_as_datagrams(tmp_path: Path) -> None:
     minutes.take([])
     minutes.take([account("a", 100, lost=45) | {"lost_unit": "records"}])
     assert [one.lost for one in feed_statistics(database, 0, 100 * MINUTE_NS)] == [5]
+    minutes.take([account("a", 109, lost=45) | {"lost_unit": "records"}])  # more records a datagram, and no new loss
+    minutes.take([account("a", 200, lost=45) | {"lost_unit": "records"}])
+    assert [one.lost for one in feed_statistics(database, 0, 100 * MINUTE_NS)] == [5]
 
 
 def test_a_collector_that_begins_anew_goes_on_with_its_minute(tmp_path: Path) -> None:
