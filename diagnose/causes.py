@@ -49,8 +49,8 @@ def cause_of(
 
     1. Loss: the slow streams send packets again, and did not at the job's best.
     2. Congestion: their packets carry marks of a queue, and did not.
-    3. Collision: those that leave one switch are together as fast as one of its cables; there are others, so the
-       hash put them on the same one.
+    3. Collision: those that leave one switch, or those that reach it, are together as fast as one of its cables; there
+       are others, so the hash put them on the same one.
 
     Args:
         operations: of the job.
@@ -89,14 +89,13 @@ def _collision(operations: Frame, link: SlowLink, rates: Rates, period: Int, fab
     if len(speeds) < 2:
         return None
     own = where.names.index(link.switch)
-    for ends in (where.leaves, where.reaches):
-        together = link.slow & where.across & (ends == own)
-        if together.sum() < 2 or link.lost_ns[together].sum() < EXPLAINS * link.lost_ns.sum():
-            continue
-        rate = _rate_bps(operations, rates.streams[together], period)
-        if rate >= FULL * min(speeds) * 1e9:
-            return Cause("ecmp_collision", "rate of the slow streams together", rate, min(speeds) * 1e9, "bit/s")
-    return None
+    ways = [link.slow & where.across & (ends == own) for ends in (where.leaves, where.reaches)]
+    rate = {n: _rate_bps(operations, rates.streams[way], period) for n, way in enumerate(ways) if way.sum() >= 2}
+    full = [n for n in rate if rate[n] >= FULL * min(speeds) * 1e9]
+    if sum(link.lost_ns[ways[n]].sum() for n in full) < EXPLAINS * link.lost_ns.sum() or not full:
+        return None
+    most = max(rate[n] for n in full)
+    return Cause("ecmp_collision", "rate of the slow streams together", most, min(speeds) * 1e9, "bit/s")
 
 
 def _rate_bps(operations: Frame, streams: Int, iterations: Int) -> float:

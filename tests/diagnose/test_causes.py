@@ -95,6 +95,16 @@ def test_flows_that_fill_one_of_two_cables_collide() -> None:
     assert (found.name, round(found.value), found.baseline) == ("ecmp_collision", 4e9, 4e9)
 
 
+def test_a_cable_may_be_full_in_each_direction() -> None:
+    """What leaves the switch fills one and what reaches it another: each loses half, together they lose all."""
+    ops = counted(moved(), {}, {})
+    found = cause_of(ops, *seen(ops, (0, 1, 2, 3)), SINCE, NOBODY, PLACE)
+    assert found is not None
+    assert (found.name, round(found.value)) == ("ecmp_collision", 4e9)
+    one_way = counted(moved(QUARTER), {}, {})
+    assert cause_of(one_way, *seen(one_way, (0, 1, 2, 3)), SINCE, NOBODY, PLACE) is None
+
+
 def test_a_cable_that_is_not_full_is_slow_for_itself() -> None:
     """At a quarter of its speed; nor is there a collision where a switch has one cable, or none is known."""
     assert told(counted(moved(QUARTER), {}, {})) is None
