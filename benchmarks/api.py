@@ -71,8 +71,10 @@ def databases(address: str | None, folder: Path) -> Iterator[tuple[str, nullcont
     if all(program(name) for name in ("initdb", "pg_ctl", "postgres")):
         with tempfile.TemporaryDirectory(prefix="flowprism-pg-") as place:
             cluster = Cluster(Path(place))
-            yield "PostgreSQL", nullcontext(cluster.new())
-            cluster.stop()
+            try:
+                yield "PostgreSQL", nullcontext(cluster.new())
+            finally:
+                cluster.stop()
 
 
 def measure(address: str, jobs: int) -> None:
