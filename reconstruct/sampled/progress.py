@@ -42,7 +42,8 @@ class Progress:
             count as large as the connection's typical data packet.
         faint: (f, 2) source and destination of connections left out: too few samples, or numbers that may wrap between
             two of them.
-        faint_samples: (f,) samples of each.
+        packet_bytes: (n,) typical packet of each connection.
+        faint_packet_bytes: (f,) typical packet of each one left out.
         ambiguous: how many of them for the latter reason.
         addresses: address of each code.
     """
@@ -55,7 +56,8 @@ class Progress:
     doubt_ns: Float
     position_bytes: Float
     faint: Int
-    faint_samples: Int
+    packet_bytes: Float
+    faint_packet_bytes: Float
     ambiguous: int
     addresses: tuple[str, ...]
 
@@ -97,19 +99,21 @@ def progress(flows: Flows) -> Progress:
     frame, key, rows = frame.take(order), [k[order] for k in key], rows[order]
     when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
     bounds = _bounds(key)
-    curves, kept, faint, samples, ambiguous = [], [], [], [], 0
+    curves, kept, faint, sizes, ambiguous = [], [], [], [], 0
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         own = slice(first, last)
         enough = last - first >= FEWEST_POINTS
         position = _positions(frame.take(np.arange(first, last))) if enough else None
         ambiguous += enough and position is None
+        sizes.append(float(np.median(frame["bytes"][own])))
         if position is None:
             faint.append(first)
-            samples.append(last - first)
         else:
             some = Stamps(when.time_ns[own], when.earliest_ns[own], when.latest_ns[own])
             curves.append(_in_order(position, some))
             kept.append(first)
+    firsts = bounds[:-1].tolist()
+    typical = dict(zip(firsts, sizes, strict=True))
     return Progress(
         src=frame["src_addr"][kept].astype(np.int64),
         dst=frame["dst_addr"][kept].astype(np.int64),
@@ -119,7 +123,8 @@ def progress(flows: Flows) -> Progress:
         doubt_ns=np.concatenate([c[2] for c in curves]) if curves else np.zeros(0),
         position_bytes=np.concatenate([c[3] for c in curves]) if curves else np.zeros(0),
         faint=np.stack([frame["src_addr"][faint], frame["dst_addr"][faint]], axis=1).astype(np.int64),
-        faint_samples=np.array(samples, np.int64),
+        packet_bytes=np.array([typical[first] for first in kept], np.float64),
+        faint_packet_bytes=np.array([typical[first] for first in faint], np.float64),
         ambiguous=ambiguous,
         addresses=flows.addresses,
     )

@@ -26,9 +26,8 @@ SAME_HOSTS = 0.25
 # Of this share of the iterations both must show the end.
 SEEN_TOGETHER = 0.8
 FEWEST_ITERATIONS = 3
-# Readiness messages and acknowledgements have fewer samples than this share of a typical connection's; a pipeline's
-# activations have more.
-NEGLIGIBLE = 0.005
+# Readiness messages and acknowledgements are smaller than this share of a job's typical packet; activations are not.
+SMALL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +213,9 @@ def _one_job_each(jobs: list[SampledJob]) -> list[SampledJob]:
 
 def _unresolved(curves: Progress, members: Int, endpoints: Int) -> int:
     """Directed pairs of endpoints that send data worth the name, but no connection of the job."""
-    own = np.diff(curves.offsets)
     pairs = np.concatenate([np.stack([curves.src, curves.dst], axis=1), curves.faint])
-    samples = np.concatenate([own, curves.faint_samples])
-    inside = np.isin(pairs, endpoints).all(axis=1) & (samples > NEGLIGIBLE * np.median(own[members]))
+    packets = np.concatenate([curves.packet_bytes, curves.faint_packet_bytes])
+    inside = np.isin(pairs, endpoints).all(axis=1) & (packets >= SMALL * np.median(curves.packet_bytes[members]))
     known = set(zip(curves.src[members].tolist(), curves.dst[members].tolist(), strict=True))
     return len({(a, b) for a, b in pairs[inside].tolist()} - known)
 
