@@ -14,7 +14,7 @@ from diagnose.job import JobView
 from diagnose.periods import Period, periods
 from diagnose.sampled_arrivals import late_in_rings
 from diagnose.sampled_delays import Late, late_in_pipelines
-from diagnose.sampled_findings import late_finding, ring_finding
+from diagnose.sampled_findings import LEAST_PROBABLE, late_finding, ring_finding
 from diagnose.sampled_passages import Passages, messages_between_stages
 from diagnose.sampled_rings import Paced, paced
 from diagnose.sampled_suspects import suspects
@@ -89,7 +89,7 @@ def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
 def _of_rings(view: SampledView, slow: _Slow, rings: tuple[list[Paced], list[Paced]], between: Passages) -> Finding:
     """The link that slow rings pass; `rings` are those that are slow, and all."""
     found = suspects(view, rings, between, slow.compared)
-    if found is None:
+    if found is None or found.probability[0] < LEAST_PROBABLE:
         return _unexplained(view.job, slow, compute=False)
     return ring_finding(view, *rings, found, (slow.span_ns, slow.period.slowdown_ratio))
 

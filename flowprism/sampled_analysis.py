@@ -19,7 +19,7 @@ from datamodel.streams import Bool, Int, Streams
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job import JobView
 from diagnose.periods import noise_ratio
-from diagnose.sampled import diagnose_samples
+from diagnose.sampled import diagnose_samples, unlocated
 from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
 from flowprism.job_report import Shown, job_id, job_report
@@ -34,6 +34,8 @@ from reconstruct.smeared import smeared
 from strategy.layout import UNKNOWN, Strategy, infer
 from strategy.placement import Seat
 
+# Where iteration times are known to worse than this, the times of messages within them tell no place.
+LOCATES = 0.02
 # Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
 # this share at least, by that at most.
 NOISES, QUICK_LEAST, QUICK_MOST = 3.0, 0.05, 0.15
@@ -123,7 +125,11 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
     strategy = seen if not job.unresolved else UNKNOWN
     told = of_samples(progress, job)
     view = _view(job, progress, samples, seen, around)
-    findings = diagnose_samples(view, around.options, told.smallest_slowdown_ratio)
+    error = told.timeline_error_ratio
+    if error is not None and error <= LOCATES:
+        findings = diagnose_samples(view, around.options, told.smallest_slowdown_ratio)
+    else:
+        findings = unlocated(view.job, around.options) if told.smallest_slowdown_ratio is not None else []
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     return _result(Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told), around, findings)
 

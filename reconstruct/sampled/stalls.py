@@ -25,7 +25,7 @@ FEWEST_POINTS = 40
 # Further off than so many deviations are samples that were held back for long.
 HELD_BACK = 4.0
 # By chance some wave of a ring is as high this often.
-CHANCE = 0.01
+CHANCE = 0.0001
 _ROUNDS = 3
 # The median of a chi-squared variable of two degrees of freedom is this many times half its mean.
 _MEDIAN_POWER = 2 * float(np.log(2))
@@ -53,6 +53,8 @@ def stalls(members: Sequence[Points], iterations: Int) -> Stalls | None:
     3. Members stall at the same places, so they swing together: the common form is the leading singular vector, and
        what each has of it is its swing.
     """
+    if 2 * (len(members) - 1) > HIGHEST:
+        return None  # its steps are finer than any wave that is looked for
     left = [_uneven(m, iterations) for m in members]
     if min(len(x) for x, _ in left) < FEWEST_POINTS:
         return None
