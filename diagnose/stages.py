@@ -66,17 +66,20 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
     if count < 2 or not messages or len(wraps) > 2 or len(np.unique(np.bincount(stages))) > 1:
         return None
-    forward, backward = np.zeros(count), np.zeros(count)
+    forward, backward, steady = np.zeros(count), np.zeros(count), np.zeros(count)
     for stage in range(1, count):
         peers = stages == stage
         backward[stage] = quickest([k for k in messages if k.towards == -1], peers, period)
+        # While the pipeline fills, the next batch arrives in the middle of a pass, which then looks shorter.
+        full = quickest([k for k in messages if k.towards == -1 and k.slot >= count - stage], peers, period)
+        steady[stage] = backward[stage] if np.isnan(full) else full
         if stage < count - 1:
             forward[stage] = quickest([k for k in messages if k.towards == 1], peers, period)
     least = forward + backward
     most = least.copy()
     gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
     alone = all(k.role in {PP, DP} for k in kinds)
-    others = (forward[1:], least[1:]) if alone else None
+    others = (forward[1:], (forward + steady)[1:]) if alone else None
     least[0], most[0] = first_stage(messages, gradients, stages, period, others)
     between = least[1 : count - 1]
     if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
