@@ -81,6 +81,7 @@ def test_mutations_are_described() -> None:
     assert sum(1 for payload in mutated(seeds(), 5000, seed=2) for _ in describe(payload, templates)) > 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.slow)])
 def test_other_ways_to_run_the_kernels(setting: str, tmp_path: Path) -> None:
     """Without compilation (which is how they are fuzzed) and with bounds checks, the result is the same."""
