@@ -82,7 +82,7 @@ def test_mutations_are_described() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT", pytest.param("NUMBA_BOUNDSCHECK", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
 def test_other_ways_to_run_the_kernels(setting: str, tmp_path: Path) -> None:
     """Without compilation (which is how they are fuzzed) and with bounds checks, the result is the same."""
     program = "from tests.capture.netflow.test_damage import outcome; print(outcome(500))"
