@@ -16,6 +16,7 @@ class Fabric:
         addresses: address of each code.
         host, switch, port: by address code, for the endpoints the inventory knows.
         links: cables between switches.
+        speed_bps: of the own links of endpoints, by address code, where the inventory tells it.
     """
 
     addresses: tuple[str, ...]
@@ -23,6 +24,7 @@ class Fabric:
     switch: dict[int, str] = field(default_factory=dict)
     port: dict[int, int | None] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
+    speed_bps: dict[int, float] = field(default_factory=dict)
 
     def names(self, endpoints: Iterable[int]) -> tuple[str, ...]:
         """Addresses of codes, in the order given."""
@@ -43,6 +45,7 @@ class Fabric:
             switch=switch,
             port={e: self.port[e] for e in switch},
             links=tuple(link for link in self.links if own & {link.a, link.b}),
+            speed_bps={e: self.speed_bps[e] for e in known if e in self.speed_bps},
         )
 
 
@@ -54,10 +57,13 @@ def fabric(inventory: Inventory | None, addresses: tuple[str, ...]) -> Fabric:
     host: dict[int, str] = {}
     switch: dict[int, str] = {}
     port: dict[int, int | None] = {}
+    speed_bps: dict[int, float] = {}
     for machine in inventory.hosts:
         for endpoint in machine.endpoints:
             for n in (code[a] for a in endpoint.all_addresses if a in code):
                 host[n] = machine.name
+                if endpoint.speed_gbps is not None:
+                    speed_bps[n] = endpoint.speed_gbps * 1e9
                 if endpoint.attachments:
                     switch[n], port[n] = endpoint.attachments[0].switch, endpoint.attachments[0].port
-    return Fabric(addresses, host, switch, port, inventory.links)
+    return Fabric(addresses, host, switch, port, inventory.links, speed_bps)

@@ -12,6 +12,8 @@ from diagnose.links import SlowLink
 from diagnose.rates import Rates
 from diagnose.wording import finding_id, gbps, listed, percent, severity
 
+# Nothing is carried this many times as fast as the link is said to be; headers and rounding are far less.
+BEYOND_A_LINK = 2.0
 _SIDES = {"tx": " in the sending direction", "rx": " in the receiving direction"}
 
 
@@ -41,7 +43,7 @@ def link_finding(
         suspects=suspects,
         evidence=_evidence(job, link, rates, span_ns),
         summary=f"{name} {are} slow{side}: {where} runs at {gbps(link.rate_bps[worst])} instead of "
-        f"{gbps(link.normal_bps[worst])}, and every iteration takes {percent(slowdown_ratio)} longer.",
+        f"{gbps(_usual_bps(job, link, rates, worst))}, and every iteration takes {percent(slowdown_ratio)} longer.",
         action=_action(link, name, job.names(link.rivals)),
     )
 
@@ -66,6 +68,17 @@ def with_cause(finding: Finding, cause: Cause | None, window_ns: tuple[int, int]
     return finding.model_copy(
         update={"cause": cause.name, "evidence": (evidence, *finding.evidence), "summary": f"{finding.summary} {said}"}
     )
+
+
+def _usual_bps(job: JobView, link: SlowLink, rates: Rates, stream: int) -> float:
+    """What a stream is told to have run at before: what was measured, or the speed of its ends' links.
+
+    Packets that were seen in front of a queue may come many times as fast as any link carries them away.
+    """
+    ends = (int(rates.src[stream]), int(rates.dst[stream]))
+    speed_bps = min((job.fabric.speed_bps[e] for e in ends if e in job.fabric.speed_bps), default=np.inf)
+    measured_bps = float(link.normal_bps[stream])
+    return float(speed_bps) if measured_bps > BEYOND_A_LINK * speed_bps else measured_bps
 
 
 def _located(link: SlowLink) -> bool:

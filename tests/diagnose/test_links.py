@@ -193,6 +193,18 @@ def test_a_link_finding_names_switch_port_and_rates() -> None:
     assert "2.50 Gbit/s instead of 10.00 Gbit/s" in finding.summary
 
 
+@pytest.mark.parametrize(("speed_bps", "told"), [(9e9, "10.00 Gbit/s"), (4e9, "4.00 Gbit/s")])
+def test_nothing_ran_many_times_as_fast_as_its_link(speed_bps: float, told: str) -> None:
+    """Bursts seen in front of a queue are faster than what the link carries: then the link's speed is told."""
+    place = replace(fabric(6, switches=("a",) * 6), speed_bps=dict.fromkeys(range(6), speed_bps))
+    seen = rates(both_ways(6), [(2, 3), (2, 1)])
+    link = slow_link(seen, SINCE, BEFORE, place)
+    assert link is not None
+    finding = link_finding(job_view(*Ring().run(12), place), link, seen, (0, None), 1.12)
+    assert f"instead of {told}," in finding.summary
+    assert {e.baseline for e in finding.evidence if ">" in e.where} == {10e9}
+
+
 def test_two_suspects_share_the_probability() -> None:
     """One ring's ambiguity reaches the reader: both ends, half each, and less confidence."""
     seen = rates(one_way(6), [(2, 3)])
