@@ -66,6 +66,7 @@ def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tu
     shelf, address = large
     with visiting(chromium, address) as visit:
         assert visit.work_s(named(shelf, path), 5) < SLOWEST_S
+        visit.open(named(shelf, path))
         if "/timeline" in path:
             visit.page.wait_for_selector(".tl[data-ready]")
         visit.in_sight()
