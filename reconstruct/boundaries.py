@@ -20,6 +20,7 @@ LAST_SHARE = 0.05
 SHARED_REACH = 0.012
 SHARED_BY = 0.6
 WANDERING_SHARE = 0.4
+# A stream ends this share of its cycles while the others are in theirs, or wait for it, however late that is.
 INSIDE_BY = 0.9
 # Streams of a job that was seen from its first to its last byte hold whole cycles: so many of them must.
 WHOLE_BY = 0.8
@@ -51,7 +52,7 @@ class Boundaries:
         """
         lag, inside = self._lag(), self._inside()
         middle = _quantile(lag, 0.5)
-        steady = self.steady()
+        steady = _steady(lag, inside, self.end_ns > 0)
         last = steady & (middle >= middle[steady].max() - LAST_SHARE)
         valid = steady[:, None] & (inside | (np.abs(lag - middle[:, None]) < WANDERING_SHARE))
         edge = np.where(valid, self.end_ns, 0).max(axis=0)
@@ -66,10 +67,7 @@ class Boundaries:
         have begun theirs and before they begin the next: behind a slow link a stream may end as late as it likes, the
         others wait for it.
         """
-        lag, met = self._lag(), self.end_ns > 0
-        steady = _quantile(lag, 0.9) - _quantile(lag, 0.1) < WANDERING_SHARE
-        steady |= (self._inside() & met).sum(axis=1) >= INSIDE_BY * met.sum(axis=1)
-        return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
+        return _steady(self._lag(), self._inside(), self.end_ns > 0)
 
     def _inside(self) -> Bool:
         """(streams, boundaries) whether a cycle ends while most streams are in it, or waiting for it to end."""
@@ -98,6 +96,12 @@ def one_after_another(first: Boundaries, second: Boundaries, order: Int) -> Boun
         tables.append(table[order])
     places = np.concatenate([first.places, second.places])[order]
     return Boundaries(places, np.concatenate([first.columns, second.columns + width])[order], *tables)
+
+
+def _steady(lag: Float, inside: Bool, met: Bool) -> Bool:
+    steady = _quantile(lag, 0.9) - _quantile(lag, 0.1) < WANDERING_SHARE
+    steady |= inside.sum(axis=1) >= INSIDE_BY * met.sum(axis=1)
+    return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
 
 
 def _quantile(values: Float, share: float) -> Float:

@@ -108,27 +108,26 @@ def recognise(
             a host: sets whose hosts are all known are joined only where they do.
     """
     total = streams.total_bytes()
+    large = _large(streams, total, options)
     hidden = smeared(streams, options.covered_share)
-    rhythmic = _rhythmic(streams, total, services, options, hidden)
+    rhythmic = _rhythmic(streams, total, large & ~hidden, services, options)
     parts = [without_hubs(streams, part) for part in connected(streams, rhythmic)]
     parts = [on_one_beat(streams, again) for part in parts if len(part) for again in connected(streams, part)]
     candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
-    large = _large(streams, total, options)
     meet = meetings(streams, [c.endpoints for c in candidates], hosts, large)
     joint = _joined(streams, candidates, meet, options)
     runs = _one_job_each(joint)
-    loose = _loose(streams, total, options, runs)
+    loose = _loose(large, runs)
     runs = [_with_followers(streams, job, loose) for job in runs]
     jobs = tuple(sorted(_continued(streams, runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
 
 
-def _rhythmic(streams: Streams, total: Int, services: frozenset[int], options: JobOptions, hidden: Bool) -> Lattices:
-    """Streams with a rhythm, each cut at its own fundamental; that of `hidden` ones cannot be seen."""
+def _rhythmic(streams: Streams, total: Int, usable: Bool, services: frozenset[int], options: JobOptions) -> Lattices:
+    """Streams with a rhythm, of those that are `usable`, each cut at its own fundamental."""
     served = np.isin(streams.src, list(services)) | np.isin(streams.dst, list(services))
-    large = _large(streams, total, options)
     both_ways = total >= options.control_share * _reverse_bytes(streams, total)
-    some = np.flatnonzero(large & both_ways & ~hidden & ~served)
+    some = np.flatnonzero(usable & both_ways & ~served)
     heard = beats(streams, some, options.coherence)
     rhythm = np.flatnonzero(heard.coherence > 0)
     heard = Beats(*(column[rhythm] for column in heard))
@@ -199,9 +198,9 @@ def _one_job_each(jobs: list[Job]) -> list[Job]:
     return kept
 
 
-def _loose(streams: Streams, total: Int, options: JobOptions, jobs: Sequence[Job]) -> Int:
+def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
     """Streams in no job that carry data."""
-    loose = _large(streams, total, options)
+    loose = large.copy()
     for job in jobs:
         loose[job.members.lattices.stream] = False
     return np.flatnonzero(loose)
