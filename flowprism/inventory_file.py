@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from datamodel.errors import InventoryError
 from datamodel.inventory import Inventory
+from flowprism.repeated_keys import repeated_key
 
 CSV_COLUMNS = ("host", "address", "gpu", "rail", "switch", "port", "speed_gbps", "tenant", "job")
 _REQUIRED = ("host", "address")
@@ -63,7 +64,8 @@ def _from_yaml(path: Path, text: str) -> Inventory:
         if not isinstance(root, yaml.MappingNode):
             what = "is empty" if root is None else "is not an inventory: expected `schema:`, `hosts:` ... at the top"
             raise InventoryError(f"{path}: {what}")
-        _refuse_repeated_keys(path, root)
+        if (key := repeated_key(root)) is not None:
+            raise InventoryError(f"{path}: {_line(key.start_mark)}`{key.value}` stands twice")
         document = loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         raise InventoryError(f"{path}: {_line(error.problem_mark)}{error.problem or 'not YAML'}") from error
@@ -75,20 +77,6 @@ def _from_yaml(path: Path, text: str) -> Inventory:
         return Inventory.model_validate(document)
     except ValidationError as error:
         raise InventoryError(f"{path}: {_first(error, root)}") from error
-
-
-def _refuse_repeated_keys(path: Path, node: yaml.Node) -> None:
-    """YAML's loader keeps the last of two equal keys in silence; half an inventory would vanish."""
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                raise InventoryError(f"{path}: {_line(key.start_mark)}`{key.value}` stands twice")
-            seen.add(key.value)
-            _refuse_repeated_keys(path, value)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_repeated_keys(path, item)
 
 
 def _line(mark: yaml.Mark | None) -> str:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError
 
 from datamodel.errors import InputError
+from flowprism.repeated_keys import repeated_key
 from flowprism.service.settings import Settings
 
 PREFIX, BETWEEN = "FLOWPRISM_", "__"
@@ -61,7 +62,8 @@ def _read(path: Path) -> tuple[yaml.Node | None, dict[str, Any]]:
             return None, {}
         if not isinstance(root, yaml.MappingNode):
             raise InputError(f"{path}:1: expected sections such as `store:` at the top")
-        _refuse_repeated_keys(path, root)
+        if (key := repeated_key(root)) is not None:
+            raise InputError(f"{path}:{key.start_mark.line + 1}: {key.value} stands twice")
         return root, loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
@@ -70,20 +72,6 @@ def _read(path: Path) -> tuple[yaml.Node | None, dict[str, Any]]:
         raise InputError(f"{path}: not YAML: {error}") from None
     finally:
         loader.dispose()
-
-
-def _refuse_repeated_keys(path: Path, node: yaml.Node) -> None:
-    """YAML's loader keeps the last of two equal keys in silence."""
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                raise InputError(f"{path}:{key.start_mark.line + 1}: {key.value} stands twice")
-            seen.add(key.value)
-            _refuse_repeated_keys(path, value)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_repeated_keys(path, item)
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
