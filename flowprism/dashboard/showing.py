@@ -9,13 +9,14 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from flowprism import __version__
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.feed_health import feed_health
 from flowprism.dashboard.static_files import address
 from flowprism.rendering import units, wording
+from flowprism.rendering.templating import templates_of
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
@@ -80,16 +81,10 @@ def show(
 
 @cache
 def environment() -> Environment:
-    """The templates; what they show is escaped, and a name that is not known is an error."""
-    made = Environment(
-        loader=PackageLoader("flowprism.dashboard"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    """The templates of all pages."""
+    return templates_of(
+        "flowprism.dashboard", units=units, wording=wording, static=address, places=PLACES, version=__version__
     )
-    made.globals.update(units=units, wording=wording, static=address, places=PLACES, version=__version__)
-    return made
 
 
 def _leaving(request: Request) -> bool:

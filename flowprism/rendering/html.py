@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 
 from datamodel.analysis import Analysis
 from datamodel.findings import Event, Finding
@@ -26,6 +26,7 @@ from flowprism.rendering.figures import evidence, iterations, matrix, timeline
 from flowprism.rendering.names import Names
 from flowprism.rendering.order import Position, positions
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
+from flowprism.rendering.templating import templates_of
 
 _MOST_TABLE_PAIRS = 60
 _MOST_GRID_NAMES = 128
@@ -93,15 +94,7 @@ def render_html(analysis: Analysis, names: Names) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("flowprism.rendering"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(units=units, wording=wording, describe_cell=matrix.describe)
-    return environment
+    return templates_of("flowprism.rendering", units=units, wording=wording, describe_cell=matrix.describe)
 
 
 def _finding_view(analysis: Analysis, finding: Finding, names: Names) -> FindingView:
