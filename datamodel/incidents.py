@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -52,3 +53,11 @@ class IncidentChange(Document):
     time_ns: int
     kind: ChangeKind
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class AfterScan:
+    """Incidents after a scan, by id, and what changed, by incident."""
+
+    incidents: tuple[Incident, ...]
+    changes: tuple[IncidentChange, ...]

@@ -13,7 +13,7 @@ from rich.console import Console
 from datamodel.analysis import Analysis
 from datamodel.errors import InputError
 from flowprism import pipeline
-from flowprism.cli.analyze import ReportFormat
+from flowprism.cli.options import ReportFormat
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.cli.sampling_rates import parsed
 from flowprism.cli.writing import naming

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flowprism.cli.options import SamplingRates
-
-
-class ReportFormat(StrEnum):
-    """How the report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
+from flowprism.cli.options import ReportFormat, SamplingRates
 
 
 def analyze(

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flowprism.cli.options import SamplingRates
-
-
-class ScanFormat(StrEnum):
-    """How the verdict is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    JUNIT = "junit"
-
-
-class Least(StrEnum):
-    """The least severity of a finding that counts."""
-
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
+from flowprism.cli.options import Least, SamplingRates, ScanFormat
 
 
 def scan(

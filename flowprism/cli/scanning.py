@@ -14,8 +14,8 @@ from datamodel.errors import InputError
 from datamodel.findings import Severity
 from datamodel.scan import Scan, Verdict
 from flowprism import pipeline
+from flowprism.cli.options import ScanFormat
 from flowprism.cli.sampling_rates import parsed
-from flowprism.cli.scan import ScanFormat
 from flowprism.cli.writing import naming
 from flowprism.inventory_file import load_inventory
 from flowprism.period import period

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from flowprism.cli.options import PartName
+
 File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A YAML file of settings; without one, defaults.")]
-
-
-class PartName(StrEnum):
-    """A part of the service."""
-
-    COLLECTOR = "collector"
-    KEEPER = "keeper"
-    SCANNER = "scanner"
-    ALERTER = "alerter"
-    API = "api"
 
 
 def serve(

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from flowprism.cli.serve import PartName
+from flowprism.cli.options import PartName
 from flowprism.service.logs import configure_logs
 from flowprism.service.parts.birth import Birth, new_instance
 from flowprism.service.parts.child import listen_for_end, run_part

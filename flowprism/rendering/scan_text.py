@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from datamodel.incidents import AfterScan
 from datamodel.scan import JobScan, Scan
 from flowprism.rendering import units
-from flowprism.service.incidents import AfterScan
 
 ORDER = ("findings", "unknown", "healthy")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from datamodel.findings import Finding
-from datamodel.incidents import ChangeKind, Incident, IncidentChange
+from datamodel.incidents import AfterScan, ChangeKind, Incident, IncidentChange
 from datamodel.scan import Scan
 from flowprism.scan import SEVERITIES
 from flowprism.service.matching import matched
@@ -26,14 +26,6 @@ class IncidentOptions:
     confirming_scans: int = 2
     quiet_scans: int = 3
     reopen_within_s: float = 1800.0
-
-
-@dataclass(frozen=True, slots=True)
-class AfterScan:
-    """Incidents after a scan, by id, and what changed, by incident."""
-
-    incidents: tuple[Incident, ...]
-    changes: tuple[IncidentChange, ...]
 
 
 def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: IncidentOptions) -> AfterScan:

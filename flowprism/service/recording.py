@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamodel.findings import Event
-from datamodel.incidents import Incident
+from datamodel.incidents import AfterScan, Incident
 from datamodel.report import Report
 from datamodel.results import KeptScan, Rollup
 from datamodel.scan import Scan
 from flowprism import __version__
 from flowprism.service.alerts.outbox import alerts_of
 from flowprism.service.alerts.settings import AlertSettings
-from flowprism.service.incidents import AfterScan, IncidentOptions, after_scan
+from flowprism.service.incidents import IncidentOptions, after_scan
 from storage.database.engine import Database
 from storage.database.incidents import incidents
 from storage.database.scans import ScanResult, save_scan

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodel.findings import Finding, Severity, Subject, SubjectType, Suspect
-from datamodel.incidents import Incident
+from datamodel.incidents import AfterScan, Incident
 from datamodel.report import FeedSummary, Window
 from datamodel.scan import JobScan, Scan, Verdict
-from flowprism.service.incidents import AfterScan, IncidentOptions, after_scan
+from flowprism.service.incidents import IncidentOptions, after_scan
 
 S = 1_000_000_000
 STATES = {"suspected": "suspected", "opened": "open", "reopened": "open", "resolved": "resolved"}
