@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from ipaddress import IPv4Address
@@ -66,11 +66,22 @@ def bundled(inventory: Inventory) -> Bursts:
     """The bundled mirror, as the leaves of its inventory see it."""
     with as_file(files("flowprism.demo") / "mirror.pcap.gz") as path:
         flows = read_all([path], None, SamplingRates()).flows
+    return exported(flows.frame, flows.addresses, inventory)
+
+
+def exported(records: Frame, book: Sequence[str], inventory: Inventory) -> Bursts:
+    """Flow records as the leaves of an inventory export them; those of other senders are left out.
+
+    Args:
+        records: flow records (`datamodel.flows.FLOWS`) of IPv4.
+        book: address of each code.
+        inventory: which leaf and port each sender is plugged into.
+    """
     doors = _doors(inventory)
-    door = np.array([doors.get(address, (0, 0)) for address in flows.addresses], np.int64)
-    kept = np.flatnonzero(door[flows.frame["src_addr"], 0])
-    rows = flows.frame.take(kept).sort("time_flow_end_ns", "time_flow_start_ns", "src_addr", "dst_addr", "src_port")
-    addresses = np.array([int(IPv4Address(address)) for address in flows.addresses], np.int64)
+    door = np.array([doors.get(address, (0, 0)) for address in book], np.int64)
+    kept = np.flatnonzero(door[records["src_addr"], 0])
+    rows = records.take(kept).sort("time_flow_end_ns", "time_flow_start_ns", "src_addr", "dst_addr", "src_port")
+    addresses = np.array([int(IPv4Address(address)) for address in book], np.int64)
     return Bursts(rows, door[rows["src_addr"], 0], door[rows["src_addr"], 1], addresses)
 
 
@@ -143,9 +154,9 @@ def _message(leaf: int, number: int, sent_ns: int, records: bytes, *, telling: b
 
 def _doors(inventory: Inventory) -> dict[str, tuple[int, int]]:
     """Address of an endpoint -> number of its switch, from 1, and the port it is plugged into."""
-    switches = [switch.name for switch in inventory.switches]
+    numbers = {switch.name: number for number, switch in enumerate(inventory.switches, 1)}
     return {
-        address: (switches.index(link.switch) + 1, link.port or 0)
+        address: (numbers[link.switch], link.port or 0)
         for host in inventory.hosts
         for endpoint in host.endpoints
         for link in endpoint.attachments
