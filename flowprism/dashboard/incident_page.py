@@ -38,7 +38,7 @@ class Happened:
     until_ns: int | None = None
 
 
-@router.get("/incidents/{name}", response_model=None)
+@router.get("/incidents/{name:path}", response_model=None)
 def incident_page(request: Request, viewer: Seeing, name: Name) -> Response:
     """The page."""
     shelf, now_ns = shelf_of(request), time.time_ns()
@@ -79,14 +79,14 @@ def history(row: IncidentDetail) -> list[Happened]:
     return sorted([*seen, *said], key=lambda one: one.time_ns, reverse=True)
 
 
-@router.post("/incidents/{name}/acknowledge", response_model=None)
+@router.post("/incidents/{name:path}/acknowledge", response_model=None)
 def acknowledge(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
     """Say that somebody looks after it."""
     done = answers.acknowledge(shelf_of(request), viewer, time.time_ns(), name, form.text("text"))
     return back(form, _place(done, name))
 
 
-@router.post("/incidents/{name}/mute", response_model=None)
+@router.post("/incidents/{name:path}/mute", response_model=None)
 def mute(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
     """Have no alerts of it for some hours, or for ever."""
     hours, now_ns = form.text("hours", 10), time.time_ns()
@@ -97,14 +97,14 @@ def mute(request: Request, viewer: Operating, name: Name, form: Form) -> Respons
     return back(form, _place(answers.mute(shelf_of(request), viewer, now_ns, name, reason, until_ns), name))
 
 
-@router.post("/incidents/{name}/unmute", response_model=None)
+@router.post("/incidents/{name:path}/unmute", response_model=None)
 def unmute(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
     """Have alerts of it again."""
     done = answers.unmute(shelf_of(request), viewer, time.time_ns(), name, form.text("text"))
     return back(form, _place(done, name))
 
 
-@router.post("/incidents/{name}/comment", response_model=None)
+@router.post("/incidents/{name:path}/comment", response_model=None)
 def comment(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
     """Write something into its history."""
     text = form.needed("text", "There is nothing in the comment.")

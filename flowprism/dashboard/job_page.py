@@ -39,7 +39,7 @@ class JobWanted(Parameters):
     by: By | None = None
 
 
-@router.get("/jobs/{name}", response_model=None)
+@router.get("/jobs/{name:path}", response_model=None)
 def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[JobWanted, Query()]) -> Response:
     """The page."""
     shelf, now_ns = shelf_of(request), time.time_ns()

@@ -32,7 +32,7 @@ class WhichPairs(BaseModel):
 def router() -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False, route_class=PageRoute)
-    routes.add_api_route("/jobs/{name}/matrix", page, methods=["GET"], response_class=HTMLResponse)
+    routes.add_api_route("/jobs/{name:path}/matrix", page, methods=["GET"], response_class=HTMLResponse)
     return routes
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
-from fastapi import HTTPException, Request, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from datamodel.errors import NotAllowedError, StorageError
 from flowprism.dashboard.showing import show
@@ -19,6 +20,7 @@ _WORDS = {
     401: "Log in first",
     403: "This is not for you to do",
     404: "There is nothing here",
+    405: "This address is not for looking at",
     503: "The service cannot answer now",
 }
 
@@ -44,6 +46,24 @@ class PageRoute(APIRoute):
                 return await run_in_threadpool(problem, request, 503, str(error))
 
         return told
+
+
+def add_problem_page(app: FastAPI, programs: str) -> None:
+    """Tell browsers on a page, too, what no route of a page answers: an address that there is not.
+
+    Args:
+        app: whose handler of such errors goes on answering everybody else.
+        programs: what addresses for programs begin with; they are answered as before, whoever asks.
+    """
+    before = cast("Callable[[Request, Exception], Awaitable[Response]]", app.exception_handlers[AnyHTTPException])
+
+    async def told(request: Request, error: Exception) -> Response:
+        looked_at = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(programs)
+        if looked_at and isinstance(error, AnyHTTPException):
+            return await run_in_threadpool(problem, request, error.status_code, str(error.detail))
+        return await before(request, error)
+
+    app.add_exception_handler(AnyHTTPException, told)
 
 
 def problem(request: Request, status: int, detail: str) -> Response:

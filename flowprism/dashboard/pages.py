@@ -23,9 +23,10 @@ from flowprism.dashboard import (
 def router() -> APIRouter:
     """What browsers are shown."""
     whole = APIRouter(include_in_schema=False)
+    for page in (timeline_page, matrix_page, fabric_page, feeds_page, settings_page):
+        whole.include_router(page.router())
+    # A job's own page comes behind its timeline and matrix: names may have slashes, so it would take theirs for one.
     own = (static_files, login_page, overview_page, job_page, incidents_page, incident_page, scans_page)
     for one in own:
         whole.include_router(one.router)
-    for page in (timeline_page, matrix_page, fabric_page, feeds_page, settings_page):
-        whole.include_router(page.router())
     return whole

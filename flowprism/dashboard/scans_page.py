@@ -62,7 +62,7 @@ def scan_list(request: Request, viewer: Seeing, wanted: Annotated[ScansWanted, Q
     )
 
 
-@router.get("/scans/{policy}/{start_ns}/{end_ns}", response_model=None)
+@router.get("/scans/{policy:path}/{start_ns}/{end_ns}", response_model=None)
 def scan_page(request: Request, viewer: Seeing, policy: Name, start_ns: PathTime, end_ns: PathTime) -> Response:
     """One scan: a verdict a job."""
     found = answers.scan(shelf_of(request), viewer, policy, start_ns, end_ns)

@@ -51,7 +51,7 @@ def router() -> APIRouter:
     routes.add_api_route("/settings/tokens", make_token, methods=["POST"], response_class=HTMLResponse)
     routes.add_api_route("/settings/tokens/{token}/revoke", revoke_token, methods=["POST"], response_model=None)
     routes.add_api_route("/settings/users", put_user, methods=["POST"], response_model=None)
-    routes.add_api_route("/settings/users/{name}/remove", remove_user, methods=["POST"], response_model=None)
+    routes.add_api_route("/settings/users/{name:path}/remove", remove_user, methods=["POST"], response_model=None)
     routes.add_api_route("/settings/inventory", put_inventory, methods=["POST"], response_model=None)
     return routes
 

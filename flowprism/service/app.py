@@ -6,9 +6,10 @@ from fastapi import FastAPI
 
 from flowprism import __version__
 from flowprism.dashboard import pages
+from flowprism.dashboard.page_route import add_problem_page
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.api.description import describe
-from flowprism.service.api.problems import add_problem_handlers
+from flowprism.service.api.problems import PREFIX, add_problem_handlers
 from flowprism.service.api.routes import router
 from flowprism.service.api.stream import Station
 from flowprism.service.front_door import add_front_door
@@ -37,6 +38,7 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
     add_problem_handlers(app)
     app.include_router(router())
     app.include_router(pages.router())
+    add_problem_page(app, PREFIX)
     add_front_door(app, shelf, settings, access)
     describe(app)
     return app

@@ -22,9 +22,10 @@ from storage.database.tables import EVENTS
 from tests.flowprism.service.api.client import client
 from tests.storage.database import results
 
-EVIL = "\"'><script>alert(1)<svg onload=alert(2)>{{ 7*7 }}%2e?a=b&c#"
+EVIL = "\"'><script>alert(1)</script>a/b//..<svg onload=alert(2)>{{ 7*7 }}%2e?a=b&c#"
 PAGES = (
-    "/", "/?view=tiles", "/?q=EVIL", "/jobs/EVIL", "/jobs/EVIL?last=30d", "/incidents", "/incidents?q=EVIL&job=EVIL",
+    "/", "/?view=tiles", "/?q=EVIL", "/jobs/EVIL", "/jobs/EVIL?last=30d",
+    "/jobs/EVIL/timeline", "/jobs/EVIL/matrix", "/incidents", "/incidents?q=EVIL&job=EVIL",
     "/incidents/EVIL", "/scans", "/scans?policy=EVIL", "/scans/EVIL/0/100", "/login?next=EVIL",
     "/jobs/no%20such%20EVIL", "/?show=EVIL",
 )  # fmt: skip
