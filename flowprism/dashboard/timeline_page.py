@@ -14,6 +14,7 @@ from datamodel.errors import TooMuchError
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.dashboard.timeline import telling
+from flowprism.dashboard.timeline.handing import Handing
 from flowprism.dashboard.timeline.pack import packed
 from flowprism.dashboard.timeline.picker import draw_picker
 from flowprism.dashboard.timeline.reading import MEDIAN, Asked, Choice, Shown, choose, read
@@ -43,58 +44,64 @@ Which = Annotated[WhichIterations, Query()]
 
 def router() -> APIRouter:
     """The page, and the spans it draws."""
+    pages = _Pages()
     routes = APIRouter(include_in_schema=False, route_class=PageRoute)
-    routes.add_api_route("/jobs/{name}/timeline", page, methods=["GET"], response_class=HTMLResponse)
-    routes.add_api_route("/jobs/{name}/timeline.spans", spans, methods=["GET"])
+    routes.add_api_route("/jobs/{name:path}/timeline", pages.page, methods=["GET"], response_class=HTMLResponse)
+    routes.add_api_route("/jobs/{name:path}/timeline.spans", pages.spans, methods=["GET"])
     return routes
 
 
-def page(request: Request, viewer: Seeing, name: str, which: Which) -> HTMLResponse:
-    """The page: the picture's frame, and all its numbers in tables."""
-    now_ns = time.time_ns()
-    choice = _choice(request, viewer, now_ns, name, which)
+class _Pages:
+    """Both answers. What the first has read is what the second sends, so it is read once."""
+
+    def __init__(self) -> None:
+        """Nothing was read yet."""
+        self._handing: Handing[Shown] = Handing()
+
+    def page(self, request: Request, viewer: Seeing, name: str, which: Which) -> HTMLResponse:
+        """The page: the picture's frame, and all its numbers in tables."""
+        now_ns = time.time_ns()
+        choice = _choice(request, viewer, now_ns, name, which)
+        shown = _read(request, viewer, now_ns, choice)
+        address = _spans_address(request, choice)
+        self._handing.leave((viewer, address), shown)
+        return show(
+            request,
+            viewer,
+            "timeline.html",
+            now_ns=now_ns,
+            job=choice.job,
+            choice=choice,
+            shown=shown,
+            vs=which.vs,
+            spans_address=address,
+            picker=Markup(draw_picker(choice, request.url.path)),  # noqa: S704 - it escapes what it is given
+            path=telling.path(shown),
+            waits=telling.wait_rows(shown),
+            rows=telling.rows(shown),
+            orders=ORDERS,
+            heights=HEIGHTS,
+            picked=_picked(request),
+            median=MEDIAN,
+        )
+
+    def spans(self, request: Request, viewer: Seeing, name: str, which: Which) -> Response:
+        """What the canvas draws (`flowprism.dashboard.timeline.pack`)."""
+        shown = self._handing.take((viewer, f"{request.url.path}?{request.url.query}"))
+        if shown is None:
+            now_ns = time.time_ns()
+            shown = _read(request, viewer, now_ns, _choice(request, viewer, now_ns, name, which))
+        if shown.part is None:
+            raise HTTPException(404, "no spans were kept of these iterations")
+        content = packed(telling.lanes(shown), shown.part, shown.other)
+        return Response(content, media_type="application/octet-stream")
+
+
+def _read(request: Request, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
     try:
-        shown = read(shelf_of(request), viewer, now_ns, choice)
+        return read(shelf_of(request), viewer, now_ns, choice)
     except TooMuchError as error:
         raise HTTPException(422, str(error)) from error
-    return show(
-        request,
-        viewer,
-        "timeline.html",
-        now_ns=now_ns,
-        job=choice.job,
-        choice=choice,
-        shown=shown,
-        vs=which.vs,
-        spans_address=_spans_address(request, choice),
-        picker=Markup(draw_picker(choice, request.url.path)),  # noqa: S704 - it escapes what it is given
-        path=telling.path(shown),
-        waits=telling.wait_rows(shown),
-        rows=telling.rows(shown),
-        orders=ORDERS,
-        heights=HEIGHTS,
-        picked=_picked(request),
-        median=MEDIAN,
-    )
-
-
-def spans(request: Request, viewer: Seeing, name: str, which: Which) -> Response:
-    """What the canvas draws (`flowprism.dashboard.timeline.pack`)."""
-    now_ns = time.time_ns()
-    choice = _choice(request, viewer, now_ns, name, which)
-    try:
-        shown = read(shelf_of(request), viewer, now_ns, choice)
-    except TooMuchError as error:
-        raise HTTPException(422, str(error)) from error
-    if shown.part is None:
-        raise HTTPException(404, "no spans were kept of these iterations")
-    return Response(_packed(shown), media_type="application/octet-stream")
-
-
-def _packed(shown: Shown) -> bytes:
-    if shown.part is None:
-        return b""
-    return packed(telling.lanes(shown), shown.part, shown.other)
 
 
 def _choice(request: Request, viewer: Viewer, now_ns: int, name: str, which: WhichIterations) -> Choice:
