@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, HTTPException, Request, Response
 
 router = APIRouter(include_in_schema=False)
+FIGURES = "figures.css"
 _FOR_GOOD = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
@@ -28,8 +29,12 @@ class StaticFile:
 
 @cache
 def static_files() -> dict[str, StaticFile]:
-    """Every file of the folder `static`, by its path in it."""
-    return {path: _file(path, entry.read_bytes()) for path, entry in _walk(files("flowprism.dashboard") / "static", "")}
+    """Every file of the folder `static`, by its path in it, and the style of figures that reports have too."""
+    found = {
+        path: _file(path, entry.read_bytes()) for path, entry in _walk(files("flowprism.dashboard") / "static", "")
+    }
+    style = (files("flowprism.rendering") / "templates" / FIGURES).read_bytes()
+    return found | {FIGURES: _file(FIGURES, style)}
 
 
 @cache

@@ -22,7 +22,7 @@ from datamodel.timeline import SPAN_NAMES, Timelines
 from datamodel.transfers import PAIRS
 from flowprism.rendering import units, wording
 from flowprism.rendering.facts import Gain, by_severity, gain, job_of
-from flowprism.rendering.figures import evidence, iterations, matrix, timeline
+from flowprism.rendering.figures import evidence, heat, iterations, timeline
 from flowprism.rendering.names import Names
 from flowprism.rendering.order import Position, positions
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
@@ -68,9 +68,9 @@ class JobView:
     iterations_figure: str | None
     iteration_rows: list[iterations.IterationRow]
     timeline: TimelineView | None
-    matrix_figure: str | None
-    cells: list[matrix.Cell]
-    block: int
+    matrix: heat.Heat
+    matrix_figure: str
+    matrix_rows: list[tuple[str, str, str]]
     grid: list[tuple[int | None, list[list[Position]]]]
     grid_named: bool
 
@@ -78,7 +78,8 @@ class JobView:
 def render_html(analysis: Analysis, names: Names) -> str:
     """The whole page; the same analysis and names always give the same bytes."""
     environment = _environment()
-    style = (environment.loader or PackageLoader("flowprism.rendering")).get_source(environment, "report.css")[0]
+    loader = environment.loader or PackageLoader("flowprism.rendering")
+    style = "".join(loader.get_source(environment, file)[0] for file in ("figures.css", "report.css"))
     report = analysis.report
     page = environment.get_template("report.html").render(
         report=report,
@@ -94,7 +95,7 @@ def render_html(analysis: Analysis, names: Names) -> str:
 
 @cache
 def _environment() -> Environment:
-    return templates_of("flowprism.rendering", units=units, wording=wording, describe_cell=matrix.describe)
+    return templates_of("flowprism.rendering", units=units, wording=wording, roles=heat.roles)
 
 
 def _finding_view(analysis: Analysis, finding: Finding, names: Names) -> FindingView:
@@ -128,7 +129,7 @@ def _job_view(analysis: Analysis, job: JobReport, names: Names) -> JobView:
     events = tuple(e for e in analysis.report.events if e.job == job.id)
     placed = positions(job)
     suspects = suspect_addresses(job, findings, names)
-    cells, block = matrix.cells(_pairs(analysis, job), analysis.timelines, placed)
+    matrix = heat.heat(_pairs(analysis, job), analysis.timelines.addresses, placed, "volume")
     return JobView(
         job=job,
         placed=placed,
@@ -137,9 +138,9 @@ def _job_view(analysis: Analysis, job: JobReport, names: Names) -> JobView:
         iterations_figure=iterations.draw_iterations(job, findings, events) if job.iterations else None,
         iteration_rows=iterations.iteration_rows(job, findings) if job.iterations else [],
         timeline=_timeline_view(analysis.timelines, job, findings, placed, suspects, names),
-        matrix_figure=matrix.draw_matrix(cells, block, placed, suspects, names) if cells else None,
-        cells=sorted(cells, key=lambda c: (-c.moved_bytes, c.src, c.dst))[:_MOST_TABLE_PAIRS],
-        block=block,
+        matrix=matrix,
+        matrix_figure=heat.draw_heat(matrix, suspects, names),
+        matrix_rows=heat.table(matrix, names, _MOST_TABLE_PAIRS),
         grid=_grid(placed),
         grid_named=len(placed) <= _MOST_GRID_NAMES,
     )

@@ -75,7 +75,7 @@ class Heat:
 
 
 def heat(pairs: Frame, addresses: tuple[str, ...], order: Sequence[Position], measure: Measure) -> Heat:
-    """The matrix of some pairs, which have the columns of `datamodel.kept.PATTERNS`, between the endpoints `order`."""
+    """The matrix of some pairs, with the columns of `datamodel.transfers.PAIRS`, between the endpoints `order`."""
     block = max(-(-len(order) // MOST_ROWS), 1)
     row_of = {p.address: n // block for n, p in enumerate(order)}
     at = np.array([row_of.get(address, -1) for address in addresses] or [-1], np.int64)
@@ -91,20 +91,9 @@ def heat(pairs: Frame, addresses: tuple[str, ...], order: Sequence[Position], me
     size = max(-(-len(order) // block), 1)
     rows, columns = (_margin(side[first], values[pair], moved, size, measure) for side in (src, dst))
     return Heat(
-        measure,
-        tuple(order),
-        block,
-        src[first],
-        dst[first],
-        pair,
-        values[pair],
-        moved,
-        many,
-        rows,
-        columns,
-        inside,
+        measure, tuple(order), block, src[first], dst[first], pair, values[pair], moved, many, rows, columns, inside,
         addresses,
-    )
+    )  # fmt: skip
 
 
 def standing_out(pairs: Frame, measure: Measure) -> Floats:
@@ -174,6 +163,21 @@ def draw_heat(
     return drawing.markup()
 
 
+def table(shown: Heat, names: Names, most: int) -> list[tuple[str, str, str]]:
+    """The table beside the figure: sender, receiver and words of the cells that stand out most."""
+    blocks = shown.blocks()
+    order = np.argsort(-np.nan_to_num(shown.heat, nan=-1.0), kind="stable")[:most].tolist()
+    return [
+        (_row_name(blocks[int(shown.src[n])], names), _row_name(blocks[int(shown.dst[n])], names), _words(shown, n))
+        for n in order
+    ]
+
+
+def roles(shown: Heat) -> list[str]:
+    """What the cells carry, for a legend of their colours."""
+    return sorted({ROLES[code] for code in shown.pairs["role"][shown.pair].tolist()})
+
+
 def _css(shown: Heat, n: int) -> str:
     return ROLES[int(shown.pairs["role"][shown.pair[n]])] if shown.measure == "volume" else "slow"
 
@@ -183,9 +187,16 @@ def describe(shown: Heat, n: int, names: Names) -> str:
     row = int(shown.pair[n])
     pairs = shown.pairs
     src, dst = (shown.addresses[int(pairs[end][row])] for end in ("src", "dst"))
-    text = f"{names.full(src)} → {names.full(dst)}: {told(pairs, row)}"
-    many = int(shown.many[n])
+    return f"{names.full(src)} → {names.full(dst)}: {_words(shown, n)}"
+
+
+def _words(shown: Heat, n: int) -> str:
+    text, many = told(shown.pairs, int(shown.pair[n])), int(shown.many[n])
     return text if many == 1 else f"{text} ({plural(many, 'pair')} here, {volume(int(shown.moved[n]))} in all)"
+
+
+def _row_name(block: Sequence[Position], names: Names) -> str:
+    return names.full(block[0].address) if len(block) == 1 else f"{block[0].number} to {block[-1].number}"
 
 
 def told(pairs: Frame, row: int) -> str:

@@ -27,7 +27,7 @@ ON = [
 @pytest.fixture(scope="module")
 def tokens() -> dict[str, tuple[str, str]]:
     """Colour by name, light and dark."""
-    text = static_files()["app.css"].body.decode()
+    text = static_files()["figures.css"].body.decode()
     found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", text)
     return {name: (light, dark) for name, light, dark in found}
 

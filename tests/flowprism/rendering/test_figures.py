@@ -9,7 +9,8 @@ from datamodel.analysis import Analysis
 from datamodel.findings import Subject
 from datamodel.timeline import SPAN_NAMES
 from flowprism.rendering.facts import iteration_seconds
-from flowprism.rendering.figures import evidence, matrix, timeline
+from flowprism.rendering.figures import evidence, timeline
+from flowprism.rendering.figures.heat import heat, roles, table
 from flowprism.rendering.figures.iterations import iteration_rows
 from flowprism.rendering.figures.svg import Drawing, Scale, round_ticks
 from flowprism.rendering.lanes import spread
@@ -110,25 +111,25 @@ def test_few_lanes_hold_the_suspects_and_their_groups() -> None:
 
 
 def test_the_matrix_holds_every_byte(analysis: Analysis) -> None:
-    """Cells add up to the pair table, by the larger role of each."""
+    """Cells add up to the pair table; each shows the pair that moves most."""
     job = analysis.report.jobs[0]
     pairs = analysis.pairs["A"]
-    cells, block = matrix.cells(pairs, analysis.timelines, positions(job))
-    assert block == 1
-    assert sum(cell.moved_bytes for cell in cells) == pairs["bytes"].sum()
-    assert {cell.role for cell in cells} == {"dp", "pp"}
-    first = next(cell for cell in cells if (cell.src, cell.dst) == (0, 8))
-    assert first.role == "pp"
-    assert "takes 5.96 times as long as its peers" in matrix.describe(first)
+    shown = heat(pairs, analysis.timelines.addresses, positions(job), "volume")
+    assert shown.block == 1
+    assert shown.moved.sum() == pairs["bytes"].sum()
+    assert roles(shown) == ["dp", "pp"]
+    words = [told for sender, receiver, told in table(shown, names_of(None), 1000) if sender == "10.1.1.1"]
+    assert any(told.startswith("pp ") and "takes 5.96 times as long as its peers" in told for told in words)
 
 
 def test_a_large_matrix_is_gathered_in_blocks() -> None:
-    """Of 256 endpoints four share a row, and no byte is lost."""
+    """Of 256 endpoints three share a row, and no byte is lost."""
     made = sample.analysis(replicas=64, iterations=16)
-    cells, block = matrix.cells(made.pairs["A"], made.timelines, positions(made.report.jobs[0]))
-    assert block == 4
-    assert max(max(cell.src, cell.dst) for cell in cells) == 63
-    assert sum(cell.moved_bytes for cell in cells) == made.pairs["A"]["bytes"].sum()
+    pairs = made.pairs["A"]
+    shown = heat(pairs, made.timelines.addresses, positions(made.report.jobs[0]), "volume")
+    assert shown.block == 3
+    assert max(shown.src.max(), shown.dst.max()) == shown.size - 1 == 85
+    assert shown.moved.sum() == pairs["bytes"].sum()
 
 
 def test_a_slow_link_stands_out_from_its_peers(analysis: Analysis) -> None:
