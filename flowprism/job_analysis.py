@@ -122,5 +122,5 @@ def _told(report: JobReport, hidden_ns: int) -> JobReport:
 
 def _tables(task: JobTask, view: JobView, strategy: Strategy) -> JobTables:
     names, first = group_names(strategy.groups, task.streams.addresses)
-    timeline = spans(view.operations, task.job.edges_ns, task.job.endpoints, task.number, first)
+    timeline = spans(view.operations, task.job.edges_ns, task.number, first)
     return JobTables(timeline, tuple(names), pair_table(view))

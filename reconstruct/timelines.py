@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from datamodel.frame import Frame, concat
+from datamodel.frame import Frame, concat, constant, empty
 from datamodel.streams import Int
 from datamodel.timeline import SPAN_NAMES, SPANS
 from datamodel.transfers import ROLES
@@ -14,9 +15,10 @@ from datamodel.transfers import ROLES
 COMPUTE, SEND, RECEIVE, WAIT, IDLE = (SPAN_NAMES.index(s) for s in ("compute", "pp_send", "pp_recv", "wait", "idle"))
 COLLECTIVE = {ROLES.index(k): SPAN_NAMES.index(f"{k}_comm") for k in ("dp", "ep", "cp")}
 PP = ROLES.index("pp")
+ONE_COLLECTIVE = ("role", "group", "iteration", "slot")
 
 
-def spans(operations: Frame, edges_ns: Int, endpoints: Int, job: int, group_offset: Mapping[int, int]) -> Frame:
+def spans(operations: Frame, edges_ns: Int, job: int, group_offset: Mapping[int, int]) -> Frame:
     """Spans of one job, by endpoint and start.
 
     1. A message is a send at one end and a receive at the other, until delivered.
@@ -29,39 +31,43 @@ def spans(operations: Frame, edges_ns: Int, endpoints: Int, job: int, group_offs
     Args:
         operations: of one job.
         edges_ns: (iterations,) end of each complete iteration.
-        endpoints: (e,) address codes.
         job: the job's number among the timelines' jobs.
         group_offset: role -> number of its first group among the timelines' groups.
     """
     rows = operations.take((operations["iteration"] >= 0) & (operations["iteration"] < len(edges_ns)))
     busy = concat(SPANS, [_messages(rows, job, group_offset), _collectives(rows, job, group_offset)])
     busy = busy.sort("endpoint", "start_ns", "end_ns", "span", "peer")
-    return concat(SPANS, [busy, _between(busy, edges_ns, endpoints, job)]).sort(
-        "endpoint", "start_ns", "end_ns", "span", "peer"
-    )
+    return concat(SPANS, [busy, _between(busy, edges_ns, job)]).sort("endpoint", "start_ns", "end_ns", "span", "peer")
 
 
 def _messages(rows: Frame, job: int, group_offset: Mapping[int, int]) -> Frame:
     messages = rows.take(rows["role"] == PP)
-    parts = []
-    for own, peer, span, end in (("endpoint", "peer", SEND, "end_ns"), ("peer", "endpoint", RECEIVE, "delivered_ns")):
-        parts.append(
-            Frame(
-                SPANS,
-                {
-                    "job": np.full(len(messages), job),
-                    "endpoint": messages[own],
-                    "iteration": messages["iteration"],
-                    "span": np.full(len(messages), span),
-                    "start_ns": messages["start_ns"],
-                    "end_ns": np.maximum(messages[end], messages["start_ns"]),
-                    "peer": messages[peer],
-                    "bytes": messages["bytes"],
-                    "group": _group(messages, group_offset),
-                },
+    group = _group(messages, group_offset)
+    ends = (("endpoint", "peer", SEND, "end_ns"), ("peer", "endpoint", RECEIVE, "delivered_ns"))
+    return concat(
+        SPANS,
+        [
+            _frame(
+                job,
+                span,
+                endpoint=messages[own],
+                iteration=messages["iteration"],
+                start_ns=messages["start_ns"],
+                end_ns=np.maximum(messages[end], messages["start_ns"]),
+                peer=messages[peer],
+                bytes=messages["bytes"],
+                group=group,
             )
-        )
-    return concat(SPANS, parts)
+            for own, peer, span, end in ends
+        ],
+    )
+
+
+def _frame(job: int, span: npt.ArrayLike, **columns: Int) -> Frame:
+    """Spans of one job, of one kind or each of its own."""
+    rows = len(columns["endpoint"])
+    kind = np.broadcast_to(span, rows)
+    return Frame(SPANS, {"job": constant(job, "i4", rows), "span": kind, **columns})
 
 
 def _group(rows: Frame, group_offset: Mapping[int, int]) -> Int:
@@ -71,111 +77,84 @@ def _group(rows: Frame, group_offset: Mapping[int, int]) -> Int:
 
 def _collectives(rows: Frame, job: int, group_offset: Mapping[int, int]) -> Frame:
     """One endpoint's share of each collective: waiting for the last member, then moving bytes."""
-    own = rows.take(np.isin(rows["role"], list(COLLECTIVE)))
+    own = rows.take(np.isin(rows["role"], list(COLLECTIVE))).sort(*ONE_COLLECTIVE, "endpoint")
     if not len(own):
-        return Frame(SPANS, {c.name: np.zeros(0, c.dtype) for c in SPANS})
-    names = np.stack([own[c] for c in ("role", "group", "iteration", "slot")], axis=1).astype(np.int64)
-    _, which = np.unique(names, axis=0, return_inverse=True)
-    which = which.ravel()
-    share, member = np.unique(np.stack([which, own["endpoint"]], axis=1), axis=0, return_inverse=True)
-    member = member.ravel()
-    start, end, volume = (
-        _least(own["start_ns"], member),
-        _most(own["end_ns"], member),
-        np.bincount(member, own["bytes"]),
-    )
-    first = np.zeros(len(share), np.int64)
-    first[member[::-1]] = np.arange(len(member))[::-1]
-    last_start = _most(start, share[:, 0])
-    latest = np.zeros(int(share[:, 0].max()) + 1, np.int64)
-    latest[share[:, 0]] = 0
-    order = np.argsort(start, kind="stable")
-    latest[share[order, 0]] = share[order, 1]
-    begin = np.minimum(last_start[share[:, 0]], end)
-    base = own.take(first)
-    common = {
-        "job": np.full(len(share), job),
-        "endpoint": share[:, 1],
-        "iteration": base["iteration"],
-        "group": _group(base, group_offset),
-    }
-    kind = np.array([COLLECTIVE[int(r)] for r in base["role"]], np.int64)
-    moving = Frame(
-        SPANS,
-        common
-        | {
-            "span": kind,
-            "start_ns": begin,
-            "end_ns": end,
-            "peer": np.full(len(share), -1),
-            "bytes": volume.astype(np.int64),
-        },
-    )
-    waiting = Frame(
-        SPANS,
-        common
-        | {
-            "span": np.full(len(share), WAIT),
-            "start_ns": start,
-            "end_ns": begin,
-            "peer": latest[share[:, 0]],
-            "bytes": np.zeros(len(share), np.int64),
-        },
-    )
-    return concat(SPANS, [moving, waiting.take(begin > start)])
+        return empty(SPANS)
+    first = _first_of_each(own, *ONE_COLLECTIVE, "endpoint")
+    share = own.take(first)
+    start_ns = np.minimum.reduceat(own["start_ns"], first)
+    end_ns = np.maximum.reduceat(own["end_ns"], first)
+    begin_ns, last = _begin(share, start_ns)
+    begin_ns = np.minimum(begin_ns, end_ns)
+    kind = np.array([COLLECTIVE[r] for r in share["role"].tolist()], np.int64)
+    common = {"endpoint": share["endpoint"], "iteration": share["iteration"], "group": _group(share, group_offset)}
+    volume = np.add.reduceat(own["bytes"], first)
+    moving = _frame(job, kind, start_ns=begin_ns, end_ns=end_ns, bytes=volume, **common)
+    waiting = _frame(job, WAIT, start_ns=start_ns, end_ns=begin_ns, peer=last, **common)
+    return concat(SPANS, [moving, waiting.take(begin_ns > start_ns)])
 
 
-def _least(values: Int, group: Int) -> Int:
-    out = np.full(int(group.max()) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(out, group, values)
-    return out
+def _begin(share: Frame, start_ns: Int) -> tuple[Int, Int]:
+    """When the last member of each share's collective started, and which one that was."""
+    first = _first_of_each(share, *ONE_COLLECTIVE)
+    members = np.diff(first, append=len(share))
+    which = np.repeat(np.arange(len(first)), members)
+    last = np.lexsort([start_ns, which])[first + members - 1]
+    return np.repeat(start_ns[last], members), np.repeat(share["endpoint"][last], members)
 
 
-def _most(values: Int, group: Int) -> Int:
-    out = np.zeros(int(group.max()) + 1, np.int64)
-    np.maximum.at(out, group, values)
-    return out
+def _first_of_each(rows: Frame, *keys: str) -> Int:
+    """The first of each run of rows that agree in these columns."""
+    differs = np.zeros(len(rows), np.bool_)
+    differs[:1] = True
+    for key in keys:
+        differs[1:] |= np.diff(rows[key]) != 0
+    return np.flatnonzero(differs)
 
 
-def _between(busy: Frame, edges_ns: Int, endpoints: Int, job: int) -> Frame:
-    """What fills the gaps between an endpoint's operations, cut at the edges of the iterations."""
-    low = np.searchsorted(busy["endpoint"], endpoints, side="left")
-    high = np.searchsorted(busy["endpoint"], endpoints, side="right")
-    bounds = zip(endpoints.tolist(), low.tolist(), high.tolist(), strict=True)
-    return concat(SPANS, [_gaps(busy.take(np.arange(a, b)), edges_ns, e, job) for e, a, b in bounds])
+def _between(busy: Frame, edges_ns: Int, job: int) -> Frame:
+    """What fills the gaps between an endpoint's operations, cut at the edges of the iterations.
 
-
-def _gaps(own: Frame, edges_ns: Int, endpoint: int, job: int) -> Frame:
-    if not len(own):
-        return own
-    cuts = edges_ns[(edges_ns > own["start_ns"][0])]
-    marks = Frame(SPANS, {c.name: np.full(len(cuts), -1) for c in SPANS if c.name != "bytes"} | {"bytes": 0 * cuts})
-    marks = marks.replace(start_ns=cuts, end_ns=cuts, span=np.full(len(cuts), IDLE))
-    rows = concat(SPANS, [own, marks]).sort("start_ns", "end_ns")
-    reach = np.maximum.accumulate(rows["end_ns"])[:-1]
+    Args:
+        busy: operations by endpoint and start.
+        edges_ns: (iterations,) end of each complete iteration.
+        job: the job's number among the timelines' jobs.
+    """
+    if not len(busy):
+        return busy
+    rows = concat(SPANS, [busy, _edge_marks(busy, edges_ns, job)]).sort("endpoint", "start_ns", "end_ns")
+    reach_ns = _reach(rows)[:-1]
     following = rows.take(np.arange(1, len(rows)))
-    gap = following["start_ns"] > reach
-    kind = np.select(
-        [following["span"] == IDLE, following["span"] == RECEIVE],
-        [np.full(len(gap), IDLE), np.full(len(gap), WAIT)],
-        COMPUTE,
+    iteration = np.searchsorted(edges_ns, following["start_ns"])
+    same = following["endpoint"] == rows["endpoint"][:-1]
+    gap = same & (following["start_ns"] > reach_ns) & (iteration < len(edges_ns))
+    following = following.take(gap)
+    kind = np.select([following["span"] == IDLE, following["span"] == RECEIVE], [IDLE, WAIT], COMPUTE)
+    return _frame(
+        job,
+        kind,
+        endpoint=following["endpoint"],
+        iteration=iteration[gap],
+        start_ns=reach_ns[gap],
+        end_ns=following["start_ns"],
+        peer=np.where(kind == WAIT, following["peer"], -1),
     )
-    number = np.searchsorted(edges_ns, following["start_ns"])
-    inside = gap & (number < len(edges_ns))
-    return Frame(
-        SPANS,
-        {
-            "job": np.full(int(inside.sum()), job),
-            "endpoint": np.full(int(inside.sum()), endpoint),
-            "iteration": number[inside],
-            "span": kind[inside],
-            "start_ns": reach[inside],
-            "end_ns": following["start_ns"][inside],
-            "peer": np.where(kind == WAIT, following["peer"], -1)[inside],
-            "bytes": np.zeros(int(inside.sum()), np.int64),
-            "group": np.full(int(inside.sum()), -1),
-        },
-    )
+
+
+def _edge_marks(busy: Frame, edges_ns: Int, job: int) -> Frame:
+    """An empty idle span of each endpoint at each edge behind its first operation."""
+    own = busy.take(_first_of_each(busy, "endpoint"))
+    endpoint, edge = np.nonzero(edges_ns > own["start_ns"][:, None])
+    at_ns, nowhere = edges_ns[edge], np.full(len(edge), -1)
+    return _frame(job, IDLE, endpoint=own["endpoint"][endpoint], iteration=nowhere, start_ns=at_ns, end_ns=at_ns)
+
+
+def _reach(rows: Frame) -> Int:
+    """(rows,) until when each endpoint was busy, with a row and all that come before it."""
+    ends_ns = rows["end_ns"] - rows["end_ns"].min()
+    number = np.cumsum(np.diff(rows["endpoint"], prepend=rows["endpoint"][:1]) != 0)
+    apart_ns = number * (ends_ns.max() + 1)  # so that an endpoint's times lie behind all times of those before it
+    return np.asarray(np.maximum.accumulate(ends_ns + apart_ns) - apart_ns + rows["end_ns"].min())
 
 
 def group_names(

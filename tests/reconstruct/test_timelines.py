@@ -68,7 +68,7 @@ def timeline(records: Flows) -> Timeline:
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     rows = operations(flow, job, strategy.role, by_role)
     names, offset = group_names(strategy.groups, flow.addresses)
-    found = spans(rows, job.edges_ns, job.endpoints, 0, offset)
+    found = spans(rows, job.edges_ns, 0, offset)
     return Timeline(rows, job.edges_ns, job.endpoints, found, names, offset, flow.addresses)
 
 
