@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +21,21 @@ from storage.store import Batch, Store
 Codes = npt.NDArray[np.int64]
 
 
-def save_analysis(store: Store, analysis: Analysis) -> Commit | None:
-    """Keep what an analysis of one window shows that ended since the store's newest commit, by the end of the window.
+_NOTHING: Mapping[str, int] = {}
 
-    Windows of one writer may overlap: what ends in both is kept of the first one. Behaviour is kept of each window that
-    goes beyond the one before.
+
+def save_analysis(store: Store, analysis: Analysis, known: Mapping[str, int] = _NOTHING) -> Commit | None:
+    """Keep what an analysis of one window shows that ended by the end of the window and was not kept before.
+
+    Windows of one writer may overlap. Of iterations those are kept that are numbered beyond the known ones: by time one
+    would be lost where two windows place its end on different sides of the edge between them. Spans have no numbers;
+    those that ended since the store's newest commit are kept. Behaviour is kept of each window that goes beyond the one
+    before.
 
     Args:
         store: of a writer that keeps analyses and nothing else.
         analysis: of a window.
+        known: job -> number of its newest iteration that is kept; all of those of other jobs are new.
 
     Returns:
         The commit; None where all of this window was kept before.
@@ -45,7 +51,7 @@ def save_analysis(store: Store, analysis: Analysis) -> Commit | None:
     book = (*jobs, *timelines.addresses, *timelines.groups)
     tables = (
         _ended(_spans(timelines, len(jobs)), since_ns, window.end_ns),
-        _ended(_iterations(analysis.report.jobs, jobs), since_ns, window.end_ns),
+        _beyond(_iterations(analysis.report.jobs, jobs), [known.get(job, -1) for job in jobs], window.end_ns),
         _patterns(analysis, jobs),
     )
     return store.commit(Batch(window.end_ns, tables, book, b""))
@@ -100,6 +106,11 @@ def _patterns(analysis: Analysis, jobs: Sequence[str]) -> Frame:
 def _ended(frame: Frame, since_ns: int, by_ns: int) -> Frame:
     end_ns = frame["end_ns"]
     return frame.take(np.flatnonzero((end_ns > since_ns) & (end_ns <= by_ns)))
+
+
+def _beyond(iterations: Frame, known: Sequence[int], by_ns: int) -> Frame:
+    newest = np.array(known, np.int64)[iterations["job"]] if len(iterations) else np.empty(0, np.int64)
+    return iterations.take(np.flatnonzero((iterations["index"] > newest) & (iterations["end_ns"] <= by_ns)))
 
 
 def _moved(codes: Codes, by: int) -> Codes:

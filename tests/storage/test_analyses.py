@@ -65,14 +65,40 @@ def test_overlapping_windows_are_told_once(tmp_path: Path) -> None:
     """Spans and iterations of two windows that overlap are those of one long window; a window told again is none."""
     store = opened(tmp_path / "two", WRITER)
     assert save_analysis(store, analysis(0, 100)) is not None
-    assert save_analysis(store, analysis(50, 150)) is not None
-    assert save_analysis(store, analysis(50, 150)) is None
+    assert save_analysis(store, analysis(50, 150), {"j1": 9, "j2": 9}) is not None
+    assert save_analysis(store, analysis(50, 150), {"j1": 14, "j2": 14}) is None
     assert save_analysis(opened(tmp_path / "two", WRITER), analysis(60, 140)) is None
     save_analysis(opened(tmp_path / "one", WRITER), analysis(0, 150))
     assert said(timelines(tmp_path / "two")) == said(timelines(tmp_path / "one")) == said(analysis(0, 150).timelines)
     frame, book = read_kind(tmp_path / "two", "iterations", Selection(jobs=frozenset({"j2"})))
     assert {book[code] for code in frame["job"]} == {"j2"}
     assert frame["index"].tolist() == list(range(15))
+
+
+def test_an_iteration_at_the_edge_of_two_windows_is_kept(tmp_path: Path) -> None:
+    """One that the first window sees end behind its edge, and the second one before it, is there once."""
+    store = opened(tmp_path, WRITER)
+    save_analysis(store, ending(analysis(0, 100), 9, 101))
+    save_analysis(store, ending(analysis(50, 150), 9, 99), {"j1": 8, "j2": 8})
+    frame, book = read_kind(tmp_path, "iterations", Selection(jobs=frozenset({"j1"})))
+    assert {book[code] for code in frame["job"]} == {"j1"}
+    assert sorted(frame["index"].tolist()) == list(range(15))
+
+
+def ending(told: Analysis, index: int, end_ns: int) -> Analysis:
+    """An analysis that places the end of one iteration elsewhere."""
+    jobs = tuple(
+        one.model_copy(
+            update={
+                "iterations": tuple(
+                    step.model_copy(update={"end_ns": end_ns}) if step.index == index else step
+                    for step in one.iterations
+                )
+            }
+        )
+        for one in told.report.jobs
+    )
+    return Analysis(told.report.model_copy(update={"jobs": jobs}), told.timelines, told.pairs)
 
 
 def test_spans_by_job_endpoint_and_time(tmp_path: Path) -> None:

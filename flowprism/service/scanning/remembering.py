@@ -53,7 +53,7 @@ def remembered(database: Database, lake: str, analysis: Analysis) -> Remembered:
     names = frozenset(job.id for job in analysis.report.jobs)
     before = known_iterations(lake, names, window.start_ns)
     analysis = counted_on(analysis, before)
-    save_analysis(_opened(lake), analysis)
+    save_analysis(_opened(lake), analysis, {job: int(rows["index"].max()) for job, rows in before.items()})
     newcomers = names - {job.id for job in known}
     whole = newcomers | {
         job.id for job in analysis.report.jobs if job.id in before and starts_known(job, before[job.id])
