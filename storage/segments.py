@@ -35,7 +35,8 @@ def encoded_segment(frame: Frame, book: Sequence[str], *, packed: bool = False) 
     names = [c.name for c in frame.schema if c.required or not _is_default(frame[c.name], c)]
     running = [name for name in names if name in kind.running and not (packed and name.endswith("_qp"))]
     texts = np.array(book, object)
-    stream, step = pa.BufferOutputStream(), PACKED_GROUP_ROWS if packed else max(1, len(frame))
+    # What is read job by job comes in its order, so that small groups let a reader pass over the other jobs at once.
+    stream, step = pa.BufferOutputStream(), PACKED_GROUP_ROWS if packed or kind.job else max(1, len(frame))
     # A row group is written with all texts of its table, used or not, so each one is a table of its own.
     first = _table(kind, frame, names, slice(0, step), texts)
     with pq.ParquetWriter(
