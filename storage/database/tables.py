@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 _NAMES = {
@@ -92,6 +93,8 @@ INCIDENT_CHANGES = Table(
     Column("detail", Text, nullable=False),
 )
 
+_HIT = text("worst_severity IS NOT NULL")
+
 ROLLUPS = Table(
     "rollups",
     METADATA,
@@ -106,6 +109,7 @@ ROLLUPS = Table(
     Column("worst_slowdown_ratio", Float, nullable=False),
     Column("worst_severity", String(20)),
     Index(None, "start_ns"),
+    Index("ix_rollups_hit", "length_ns", "start_ns", sqlite_where=_HIT, postgresql_where=_HIT),
 )
 
 FEED_STATISTICS = Table(
