@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from flowprism.dashboard.fabric_tables import MOST_NAMES, hosts, links_that_matter, suspected, ways
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
-from flowprism.rendering.figures.fabric import draw_fabric, load_css, tiers
+from flowprism.rendering.figures.fabric import draw_tiers, load_css, tiers
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.answers.analyses import names
 from flowprism.service.answers.fabric import fabric
@@ -41,7 +41,7 @@ def page(request: Request, viewer: Seeing, which: Annotated[WhichPart, Query()])
     now_ns, shelf = time.time_ns(), shelf_of(request)
     view, known = fabric(shelf, viewer, now_ns), names(shelf)
     pair = ways(view, known, which.src.strip(), which.dst.strip())
-    suspects = suspected(view, known)
+    suspects, placed = suspected(view, known), tiers(view)
     endpoints = [node.id for node in view.nodes if node.role == "endpoint"]
     return show(
         request,
@@ -50,8 +50,8 @@ def page(request: Request, viewer: Seeing, which: Annotated[WhichPart, Query()])
         now_ns=now_ns,
         view=view,
         names=known,
-        figure=Markup(draw_fabric(view, pair.nodes if pair else (), suspects)),  # noqa: S704 - it escapes what it is given
-        placed=tiers(view),
+        figure=Markup(draw_tiers(placed, pair.nodes if pair else (), suspects)),  # noqa: S704 - it escapes what it is given
+        placed=placed,
         endpoints=endpoints,
         offered=endpoints[:MOST_NAMES],
         pair=pair,

@@ -11,7 +11,7 @@ from flowprism.dashboard.routes_of_pair import routes
 from flowprism.rendering.figures.fabric import natural
 from flowprism.rendering.names import Names
 
-MOST_LINKS = 200
+MOST_LINKS = 100
 MOST_HOSTS = 24
 MOST_NAMES = 2000  # of endpoints that are offered to choose from
 

@@ -112,7 +112,11 @@ def draw_fabric(view: FabricView, path: Collection[str] = (), suspects: Collecti
 
     Few cables between switches are lines; many are a grid, a row for each spine, because lines would hide one another.
     """
-    placed = tiers(view)
+    return draw_tiers(tiers(view), path, suspects)
+
+
+def draw_tiers(placed: Tiers, path: Collection[str] = (), suspects: Collection[str] = ()) -> str:
+    """The figure of `draw_fabric`, where it is known already who stands where."""
     label = f"Fabric of {plural(sum(map(len, placed.spines)), 'spine')} and {sum(map(len, placed.columns))} leaves"
     as_lines = len(placed.trunks) <= MOST_LINES
     leaves = _LEAVES if as_lines else _GRID_TOP + len(placed.spines) * _GRID_ROW + 24
