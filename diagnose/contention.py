@@ -15,7 +15,7 @@ from diagnose.wording import finding_id, gbps, listed, percent
 
 # Others' traffic that is this share of the job's own over the same switch can hold it up ...
 WORTH_IT = 0.2
-# ... and did, when outside the finding's time it was at most this share of what it was inside.
+# ... and did, when outside the slow time it was at most this share of what it was inside.
 ELSEWHERE = 0.5
 # The time outside must be this share of that inside, or there is nothing to compare with.
 COMPARABLE = 0.1
@@ -23,12 +23,11 @@ COMPARABLE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """Mean rates over one switch's uplinks, bit/s.
+    """Mean rates over one switch's uplinks while the job itself sends there, bit/s.
 
     Attributes:
-        own: the job's, in the finding's time.
-        inside, outside: (jobs + 1,) every job's, and last that of no job, inside and outside that time; outside only
-            while the job runs.
+        own: the job's, while it is slow.
+        inside, outside: (jobs + 1,) every job's, and last that of no job, while it is slow and while it is not.
     """
 
     own: float
@@ -42,7 +41,8 @@ def contended(
     """Call slow uplinks contention where others' traffic came over the same switch with the slowness.
 
     A cable that two share gives each less, and is as fast as ever. The sign is the time: another job, or a service,
-    sends over the switch's uplinks while the job is slow, and hardly does while it is not.
+    sends over the switch's uplinks when the job does while it is slow, and hardly does while it is not. Two jobs of one
+    pace that take turns do not meet, however much each of them sends.
 
     Args:
         findings: of all jobs.
@@ -109,19 +109,51 @@ def _load(finding: Finding, streams: Streams, owner: Int, chosen: Int, own: int,
     if not len(chosen):
         return None
     first, last = _lifetime(streams, np.flatnonzero(owner == own))
-    begin, end = finding.start_ns, finding.end_ns if finding.end_ns is not None else last
-    rest = (last - first) - (end - begin)
-    if end <= begin or rest < COMPARABLE * (end - begin):
-        return None
+    slow = _slow_ns(finding, last)
     count = streams.offsets[chosen + 1] - streams.offsets[chosen]
     rows = np.repeat(streams.offsets[chosen] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-    of = np.repeat(owner[chosen], count)
-    middle = (streams.start_ns[rows] + streams.end_ns[rows]) // 2
-    within = (middle >= begin) & (middle <= end)
+    of, start, end = np.repeat(owner[chosen], count), streams.start_ns[rows], np.maximum(*_ends(streams, rows))
+    busy = merged(start[of == own], end[of == own])
+    met = (before(*busy, end) - before(*busy, start)) / (end - start) * streams.bytes[rows]
+    middle = (start + end) // 2
+    within = before(*slow, middle + 1) > before(*slow, middle)
     beside = ~within & (middle >= first) & (middle <= last)
-    inside = np.bincount(of[within], streams.bytes[rows[within]], jobs + 1) * 8e9 / (end - begin)
-    outside = np.bincount(of[beside], streams.bytes[rows[beside]], jobs + 1) * 8e9 / rest
+    sent_ns = float((before(*slow, busy[1]) - before(*slow, busy[0])).sum())
+    rest_ns = float((busy[1] - busy[0]).sum()) - sent_ns
+    if sent_ns <= 0 or rest_ns < COMPARABLE * sent_ns:
+        return None
+    inside = np.asarray(np.bincount(of[within], met[within], jobs + 1) * 8e9 / sent_ns, np.float64)
+    outside = np.asarray(np.bincount(of[beside], met[beside], jobs + 1) * 8e9 / rest_ns, np.float64)
     return _Load(float(inside[own]), inside, outside)
+
+
+def _ends(streams: Streams, rows: Int) -> tuple[Int, Int]:
+    """Last instants of rows, and the first ones by which each lasts one nanosecond at least."""
+    return streams.end_ns[rows], streams.start_ns[rows] + 1
+
+
+def _slow_ns(finding: Finding, last_ns: int) -> tuple[Int, Int]:
+    """Begins and ends of the times in which a finding saw the job slow; what lies between them is left out."""
+    end = finding.end_ns if finding.end_ns is not None else last_ns
+    windows = np.array([e.window_ns for e in finding.evidence] or [(finding.start_ns, end)], np.int64)
+    return merged(windows[:, 0], windows[:, 1])
+
+
+def merged(start_ns: Int, end_ns: Int) -> tuple[Int, Int]:
+    """Intervals as those that do not overlap, in order."""
+    order = np.argsort(start_ns, kind="stable")
+    start, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
+    first = np.flatnonzero(np.append(np.ones(min(len(start), 1), np.bool_), start[1:] > reach[:-1]))
+    return start[first], reach[np.append(first[1:], len(start))[: len(first)] - 1]
+
+
+def before(start_ns: Int, end_ns: Int, when_ns: Int) -> Int:
+    """How much of some intervals, apart and in order, lies before each instant, ns."""
+    total = np.append(0, np.cumsum(end_ns - start_ns))
+    at = np.searchsorted(start_ns, when_ns, side="right")
+    back = np.maximum(at - 1, 0)
+    over = np.maximum(end_ns[back] - when_ns, 0) if len(start_ns) else 0
+    return np.asarray(np.where(at > 0, total[at] - over, 0), np.int64)
 
 
 def _lifetime(streams: Streams, chosen: Int) -> tuple[int, int]:

@@ -44,7 +44,8 @@ def sends(
     The delay runs from the latest event at the endpoint (a message or collective received, an own send ended). A rank
     that computes longer sends later after it; one that waits for somebody is set going by what it waits for. Messages
     between stages count each; a gradient collective counts once, when the endpoint's first byte leaves, because later
-    bytes wait for others; sharded training arrives at every gather and scatter.
+    bytes wait for others; sharded training arrives at every gather and scatter. Nobody can do so before all members
+    are done with the collective before: who was done early has that much time to spare, and it does not count.
 
     Args:
         operations: of one job.
@@ -61,6 +62,8 @@ def sends(
     if not sharded:
         counted &= (operations["role"] != DP) | (operations["slot"] % FAMILY_SLOTS == 0)
     delay = _since_last_event(operations, own, peer)
+    if not message.any():
+        delay = np.fmin(delay, _since_all_were_done(operations))
     towards = np.where(message, level[peer] - level[own], 0)
     kind, names = _kinds(operations, towards, counted)
     start = operations["start_ns"]
@@ -112,6 +115,25 @@ def _since_last_event(operations: Frame, own: Int, peer: Int) -> Float:
         return np.full(len(start), np.nan)
     last = events[np.maximum(at, 0)]
     return np.where((at >= 0) & (own >= 0) & (last >= own * span), start - last, np.nan)
+
+
+def _since_all_were_done(operations: Frame) -> Float:
+    """(operations,) time from when the last member of the group was done with what its stream carried before.
+
+    nan where that is not known, or was not yet so.
+    """
+    done = np.maximum(operations["end_ns"], operations["delivered_ns"])
+    again = np.flatnonzero((np.diff(operations["stream"], prepend=-1) == 0) & (operations["group"] >= 0))
+    name = np.zeros(len(again), np.int64)
+    for column in ("role", "group", "iteration", "slot"):
+        values = operations[column][again].astype(np.int64)
+        name = name * (int(values.max(initial=0)) + 2) + values + 1
+    names, collective = np.unique(name, return_inverse=True)
+    last = np.zeros(len(names), np.int64)
+    np.maximum.at(last, collective, done[again - 1])
+    found = np.full(len(done), np.nan)
+    found[again] = operations["start_ns"][again] - last[collective]
+    return np.where(found >= 0, found, np.nan)
 
 
 def _extent(operations: Frame) -> tuple[int, int]:

@@ -41,8 +41,8 @@ class Op:
 
 
 def operations(ops: Iterable[Op]) -> Frame:
-    """A table of operations; a stream for each directed pair and role where none is named."""
-    rows = [_completed(op) for op in ops]
+    """A table of operations, by stream and time; a stream for each directed pair and role where none is named."""
+    rows = sorted((_completed(op) for op in ops), key=lambda op: (op.stream, op.start_ns))
     columns = {c.name: [getattr(op, c.name) for op in rows] for c in OPERATIONS if c.name != "group"}
     return Frame(OPERATIONS, columns | {"group": [0] * len(rows)})
 

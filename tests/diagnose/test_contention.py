@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from datamodel.fabric import Fabric
-from datamodel.findings import Finding, Subject, Suspect
+from datamodel.findings import Evidence, Finding, Subject, Suspect
 from datamodel.streams import Int, Streams
 from diagnose.contention import contended
 from tests.diagnose.hand_made import SECOND, fabric
@@ -17,7 +19,9 @@ JOBS = {"slow": np.array([0, 1]), "late": np.array([2, 3])}
 BEGIN, FAULT, END = 0, 40, 100
 
 
-def steady(pair: tuple[int, int], seconds: range, megabytes: int = 100) -> tuple[tuple[int, int], list[int], int]:
+def steady(
+    pair: tuple[int, int], seconds: Sequence[int], megabytes: int = 100
+) -> tuple[tuple[int, int], list[int], int]:
     """A stream that sends so much in each of these seconds."""
     return pair, [s * SECOND for s in seconds], megabytes * 1_000_000
 
@@ -74,10 +78,10 @@ def told(*parts: tuple[tuple[int, int], list[int], int], place: Fabric = PLACE, 
 
 
 def test_another_job_that_came_with_the_slowness_contends() -> None:
-    """Its traffic is the evidence: 0.8 Gbit/s where there was none. Place and cost are those of the finding."""
+    """Its traffic is the evidence: 1.6 Gbit/s, while the job sends, where there was none. Place and cost stay."""
     found = told(OWN, OTHER)
     assert (found.kind, found.subject, found.slowdown_ratio) == ("contention", finding().subject, 1.3)
-    assert found.evidence[0].value == pytest.approx(0.8e9, rel=0.02)
+    assert found.evidence[0].value == pytest.approx(1.6e9, rel=0.02)
     assert found.evidence[0].baseline == 0
     assert "job late" in found.evidence[0].where
     assert "no cable is at fault" in found.action
@@ -97,6 +101,23 @@ def test_another_job_that_came_with_the_slowness_contends() -> None:
 def test_other_traffic_alone_is_no_contention(other: tuple[tuple[int, int], list[int], int]) -> None:
     """It must be enough, over the same switch, and come with the slowness."""
     assert told(OWN, other) == finding()
+
+
+def test_jobs_of_one_pace_contend_while_they_meet() -> None:
+    """The other job was there all along, half a second off: it costs something once both send at once."""
+    pair, apart, size = steady((2, 3), range(BEGIN, FAULT))
+    turns = pair, [s + SECOND // 2 for s in apart] + OTHER[1], size
+    assert told(OWN, turns).kind == "contention"
+
+
+def test_of_what_comes_and_goes_only_the_slow_times_count() -> None:
+    """Evidence says when the job was slow: between them it was not, and the other was not there."""
+    windows = [(40 * SECOND, 60 * SECOND), (80 * SECOND, END * SECOND)]
+    proof = Evidence(metric="rate", value=1, baseline=2, unit="bit/s", where="a > b", window_ns=windows[0])
+    evidence = tuple(proof.model_copy(update={"window_ns": w}) for w in windows)
+    flap = finding().model_copy(update={"evidence": evidence})
+    other = steady((2, 3), [*range(40, 60), *range(80, END)], megabytes=25)
+    assert told(OWN, other, of=flap).evidence[0].value == pytest.approx(0.4e9, rel=0.02)
 
 
 def test_traffic_of_no_job_contends_too() -> None:

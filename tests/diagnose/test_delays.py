@@ -58,6 +58,14 @@ def test_a_gradient_collective_counts_once() -> None:
     assert set(measured(ops, sharded=True)) == {(DP, 0, 0), (DP, 0, 1), (DP, 0, 2)}
 
 
+def test_who_was_done_before_the_others_has_time_to_spare() -> None:
+    """0 ends at 50, 1 at 90; both begin again at 150: 60 for either, not 100 for 0. Nobody arrived late."""
+    ops = [Op(0, 1, 0, 50, delivered_ns=90), Op(1, 0, 0, 40, delivered_ns=45)]
+    again = [Op(e, 1 - e, 150, 190, iteration=1) for e in (0, 1)]
+    found = sends(operations([*ops, *again]), PAIR, {}, 2, sharded=False)
+    assert found[0].delay_ns[:, 1].tolist() == [60.0, 60.0]
+
+
 def test_of_several_streams_the_first_is_the_arrival() -> None:
     """A collective over two channels begins with the earlier one."""
     ops = [Op(1, 0, 0, 10), Op(0, 1, 30, 90, stream=7), Op(0, 1, 20, 90, stream=8)]
