@@ -74,27 +74,48 @@ def stopped_at_the_end(process: "subprocess.Popen[bytes]") -> Iterator["subproce
         process.wait(10)
 
 
+class Broker:
+    """One node; stopped and started again it has what was written to it before."""
+
+    def __init__(self, folder: Path) -> None:
+        """Prepare its folder; the test is skipped where no broker can be had."""
+        java, maven = tool("java"), tool("mvn")
+        jars = fetched(
+            CACHE / "kafka-3.9.1", maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies",
+            "-DincludeScope=runtime", f"-DoutputDirectory={CACHE / 'kafka-3.9.1'}",
+        )  # fmt: skip
+        port, controller = free_ports(2)
+        self.address, self._out = f"127.0.0.1:{port}", folder / "broker.out"
+        settings = folder / "server.properties"
+        settings.write_text(PROPERTIES.format(broker=port, controller=controller, folder=folder))
+        run = [java, "-Xmx384m", "-cp", f"{jars}/*"]
+        format_log = [*run, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(settings)]
+        subprocess.run(format_log, check=True, capture_output=True)
+        self._command = [*run, "kafka.Kafka", str(settings)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        with self._out.open("ab") as out:
+            self._process = subprocess.Popen(self._command, stdout=out, stderr=out)
+        wait_for(self.address, self._process)
+
+    def stop(self) -> None:
+        """End it, as by a loss of power."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+
+
 @contextmanager
 def kafka(folder: Path) -> Iterator[str]:
     """A running broker; gives its address."""
-    java, maven = tool("java"), tool("mvn")
-    jars = fetched(
-        CACHE / "kafka-3.9.1", maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies",
-        "-DincludeScope=runtime", f"-DoutputDirectory={CACHE / 'kafka-3.9.1'}",
-    )  # fmt: skip
-    port, controller = free_ports(2)
-    settings = folder / "server.properties"
-    settings.write_text(PROPERTIES.format(broker=port, controller=controller, folder=folder))
-    run = [java, "-Xmx384m", "-cp", f"{jars}/*"]
-    format_log = [*run, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(settings)]
-    subprocess.run(format_log, check=True, capture_output=True)
-    with (
-        (folder / "broker.out").open("wb") as out,
-        stopped_at_the_end(subprocess.Popen([*run, "kafka.Kafka", str(settings)], stdout=out, stderr=out)) as process,
-    ):
-        address = f"127.0.0.1:{port}"
-        wait_for(address, process)
-        yield address
+    broker = Broker(folder)
+    try:
+        broker.start()
+        yield broker.address
+    finally:
+        broker.stop()
 
 
 def wait_for(address: str, process: "subprocess.Popen[bytes]") -> None:

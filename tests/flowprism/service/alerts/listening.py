@@ -53,13 +53,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def listening(*answers: Answer, certificate: tuple[Path, Path] | None = None) -> Iterator[Server]:
+def listening(*answers: Answer, certificate: tuple[Path, Path] | None = None, port: int = 0) -> Iterator[Server]:
     """A server with these answers, without any it accepts all; by TLS with a certificate and its key."""
     secure = None
     if certificate is not None:
         secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         secure.load_cert_chain(*certificate)
-    with socket.create_server(("127.0.0.1", 0)) as door:
+    with socket.create_server(("127.0.0.1", port)) as door:
         server = Server(door.getsockname()[1])
         over = threading.Event()
         thread = threading.Thread(target=_serve, args=(door, server, answers or (OK,), over, secure), daemon=True)
