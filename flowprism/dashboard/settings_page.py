@@ -8,22 +8,23 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
-from datamodel.errors import FlowprismError
+from datamodel.errors import FlowprismError, InputError, InventoryError
 from datamodel.inventory import Inventory
 from flowprism.dashboard.forms import Form, LongForm
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.inventory_file import load_inventory
+from flowprism.inventory_import.merging import Imported
 from flowprism.service.access import routes as access
 from flowprism.service.access.auditing import remark
 from flowprism.service.access.dependencies import Administering, Seeing
 from flowprism.service.access.documents import TokenAsked, TokenMade, UserGiven
 from flowprism.service.access.tokens import SCOPES
-from flowprism.service.answers.inventory import inventory, replace_inventory
+from flowprism.service.answers.inventory import inventory, merge_listing, replace_inventory
 from flowprism.service.answers.people import administers, audit, tokens, users
 from flowprism.service.viewer import ROLES, Viewer
 
@@ -101,12 +102,27 @@ def remove_user(request: Request, viewer: Administering, name: str) -> RedirectR
     return _back("users", "removed")
 
 
-def put_inventory(request: Request, viewer: Administering, form: LongForm) -> RedirectResponse:
-    """Put an inventory in force."""
-    new = _read(form.raw("text"), "csv" if form.text("format") == "csv" else "yaml")
+def put_inventory(request: Request, viewer: Administering, form: LongForm) -> Response:
+    """Put an inventory in force, or merge a listing into the one that is; the page that follows tells of it."""
+    text, table = form.raw("text"), form.text("format") == "csv"
+    if not text.strip():
+        raise HTTPException(400, "the inventory is empty")
+    if form.text("how") == "merge":
+        return _merge(request, viewer, text, table=table)
+    new = _read(text, "csv" if table else "yaml")
     changed = replace_inventory(shelf_of(request), viewer, time.time_ns(), new)
     remark(request, subject="inventory", hosts=str(len(new.hosts)), changed=str(changed).lower())
     return _back("inventory", "inventory" if changed else "same")
+
+
+def _merge(request: Request, viewer: Viewer, text: str, *, table: bool) -> HTMLResponse:
+    suffix = ".csv" if table else ".json" if text.lstrip().startswith(("{", "[")) else ".yaml"
+    try:
+        made, changed = merge_listing(shelf_of(request), viewer, time.time_ns(), text.encode(), suffix)
+    except (InputError, InventoryError) as error:
+        raise HTTPException(400, str(error)) from None
+    remark(request, subject="inventory", hosts=str(len(made.inventory.hosts)), changed=str(changed).lower())
+    return _page(request, viewer, merged=made, done="inventory" if changed else "same")
 
 
 def _read(text: str, suffix: str) -> Inventory:
@@ -115,8 +131,6 @@ def _read(text: str, suffix: str) -> Inventory:
     Raises:
         HTTPException: 400, it is none; with the line where it goes wrong.
     """
-    if not text.strip():
-        raise HTTPException(400, "the inventory is empty")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"inventory.{suffix}"
         path.write_text(text, encoding="utf-8")
@@ -136,7 +150,13 @@ def _wrong(error: ValidationError) -> HTTPException:
 
 
 def _page(
-    request: Request, viewer: Viewer, *, before: int | None = None, done: str = "", made: TokenMade | None = None
+    request: Request,
+    viewer: Viewer,
+    *,
+    before: int | None = None,
+    done: str = "",
+    made: TokenMade | None = None,
+    merged: Imported | None = None,
 ) -> HTMLResponse:
     now_ns, shelf = time.time_ns(), shelf_of(request)
     entries = audit(shelf, viewer, before, MOST_ENTRIES)
@@ -158,6 +178,7 @@ def _page(
         roles=ROLES,
         sees_all=sees_all,
         inventory=_facts(inventory(shelf, viewer)) if sees_all else None,
+        merged=merged,
         formats=FORMATS,
         alerts=request.app.state.settings.alerts if sees_all else None,
         entries=entries,

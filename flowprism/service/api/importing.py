@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from datamodel.document import Document
 from datamodel.errors import InputError, InventoryError
-from datamodel.inventory import Inventory
-from flowprism.inventory_import.merging import Imported
-from flowprism.inventory_import.reading import imported
 from flowprism.service.access.dependencies import Administering, administering
-from flowprism.service.answers import inventory as answers
+from flowprism.service.answers.inventory import merge_listing
 from flowprism.service.api.answering import told, wrong
 from flowprism.service.shelf import Shelf
-from flowprism.service.viewer import Viewer
 
 router = APIRouter(tags=["inventory"])
 _SUFFIXES = {"application/json": ".json", "text/csv": ".csv", "application/yaml": ".yaml", "text/yaml": ".yaml"}
@@ -66,7 +60,10 @@ async def import_inventory(request: Request, viewer: Administering) -> Response:
     suffix = _SUFFIXES.get(kind, ".txt")
     body = await request.body()
     shelf: Shelf = request.app.state.shelf
-    made, changed = await run_in_threadpool(_merged, shelf, viewer, body, suffix)
+    try:
+        made, changed = await run_in_threadpool(merge_listing, shelf, viewer, time.time_ns(), body, suffix)
+    except (InputError, InventoryError) as error:
+        raise wrong("body", str(error)) from None
     inventory = made.inventory
     return told(
         request,
@@ -81,19 +78,3 @@ async def import_inventory(request: Request, viewer: Administering) -> Response:
             left_out=made.left_out,
         ),
     )
-
-
-def _merged(shelf: Shelf, viewer: Viewer, body: bytes, suffix: str) -> tuple[Imported, bool]:
-    """Merge a body and put the result in force; whether that changed anything."""
-    known = answers.inventory(shelf, viewer) or Inventory()
-    with TemporaryDirectory(prefix="flowprism-") as folder:
-        path = Path(folder) / f"body{suffix}"
-        try:
-            path.write_bytes(body)
-        except OSError as error:
-            raise HTTPException(503, f"no room for what was sent: {error.strerror}") from None
-        try:
-            made = imported([path], known)
-        except (InputError, InventoryError) as error:
-            raise wrong("body", str(error).replace(f"{path}: ", "")) from None
-    return made, answers.replace_inventory(shelf, viewer, time.time_ns(), made.inventory)

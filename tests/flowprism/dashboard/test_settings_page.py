@@ -21,8 +21,9 @@ from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database import access
 from storage.database.feeds import inventory
+from tests.flowprism.inventory_import.listings import SLURM_TEXT
 from tests.flowprism.service.api.client import Client, client
-from tests.flowprism.service.stored import stored_demo
+from tests.flowprism.service.stored import demo_inventory, stored_demo
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -90,6 +91,25 @@ def test_an_inventory_is_put_in_force(own: Shelf) -> None:
     rows = "host,address\nh,10.8.8.8\n"
     assert _send(asking, "/settings/inventory", {"text": rows, "format": "csv"}).status_code == 303
     assert _send(asking, "/settings/inventory", {"text": " "}).status_code == 400
+
+
+def test_a_listing_is_merged_into_the_inventory(own: Shelf) -> None:
+    """Slurm's jobs as they are listed: what they do not speak of stays, what cannot be used is told."""
+    asking, before = client(own), demo_inventory()
+    nodes = before.hosts[0].name
+    text = SLURM_TEXT.replace("gpu[01-02]", nodes)
+    answer = _send(asking, "/settings/inventory", {"text": text, "how": "merge", "format": "yaml"})
+    assert answer.status_code == 200, answer.text
+    assert "The inventory is in force from the next scan on." in answer.text
+    assert "Left out: " in answer.text
+    found = inventory(own.database)
+    assert found is not None
+    assert (found.hosts, found.links) == (before.hosts, before.links)
+    assert [(job.name, job.hosts) for job in found.jobs] == [("pretrain 70b, take 2", (nodes,))]
+    wrong = _send(asking, "/settings/inventory", {"text": '{"no": "listing"}', "how": "merge"})
+    assert wrong.status_code == 400
+    assert "neither an inventory nor a listing of NetBox, Slurm or Kubernetes" in wrong.text
+    assert "/listing.json" not in wrong.text
 
 
 @pytest.mark.parametrize(
