@@ -7,6 +7,7 @@ that no other ever had, and removed at last. On a local disk `put` returns when 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from pyarrow import fs
 from datamodel.errors import InputError
 
 Content: TypeAlias = bytes | pa.Buffer
+
+_SECRETS = re.compile(r"//[^/@]*@")  # what an address may hold before its host; messages do not repeat it
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,18 @@ class ObjectPlace:
         return f"{self._prefix}/{name}"
 
 
+def is_address(location: Place | Path | str) -> bool:
+    """Whether a location is an address of an object store, and no folder's path."""
+    return isinstance(location, str) and "://" in location
+
+
+def shown(location: Path | str) -> str:
+    """What messages call a location: a path as it is, an address without its options and what is secret in it."""
+    if not is_address(location):
+        return str(location)
+    return _SECRETS.sub("//", str(location).partition("?")[0]).rstrip("/")
+
+
 def place_at(location: Place | Path | str) -> Place:
     """The place of a folder's path or of an address such as `s3://bucket/prefix?endpoint_override=...`.
 
@@ -214,13 +229,13 @@ def place_at(location: Place | Path | str) -> Place:
         return LocalPlace(location)
     if not isinstance(location, str):
         return location
-    if "://" not in location:
+    if not is_address(location):
         return LocalPlace(Path(location))
     try:
         filesystem, prefix = fs.FileSystem.from_uri(location)
     except (ValueError, OSError) as error:
-        raise InputError(f"{location.partition('?')[0]}: {' '.join(str(error).split())}") from None
-    return ObjectPlace(filesystem, prefix, location.partition("?")[0].rstrip("/"))
+        raise InputError(f"{shown(location)}: {' '.join(str(error).split())}") from None
+    return ObjectPlace(filesystem, prefix, shown(location))
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from datamodel.errors import InputError
 from storage.layout import SEGMENTS, STATE, Writer, make_folders, parsed
 from storage.manifest import Commit
-from storage.place import LocalPlace, Place
+from storage.place import LocalPlace, Place, place_at
 from storage.snapshot import Snapshot, snapshot
 
 _RETRY_S = 0.1
@@ -43,27 +43,31 @@ class Session:
     warnings: tuple[str, ...]
 
 
-def begin(folder: Path, patience_s: float) -> Session:
-    """Take hold of `folder`, made where it is missing.
+def begin(location: Path | str, patience_s: float, home: Path | None = None) -> Session:
+    """Take hold of a lake; a folder is made where it is missing.
 
     Args:
-        folder: where records are to be kept.
+        location: where records are to be kept.
         patience_s: how long to wait for the processes of a collector that was killed to finish writing.
+        home: folder of the lock; None for that of the lake, which an object store is not. There the lock holds only
+            against collectors of the same home.
 
     Raises:
         InputError: another collector writes there, or nobody may.
     """
-    place = LocalPlace(folder)
+    place, home = place_at(location), Path(location) if home is None else home
     try:
-        make_folders(folder)
-        lock = take_lock(folder / "lock", patience_s, "another collector writes there")
+        if isinstance(place, LocalPlace):
+            make_folders(place.folder)
+        home.mkdir(parents=True, exist_ok=True)
+        lock = take_lock(home / "lock", patience_s, "another collector writes there")
         now = snapshot(place)
         states = resumable(now)
         removed = _remove_unreferenced(place, now, {commit.state for commit in states.values()})
     except OSError as error:
-        raise InputError(f"{error.filename or folder}: {error.strerror}") from None
+        raise InputError(f"{error.filename or place.name}: {error.strerror or error}") from None
     warnings = [
-        f"{folder}: {count} commits of {writer.name} are damaged; what they committed is not read"
+        f"{place.name}: {count} commits of {writer.name} are damaged; what they committed is not read"
         for writer, count in sorted(now.damaged.items())
     ]
     workers = max((commit.workers for commit in states.values()), default=0)

@@ -11,7 +11,9 @@ from flowprism.cli.options import SamplingRates
 
 
 def collect(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the records; `analyze` reads it.")],
+    out: Annotated[
+        str, typer.Option(metavar="LAKE", help="Folder for the records, which `analyze` reads, or s3://BUCKET/PREFIX.")
+    ],
     listen: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,14 +46,21 @@ def collect(
     commit_every: Annotated[
         float, typer.Option(metavar="SECONDS", help="Make records durable at least so often.")
     ] = 5.0,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Also pack records and remove old ones, as `flowprism keep --every 10` does.")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="For lock and status, where LAKE is no folder.")
+    ] = None,
 ) -> None:
     """Receive sFlow, NetFlow, IPFIX, mirrored packets or Kafka topics, and keep the flow records.
 
     SIGTERM or Ctrl-C ends it; what was received is then stored. How it goes
-    is in DIR/status.json, every second. The usual ports are opened where
+    is in LAKE/status.json, every second (DIR/status.json beside a bucket). The usual ports are opened where
     no other source is named.
     """
     from flowprism.cli import collecting  # here, so that `--help` need not wait for the rest
 
     inputs = collecting.Inputs(listen or (), mirror or (), erspan or (), kafka, kafka_setting or ())
-    collecting.run(out, inputs, workers, allow or (), sampling_rate or (), commit_every)
+    lake = collecting.Lake(out, folder, keep)
+    collecting.run(lake, inputs, workers, allow or (), sampling_rate or (), commit_every)

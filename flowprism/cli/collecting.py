@@ -8,9 +8,11 @@ from pathlib import Path
 
 from datamodel.errors import InputError
 from flowprism.cli.sampling_rates import parsed
+from flowprism.collector import child
 from flowprism.collector.options import DEFAULT_LISTENS, MOST_WORKERS, CollectorOptions, parse_listen
 from flowprism.collector.sources import Source, kafka_source, mirror_sources
 from flowprism.collector.supervisor import Supervisor
+from storage.place import is_address, shown
 
 _LONGEST_INTERVAL_S = 3600.0
 _SHORTEST_INTERVAL_S = 0.05
@@ -27,8 +29,17 @@ class Inputs:
     kafka_setting: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """Where records go: a folder or an address, the folder of lock and status beside an address, whether it is kept."""
+
+    out: str
+    folder: Path | None
+    keep: bool
+
+
 def run(
-    out: Path,
+    lake: Lake,
     inputs: Inputs,
     workers: int,
     allow: Sequence[str],
@@ -51,7 +62,9 @@ def run(
         *kafka_source(inputs.kafka, inputs.kafka_setting),
     )
     options = CollectorOptions(
-        out=out,
+        out=lake.out,
+        folder=lake.folder,
+        keep=lake.keep,
         listens=tuple(dict.fromkeys(map(parse_listen, inputs.listen))) or (() if sources else DEFAULT_LISTENS),
         sources=sources,
         workers=workers,
@@ -59,5 +72,10 @@ def run(
         rates=parsed(sampling_rates),
         commit_every_s=commit_every_s,
     )
+    name = shown(lake.out)
+    if is_address(lake.out) and lake.folder is None:
+        raise InputError(f"--out {name}: --folder DIR is missing: lock and status cannot be in a bucket")
+    if not lake.keep:
+        child.complain(f"nothing packs or removes records but --keep, or `flowprism keep {name} --every 10` beside it")
     if not Supervisor(options).run():
-        raise InputError(f"{out}: not all that was received could be stored")
+        raise InputError(f"{name}: not all that was received could be stored")

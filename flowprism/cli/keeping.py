@@ -12,7 +12,8 @@ from contextlib import closing
 import typer
 
 from datamodel.errors import InputError
-from storage.keeper import Keeper, Tended
+from flowprism.keeping import keep, told
+from storage.keeper import Keeper
 from storage.kinds import KINDS
 from storage.place import Place, place_at
 from storage.retention import DEFAULT_LIMITS, Limit
@@ -62,32 +63,19 @@ def run(location: str, kept: Mapping[str, Limit], every_s: float | None) -> None
 
 def _once(place: Place, kept: Mapping[str, Limit]) -> None:
     with closing(Keeper(place, kept)) as keeper:
-        _tell(keeper.tend())
+        for line in told(keeper.tend()):
+            _tell(line)
 
 
 def _repeatedly(place: Place, kept: Mapping[str, Limit], every_s: float) -> None:
-    """A round every so often; a disk that is full is told, and tried again."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with closing(Keeper(place, kept)) as keeper:
-        while not stop.is_set():
-            try:
-                _tell(keeper.tend())
-            except OSError as error:
-                print(f"{error.filename or place.name}: {error.strerror or error}; trying again", file=sys.stderr)
-            stop.wait(every_s)
+    keep(place, kept, every_s, stop, _tell)
 
 
-def _tell(done: Tended) -> None:
-    """What a round did, where it did something."""
-    for warning in done.warnings:
-        print(warning, file=sys.stderr)
-    said = [f"packed {done.packed_rows:,} records of {done.packed_segments} segments"] if done.packed_segments else []
-    said += [f"removed {rows:,} records of {what}" for what, rows in sorted(done.expired_rows.items())]
-    said += [f"deleted {done.removed_files} files"] if done.removed_files else []
-    if said:
-        print("; ".join(said), file=sys.stderr, flush=True)
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def table(now: Snapshot) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from capture.kafka.feed import KafkaBatch, KafkaFeed
@@ -43,7 +42,7 @@ class Consuming:
         self._writer = SourceWriter(plan, stopped)
         self._rejected, self._warnings = Counter[str](), dict[str, None]()
         if self._writer.state is None:
-            self._offsets = _remembered(Path(plan["out"]), plan["offset_states"])
+            self._offsets = _remembered(plan["out"], plan["offset_states"])
             if self._offsets.following:  # the states of earlier sessions go when this one has its own
                 self._commit(Flows(empty(FLOWS), ()))
         else:
@@ -96,11 +95,11 @@ def _offsets(state: bytes) -> Offsets:
     return Offsets.from_json(json.loads(state).get(_OFFSETS, {}))
 
 
-def _remembered(folder: Path, states: Iterable[str]) -> Offsets:
+def _remembered(lake: str, states: Iterable[str]) -> Offsets:
     """What is durable of earlier sessions, whichever number their readers had."""
     found = Offsets()
     for name in states:
-        found = found.joined(_offsets(read_state(folder, name)))
+        found = found.joined(_offsets(read_state(lake, name)))
     return found
 
 

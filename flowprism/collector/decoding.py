@@ -26,6 +26,7 @@ from flowprism.collector.accounts import Accounts
 from flowprism.collector.quarantine import set_aside, udp_packet
 from flowprism.collector.warming import warm_up
 from storage.layout import Writer
+from storage.place import shown
 from storage.store import Batch, Store, read_state
 
 # One batch: records of datagrams of such sizes take 100 MB at the very most.
@@ -50,13 +51,13 @@ class Decoding:
         Raises:
             OSError: the folder cannot be used.
         """
-        self._folder = Path(plan["out"])
+        self._home = Path(plan["home"])
         self._writer = Writer(plan["session"], plan["worker"])
         self._ring = Ring(plan["ring"], plan["ring_bytes"])
-        self._store = Store(self._folder, self._writer, plan["workers"])
+        self._store = Store(plan["out"], self._writer, plan["workers"])
         self._supervisor, self._every_s = plan["supervisor"], plan["commit_every_s"]
         newest = self._store.newest
-        self._decoder = _restored(plan, self._folder, newest.state if newest else plan["state"])
+        self._decoder = _restored(plan, newest.state if newest else plan["state"])
         self._accounts = Accounts(self._decoder, newest.rejected if newest else {})
         self._totals = {"datagrams": 0, "flows": 0, "counters": 0, "drops": 0, "set_aside": 0}
         self._totals.update(newest.totals if newest else {})
@@ -129,7 +130,7 @@ class Decoding:
             int(row["destination_port"]),
             bytes(batch.data[start : start + int(row["bytes"])]),
         )
-        name = set_aside(self._folder, f"{self._writer.name}-{self._at}.pcap", packet, int(row["time_ns"]))
+        name = set_aside(self._home, f"{self._writer.name}-{self._at}.pcap", packet, int(row["time_ns"]))
         self._at += 1
         self._totals["set_aside"] += 1
         self._commit((name,) if name else ())
@@ -181,7 +182,7 @@ class Decoding:
             self._told = None
 
 
-def _restored(plan: dict[str, Any], folder: Path, state: str) -> decoder.Decoder:
+def _restored(plan: dict[str, Any], state: str) -> decoder.Decoder:
     """A decoder that remembers what the state file says; a fresh one where there is none or it is damaged."""
     make = decoder.named(plan["decoder"])
     rates = SamplingRates(plan["rates"], plan["rate_otherwise"])
@@ -190,7 +191,7 @@ def _restored(plan: dict[str, Any], folder: Path, state: str) -> decoder.Decoder
     if not state:
         return decodes
     try:
-        decodes.restore(read_state(folder, state))
+        decodes.restore(read_state(plan["out"], state))
     except InputError as error:
         child.complain(f"{error}; templates and counts begin anew")
         return make(rates)
@@ -203,7 +204,7 @@ def main() -> None:
     try:
         Decoding(plan).run()
     except OSError as error:
-        where = error.filename or plan["out"]
+        where = error.filename or shown(plan["out"])
         child.complain(f"{where}: records cannot be stored: {error.strerror or error}")
         sys.exit(CANNOT_STORE)
 

@@ -9,6 +9,7 @@ from capture.receive.sockets import Listen
 from capture.sampling import SamplingRates
 from datamodel.errors import InputError
 from flowprism.collector.sources import Source
+from storage.place import is_address, shown
 
 # The ports registered for sFlow and IPFIX, and the one that NetFlow exporters commonly use (it has none).
 _SFLOW_PORT, _NETFLOW_PORT, _IPFIX_PORT = 6343, 2055, 4739
@@ -27,7 +28,9 @@ class CollectorOptions:
     """Settings of one run.
 
     Attributes:
-        out: folder that records are kept in.
+        out: lake that records are kept in, a folder or an address such as `s3://BUCKET/PREFIX`.
+        folder: of this machine, for what is no lake's where `out` is an address: see `home`.
+        keep: whether the lake is kept too, with the usual limits; `flowprism keep` has others.
         listens: where exporters send to; none where only `sources` are read.
         sources: mirrors, and topics of at most one Kafka.
         workers: pairs of processes that share the exporters.
@@ -39,7 +42,9 @@ class CollectorOptions:
         decoder: module and name of what makes the decoder from sampling rates.
     """
 
-    out: Path
+    out: Path | str
+    folder: Path | None = None
+    keep: bool = False
     listens: tuple[Listen, ...] = DEFAULT_LISTENS
     sources: tuple[Source, ...] = ()
     workers: int = 1
@@ -49,6 +54,19 @@ class CollectorOptions:
     ring_bytes: int = 256 << 20
     buffer_bytes: int = 64 << 20
     decoder: str = "capture.exports:Exports"
+
+    @property
+    def home(self) -> Path:
+        """The folder of lock, status and datagrams set aside.
+
+        Raises:
+            InputError: the lake is no folder, and none was named.
+        """
+        if is_address(self.out):
+            if self.folder is None:
+                raise InputError(f"{shown(self.out)}: a folder for lock and status is needed beside a bucket")
+            return self.folder
+        return Path(self.out)
 
 
 def parse_listen(text: str) -> Listen:

@@ -22,7 +22,7 @@ def set_aside(folder: Path, name: str, packet: bytes, time_ns: int) -> str:
     """Keep one packet in `folder`; the answer is the file's name, "" where too many lie there already.
 
     Args:
-        folder: of the collected records.
+        folder: of the collector.
         name: of the file; a file of that name is replaced.
         packet: a bare IP packet.
         time_ns: when it was received, UTC.

@@ -9,13 +9,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from datamodel.errors import InputError
 from datamodel.flows import Flows
 from flowprism.collector import child
 from storage.layout import Writer
+from storage.place import shown
 from storage.store import Batch, Store, read_state
 
 CANNOT_STORE, REFUSED = 3, 4  # exit codes: of a folder that cannot be written, of a source that cannot be read
@@ -43,12 +43,12 @@ class SourceWriter:
             OSError: the folder cannot be used.
             InputError: the newest commit's state cannot be read.
         """
-        folder = Path(plan["out"])
-        self._store = Store(folder, Writer(plan["session"], plan["worker"]), plan["workers"])
+        lake = plan["out"]
+        self._store = Store(lake, Writer(plan["session"], plan["worker"]), plan["workers"])
         self._stopped = stopped
         newest = self._store.newest
         self.totals = Counter(newest.totals if newest else {})
-        self.state = read_state(folder, newest.state) if newest else None
+        self.state = read_state(lake, newest.state) if newest else None
         self._before = Counter(newest.rejected if newest else {})
         self._told_s: float | None = 0.0  # None where nobody listens any more
 
@@ -106,7 +106,7 @@ def until_terminated(work: Callable[[dict[str, Any], Callable[[], bool]], None])
     try:
         work(plan, stop.is_set)
     except OSError as error:
-        child.complain(f"{error.filename or plan['out']}: records cannot be stored: {error.strerror or error}")
+        child.complain(f"{error.filename or shown(plan['out'])}: records cannot be stored: {error.strerror or error}")
         sys.exit(CANNOT_STORE)
     except InputError as error:
         refuse(str(error))

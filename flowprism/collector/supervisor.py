@@ -22,8 +22,9 @@ from flowprism.collector.feeder import Feeder
 from flowprism.collector.options import CollectorOptions
 from flowprism.collector.sources import KafkaSource, MirrorSource, Source
 from flowprism.collector.status import Status
-from flowprism.collector.worker import Worker
+from flowprism.collector.worker import Process, Worker, how_ended
 from storage import session
+from storage.place import shown
 
 _WATCH_S = 0.1
 _STATUS_S, _LINE_S = 1.0, 60.0
@@ -40,6 +41,7 @@ class Supervisor:
         """Take note of the options; nothing is opened yet."""
         self._options = options
         self._stopping = False
+        self._keeper = Process("flowprism.collector.keeping", {"out": str(options.out)}, []) if options.keep else None
 
     def run(self) -> bool:
         """Collect until SIGTERM or SIGINT, then store all that was received; whether that worked.
@@ -49,12 +51,12 @@ class Supervisor:
         """
         options = self._options
         networks(options.allow)
-        begun = session.begin(options.out, _TAKE_OVER_S)
+        begun = session.begin(options.out, _TAKE_OVER_S, options.home)
         doors = open_doors(options.listens, options.workers, options.buffer_bytes) if options.listens else []
         feeders = self._feeders(begun)
         try:
             workers = [Worker(n, own, self._plan(n, begun), begun.lock) for n, own in enumerate(doors)]
-            status = Status(options.out, begun.name, workers, feeders)
+            status = Status(options.home, begun.name, workers, feeders)
             self._greet(begun, doors)
             with _signals(self._stop) as wake:
                 self._collect(workers, feeders, status, wake)
@@ -76,6 +78,7 @@ class Supervisor:
         same = begun.workers == options.workers
         return {
             "out": str(options.out),
+            "home": str(options.home),
             "session": begun.name,
             "worker": worker,
             "workers": options.workers,
@@ -127,6 +130,8 @@ class Supervisor:
     def _watch_all(self, workers: list[Worker], feeders: list[Feeder]) -> None:
         for worker in workers:
             worker.watch(stopping=False)
+        if self._keeper is not None:
+            _look_after(self._keeper)
         for feeder in feeders:
             feeder.watch(stopping=False)
             if feeder.refused:  # as a port that is taken
@@ -134,6 +139,8 @@ class Supervisor:
 
     def _finish(self, workers: list[Worker], feeders: list[Feeder], status: Status, wake: socket.socket) -> None:
         """Have the receivers empty their sockets, the decoders store what is in the rings, and sources too."""
+        if self._keeper is not None:
+            self._keeper.stop()
         receivers_end = time.monotonic() + _RECEIVERS_END_S
         progress: list[tuple[int, int, bool]] = []
         progress_s = time.monotonic()
@@ -156,6 +163,8 @@ class Supervisor:
             worker.decoder.kill()
         for feeder in feeders:
             feeder.give_up()
+        if self._keeper is not None:  # at any moment, as it is made
+            self._keeper.kill()
         status.look()
         status.write()
 
@@ -164,14 +173,16 @@ class Supervisor:
         for warning in begun.warnings:
             child.complain(warning)
         if begun.removed:
-            child.complain(f"{options.out}: removed {begun.removed} files that an interrupted run left uncommitted")
+            child.complain(
+                f"{shown(options.out)}: removed {begun.removed} files that an interrupted run left uncommitted"
+            )
         if doors and begun.workers not in (0, options.workers):
             child.complain(
                 f"there were {begun.workers} workers before, now {options.workers}: templates are learnt anew"
             )
         reading = [f"reading {source}" for source in options.sources]
         listening = [f"listening on {', '.join(str(d.listen) for d in own)}; {len(doors)} workers" for own in doors[:1]]
-        child.complain(f"{'; '.join(listening + reading)}; writing to {options.out}")
+        child.complain(f"{'; '.join(listening + reading)}; writing to {shown(options.out)}")
         if not doors:
             return
         datagram_doors = [door for door in doors[0] if not door.listen.tcp]
@@ -191,6 +202,15 @@ class Supervisor:
         for failure in (feeder.failure for feeder in status.feeders if feeder.failure):
             raise InputError(failure)
         return not unstored
+
+
+def _look_after(keeper: Process) -> None:
+    """Start the keeper, again where it died."""
+    code = keeper.ended()
+    if code is not None:
+        keeper.bury()
+        child.complain(f"its keeper ended ({how_ended(code)}); again in {keeper.died():.1f} s")
+    keeper.keep_up()
 
 
 @contextmanager

@@ -204,12 +204,6 @@ class Settings(BaseSettings):
     access: AccessSettings = Field(default_factory=AccessSettings)
     log: LogSettings = Field(default_factory=LogSettings)
 
-    @model_validator(mode="after")
-    def _collects_into_a_folder(self) -> Settings:
-        if self.collect.enabled and "://" in self.store.flow_lake:
-            raise ValueError("collectors write to a folder: store.flows must be one, or collect.enabled false")
-        return self
-
     @classmethod
     def settings_customise_sources(
         cls,

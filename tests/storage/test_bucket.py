@@ -1,13 +1,8 @@
-"""The same lake in a bucket, by an S3 server on this machine: it proves what is asked of S3, not that S3 keeps it."""
+"""The same lake in a bucket."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
-from itertools import count
 
 import pytest
 
@@ -20,39 +15,22 @@ from storage.selecting import Selection, select
 from storage.snapshot import snapshot, write_checkpoint
 from storage.store import Store, read_state
 from tests.storage.records import SECOND_NS, batch, counters, flows
+from tests.storage.s3_server import new_bucket, s3_server
 
-SERVER = """
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-input()
-"""
 WRITER = Writer("20260101T000000000000Z", 0)
-NUMBERS = count(1)
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """Where an S3 server answers."""
-    pytest.importorskip("moto", reason="no moto on this machine")
-    command = [sys.executable, "-W", "ignore", "-c", SERVER]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
-        yield int(process.stdout.readline())
-        process.kill()
+    with s3_server() as found:
+        yield found
 
 
 @pytest.fixture
 def bucket(port: int, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A prefix of a new bucket."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setitem(os.environ, name, "test")
-    monkeypatch.setitem(os.environ, "AWS_EC2_METADATA_DISABLED", "true")
-    name = f"bucket{next(NUMBERS)}"
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/{name}", method="PUT")
-    urllib.request.urlopen(request).close()  # noqa: S310
-    return place_at(f"s3://{name}/some/prefix?endpoint_override=http://127.0.0.1:{port}&region=us-east-1")
+    return place_at(new_bucket(port, monkeypatch))
 
 
 def kept(place: Place) -> list[int]:

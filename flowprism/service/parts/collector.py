@@ -19,6 +19,7 @@ from flowprism.service.parts.feed_minutes import FeedMinutes
 from flowprism.service.parts.telling import Word, telling
 from flowprism.service.settings import CollectSettings, Settings
 from storage.database.engine import Database
+from storage.place import shown
 
 _TOTALS = ("received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here")
 
@@ -32,7 +33,8 @@ def options(settings: Settings) -> CollectorOptions:
     collect = settings.collect
     kafka = [f"{name}={value.get_secret_value()}" for name, value in collect.kafka.items()]
     return CollectorOptions(
-        out=Path(settings.store.flow_lake),
+        out=settings.store.flow_lake,
+        folder=settings.store.folder / "collector",
         listens=tuple(dict.fromkeys(map(parse_listen, collect.listen))),
         sources=(
             *mirror_sources(collect.mirror, collect.erspan),
@@ -54,7 +56,7 @@ def run(birth: Birth) -> None:
     settings = birth.settings
     said = options(settings)
     database = Database(settings.store.database)
-    watch = _Watch(said.out / FILE, FeedMinutes(database))
+    watch = _Watch(said.home / FILE, FeedMinutes(database))
     watch.begin()
     with closing(database), telling(birth, database, watch.look):
         try:
@@ -63,7 +65,7 @@ def run(birth: Birth) -> None:
             hint = " (settings collect.listen)" if "cannot listen" in str(error) else ""
             raise InputError(f"{error}{hint}") from None
     if not complete:
-        raise InputError(f"{said.out}: not all that was received could be stored")
+        raise InputError(f"{shown(said.out)}: not all that was received could be stored")
 
 
 @dataclass(slots=True)

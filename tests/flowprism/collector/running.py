@@ -29,7 +29,7 @@ from flowprism.collector.options import CollectorOptions, parse_listen
 from flowprism.collector.supervisor import Supervisor
 said = json.loads(sys.argv[1])
 worker._STALL_S = said.pop("stall_s", worker._STALL_S)
-said["out"] = Path(said["out"])
+said["folder"] = Path(said["folder"]) if "folder" in said else None
 said["listens"] = tuple(parse_listen(text) for text in said["listens"])
 said["allow"] = tuple(said.get("allow", ()))
 sys.exit(0 if Supervisor(CollectorOptions(**said)).run() else 1)
@@ -47,13 +47,14 @@ class Collector:
 
     def __enter__(self) -> Self:
         settings = {
+            "out": str(self.out),
             "decoder": "tests.flowprism.collector.fake:FakeDecoder",
             "commit_every_s": 0.2,
             "ring_bytes": 8 << 20,
             "buffer_bytes": 4 << 20,
             **self.options,
         }
-        said = json.dumps({**settings, "out": str(self.out), "listens": self.listens})
+        said = json.dumps({**settings, "listens": self.listens})
         self.process = subprocess.Popen(
             [sys.executable, "-c", SUPERVISE, said],
             cwd=ROOT,

@@ -65,10 +65,6 @@ def test_lists_in_the_environment_are_json() -> None:
             POLICIES.replace("3600", "60"),
             "f.yaml:6: scans.policies[1]: window_s is shorter than every_s: what is between windows would not be seen",
         ),
-        (
-            "store: {flows: 's3://b/flows'}\n",
-            "f.yaml: collectors write to a folder: store.flows must be one, or collect.enabled false",
-        ),
         ("stores: {}\n", "f.yaml:1: stores: no such setting"),
         ("api:\n  port: 1\n  port: 2\n", "f.yaml:3: port stands twice"),
         ("api:\n  port: [\n", "f.yaml:3: did not find expected node content"),
