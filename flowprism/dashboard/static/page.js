@@ -1,9 +1,7 @@
-// What every page does: the clock, the viewer's time zone, the key that leads to the search, and news as they come.
+// What every page does: the clock, the key that leads to the search, and news as they come.
 import { startClock } from "./clock.js";
 import { startLive } from "./live.js";
-import { tellZone } from "./zone.js";
 
-tellZone();
 startClock(document.getElementById("clock"));
 startLive();
 

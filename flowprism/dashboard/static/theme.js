@@ -1,5 +1,5 @@
-// The theme that was chosen, before anything is painted: auto (as the system has it), dark or light. This is the one
-// script that is no module, because modules run after the first paint.
+// The theme that was chosen, before anything is painted: auto (as the system has it), dark or light. This script is no
+// module, because modules run after the first paint.
 "use strict";
 (() => {
   const KEY = "flowprism.theme";

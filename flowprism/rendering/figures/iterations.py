@@ -88,9 +88,12 @@ def draw_axes(drawing: Drawing, x: Scale, y: Scale, zone: tzinfo) -> None:
     for value in round_ticks(y.low, y.high, 5):
         drawing.add("line", x1=LEFT, x2=RIGHT, y1=y(value), y2=y(value), css="grid")
         drawing.add("text", duration(value), x=LEFT - 8, y=y(value) + 4, css="tick end")
-    for at, words in time_ticks(int(x.low), int(x.high), 10, zone):
+    ticks = time_ticks(int(x.low), int(x.high), 10, zone)
+    within_days = any(":" in words for _, words in ticks)  # then a script may tell them anew in another zone
+    for at, words in ticks:
+        time = str(at // 1_000_000_000) if within_days else None
         drawing.add("line", x1=x(at), x2=x(at), y1=BOTTOM, y2=BOTTOM + 5, css="axis")
-        drawing.add("text", words, x=x(at), y=BOTTOM + 19, css="tick middle")
+        drawing.add("text", words, x=x(at), y=BOTTOM + 19, css="tick middle", data_time=time)
     drawing.add("line", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM, css="axis")
 
 
