@@ -25,7 +25,7 @@ from storage.selecting import EVERYTHING, read_columns
 from storage.snapshot import Snapshot
 from storage.store import span_ns, sums_by_exporter
 
-MOST_ROWS = 1 << 22  # packed at once; that takes a gigabyte
+MOST_ROWS = 1 << 21  # packed at once; that takes half a gigabyte
 SETTLE_NS = 600_000_000_000  # small segments wait so long for more of their kind
 _HOUR_NS = 3_600_000_000_000
 
@@ -97,7 +97,6 @@ def packed(place: Place, task: Task, number: int) -> Packed:
         task: what is to be packed.
         number: of the commit that the new segments are to be part of.
     """
-    kind = KINDS[task.kind]
     kind = KINDS[task.kind]
     codes: dict[str, int] = {}
     parts: list[dict[str, Array]] = []

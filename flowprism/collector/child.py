@@ -18,7 +18,9 @@ _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 
 
-def start(module: str, plan: Mapping[str, object], descriptors: Iterable[int]) -> subprocess.Popen[bytes]:
+def start(
+    module: str, plan: Mapping[str, object], descriptors: Iterable[int], *, keeps_memory: bool = False
+) -> subprocess.Popen[bytes]:
     """Run `module` as a process of its own.
 
     It reads its plan from its standard input and tells what it has to say on its standard output. It is a fresh
@@ -28,8 +30,10 @@ def start(module: str, plan: Mapping[str, object], descriptors: Iterable[int]) -
         module: what to run; it calls `begin` first.
         plan: what it is to do; JSON-able.
         descriptors: open files that it inherits, under the same numbers.
+        keeps_memory: it needs as much again and again, and does not give it back in between.
     """
-    environment = {**_KEEP_MEMORY, **os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    kept = _KEEP_MEMORY if keeps_memory else {}
+    environment = {**kept, **os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)  # the child lets them through once it can handle them
     try:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module

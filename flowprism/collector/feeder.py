@@ -41,7 +41,7 @@ class Feeder:
         self._stream = -1
         module, told = self._process_of(source)
         descriptors = [lock] if self._stream < 0 else [lock, self._stream]
-        self.process = Process(module, {**plan, **told, "worker": index}, descriptors)
+        self.process = Process(module, {**plan, **told, "worker": index}, descriptors, keeps_memory=True)
         self.account: dict[str, Any] = {}
         self.lost = 0
         self.finished, self.refused, self.failure = False, False, ""

@@ -27,8 +27,10 @@ class Process:
         running: the process; None while it waits to be started again.
     """
 
-    def __init__(self, module: str, plan: Mapping[str, object], descriptors: Sequence[int]) -> None:
-        self._start = (module, plan, descriptors)
+    def __init__(
+        self, module: str, plan: Mapping[str, object], descriptors: Sequence[int], *, keeps_memory: bool = False
+    ) -> None:
+        self._start, self._keeps_memory = (module, plan, descriptors), keeps_memory
         self.running: subprocess.Popen[bytes] | None = None
         self.deaths = 0
         self._failures = 0
@@ -40,7 +42,7 @@ class Process:
         """Start it where it does not run and its time has come."""
         if self.running is None and time.monotonic() >= self._due_s:
             self._started_s, self._asked = time.monotonic(), False
-            self.running = child.start(*self._start)
+            self.running = child.start(*self._start, keeps_memory=self._keeps_memory)
 
     def ended(self) -> int | None:
         """The exit code of a process that has ended; None while it runs, or waits to be started."""
@@ -120,7 +122,7 @@ class Worker:
         sockets = [door.socket.fileno() for door in doors]
         receiving = {**shared, "doors": told, "allow": plan["allow"]}
         self.receiver = Process("flowprism.collector.receiving", receiving, [ring, *sockets])
-        self.decoder = Process("flowprism.collector.decoding", {**plan, **shared}, [ring, lock])
+        self.decoder = Process("flowprism.collector.decoding", {**plan, **shared}, [ring, lock], keeps_memory=True)
         self.account: dict[str, Any] = {}
         self.emptied = self.finished = False
         self._committed, self._beat, self._beat_s = -1, (-1, -1), time.monotonic()
