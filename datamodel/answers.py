@@ -171,6 +171,24 @@ class ScanRequest(Document):
     detail: str = ""
 
 
+class CountedRate(Document):
+    """A sampling rate that what its exporter counts contradicts."""
+
+    where: str = Field(description="the data source or interface, in words")
+    told: int = Field(description="N of 1 in N, as the samples say")
+    likely: int = Field(description="the rate with which the counts agree")
+    counted: str = Field(description="what contradicts it: sample pool or interface counters")
+
+
+class ExporterSampling(Document):
+    """How an exporter samples, by its collector's account."""
+
+    exporter: str
+    rates: tuple[int, ...] = Field(default=(), description="N of 1 in N that its records are counted with; 0 unknown")
+    configured: int | None = Field(default=None, description="the rate that the collector's settings give it")
+    doubted: tuple[CountedRate, ...] = ()
+
+
 class FeedRow(Document):
     """One exporter: what it sent of late, and what of it was lost."""
 
@@ -185,6 +203,7 @@ class FeedRow(Document):
     silent: bool = Field(description="it sent nothing in the newest stretch")
     step_ns: int
     trend: tuple[int, ...] = Field(description="records in each stretch, oldest first")
+    sampling: ExporterSampling | None = Field(default=None, description="null where no collector tells of it")
 
 
 class Part(Document):
@@ -197,6 +216,7 @@ class Part(Document):
     healthy: bool = True
     detail: str = ""
     figures: dict[str, float] = Field(default={}, description="counters and gauges, in base units")
+    sampling: tuple[ExporterSampling, ...] = Field(default=(), description="of a collector's exporters")
 
 
 class FabricNode(Document):

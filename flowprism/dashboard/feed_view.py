@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamodel.answers import FeedRow, Part
+from datamodel.answers import ExporterSampling, FeedRow, Part
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import count, duration, plural, scaled, significant
 
@@ -23,6 +23,8 @@ class Exporter:
         records_per_s: mean since it was first heard in the time that is told.
         lost_ratio: of its datagrams.
         figure: records in each stretch.
+        sampling: at which rate it samples, in words; "" where nobody tells.
+        doubts: what speaks against that rate.
     """
 
     row: FeedRow
@@ -31,6 +33,8 @@ class Exporter:
     records_per_s: float
     lost_ratio: float
     figure: str
+    sampling: str = ""
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,33 @@ def _exporter(row: FeedRow) -> Exporter:
     sent = row.datagrams + row.lost
     lost_ratio = row.lost / sent if sent else 0.0
     whole_s = max(len(row.trend) - heard_from(row), 1) * row.step_ns / 1e9
+    doubts = doubted(row.sampling)
     tone, state = ("critical", "silent") if row.silent else ("good", "well")
-    if not row.silent and (lost_ratio >= 0.01 or row.rejected):
-        tone, state = "warning", "loses" if lost_ratio >= 0.01 else "rejected in part"
-    return Exporter(row, tone, state, row.records / whole_s, lost_ratio, draw_records(row))
+    if not row.silent and (lost_ratio >= 0.01 or row.rejected or doubts):
+        worst = "loses" if lost_ratio >= 0.01 else "samples otherwise than told" if doubts else "rejected in part"
+        tone, state = "warning", worst
+    return Exporter(
+        row, tone, state, row.records / whole_s, lost_ratio, draw_records(row), rates_of(row.sampling), doubts
+    )
+
+
+def rates_of(sampling: ExporterSampling | None) -> str:
+    """At which rates records count, in words; "" where nothing is known."""
+    return "" if sampling is None else ", ".join(map(_rate, sampling.rates))
+
+
+def doubted(sampling: ExporterSampling | None) -> tuple[str, ...]:
+    """What speaks against the rate that an exporter tells: settings that say another, and what it counts itself."""
+    if sampling is None:
+        return ()
+    told = [rate for rate in sampling.rates if rate and rate != sampling.configured]
+    set_otherwise = [f"configured: {_rate(sampling.configured)}"] if sampling.configured and told else []
+    counted = [f"{d.where}: its {d.counted} says {_rate(d.likely)}, not {_rate(d.told)}" for d in sampling.doubted]
+    return (*set_otherwise, *counted)
+
+
+def _rate(one_in: int) -> str:
+    return {0: "unknown", 1: "every packet"}.get(one_in) or f"1:{count(one_in)}"
 
 
 def heard_from(row: FeedRow) -> int:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from datamodel.answers import FeedRow, Part
+from datamodel.answers import ExporterSampling, FeedRow, Part
 from datamodel.results import FeedStatistics
 from flowprism.service.answers.moments import HOUR_NS
 from flowprism.service.shelf import Shelf
@@ -35,8 +35,9 @@ def feeds(shelf: Shelf, now_ns: int) -> list[FeedRow]:
     begin_ns = newest_ns - max(HOUR_NS // step_ns, 1) * step_ns + step_ns
     told = [one for one in feed_statistics(shelf.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
     steps = min((newest_ns - begin_ns) // step_ns + 1, _MOST_STEPS)
+    sampling = {one.exporter: one for part in kept.parts(shelf.database) for one in part.sampling}
     by_exporter = groupby(told, key=lambda one: one.exporter)
-    return [_row(exporter, list(rows), newest_ns, steps) for exporter, rows in by_exporter]
+    return [_row(exporter, list(rows), newest_ns, steps, sampling.get(exporter)) for exporter, rows in by_exporter]
 
 
 def parts(shelf: Shelf) -> list[Part]:
@@ -44,7 +45,9 @@ def parts(shelf: Shelf) -> list[Part]:
     return kept.parts(shelf.database)
 
 
-def _row(exporter: str, rows: Sequence[FeedStatistics], newest_ns: int, steps: int) -> FeedRow:
+def _row(
+    exporter: str, rows: Sequence[FeedStatistics], newest_ns: int, steps: int, sampling: ExporterSampling | None
+) -> FeedRow:
     step_ns = rows[0].length_ns
     trend = [0] * steps
     rejected: Counter[str] = Counter()
@@ -66,4 +69,5 @@ def _row(exporter: str, rows: Sequence[FeedStatistics], newest_ns: int, steps: i
         silent=not any(row.records or row.datagrams for row in rows if row.start_ns == newest_ns),
         step_ns=step_ns,
         trend=tuple(trend),
+        sampling=sampling,
     )

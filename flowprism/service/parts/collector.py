@@ -16,6 +16,7 @@ from flowprism.collector.status import FILE
 from flowprism.collector.supervisor import Supervisor
 from flowprism.service.parts.birth import Birth
 from flowprism.service.parts.feed_minutes import FeedMinutes
+from flowprism.service.parts.feed_sampling import sampled
 from flowprism.service.parts.telling import Word, telling
 from flowprism.service.settings import CollectSettings, Settings
 from storage.database.engine import Database
@@ -56,7 +57,7 @@ def run(birth: Birth) -> None:
     settings = birth.settings
     said = options(settings)
     database = Database(settings.store.database)
-    watch = _Watch(said.home / FILE, FeedMinutes(database))
+    watch = _Watch(said.home / FILE, FeedMinutes(database), said.rates)
     watch.begin()
     with closing(database), telling(birth, database, watch.look):
         try:
@@ -74,6 +75,7 @@ class _Watch:
 
     file: Path
     minutes: FeedMinutes
+    rates: SamplingRates
 
     def begin(self) -> None:
         """Take note of where counters stand: where the run before left them, or at 0."""
@@ -95,7 +97,8 @@ class _Watch:
         deaths: Counter[str] = Counter()
         for worker in status.get("workers", ()):
             deaths["worker_deaths_total"] += worker["receiver_deaths"] + worker["decoder_deaths"]
-        return Word(figures={**figures, **{name: float(count) for name, count in deaths.items()}})
+        figures |= {name: float(count) for name, count in deaths.items()}
+        return Word(figures=figures, sampling=sampled(status.get("exporters", ()), self.rates))
 
 
 def _rates(collect: CollectSettings) -> SamplingRates:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from datamodel.answers import Part
+from datamodel.answers import ExporterSampling, Part
 from datamodel.errors import FlowprismError
 from flowprism.service.parts.birth import Birth
 from storage.database.engine import Database
@@ -19,11 +19,12 @@ EVERY_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a part says of itself: whether it is well, why not, and figures in base units."""
+    """What a part says of itself: whether it is well, why not, figures in base units, how its exporters sample."""
 
     healthy: bool = True
     detail: str = ""
     figures: Mapping[str, float] = field(default_factory=dict)
+    sampling: tuple[ExporterSampling, ...] = ()
 
 
 @contextmanager
@@ -60,4 +61,5 @@ def part_of(birth: Birth, word: Word) -> Part:
         healthy=word.healthy,
         detail=word.detail,
         figures={"restarts_total": float(birth.deaths), **word.figures},
+        sampling=word.sampling,
     )

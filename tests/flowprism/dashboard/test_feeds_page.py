@@ -33,6 +33,22 @@ def test_what_is_wrong_comes_first() -> None:
     assert found[1].lost_ratio == 0.01
 
 
+def test_a_sampling_rate_is_doubted_by_settings_and_by_counts() -> None:
+    """What records tell stands beside what is configured and what the exporter counts; agreeing is nothing to see."""
+    counted = {"where": "interface 3", "told": 1000, "likely": 4000, "counted": "sample pool"}
+    samplings: list[dict[str, object]] = [
+        {"rates": (1000,)}, {"rates": (0, 1)}, {"rates": (512,), "configured": 512},
+        {"rates": (256,), "configured": 512},
+        {"rates": (1000,), "doubted": (counted,)},
+    ]  # fmt: skip
+    found = exporters([feed(str(n), sampling={"exporter": str(n)} | told) for n, told in enumerate(samplings)])
+    assert [(one.sampling, one.doubts) for one in found] == [
+        ("1:1,000", ()), ("unknown, every packet", ()), ("1:512", ()), ("1:256", ("configured: 1:512",)),
+        ("1:1,000", ("interface 3: its sample pool says 1:4,000, not 1:1,000",)),
+    ]  # fmt: skip
+    assert [one.state for one in found[2:]] == ["well", "samples otherwise than told", "samples otherwise than told"]
+
+
 def test_rates_count_from_when_it_was_first_heard() -> None:
     """Two minutes of 3,000 records are 50 a second, however long the table looks back."""
     (one,) = exporters([feed("a")])
