@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, Select, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import (
     ArgumentError,
@@ -159,6 +159,21 @@ def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, obj
     # In one order for all: two writers that want the same rows wait for each other, and never in a circle.
     ordered = sorted(rows, key=lambda row: tuple(str(row[name]) for name in keys))
     connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others), ordered)
+
+
+def upsert_selected(connection: Connection, table: Table, names: Sequence[str], query: Select[Any]) -> None:
+    """Insert what a query with a condition finds; of rows whose key is there already, replace all else.
+
+    Args:
+        connection: of a writing transaction.
+        table: with a primary key.
+        names: of the query's columns, in their order.
+        query: it finds each key once.
+    """
+    keys = [column.name for column in table.primary_key]
+    statement = _insert(connection, table).from_select(list(names), query)
+    others = {name: statement.excluded[name] for name in names if name not in keys}
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others))
 
 
 def insert_new(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:

@@ -88,9 +88,10 @@ def forget_incidents(database: Database, before_ns: int) -> int:
         return connection.execute(delete(INCIDENTS).where(INCIDENTS.c.resolved_ns < before_ns)).rowcount
 
 
-def write_incidents(connection: Connection, after: Sequence[Incident]) -> None:
-    """Incidents as a scan left them, inside its transaction."""
-    upsert(connection, INCIDENTS, [_row(one) for one in after])
+def incident_rows(after: Sequence[Incident]) -> list[dict[str, object]]:
+    """Rows of incidents as a scan left them."""
+    columns = ("id", "job", "kind", "state", "severity", "start_ns", "seen_ns", "resolved_ns")
+    return [{**{name: getattr(one, name) for name in columns}, "document": one.model_dump_json()} for one in after]
 
 
 def write_changes(connection: Connection, changes: Sequence[IncidentChange]) -> None:
@@ -99,8 +100,3 @@ def write_changes(connection: Connection, changes: Sequence[IncidentChange]) -> 
     if gone:
         connection.execute(delete(INCIDENTS).where(INCIDENTS.c.id.in_(sorted(gone))))
     upsert(connection, INCIDENT_CHANGES, [change.model_dump() for change in changes if change.incident not in gone])
-
-
-def _row(one: Incident) -> dict[str, object]:
-    columns = ("id", "job", "kind", "state", "severity", "start_ns", "seen_ns", "resolved_ns")
-    return {**{name: getattr(one, name) for name in columns}, "document": one.model_dump_json()}

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    case,
+    delete,
+    func,
+    literal,
+    select,
+    update,
+)
 
 from datamodel.alerts import OutgoingAlert
 from datamodel.findings import Event
@@ -16,13 +29,14 @@ from datamodel.report import JobReport
 from datamodel.results import KeptScan, KnownJob, KnownLayout, Rollup
 from datamodel.scan import Scan
 from storage.database.alerts import write_alerts
-from storage.database.engine import Database, insert_new, upsert
-from storage.database.incidents import write_changes, write_incidents
+from storage.database.engine import Database, insert_new, upsert, upsert_selected
+from storage.database.incidents import incident_rows, write_changes
 from storage.database.summaries import summary_of
-from storage.database.tables import EVENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
+from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
 _MINUTE_NS, _HOUR_NS = 60_000_000_000, 3_600_000_000_000
 _SEVERITIES = (None, "info", "warning", "critical")
+_ROLLUP = tuple(one.name for one in fields(Rollup))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +65,25 @@ class ScanResult:
 def save_scan(database: Database, result: ScanResult) -> bool:
     """Keep what a scan left, all or nothing; whether it is new.
 
-    A scan of the same policy and window that is kept already stays as it is, and nothing is changed.
+    A scan of the same policy and window that is kept already stays as it is, and nothing is changed. Rows are made
+    before the transaction begins: while it lasts nobody else can write into SQLite, and people comment meanwhile.
     """
-    window = result.kept.scan.window
+    end_ns = result.kept.scan.window.end_ns
+    scan, jobs = _scan_row(result.kept), [_job_row(report, end_ns) for report in result.jobs]
+    incidents = incident_rows(result.incidents)
+    rollups = [{name: getattr(one, name) for name in _ROLLUP} for one in result.rollups]
+    with database.reading() as connection:
+        layouts = _new_layouts(connection, result.jobs, end_ns)
     with database.writing() as connection:
         # Of two replicas that tell of the same scan, the later one waits here for the other, and is then refused.
-        if not insert_new(connection, SCANS, _scan_row(result.kept)):
+        if not insert_new(connection, SCANS, scan):
             return False
-        _write_jobs(connection, result.jobs, window.end_ns)
-        write_incidents(connection, result.incidents)
+        _write_jobs(connection, jobs, end_ns)
+        upsert(connection, LAYOUTS, layouts)
+        upsert(connection, INCIDENTS, incidents)
         write_changes(connection, result.changes)
-        upsert(connection, ROLLUPS, [asdict(rollup) for rollup in result.rollups])
-        upsert(connection, ROLLUPS, [asdict(hour) for hour in _hours(connection, result.rollups, window.end_ns)])
+        upsert(connection, ROLLUPS, rollups)
+        _sum_hours(connection, {one.start_ns for one in result.rollups if one.length_ns == _MINUTE_NS}, end_ns)
         upsert(connection, EVENTS, [event.model_dump() for event in result.events])
         write_alerts(connection, result.alerts)
     return True
@@ -141,51 +162,51 @@ def forget_scans(database: Database, before_ns: int) -> int:
         return sum(connection.execute(statement).rowcount for statement in old)
 
 
-def _hours(connection: Connection, minutes: Sequence[Rollup], until_ns: int) -> list[Rollup]:
-    """The hours that end by a time and that some of these minutes lie in, out of all their minutes that are kept."""
-    of = {(one.job, one.start_ns // _HOUR_NS * _HOUR_NS) for one in minutes if one.length_ns == _MINUTE_NS}
-    starts = {start_ns for _, start_ns in of if start_ns + _HOUR_NS <= until_ns}
-    found: list[Rollup] = []
-    for start_ns in sorted(starts):
-        span = ROLLUPS.c.start_ns.between(start_ns, start_ns + _HOUR_NS - 1) & (ROLLUPS.c.length_ns == _MINUTE_NS)
-        by_job: dict[str, list[Rollup]] = {}
-        for row in connection.execute(select(ROLLUPS).where(span)):
-            by_job.setdefault(row.job, []).append(Rollup(**row._asdict()))
-        found += [_hour(name, start_ns, own) for name, own in by_job.items() if (name, start_ns) in of]
-    return found
+def _sum_hours(connection: Connection, minutes: Iterable[int], until_ns: int) -> None:
+    """Tell again the hours that end by a time and that some minutes lie in, out of all their minutes that are kept."""
+    hours = {start_ns // _HOUR_NS * _HOUR_NS for start_ns in minutes}
+    for hour_ns in sorted(hour for hour in hours if hour + _HOUR_NS <= until_ns):
+        upsert_selected(connection, ROLLUPS, _ROLLUP, _hour(hour_ns))
 
 
-def _hour(name: str, start_ns: int, minutes: Sequence[Rollup]) -> Rollup:
-    return Rollup(
-        job=name,
-        start_ns=start_ns,
-        length_ns=_HOUR_NS,
-        iterations=sum(one.iterations for one in minutes),
-        iteration_ns=sum(one.iteration_ns for one in minutes),
-        shortest_ns=min((one.shortest_ns for one in minutes if one.iterations), default=0),
-        longest_ns=max(one.longest_ns for one in minutes),
-        bytes=sum(one.bytes for one in minutes),
-        worst_slowdown_ratio=max(one.worst_slowdown_ratio for one in minutes),
-        worst_severity=max((one.worst_severity for one in minutes), key=_SEVERITIES.index),
+def _hour(hour_ns: int) -> Select[Any]:
+    """Sums of an hour's minutes, one row a job."""
+    of = ROLLUPS.c
+    rank = func.max(case({name: n for n, name in enumerate(_SEVERITIES) if name}, value=of.worst_severity, else_=0))
+    sums: dict[str, ColumnElement[Any]] = {
+        "job": of.job,
+        "start_ns": literal(hour_ns, BigInteger),
+        "length_ns": literal(_HOUR_NS, BigInteger),
+        "iterations": func.sum(of.iterations),
+        "iteration_ns": func.sum(of.iteration_ns),
+        "shortest_ns": func.coalesce(func.min(case((of.iterations > 0, of.shortest_ns))), 0),
+        "longest_ns": func.max(of.longest_ns),
+        "bytes": func.sum(of.bytes),
+        "worst_slowdown_ratio": func.max(of.worst_slowdown_ratio),
+        "worst_severity": case({n: name for n, name in enumerate(_SEVERITIES) if name}, value=rank),
+    }
+    inside = of.start_ns.between(hour_ns, hour_ns + _HOUR_NS - 1) & (of.length_ns == _MINUTE_NS)
+    return select(*(sums[name] for name in _ROLLUP)).where(inside).group_by(of.job)
+
+
+def _write_jobs(connection: Connection, rows: list[dict[str, object]], seen_ns: int) -> None:
+    """Jobs as this scan saw them. One of an older window changes nothing of what a newer one said but the beginning."""
+    times = select(JOBS.c.id, JOBS.c.first_seen_ns, JOBS.c.last_seen_ns).where(
+        JOBS.c.id.in_([row["id"] for row in rows])
     )
-
-
-def _write_jobs(connection: Connection, reports: Sequence[JobReport], seen_ns: int) -> None:
-    """Jobs as this scan saw them. One of an older window changes nothing of what a newer one said."""
-    names = [report.id for report in reports]
-    known = {row.id: row for row in connection.execute(select(JOBS).where(JOBS.c.id.in_(names)))}
-    rows = []
-    for report in reports:
-        before = known.get(report.id)
+    known = {row.id: row for row in connection.execute(times)}
+    newest = []
+    for row in rows:
+        before = known.get(row["id"])
         if before is None or before.last_seen_ns <= seen_ns:
-            rows.append(_job_row(report, min(before.first_seen_ns, seen_ns) if before else seen_ns, seen_ns))
-        else:
-            rows.append({**before._asdict(), "first_seen_ns": min(before.first_seen_ns, seen_ns)})
-    upsert(connection, JOBS, rows)
-    _write_layouts(connection, reports, seen_ns)
+            newest.append(row if before is None else {**row, "first_seen_ns": min(before.first_seen_ns, seen_ns)})
+    upsert(connection, JOBS, newest)
+    late = [name for name, before in known.items() if before.last_seen_ns > seen_ns and before.first_seen_ns > seen_ns]
+    if late:
+        connection.execute(update(JOBS).where(JOBS.c.id.in_(late)).values(first_seen_ns=seen_ns))
 
 
-def _write_layouts(connection: Connection, reports: Sequence[JobReport], since_ns: int) -> None:
+def _new_layouts(connection: Connection, reports: Sequence[JobReport], since_ns: int) -> list[dict[str, object]]:
     """A row for each layout that is not what it was."""
     newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))
     newest = newest.where(LAYOUTS.c.job.in_([report.id for report in reports]) & (LAYOUTS.c.since_ns <= since_ns))
@@ -193,21 +214,21 @@ def _write_layouts(connection: Connection, reports: Sequence[JobReport], since_n
     same = (LAYOUTS.c.job == of_job.c.job) & (LAYOUTS.c.since_ns == of_job.c.since_ns)
     before = {row.job: (row.layout, row.groups) for row in connection.execute(select(LAYOUTS).join(of_job, same))}
     now = {report.id: (report.layout.model_dump_json(), report.groups.model_dump_json()) for report in reports}
-    rows = [
+    return [
         {"job": name, "since_ns": since_ns, "layout": layout, "groups": groups}
         for name, (layout, groups) in now.items()
         if before.get(name) != (layout, groups)
     ]
-    upsert(connection, LAYOUTS, rows)
 
 
-def _job_row(report: JobReport, first_ns: int, last_ns: int) -> dict[str, object]:
+def _job_row(report: JobReport, seen_ns: int) -> dict[str, object]:
+    """A job that nobody knew before."""
     return {
         "id": report.id,
         "label": report.label,
         "tenant": report.tenant,
-        "first_seen_ns": first_ns,
-        "last_seen_ns": last_ns,
+        "first_seen_ns": seen_ns,
+        "last_seen_ns": seen_ns,
         "world_size": report.world_size,
         "period_s": report.period_s,
         "endpoints": json.dumps(report.endpoints),
