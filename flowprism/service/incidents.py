@@ -18,7 +18,7 @@ class IncidentOptions:
     """When a finding becomes an incident, and when that is over.
 
     Attributes:
-        confirming_scans: scans that must have seen a finding before its incident opens; a critical one opens at once.
+        confirming_scans: scans that must have seen a finding before its incident opens, however bad it is.
         quiet_scans: scans in a row that could have seen it and did not, after which an incident is over.
         reopen_within_s: an incident that comes back within this time of its resolution is the same one.
     """
@@ -33,8 +33,9 @@ def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: Inci
 
     1. Findings of one window about the same thing are one: a link that flapped twice in it flaps.
     2. Each finding is matched with an incident that is not over, or was resolved recently (`matched`).
-    3. A finding without an incident is suspected. Seen by enough scans, or critical, its incident opens; one that was
-       resolved reopens at once.
+    3. A finding without an incident is suspected. Seen by enough scans its incident opens; one that was resolved
+       reopens at once. However bad it looks, one window alone opens nothing: what it cuts off at its ends may look
+       like a fault.
     4. An incident without a finding is quiet, if the scan could judge its job. Quiet often enough, an open one is
        resolved; a suspected one is dismissed and forgotten.
     5. A window that ends before an incident was last seen, or was resolved, says nothing new of it: with several
@@ -108,7 +109,7 @@ def _seen(before: Incident, fresh: Incident, options: IncidentOptions) -> Incide
 
 def _first(finding: Finding, window_end_ns: int, now_ns: int, options: IncidentOptions) -> Incident:
     """The incident of a finding that nothing is known of."""
-    is_open = finding.severity == "critical" or options.confirming_scans <= 1
+    is_open = options.confirming_scans <= 1
     return Incident(
         id=_name(finding, window_end_ns),
         job=finding.job,

@@ -177,7 +177,7 @@ class ScanSettings(Section):
 class IncidentSettings(Section):
     """The section `incidents`: when a finding becomes an incident, and when that is over."""
 
-    confirming_scans: int = Field(default=2, ge=1, description="that must have seen it; a critical one opens at once")
+    confirming_scans: int = Field(default=2, ge=1, description="that must have seen it before anybody is told")
     quiet_scans: int = Field(default=3, ge=1, description="in a row that did not see it, after which it is over")
     reopen_within_s: float = Field(default=1800.0, ge=0, description="one that comes back so soon is the same one")
 

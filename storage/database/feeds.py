@@ -7,8 +7,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import Row, delete, func, select
 
 from datamodel.inventory import Inventory
 from datamodel.results import FeedStatistics
@@ -32,8 +33,28 @@ def feed_statistics(
         query = query.where(FEED_STATISTICS.c.exporter == exporter)
     query = query.order_by(FEED_STATISTICS.c.exporter, FEED_STATISTICS.c.length_ns, FEED_STATISTICS.c.start_ns)
     with database.reading() as connection:
-        found = [row._asdict() for row in connection.execute(query)]
-    return [FeedStatistics(**{**said, "rejected": json.loads(said["rejected"])}) for said in found]
+        return [_statistics(row) for row in connection.execute(query)]
+
+
+def losses(database: Database, since_ns: int) -> list[tuple[FeedStatistics, int]]:
+    """Stretches of time that begin since a time and in which records were missed, each with when its hole may begin.
+
+    What is missing was sent after the exporter was heard last, which may be long before it was noticed: the second
+    number is the begin of its stretch before, or of the stretch itself where there is none.
+    """
+    before = FEED_STATISTICS.alias()
+    heard = select(func.max(before.c.start_ns)).where(
+        (before.c.exporter == FEED_STATISTICS.c.exporter)
+        & (before.c.length_ns == FEED_STATISTICS.c.length_ns)
+        & (before.c.start_ns < FEED_STATISTICS.c.start_ns)
+    )
+    since = func.coalesce(heard.scalar_subquery(), FEED_STATISTICS.c.start_ns).label("since_ns")
+    query = select(FEED_STATISTICS, since).where(
+        (FEED_STATISTICS.c.start_ns >= since_ns) & (FEED_STATISTICS.c.lost > 0)
+    )
+    with database.reading() as connection:
+        rows = connection.execute(query.order_by(FEED_STATISTICS.c.exporter, FEED_STATISTICS.c.start_ns)).all()
+    return [(_statistics(row), row.since_ns) for row in rows]
 
 
 def newest_stretch(database: Database) -> tuple[int, int] | None:
@@ -78,6 +99,13 @@ def inventory(database: Database, at_ns: int | None = None) -> Inventory | None:
     with database.reading() as connection:
         text = connection.execute(query).scalar()
     return None if text is None else _read(text)
+
+
+def _statistics(row: Row[Any]) -> FeedStatistics:
+    """A stretch from a row of its table; further columns of the row are left alone."""
+    said = row._asdict()
+    known = {column.name: said[column.name] for column in FEED_STATISTICS.c}
+    return FeedStatistics(**{**known, "rejected": json.loads(row.rejected)})
 
 
 @lru_cache(maxsize=2)

@@ -8,7 +8,7 @@ from datamodel.report import Window
 from datamodel.scan import JobScan, Scan
 from flowprism.service.scanning.looking import Sight
 from storage.database.engine import Database
-from storage.database.feeds import feed_statistics
+from storage.database.feeds import losses
 
 # Of what one exporter sent in a minute. A collector that was away for longer leaves iterations that lack some of their
 # endpoints' traffic, and those look late; single datagrams lost do not.
@@ -19,12 +19,15 @@ _LONGEST_NS = 3_600_000_000_000  # of a stretch of statistics
 def doubted(database: Database, sight: Sight, window: Window) -> Sight:
     """A sight without its findings, and with the reason, where an exporter lost too much of a minute in the window.
 
+    What was lost is noticed when the exporter is heard again: the hole may begin as early as it was heard before, and
+    a window that ends in between has it at its end.
+
     Raises:
         StorageError: the database cannot be reached.
     """
     worst, exporter = 0.0, ""
-    for one in feed_statistics(database, window.start_ns - _LONGEST_NS, window.end_ns):
-        if one.start_ns + one.length_ns > window.start_ns and one.lost:
+    for one, since_ns in losses(database, window.start_ns - _LONGEST_NS):
+        if since_ns < window.end_ns and one.start_ns + one.length_ns > window.start_ns:
             worst, exporter = max((worst, exporter), (one.lost / (one.lost + one.datagrams), one.exporter))
     if worst <= MOST_LOST_RATIO or sight.analysis is None:
         return sight

@@ -8,6 +8,7 @@ from storage.database.feeds import (
     feed_statistics,
     forget_feed_statistics,
     inventory,
+    losses,
     save_feed_statistics,
     save_inventory,
 )
@@ -26,6 +27,15 @@ def test_statistics(database: Database) -> None:
     assert forget_feed_statistics(database, 110) == 1
     save_feed_statistics(database, [])
     assert feed_statistics(database, 0, 1000) == [other]
+
+
+def test_losses(database: Database) -> None:
+    """What was lost may be missing since the exporter was heard before; one that was not heard before says its own."""
+    first, gap = FeedStatistics("a/0", 100, 10, datagrams=5), FeedStatistics("a/0", 150, 10, datagrams=5, lost=9)
+    other = FeedStatistics("b/0", 140, 10, datagrams=5, lost=1)
+    save_feed_statistics(database, [first, gap, other, FeedStatistics("b/0", 120, 3600, datagrams=9)])
+    assert losses(database, 0) == [(gap, 100), (other, 140)]
+    assert losses(database, 145) == [(gap, 100)]
 
 
 def test_inventories(database: Database) -> None:
