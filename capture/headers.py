@@ -25,6 +25,7 @@ _VLAN, _QINQ, _OLD_QINQ, _MPLS, _MPLS_MULTICAST = 0x8100, 0x88A8, 0x9100, 0x8847
 _MAX_LABELS = 8
 _MAX_EXTENSIONS = 8
 MAPPED = 0xFFFF << 32
+LONGEST_PACKET_BYTES = 1 << 20  # that segmentation offload hands over whole: half of it (Linux's BIG TCP)
 _ONE = np.uint64(1)
 
 # LINKTYPE_ values (and the DLT_RAW values that some writers store instead).
@@ -132,7 +133,7 @@ def ipv4(data: Bytes, at: int, end: int, wire_end: int, packet: Record) -> tuple
     total = be16(data, at + 2)
     if total == 0:  # segmentation offload leaves the field empty where the packet is longer than it can say
         total = wire_end - at
-    if data[at] >> 4 != 4 or header_bytes < 20 or total < header_bytes:
+    if data[at] >> 4 != 4 or header_bytes < 20 or total < header_bytes or total > LONGEST_PACKET_BYTES:
         return -BAD_NETWORK, at, at
     fragment = be16(data, at + 6)
     packet["ip_bytes"] = total
@@ -160,6 +161,8 @@ def ipv6(data: Bytes, at: int, end: int, wire_end: int, packet: Record) -> tuple
         return -BAD_NETWORK, at, at
     length = be16(data, at + 4)
     stop = at + 40 + length if length else wire_end  # zero: a jumbogram or segmentation offload
+    if stop > at + LONGEST_PACKET_BYTES:
+        return -BAD_NETWORK, at, at
     packet["ip_bytes"] = stop - at
     packet["tos"] = (be16(data, at) >> 4) & 0xFF
     packet["ip_id"] = 0

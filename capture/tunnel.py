@@ -1,7 +1,8 @@
 """Encapsulations that mirrors and overlays use: bytes -> what is inside and where.
 
-GRE (RFC 2784, 2890), ERSPAN types I to III (draft-foschiano-erspan), NVGRE (RFC 7637), VXLAN (RFC 7348), Geneve
-(RFC 8926), and IP in IP. Kinds are ethertypes; 0 means no encapsulation, a negative kind is minus the reason.
+GRE (RFC 2784, 2890), ERSPAN types I to III (draft-foschiano-erspan), NVGRE (RFC 7637), VXLAN (RFC 7348) with or
+without group policy (draft-smith-vxlan-group-policy), Geneve (RFC 8926), and IP in IP. Kinds are ethertypes; 0 means
+no encapsulation, a negative kind is minus the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from capture.window import Bytes
 from capture.wire import CUT_TUNNEL, UNKNOWN_TUNNEL, Record
 
 _IP_IN_IP, _UDP, _IPV6_IN_IP, _GRE = 4, 17, 41, 47
-_VXLAN_PORT, _GENEVE_PORT = 4789, 6081
+_VXLAN_PORT, _LINUX_VXLAN_PORT, _GENEVE_PORT = 4789, 8472, 6081  # Linux had a port of its own before IANA gave one
 _ERSPAN, _ERSPAN_III = 0x88BE, 0x22EB
 
 
@@ -37,11 +38,20 @@ def udp_tunnel(data: Bytes, at: int, end: int) -> tuple[int, int]:
     if at + 16 > end:
         return 0, at
     port = be16(data, at + 2)
-    if port == _VXLAN_PORT and data[at + 8] == 0x08 and be16(data, at + 9) == 0 and data[at + 15] == 0:
+    if port in (_VXLAN_PORT, _LINUX_VXLAN_PORT) and is_vxlan(data, at + 8):
         return ETHERNET, at + 16
-    if port == _GENEVE_PORT and data[at + 8] >> 6 == 0 and be16(data, at + 10) == ETHERNET:
-        return ETHERNET, at + 16 + (wide(data[at + 8]) & 0x3F) * 4
+    if port == _GENEVE_PORT and data[at + 8] >> 6 == 0:
+        kind = be16(data, at + 10)
+        if kind in (ETHERNET, IPV4, IPV6):
+            return kind, at + 16 + (wide(data[at + 8]) & 0x3F) * 4
     return 0, at
+
+
+@compiled
+def is_vxlan(data: Bytes, at: int) -> bool:
+    """Whether a VXLAN header stands at `at`: of its reserved bits only those are set that group policy uses."""
+    plain = data[at] == 0x08 and be16(data, at + 1) == 0
+    return bool((plain or data[at] == 0x88) and data[at + 7] == 0)
 
 
 @compiled

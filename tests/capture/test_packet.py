@@ -116,11 +116,14 @@ GENEVE = struct.pack("!BBHI", 2, 0, 0x6558, 77 << 8) + bytes(8)
         (47, gre(0x22EB, 0x1000, bytes(4)) + erspan3(INNER, 1, bytes(8)), True),
         (47, gre(0x22EB, 0x1000, bytes(4)) + erspan3(INNER[14:], 2 << 10), True),
         (17, udp(5555, 4789, VXLAN + INNER), False),
+        (17, udp(5555, 8472, VXLAN + INNER), False),
+        (17, udp(5555, 4789, struct.pack("!BBHI", 0x88, 0x48, 1234, 77 << 8) + INNER), False),
         (17, udp(5555, 6081, GENEVE + INNER), False),
+        (17, udp(5555, 6081, struct.pack("!BBHI", 0, 0, 0x0800, 77 << 8) + INNER[14:]), False),
         (4, INNER[14:], False),
     ],
     ids=["gre", "gre-all-fields", "nvgre", "erspan1", "erspan2", "erspan3", "erspan3-platform", "erspan3-ip", "vxlan",
-         "geneve", "ipip"],
+         "vxlan-linux", "vxlan-group-policy", "geneve", "geneve-ip", "ipip"],
 )  # fmt: skip
 @pytest.mark.parametrize("outer6", [False, True])
 def test_encapsulations(proto: int, payload: bytes, sampled: bool, outer6: bool) -> None:

@@ -86,6 +86,7 @@ def _decode(datagrams: list[bytes], most_bytes: int) -> None:
     # The smallest record is one byte; a reverse flow makes a second row of it.
     _hold(len(found.flows) <= 2 * most_bytes, f"{len(found.flows)} records from {most_bytes} bytes")
     _hold(bool((found.flows["time_flow_end_ns"] >= found.flows["time_flow_start_ns"]).all()), "ends before it starts")
+    _hold(bool((found.flows["bytes"] >= 0).all()), "a negative size")
     _hold(decoder.records == len(found.flows), "counts other records than it gives")
     decoder.account(Ledger())
     again = Exports()

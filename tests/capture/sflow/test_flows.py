@@ -46,6 +46,21 @@ VXLAN = b"\x08\0\0\0\0\0\x4d\0"
 TIMESTAMP, QUEUE, QUEUE_DEPTH = 1043, 1036, 1040
 
 
+@pytest.mark.parametrize("size", [(1 << 20) + 19, 0xFF00004E, 0xFFFFFFFF])
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_frame_of_gigabytes_is_not_believed(size: int, version: int) -> None:
+    """Where the IP header leaves its length open the frame's would count; no frame is longer than a megabyte."""
+    frame = (
+        ethernet(ip(6, tcp(1, 2, 3, 4, 16)))
+        if version == 4
+        else ethernet(ip6(6, tcp(1, 2, 3, 4, 16), "::1", "::2"), 0x86DD)
+    )
+    empty = frame[:16] + bytes(2) + frame[18:] if version == 4 else frame[:18] + bytes(2) + frame[20:]
+    told = fed(datagram(flow(header(empty, size=size)), flow(header(empty, size=60_018))))
+    assert [row["bytes"] for row in told.rows()] == [60_000]
+    assert told.notes().rejected == {"sFlow sampled header: malformed IP header": 1}
+
+
 def test_a_roce_write_is_told_whole() -> None:
     """Queue pair, PSN, opcode, message size, marks and IP bytes come out of the sampled header."""
     frame = roce_frame(WRITE_ONLY, 0x1234, 77, reth(1 << 20) + bytes(1024), tos=0x6B)
