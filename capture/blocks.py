@@ -22,11 +22,7 @@ BLOCK_ROWS = 8192 + 72  # of flow records, where there is no reason for another 
 
 
 class BlockWriter:
-    """Blocks of some columns of a schema, one after the other.
-
-    Attributes:
-        blocks: what a kernel fills, shape (1,): `blocks[0]["bytes"][row]`. Values not written yet mean nothing.
-    """
+    """Blocks of some columns of a schema, one after the other."""
 
     def __init__(self, schema: Schema, columns: Sequence[str], rows: int) -> None:
         """Begin with a block that has room for `rows` rows.
@@ -36,7 +32,17 @@ class BlockWriter:
         dtypes = {c.name: c.dtype for c in schema}
         self._rows = rows
         self._type = np.dtype([(name, dtypes[name], (rows,)) for name in columns])
-        self.blocks: Blocks = np.empty(1, self._type)
+        self._blocks: Blocks | None = None
+
+    @property
+    def blocks(self) -> Blocks:
+        """What a kernel fills, shape (1,): `blocks[0]["bytes"][row]`. Values not written yet mean nothing.
+
+        Memory is asked for late: where the block before was let go meanwhile it is that one's, still in the cache.
+        """
+        if self._blocks is None:
+            self._blocks = np.empty(1, self._type)
+        return self._blocks
 
     def taken(self, rows: int) -> dict[str, Array]:
         """The columns of the first `rows` rows; the block can be filled anew.
@@ -48,5 +54,5 @@ class BlockWriter:
         if 2 * rows < self._rows:
             columns = {name: column.copy() for name, column in columns.items()}
         else:
-            self.blocks = np.empty(1, self._type)
+            self._blocks = None
         return columns

@@ -44,6 +44,8 @@ _LARGEST_LOSS = 1 << 26
 _LARGEST_DELAY = 1 << 16  # units by which a late datagram may lag behind
 _BEGAN_ANEW = 1 << 40  # beyond any difference of two sequence numbers
 _UPTIME_STEP_MS = 10_000  # by which the uptimes of datagrams that overtake one another may differ
+_UPTIME_WRAP_MS = 1 << 32
+_EARLY_WRAP_MS = 3_600_000  # by which an uptime may wrap sooner than the arrivals say: what is replayed runs faster
 _ENOUGH_TO_JUDGE = 8  # datagrams after which an exporter's way of counting is known
 
 EXPORTER = np.dtype(
@@ -183,6 +185,7 @@ def arrival(exporter: Exporter, sequence: int, uptime_ms: int, time_ns: int, siz
         size: bytes of its payload.
         check: its `digest`.
     """
+    since_ms = max(time_ns - exporter["last_ns"], wide(0)) // 1_000_000
     if exporter["datagrams"] == 0 or time_ns < exporter["first_ns"]:
         exporter["first_ns"] = time_ns
     exporter["last_ns"] = max(exporter["last_ns"], time_ns)
@@ -194,7 +197,7 @@ def arrival(exporter: Exporter, sequence: int, uptime_ms: int, time_ns: int, siz
     exporter["recent"][place, 1] = check
     exporter["datagrams"] += 1
     exporter["bytes"] += size
-    began_anew = uptime_fell(exporter, uptime_ms)
+    began_anew = uptime_fell(exporter["uptime_ms"], uptime_ms, since_ms)
     own = counted_in(exporter)
     verdict = IN_ORDER
     for unit in range(3):
@@ -235,11 +238,19 @@ def placed(exporter: Exporter, unit: int, sequence: int, began_anew: bool) -> in
 
 
 @compiled
-def uptime_fell(exporter: Exporter, uptime_ms: int) -> bool:
-    """Whether the exporter's clock began anew; a wrap of its 32 bits after 49.7 days is none."""
-    if uptime_ms < 0 or exporter["uptime_ms"] < 0:
+def uptime_fell(before_ms: int, uptime_ms: int, since_ms: int) -> bool:
+    """Whether an exporter's clock began anew; a wrap of its 32 bits after 49.7 days is none.
+
+    An uptime that fell has wrapped if the time that passed would carry the one before it over the end of 32 bits.
+
+    Args:
+        before_ms: uptime that the datagram before told, -1 where there is none.
+        uptime_ms: what this one tells.
+        since_ms: between their arrivals.
+    """
+    if uptime_ms < 0 or before_ms < 0 or before_ms - uptime_ms <= _UPTIME_STEP_MS:
         return False
-    return step(exporter["uptime_ms"], uptime_ms) < -_UPTIME_STEP_MS
+    return before_ms + since_ms + _EARLY_WRAP_MS < _UPTIME_WRAP_MS
 
 
 @compiled

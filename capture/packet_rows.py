@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from capture.blocks import Block
 from capture.compiled import compiled, wide
 from capture.headers import is_congested
 from capture.roce import CNP, is_negative
 from capture.wire import ABSENT, Record
+from datamodel.frame import Array
 
 PACKET_COLUMNS = (
-    "message_bytes", "ecn_ce_packets", "dst_qp", "psn_first", "psn_last", "roce_opcode_first", "roce_opcode_last",
-    "cnp_packets", "nak_packets",
+    "message_bytes", "ecn_ce_packets", "dst_qp", "psn_first", "roce_opcode_first", "cnp_packets", "nak_packets",
 )  # fmt: skip
+
+
+def last_as_first(columns: Mapping[str, Array]) -> dict[str, Array]:
+    """The columns of records of which one packet is known, with what tells of the last packet: it is the first."""
+    return {**columns, "psn_last": columns["psn_first"], "roce_opcode_last": columns["roce_opcode_first"]}
 
 
 @compiled
@@ -23,9 +30,7 @@ def packet_row(packet: Record, block: Block, row: int) -> None:
     block["ecn_ce_packets"][row] = 1 if is_congested(packet["tos"]) else 0
     block["dst_qp"][row] = packet["queue_pair"]
     block["psn_first"][row] = number
-    block["psn_last"][row] = number
     block["roce_opcode_first"][row] = opcode
-    block["roce_opcode_last"][row] = opcode
     block["cnp_packets"][row] = 1 if opcode == CNP else 0
     block["nak_packets"][row] = 1 if is_negative(packet["syndrome"]) else 0
 
@@ -37,8 +42,6 @@ def no_packet(block: Block, row: int) -> None:
     block["ecn_ce_packets"][row] = 0
     block["dst_qp"][row] = ABSENT
     block["psn_first"][row] = ABSENT
-    block["psn_last"][row] = ABSENT
     block["roce_opcode_first"][row] = ABSENT
-    block["roce_opcode_last"][row] = ABSENT
     block["cnp_packets"][row] = 0
     block["nak_packets"][row] = 0

@@ -53,7 +53,7 @@ from capture.netflow.walk import (
     NEEDS_WAITING_ROOM,
     walk,
 )
-from capture.packet_rows import PACKET_COLUMNS
+from capture.packet_rows import PACKET_COLUMNS, last_as_first
 from capture.sampling import SamplingRates
 from capture.window import Bytes
 from capture.wire import PACKET
@@ -205,7 +205,7 @@ class NetflowDecoder:
         progress = self._progress[0]
         rows = int(progress["rows"])
         if rows:
-            besides = self._sections.taken(rows) if progress["sectioned"] else {}
+            besides = last_as_first(self._sections.taken(rows)) if progress["sectioned"] else {}
             frames.append(Frame(FLOWS, self._flows.taken(rows) | besides))
         progress["rows"], progress["sectioned"] = 0, 0
 

@@ -13,7 +13,6 @@ from capture.compiled import compiled, wide
 from capture.datagram import SFLOW5, Index
 from capture.exporter_table import (
     DUPLICATE,
-    IN_DATAGRAMS,
     IN_ORDER,
     MOST_EXPORTERS,
     Exporter,
@@ -25,6 +24,7 @@ from capture.exporter_table import (
 )
 from capture.headers import be32
 from capture.key_table import FULL, Keys, Words
+from capture.prefetch import LINE_BYTES, prefetch
 from capture.sflow.counters import counter_row, queue_row
 from capture.sflow.drops import drop_row
 from capture.sflow.flows import flow_row, note_ends, sampled_packet
@@ -76,6 +76,7 @@ Counts = npt.NDArray[np.int64]
 AT_END, ROWS_FULL, EXPORTERS_SHORT, SOURCES_SHORT, ADDRESSES_SHORT = range(5)
 
 _CHECKED_BYTES = 16
+_AHEAD = 2  # datagrams for which memory is asked before they are read
 ROWS = 4096 + 72  # of counters and drops: more than the largest datagram has samples
 
 # An agent, and two addresses a sample.
@@ -130,6 +131,7 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
         datagram = index[i]
         if datagram["protocol"] != SFLOW5:
             continue
+        ask_for(data, index, i + _AHEAD)
         at = datagram["offset"]
         end = at + min(wide(datagram["bytes"]), wide(LONGEST_DATAGRAM_BYTES))
         most = (end - at) // SMALLEST_SAMPLE_BYTES
@@ -171,6 +173,15 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
         name_ends(output.book, output.ends, output.flows[0], state["named"], state["flows"])
         decoded(exporter, head["sequence"], verdict, head["samples"])
     return last
+
+
+@compiled
+def ask_for(data: Bytes, index: Index, i: int) -> None:
+    """Ask memory for datagram `i`, if there is one, which will be read soon."""
+    if i < len(index):
+        at = wide(index[i]["offset"])
+        for line in range(at, at + wide(index[i]["bytes"]), LINE_BYTES):
+            prefetch(data, line)
 
 
 @compiled
@@ -238,10 +249,7 @@ def samples(
                 if row == FULL:
                     rejected[SOURCES_FULL] += 1
                 elif state["in_order"]:  # what comes late says nothing about the present
-                    source = memory.sources[row]
-                    follow_source(
-                        source, agent, sample, exporter["lost"][IN_DATAGRAMS], exporter["restarts"][IN_DATAGRAMS]
-                    )
+                    follow_source(memory.sources[row], agent, sample, exporter)
             interpret(data, kind, agent, rejected, output)
         at += size + (-size & 3)
         left -= 1

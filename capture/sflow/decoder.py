@@ -14,6 +14,7 @@ from capture.blocks import BLOCK_ROWS, BlockWriter
 from capture.datagram import Datagrams
 from capture.exporter_table import ExporterTable, Table
 from capture.key_table import KeyTable
+from capture.packet_rows import last_as_first
 from capture.sampling import SamplingRates
 from capture.sflow.datagrams import (
     ADDRESSES_A_DATAGRAM,
@@ -163,10 +164,15 @@ class SflowDecoder:
             self._counter_frames.append(Frame(COUNTERS, self._counters.taken(int(state["counters"]))))
         if state["drops"]:
             self._drop_frames.append(Frame(DROPS, self._drops.taken(int(state["drops"]))))
-        rows = int(state["flows"])
-        frames = [Frame(FLOWS, self._flows.taken(rows) | {"packets": constant(1, "i8", rows)})] if rows else []
+        frames = [self._packets(int(state["flows"]))] if state["flows"] else []
         state["flows"] = state["counters"] = state["drops"] = 0
         return frames
+
+    def _packets(self, rows: int) -> Frame:
+        """The first rows of the block of flow records, each one packet."""
+        columns = last_as_first(self._flows.taken(rows))
+        columns |= {"time_flow_end_ns": columns["time_flow_start_ns"], "packets": constant(1, "i8", rows)}
+        return Frame(FLOWS, columns)
 
     def _more_exporters(self) -> None:
         self._table.make_room(_EXPORTERS_AT_ONCE)

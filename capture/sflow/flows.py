@@ -15,9 +15,9 @@ from capture.window import Bytes
 from capture.wire import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
 from datamodel.flows import TCP
 
-# What `flow_row` and `name_ends` write. `packets` is 1 in every row.
+# What `flow_row` and `name_ends` write. A record is one packet, so what tells of its end is what tells of its start.
 FLOW_COLUMNS = (
-    "time_received_ns", "time_flow_start_ns", "time_flow_end_ns", "time_uncertainty_ns", "sampler_address",
+    "time_received_ns", "time_flow_start_ns", "time_uncertainty_ns", "sampler_address",
     "observation_domain_id", "sampling_rate", "in_if", "out_if", "flow_direction", "src_addr", "dst_addr", "src_port",
     "dst_port", "proto", "bytes", "ip_tos", "tcp_flags", "tcp_seq_first", *PACKET_COLUMNS,
 )  # fmt: skip
@@ -110,7 +110,6 @@ def flow_row(packet: Record, moment: Record, block: Block, row: int) -> None:
     """
     block["time_received_ns"][row] = moment["arrival_ns"]
     block["time_flow_start_ns"][row] = moment["time_ns"]
-    block["time_flow_end_ns"][row] = moment["time_ns"]
     block["time_uncertainty_ns"][row] = moment["uncertainty_ns"]
     block["sampler_address"][row] = moment["sampler"]
     block["observation_domain_id"][row] = moment["domain"]

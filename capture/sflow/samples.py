@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from capture.compiled import compiled, wide
-from capture.exporter_table import Exporter, Table, step
+from capture.exporter_table import IN_DATAGRAMS, Exporter, Table, step
 from capture.key_table import Keys, Words, place_of
 from capture.sflow.layout import IF_INDEX, NO_INTERFACE, NO_INTERFACE_EXPANDED, ONE_INTERFACE
+from capture.sflow.reasons import CAPTURE_CUT
 from capture.sflow.walk import ABSENT
 from capture.wire import Record
 
@@ -34,12 +35,12 @@ SOURCE = np.dtype(
         ("sequence", "i8"),  # of its newest sample
         ("pool", "i8"),
         ("drops", "i8"),
-        ("lost", "i8"),  # units its exporter had lost when that sample came
+        ("unsteady", "i8"),  # datagrams of its exporter that had come out of turn or cut when that sample came
         ("restarts", "i8"),  # and how often that had begun anew
         ("samples", "i8"),  # that the agent took between the samples that came, by their numbers
         ("packets", "i8"),  # that could have been sampled meanwhile, by the pool
         ("told_packets", "i8"),  # the same by the rate that samples tell
-        ("missing", "i8"),  # samples that did not come though no datagram was lost
+        ("missing", "i8"),  # samples that did not come though every datagram did, whole and in turn
     ]
 )
 
@@ -96,16 +97,19 @@ def source_keys(sources: Table) -> Words:
 
 
 @compiled
-def follow_source(source: Record, agent: Record, sample: Record, lost: int, restarts: int) -> None:
+def follow_source(source: Record, agent: Record, sample: Record, exporter: Exporter) -> None:
     """Add what happened between a source's previous sample and this one, which did not come late.
+
+    Samples are missed only where no datagram since could have held them: none was lost, late or cut.
 
     Args:
         source: its row.
         agent: the `AGENT` row of its exporter.
         sample: the sample's fields.
-        lost: units its exporter has lost so far.
-        restarts: how often its exporter began anew.
+        exporter: its account.
     """
+    restarts = exporter["restarts"][IN_DATAGRAMS]
+    unsteady = exporter["misfits"][IN_DATAGRAMS] + exporter["rejected"][CAPTURE_CUT]
     ahead = step(source["sequence"], sample["sequence"]) if source["sequence"] >= 0 else wide(0)
     if source["restarts"] == restarts and 0 < ahead < _RESET_STEP:
         fewer = step(source["drops"], sample["drops"])
@@ -115,12 +119,12 @@ def follow_source(source: Record, agent: Record, sample: Record, lost: int, rest
             source["samples"] += ahead
             source["packets"] += (sample["pool"] - source["pool"]) & 0xFFFFFFFF
             source["told_packets"] += ahead * sample["sampling_rate"]
-        if source["lost"] == lost:
+        if source["unsteady"] == unsteady:
             source["missing"] += ahead - 1
     source["sequence"] = sample["sequence"]
     source["pool"] = sample["pool"]
     source["drops"] = sample["drops"]
-    source["lost"] = lost
+    source["unsteady"] = unsteady
     source["restarts"] = restarts
 
 

@@ -34,9 +34,11 @@ def opened(protocol: int = SFLOW5) -> Exporter:
     return table.rows[exporter_of(table.rows, table.keys, protocol, 0, AGENT, 0)]
 
 
-def heard(exporter: Exporter, sequence: int, records: int = 1, uptime_ms: int = -1, check: int | None = None) -> int:
+def heard(
+    exporter: Exporter, sequence: int, records: int = 1, uptime_ms: int = -1, check: int | None = None, at_s: int = 1
+) -> int:
     """The verdict on a datagram that arrives and, unless it is a duplicate, is decoded."""
-    verdict = arrival(exporter, sequence % WRAP, uptime_ms, 10**9, 100, sequence if check is None else check)
+    verdict = arrival(exporter, sequence % WRAP, uptime_ms, at_s * 10**9, 100, sequence if check is None else check)
     if verdict != DUPLICATE:
         decoded(exporter, sequence % WRAP, verdict, records)
     return int(verdict)
@@ -90,6 +92,25 @@ def test_an_uptime_that_fell_tells_a_restart_from_loss() -> None:
     heard(exporter, 500, uptime_ms=1_000)
     heard(exporter, 502, uptime_ms=1_100)
     assert (account(exporter).restarts, account(exporter).lost) == (1, 1)
+
+
+@pytest.mark.parametrize("days", [1, 24, 25, 30, 49])
+def test_a_restart_is_seen_however_long_the_agent_was_up(days: int) -> None:
+    """An uptime of more than half its 32 bits that begins anew looks like one that went on by weeks: no time for it."""
+    exporter = opened()
+    heard(exporter, 10, uptime_ms=days * 86_400_000, at_s=1000)
+    heard(exporter, 500, uptime_ms=20_000, at_s=1060)
+    assert (account(exporter).lost, account(exporter).restarts) == (0, 1)
+
+
+@pytest.mark.parametrize("silent_s", [5, 3600, 4_000_000])
+def test_an_uptime_that_wraps_while_nothing_comes_is_no_restart(silent_s: int) -> None:
+    """After any silence an uptime is where the time that passed has brought it, modulo 2^32."""
+    exporter = opened()
+    before = WRAP - 3000
+    heard(exporter, 10, uptime_ms=before, at_s=1000)
+    heard(exporter, 12, uptime_ms=(before + silent_s * 1000) % WRAP, at_s=1000 + silent_s)
+    assert (account(exporter).lost, account(exporter).restarts) == (1, 0)
 
 
 def test_an_uptime_that_wraps_is_no_restart() -> None:

@@ -87,6 +87,26 @@ def test_samples_missing_without_a_lost_datagram() -> None:
     assert fed(*series(9)[::3]).notes().warnings == ()
 
 
+def numbered(*numbers: int) -> list[bytes]:
+    """Datagrams of one sample each, numbered alike."""
+    return [datagram(flow(PACKET, sequence=n, pool=1000 * n), sequence=n, uptime_ms=1000 + n) for n in numbers]
+
+
+@pytest.mark.parametrize("order", [(1, 2, 4, 3, 5), (1, 4, 2, 3, 5, 6), (1, 2, 4, 5, 3, 6), (1, 3, 5, 2, 4, 6)])
+def test_samples_that_came_late_are_not_missing(order: tuple[int, ...]) -> None:
+    """Datagrams that overtook one another carried all samples: there is nothing to warn of."""
+    assert fed(*numbered(*order)).notes().warnings == ()
+
+
+def test_samples_behind_the_cut_are_not_missing() -> None:
+    """Where the capture cut a datagram, the samples that it held are not the agent's to answer for."""
+    whole = [
+        datagram(*(flow(PACKET, sequence=3 * n + k) for k in range(3)), sequence=n, uptime_ms=1000 + n)
+        for n in range(20)
+    ]
+    assert fed(*(each[:-100] for each in whole), cut=True).notes().warnings == ()
+
+
 def test_samples_dropped_by_the_agent_are_summed() -> None:
     """The drop counter of a source tells what lack of resources cost."""
     (warning,) = fed(*series(5, drops=7)).notes().warnings
