@@ -9,6 +9,7 @@ from capture.address_book import Book, code_of
 from capture.compiled import compiled, wide
 from capture.netflow.layout import (
     BYTES,
+    BYTES_OUT,
     COUNTS_LAYER2,
     COUNTS_TOTALS,
     DESTINATION,
@@ -17,6 +18,7 @@ from capture.netflow.layout import (
     IN_IF,
     OUT_IF,
     PACKETS,
+    PACKETS_OUT,
     PROTO,
     SAMPLER,
     SECTIONED,
@@ -73,6 +75,10 @@ def interpret(tables: Tables, template: Row, present: int, rows: int) -> None:
     copy(matrix[TCP_FLAGS], present >> TCP_FLAGS & 1, _MASK16, block["tcp_flags"], row, rows)
     copy(matrix[IN_IF], present >> IN_IF & 1, _MASK63, block["in_if"], row, rows)
     copy(matrix[OUT_IF], present >> OUT_IF & 1, _MASK63, block["out_if"], row, rows)
+    if present >> BYTES_OUT & 1:
+        fill_in(matrix[BYTES], matrix[BYTES_OUT], rows)
+    if present >> PACKETS_OUT & 1:
+        fill_in(matrix[PACKETS], matrix[PACKETS_OUT], rows)
     counts(source, matrix[BYTES], present >> BYTES & 1, block["bytes"], row, rows)
     counts(source, matrix[PACKETS], present >> PACKETS & 1, block["packets"], row, rows)
     directions(matrix[DIRECTION], present >> DIRECTION & 1, block["flow_direction"], row, rows)
@@ -105,6 +111,13 @@ def copy(column: Words, there: int, mask: int, out: Column, row: int, rows: int)
             out[row + i] = column[i] & mask
     else:
         fill(out, row, rows, 0)
+
+
+@compiled
+def fill_in(column: Words, other: Words, rows: int) -> None:
+    """Take another column's values where this one has zeros."""
+    for i in range(rows):
+        column[i] = column[i] or other[i]
 
 
 @compiled

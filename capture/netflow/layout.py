@@ -70,8 +70,10 @@ VARIABLE = 0xFFFF  # a field's length where each record tells it (RFC 7011 secti
     REVERSE_DURATION,
     REVERSE_TOS,
     REVERSE_TCP_FLAGS,
+    BYTES_OUT,
+    PACKETS_OUT,
     TARGETS,
-) = range(40)
+) = range(42)
 SKIP = -1  # target of a field that is walked over
 
 # How a field is loaded.

@@ -14,6 +14,7 @@ from capture.netflow.layout import (
     BIFLOW,
     BOTH_FAMILIES,
     BYTES,
+    BYTES_OUT,
     COUNTS_LAYER2,
     COUNTS_TOTALS,
     DELTA_MICROSECONDS,
@@ -40,6 +41,7 @@ from capture.netflow.layout import (
     OPTIONS,
     OUT_IF,
     PACKETS,
+    PACKETS_OUT,
     PLACE,
     PROTO,
     RATE,
@@ -77,6 +79,8 @@ from capture.netflow.names import REVERSE_ENTERPRISE
 
 # Elements by target, the preferred one first.
 COUNTERS = {BYTES: (1, 231, 23, 352, 85, 353), PACKETS: (2, 298, 24, 86)}
+# The same packets counted behind the exporter; they serve where it counted nothing before.
+COUNTED_BEHIND = {BYTES: (1, BYTES_OUT, 23), PACKETS: (2, PACKETS_OUT, 24)}
 SIMPLE = {
     PROTO: (4,), TOS: (5,), TCP_FLAGS: (6,), IN_IF: (10, 252), OUT_IF: (14, 253), DIRECTION: (61,), INIT: (160,),
     SAMPLER_ID: (48, 302), EVENT_KIND: (233, 40005, 230), SECTION_BYTES: (312,),
@@ -98,6 +102,10 @@ BACK = {
     BYTES: REVERSE_BYTES, PACKETS: REVERSE_PACKETS, START: REVERSE_START, END: REVERSE_END, DURATION: REVERSE_DURATION,
     TOS: REVERSE_TOS, TCP_FLAGS: REVERSE_TCP_FLAGS,
 }  # fmt: skip
+# VMware's names for what a tunnel carries (enterprise 6876), with the standard elements, which are the tunnel's then.
+TENANT_ENTERPRISE = 6876
+TENANT = {880: 4, 881: 8, 882: 12, 883: 27, 884: 28, 886: 7, 887: 11}
+_ADDRESSES = (8, 12, 27, 28)
 RESPONDER = {231: (REVERSE_BYTES, 232), 298: (REVERSE_PACKETS, 299)}  # ASA counts both directions in its own way
 _TOTALS, _LAYER2 = (85, 353, 86), (352, 353)
 _NTP_BYTES = 8
@@ -147,6 +155,18 @@ class _Plan:
             if not (field.scope and protocol == NETFLOW9):  # there a scope's types are numbers of their own
                 # Of several occurrences the last is the innermost header's (RFC 7011 section 8).
                 self._places[field.enterprise, field.element] = place
+        self._look_inside()
+
+    def _look_inside(self) -> None:
+        """Take what a tunnel carries for the flow where a template tells it."""
+        inside = {
+            (0, TENANT[e]): place
+            for (who, e), place in self._places.items()
+            if who == TENANT_ENTERPRISE and e in TENANT
+        }
+        if any(element in _ADDRESSES for _, element in inside):
+            outside = {(0, element) for element in _ADDRESSES}
+            self._places = {key: place for key, place in self._places.items() if key not in outside} | inside
 
     def _take(self, target: int, element: int, how: int = UNSIGNED, enterprise: int = 0) -> bool:
         place = self._places.get((enterprise, element))
@@ -180,8 +200,8 @@ class _Plan:
             self._flags |= COUNTS_LAYER2 if chosen in _LAYER2 else 0
             if chosen in RESPONDER:
                 self._take(*RESPONDER[chosen])
-            else:
-                self._first(BACK[target], elements, REVERSE_ENTERPRISE)
+            elif not self._first(BACK[target], elements, REVERSE_ENTERPRISE) and chosen == COUNTED_BEHIND[target][0]:
+                self._take(*COUNTED_BEHIND[target][1:])
 
     def simple(self) -> None:
         """What is loaded as it stands."""

@@ -8,6 +8,7 @@ from capture.netflow.layout import (
     BIFLOW,
     BOTH_FAMILIES,
     BYTES,
+    BYTES_OUT,
     DESTINATION,
     DESTINATION_OTHER,
     DIRECTION,
@@ -19,6 +20,7 @@ from capture.netflow.layout import (
     IP_SECTION,
     OUT_IF,
     PACKETS,
+    PACKETS_OUT,
     PROTO,
     REVERSE_BYTES,
     REVERSE_DURATION,
@@ -84,7 +86,7 @@ def settle(data: Bytes, tables: Tables, template: Row, column: int) -> int:
 @compiled
 def counted(matrix: Words, present: int, column: int) -> bool:
     """Whether a record counts anything, in either direction."""
-    for target in (BYTES, PACKETS, REVERSE_BYTES, REVERSE_PACKETS):
+    for target in (BYTES, PACKETS, REVERSE_BYTES, REVERSE_PACKETS, BYTES_OUT, PACKETS_OUT):
         if present >> target & 1 and matrix[target, column]:
             return True
     return False

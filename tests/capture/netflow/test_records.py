@@ -67,6 +67,36 @@ def test_netflow5_sampling_rate() -> None:
     assert row["sampling_rate"] == 512
 
 
+def test_counters_behind_the_exporter_serve_where_it_counted_nothing_before() -> None:
+    """IN_BYTES and OUT_BYTES in either order: the first unless it is zero, per record and per counter."""
+    values = ((1500, 3, 0, 0), (0, 0, 900, 2), (1500, 3, 1400, 3), (0, 5, 700, 5), (0, 0, 0, 0))
+    collector = Collector()
+    rows = []
+    for number, order in ((256, (0, 1, 2, 3)), (257, (2, 3, 0, 1))):
+        counters = ((1, 4), (2, 4), (23, 4), (24, 4))
+        fields: tuple[Field, ...] = (*ENDS, *(counters[k] for k in order))
+        records = [A + B + struct.pack("!IIII", *(each[k] for k in order)) for each in values]
+        rows.append(collector.rows(netflow9(one_set(0, template(number, fields)), one_set(number, *records))))
+    for each in rows:
+        assert [(row["bytes"], row["packets"]) for row in each] == [(1500, 3), (900, 2), (1500, 3), (700, 5), (0, 0)]
+
+
+def test_what_a_tunnel_carries_is_the_flow() -> None:
+    """VMware tells a VXLAN tunnel's ends by the standard elements and those of its content by its own, IPv6 too."""
+    vmware, outer = (
+        6876,
+        struct.pack("!4s4sHHB", ip_address("192.0.2.7").packed, ip_address("192.0.2.8").packed, 9, 4789, 17),
+    )
+    inner = ((881, 4, vmware), (882, 4, vmware), (886, 2, vmware), (887, 2, vmware), (880, 1, vmware))
+    fields: tuple[Field, ...] = (*ENDS, (7, 2), (11, 2), (4, 1), *inner, (1, 4))
+    (row,), _ = decoded(fields, outer + struct.pack("!4s4sHHBI", A, B, 4000, 80, 6, 1234))
+    told = [row[name] for name in ("src_addr", "dst_addr", "src_port", "dst_port", "proto", "bytes")]
+    assert told == ["10.0.0.1", "10.0.0.2", 4000, 80, 6, 1234]
+    six = ip_address("2001:db8::1").packed, ip_address("2001:db8::2").packed
+    (row,), _ = decoded(((883, 16, vmware), (884, 16, vmware), *ENDS, (1, 4)), b"".join(six) + outer[:8] + bytes(4))
+    assert (row["src_addr"], row["dst_addr"]) == ("2001:db8::1", "2001:db8::2")
+
+
 def test_netflow9() -> None:
     """A template and its data in one datagram; both of one-byte and two-byte TCP flags."""
     fields: tuple[Field, ...] = (
