@@ -94,7 +94,8 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     seen = lateness(measured.kinds, job.stages, slow, baseline, period.duration_ns, least)
     before = period.duration_ns / period.slowdown_ratio
     if _everybody(measured, seen.late, slow, baseline, period.slowdown_ratio):
-        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=True)]
+        sure = not _in_pairs(job, seen.late)
+        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=sure)]
     uneven = _uneven(measured, seen.late)
     if uneven is not None:
         compute = stage_compute(measured.kinds, job.stages, slow)
@@ -175,6 +176,12 @@ def _everybody(measured: _Measured, late: Bool, period: Int, baseline: Int, slow
         return bool((grown >= 1 + 0.5 * (slowdown_ratio - 1)).all())
     causes = int(_roots(measured, late, period, baseline).sum())
     return bool(late.mean() >= EVERYBODY) and not causes < late.sum() <= 2 * causes
+
+
+def _in_pairs(job: JobView, late: Bool) -> bool:
+    """Whether late endpoints are in rings of two without a pipeline: each waits for the other, whoever is the cause."""
+    after = job.successors()
+    return not any(job.groups.get("pp", ())) and all(after.get(after.get(int(e), -1)) == e for e in job.endpoints[late])
 
 
 def _uneven(measured: _Measured, late: Bool) -> int | None:

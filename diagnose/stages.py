@@ -59,12 +59,15 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
 
     Stages of unequal size are no grid: the layout is not known well enough. An interleaved pipeline, whose last stage
     sends forward to the first, does not wait for receivers: what arrives while a pass is computed hides how long that
-    takes. In both cases nothing is said.
+    takes. Every stage passes on every micro-batch: where some send fewer messages than others, several went together,
+    and what set a pass going is not seen. In all these cases nothing is said.
     """
     count = int(stages.max(initial=0)) + 1
     messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1]
     wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
     if count < 2 or not messages or len(wraps) > 2 or len(np.unique(np.bincount(stages))) > 1:
+        return None
+    if _went_together(messages, stages, period):
         return None
     forward, backward, steady = np.zeros(count), np.zeros(count), np.zeros(count)
     for stage in range(1, count):
@@ -87,6 +90,16 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
     return StageCompute(least, most, batches, _spread(messages, stages, period)) if known else None
+
+
+def _went_together(messages: list[Sends], stages: Int, period: Int) -> bool:
+    """Whether some stages send fewer messages in most iterations than others."""
+    sent = {
+        sum(np.isfinite(k.start_ns[np.ix_(stages == stage, period)]).mean() > 0.5 for k in messages if k.towards == way)
+        for way, senders in ((1, np.unique(stages)[:-1]), (-1, np.unique(stages)[1:]))
+        for stage in senders
+    }
+    return len(sent) > 1
 
 
 def _spread(messages: list[Sends], stages: Int, period: Int) -> float:

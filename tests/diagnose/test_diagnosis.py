@@ -106,6 +106,15 @@ def test_everybody_slower_is_a_regression() -> None:
     assert finding.slowdown_ratio == pytest.approx(1.25, abs=1e-3)
 
 
+def test_in_a_ring_of_two_nobody_knows_whether_everybody_is_slower() -> None:
+    """Each waits for the other, whoever is late: that wakes nobody, where a ring of three late ones would."""
+    for members, severity in ((2, "info"), (3, "critical")):
+        late = {(i, e): 1.05 for i in range(FIRST, COUNT) for e in range(members)}
+        ops, edges = Ring(members=members, compute_s=late).run(COUNT)
+        (finding,) = diagnose(job_view(ops, edges, fabric(members)), DiagnosisOptions())
+        assert (finding.kind, finding.severity) == ("regression", severity)
+
+
 def test_a_late_rank_and_its_predecessor_are_not_everybody() -> None:
     """Two of three: in a rendezvous ring 1 cannot send before 2 is ready, so 2 alone is the cause."""
     ops, edges = Ring(members=3, compute_s=since(FIRST, 1, 1.1) | since(FIRST, 2, 1.1)).run(COUNT)

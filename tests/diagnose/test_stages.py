@@ -152,6 +152,13 @@ def test_gradients_ahead_of_the_last_message_overlap() -> None:
     assert compute(tuple(early)).least_ns[0] == 30 * MS  # unknown: the middle one stands for it
 
 
+def test_messages_that_go_together_hide_what_set_a_pass_going() -> None:
+    """Two micro-batches that leave the middle stage as one message: its delay runs from long before."""
+    together = tuple(k for k in pipeline(batches=2) if (k.towards, k.slot) != (1, 1))
+    last = kind(PP, 1, 1, s0=10)
+    assert stage_compute((*together, last), STAGES, ITERATIONS) is None
+
+
 def test_stages_of_unequal_size_are_no_grid() -> None:
     """Where the layout is not known well enough to be even, stages are not compared."""
     cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:5], k.start_ns[:5]) for k in pipeline())
