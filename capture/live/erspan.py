@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -13,11 +14,14 @@ from typing import Self
 import numpy as np
 
 from capture.addresses import from_words
+from capture.frame_index import Index
 from capture.ledger import Ledger
+from capture.live.admission import admit
 from capture.live.message_batch import MessageBatch
 from capture.live.refusal import refusal, require_linux
 from capture.live.session_sequence import NOT_FOLLOWED, no_sessions, note_sequences
 from capture.packet import decode
+from capture.receive.allowing import networks
 from capture.receive.sockets import TIME_STAMPS, backlog, buffer_bytes_of
 from capture.wire import PACKET, Packets
 from datamodel.errors import InputError
@@ -63,10 +67,12 @@ class SocketLosses:
 
     Attributes:
         received: packets taken from the socket.
+        refused: those of them that came from sources that are not allowed.
         dropped: packets lost because its buffer was full.
     """
 
     received: int
+    refused: int
     dropped: int
 
 
@@ -76,26 +82,29 @@ class ErspanSessions:
     As a socket owns the address's GRE packets, the kernel does not answer them with `protocol unreachable`.
     """
 
-    def __init__(self, address: str, buffer_bytes: int = BUFFER_BYTES, snap_bytes: int = SNAP_BYTES) -> None:
+    def __init__(
+        self, address: str, allow: Iterable[str] = (), buffer_bytes: int = BUFFER_BYTES, snap_bytes: int = SNAP_BYTES
+    ) -> None:
         """Start receiving.
 
         Args:
             address: a local IPv4 address, the destination that the switches were given.
+            allow: networks from which sessions are let in; with none everybody's are.
             buffer_bytes: of the socket. Without CAP_NET_ADMIN the kernel's limit (net.core.rmem_max) is what counts.
             snap_bytes: how much of every mirrored frame is kept.
 
         Raises:
-            InputError: not Linux, no local IPv4 address, or CAP_NET_RAW is missing.
+            InputError: not Linux, no local IPv4 address, no network, or CAP_NET_RAW is missing.
         """
         require_linux(address)
-        self.address = address
+        self.address, self._allowed = address, networks(allow)
         self._socket = _open(address, buffer_bytes)
         self._poller = select.poll()
         self._poller.register(self._socket, select.POLLIN)
         self._messages = MessageBatch(_OUTER_BYTES + snap_bytes)
         self._batch = np.zeros(len(self._messages.index), PACKET)
         self._sessions, self._totals = no_sessions()
-        self._received = self._dropped = 0
+        self._received = self._refused = self._dropped = 0
         self._buffer_shortfall = max(0, buffer_bytes - buffer_bytes_of(self._socket))
 
     def __enter__(self) -> Self:
@@ -124,18 +133,27 @@ class ErspanSessions:
             count = self._messages.receive(self._socket, _RAW_LINK)
         if count == 0:
             return None
-        index, packets = self._messages.index[:count], self._batch[:count]
+        self._received += count
+        index = self._let_in(self._messages.index[:count])
+        packets = self._batch[: len(index)]
         note_sequences(self._messages.data, index, self._sessions, self._totals)
         decode(self._messages.data, index, packets)
-        self._received += count
         return packets
 
+    def _let_in(self, index: Index) -> Index:
+        """The rows of packets from allowed sources."""
+        if not len(self._allowed):
+            return index
+        admitted = admit(self._messages.data, index, self._allowed)
+        self._refused += len(index) - admitted
+        return index[:admitted]
+
     def losses(self) -> SocketLosses:
-        """Packets received, and dropped for want of buffer, since the socket was opened."""
+        """Packets received, refused, and dropped for want of buffer, since the socket was opened."""
         if self._socket.fileno() >= 0:
             _, dropped = backlog(self._socket)
             self._dropped += (dropped - self._dropped) & 0xFFFFFFFF  # the kernel counts in 32 bits
-        return SocketLosses(self._received, self._dropped)
+        return SocketLosses(self._received, self._refused, self._dropped)
 
     def sessions(self) -> tuple[SessionLosses, ...]:
         """The numbered sessions seen, by source and number."""
@@ -150,6 +168,7 @@ class ErspanSessions:
     def account(self, ledger: Ledger) -> None:
         """Tell `ledger` what was lost, where, since the socket was opened."""
         ledger.reject("dropped by the kernel (socket buffer full)", self.losses().dropped)
+        ledger.reject("GRE packet of a source that is not allowed", self._refused)
         sessions = self.sessions()
         ledger.reject("lost between an ERSPAN source and here", sum(each.lost + each.missing for each in sessions))
         ledger.reject("ERSPAN packet whose sequence number fits nothing", sum(each.stray for each in sessions))

@@ -34,7 +34,7 @@ class Feeder:
         Args:
             index: its number as a writer.
             source: what is to be read.
-            plan: `out`, `session`, `workers`, `commit_every_s` and `offset_states` of the supervisor.
+            plan: `out`, `session`, `workers`, `commit_every_s`, `allow` and `offset_states` of the supervisor.
             lock: descriptor that holds the folder.
         """
         self.index, self.source = index, source

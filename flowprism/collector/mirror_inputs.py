@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -62,10 +63,10 @@ class RingInput:
 class ErspanInput:
     """ERSPAN sessions that end at an address of this machine."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, allow: Sequence[str]) -> None:
         """Start receiving; InputError where that cannot be."""
         self.ended = False
-        self._sessions = ErspanSessions(address)
+        self._sessions = ErspanSessions(address, allow)
         self.poll, self.account = self._sessions.poll, self._sessions.account
 
     def losses(self) -> tuple[int, int]:
@@ -74,8 +75,9 @@ class ErspanInput:
         return self._sessions.losses().dropped, lost
 
     def details(self) -> dict[str, Any]:
-        """The account of each session."""
-        return {"sessions": [asdict(session) for session in self._sessions.sessions()[:_MOST_SESSIONS_TOLD]]}
+        """The account of each session, and how many packets came from sources that are not allowed."""
+        sessions = [asdict(session) for session in self._sessions.sessions()[:_MOST_SESSIONS_TOLD]]
+        return {"sessions": sessions, "refused": self._sessions.losses().refused}
 
 
 class StreamInput:
@@ -116,17 +118,18 @@ class StreamInput:
         return {"ended": self.ended}
 
 
-def open_input(kind: MirrorKind, name: str, descriptor: int) -> MirrorInput:
+def open_input(kind: MirrorKind, name: str, descriptor: int, allow: Sequence[str]) -> MirrorInput:
     """Start receiving.
 
     Args:
         kind: how packets come.
         name: the interface or address.
         descriptor: of the open stream, where it is one.
+        allow: networks from which ERSPAN sessions may come; everybody's where there is none.
 
     Raises:
         InputError: there is no such interface or address, or receiving from it is not permitted.
     """
     if kind is MirrorKind.STREAM:
         return StreamInput(descriptor)
-    return RingInput(name) if kind is MirrorKind.INTERFACE else ErspanInput(name)
+    return RingInput(name) if kind is MirrorKind.INTERFACE else ErspanInput(name, allow)

@@ -47,7 +47,7 @@ class Mirroring:
         self._writer = SourceWriter(plan, stopped)
         self._before = self._writer.totals.copy()
         _warm_up()
-        self._input = open_input(MirrorKind(plan["kind"]), plan["name"], plan["descriptor"])
+        self._input = open_input(MirrorKind(plan["kind"]), plan["name"], plan["descriptor"], plan["allow"])
         self._mirror = Mirror()
         self._seen = self._seen_committed = self._taken = 0
         self._newest_ns, self._newest_s = 0, time.monotonic()

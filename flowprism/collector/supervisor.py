@@ -37,9 +37,15 @@ _PROGRESS_S, _COMING_UP_S = 60.0, 600.0
 class Supervisor:
     """One run of a collector."""
 
-    def __init__(self, options: CollectorOptions) -> None:
-        """Take note of the options; nothing is opened yet."""
+    def __init__(self, options: CollectorOptions, doors: list[list[Door]] | None = None) -> None:
+        """Take note of the options; nothing is opened yet.
+
+        Args:
+            options: what is collected, and where it goes.
+            doors: sockets of every worker that are open already; None to open them.
+        """
         self._options = options
+        self._doors = doors
         self._stopping = False
         self._keeper = Process("flowprism.collector.keeping", {"out": str(options.out)}, []) if options.keep else None
 
@@ -52,7 +58,7 @@ class Supervisor:
         options = self._options
         networks(options.allow)
         begun = session.begin(options.out, _TAKE_OVER_S, options.home)
-        doors = open_doors(options.listens, options.workers, options.buffer_bytes) if options.listens else []
+        doors = self._open() if self._doors is None else self._doors
         feeders = self._feeders(begun)
         try:
             workers = [Worker(n, own, self._plan(n, begun), begun.lock) for n, own in enumerate(doors)]
@@ -68,6 +74,10 @@ class Supervisor:
             for feeder in feeders:
                 feeder.close()
             os.close(begun.lock)
+
+    def _open(self) -> list[list[Door]]:
+        options = self._options
+        return open_doors(options.listens, options.workers, options.buffer_bytes) if options.listens else []
 
     def _stop(self) -> None:
         self._stopping = True
@@ -102,6 +112,7 @@ class Supervisor:
             "session": begun.name,
             "workers": options.workers,
             "commit_every_s": options.commit_every_s,
+            "allow": list(options.allow),
             "offset_states": [state for number, state in begun.states.items() if number >= begun.workers],
         }
         topics = [source for source in options.sources if isinstance(source, KafkaSource)]

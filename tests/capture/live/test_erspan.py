@@ -130,6 +130,21 @@ def test_other_packets_are_counted(sender: Namespace, receiver: Namespace, sessi
     assert sessions.sessions() == ()
 
 
+@pytest.mark.parametrize(("allow", "admitted"), [("192.0.2.0/24", 0), ("{}/32", 20), ("::/0", 20)])
+def test_only_allowed_sources_are_let_in(sender: Namespace, receiver: Namespace, allow: str, admitted: int) -> None:
+    """Packets from elsewhere are counted, whole sessions of them, and neither decoded nor followed."""
+    with receiver.entered():
+        opened = ErspanSessions(receiver.address, [allow.format(sender.address)])
+    with opened:
+        send(sender, receiver, (erspan_two(tcp_frame(n, 100), 5, n) for n in range(20)))
+        assert len(gathered(opened, 20, patience_s=0.3)) == admitted
+        ledger = Ledger()
+        opened.account(ledger)
+        refused = {} if admitted else {"GRE packet of a source that is not allowed": 20}
+        assert ledger.notes().rejected == refused
+        assert (len(opened.sessions()), opened.losses().refused) == (admitted // 20, 20 - admitted)
+
+
 def test_overload_is_counted(sender: Namespace, receiver: Namespace) -> None:
     """What finds the socket's buffer full is counted, once: every packet sent was received or dropped."""
     sent = 5000

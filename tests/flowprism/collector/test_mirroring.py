@@ -142,7 +142,8 @@ def test_erspan(tmp_path: Path, pair: tuple[Namespace, Namespace]) -> None:
     """Sessions end at an address; what their numbers skip is lost, in the status and in the totals."""
     sender, receiver = pair
     frames = frames_of(BURST)
-    with collecting(tmp_path, "--erspan", receiver.address, within=receiver) as collector:
+    allow = ("--allow", f"{sender.address}/32")
+    with collecting(tmp_path, "--erspan", receiver.address, *allow, within=receiver) as collector:
         until_open(collector)
         send(sender, receiver, (erspan_two(frame, 7, 10 + n) for n, frame in enumerate(frames[:-1])))
         send(sender, receiver, [erspan_two(frames[-1], 7, 12 + len(frames))])
@@ -151,6 +152,7 @@ def test_erspan(tmp_path: Path, pair: tuple[Namespace, Namespace]) -> None:
     assert "lost by sequence number: 3 packets" in said
     (source,) = collector.sources()
     assert [(s["source"], s["session"], s["missing"]) for s in source["sessions"]] == [(sender.address, 7, 3)]
+    assert source["refused"] == 0
     assert read(tmp_path).notes.rejected == {"lost between an ERSPAN source and here": 3}
 
 
