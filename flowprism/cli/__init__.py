@@ -1,7 +1,7 @@
 """The command line. Each command is a module of its own and imports the heavy rooms only when it runs.
 
-Exit codes: 0 done; 1 a need was not met (`evaluate --need`) or something is wrong with a job (`scan`); 2 the input or
-the command line is wrong, or the feed cannot tell (`scan`).
+Exit codes: 0 done; 1 a need was not met (`evaluate --need`), something is wrong with a job (`scan`) or told otherwise
+than before (`backfill`); 2 the input or the command line is wrong, or the feed cannot tell (`scan`, `backfill`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import flowprism
 from datamodel.errors import FlowprismError
 from flowprism.cli.alert import app as alert
 from flowprism.cli.analyze import analyze
+from flowprism.cli.backfill import backfill
 from flowprism.cli.collect import collect
 from flowprism.cli.config import app as config
 from flowprism.cli.decode import decode
@@ -48,6 +49,7 @@ app.command()(simulate)
 app.command()(collect)
 app.command()(keep)
 app.command()(replay)
+app.command()(backfill)
 app.add_typer(config, name="config")
 app.add_typer(alert, name="alert")
 app.add_typer(inventory, name="inventory")

@@ -48,7 +48,7 @@ def remembered(database: Database, lake: str, analysis: Analysis) -> Remembered:
         OSError: the lake cannot be written.
     """
     window = analysis.report.window
-    known = _known(database, window.end_ns - FORGOTTEN_NS)
+    known = known_jobs(database, window.end_ns)
     analysis = renamed(analysis, lasting_names(analysis.report.jobs, known, window.end_ns))
     names = frozenset(job.id for job in analysis.report.jobs)
     before = known_iterations(lake, names, window.start_ns)
@@ -70,8 +70,9 @@ def _opened(lake: str) -> Store:
     return Store(place, WRITER, 1)
 
 
-def _known(database: Database, seen_since_ns: int) -> list[KnownJob]:
-    """Jobs that are not forgotten."""
+def known_jobs(database: Database, at_ns: int) -> list[KnownJob]:
+    """Jobs that are not forgotten at a time, UTC."""
+    seen_since_ns = at_ns - FORGOTTEN_NS
     found: list[KnownJob] = []
     while page := jobs(database, seen_since_ns=seen_since_ns, after=found[-1].id if found else "", most=_PAGE):
         found += page

@@ -105,7 +105,7 @@ class Scanner:
             if not mine:
                 raise StorageError(f"{self.database.name}: another replica does not come to an end with keeping a scan")
             past = self._remembered(sight)
-            verdict = _verdict(past.report, policy, sight)
+            verdict = judged(past.report, policy, sight)
             made = Made(
                 policy.name, started_ns, time.time_ns(), past.report, verdict, rollups=past.rollups, events=past.events
             )
@@ -149,7 +149,7 @@ class Scanner:
             return
         settle_window(self.database, request.id, window.start_ns, window.end_ns)
         sight = self._looked(window)
-        verdict = _verdict(sight.report, policy, sight)
+        verdict = judged(sight.report, policy, sight)
         record_aside(self.database, Made(f"request {request.id}", started_ns, time.time_ns(), sight.report, verdict))
         if sight.problem:
             finish(self.database, request.id, "failed", time.time_ns(), sight.problem)
@@ -176,7 +176,8 @@ class Scanner:
         return Window(start_ns=reached.until_ns - length_ns, end_ns=reached.until_ns)
 
 
-def _verdict(report: Report, policy: Policy, sight: Sight) -> Scan:
+def judged(report: Report, policy: Policy, sight: Sight) -> Scan:
+    """The verdict of a policy over what a window shows; none where that is not trusted."""
     verdict = scan(chosen(report, policy), policy.jobs, policy.at_least)
     if sight.doubt:
         return without_verdict(verdict, sight.doubt)

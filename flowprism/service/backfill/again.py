@@ -1,0 +1,117 @@
+"""Windows of a policy that are past, looked at again, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from datamodel.errors import FlowprismError
+from datamodel.report import Window
+from datamodel.results import KeptScan, KnownLayout
+from flowprism.service.backfill.comparing import Difference, differences
+from flowprism.service.recording import Made, record_aside
+from flowprism.service.scanning.doubting import doubted
+from flowprism.service.scanning.identity import lasting_names, renamed
+from flowprism.service.scanning.looking import Sight, looked
+from flowprism.service.scanning.remembering import known_jobs
+from flowprism.service.scanning.scanner import judged
+from flowprism.service.settings import Policy, Settings
+from storage.database.engine import Database
+from storage.database.scans import layouts, scans
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """One window that was looked at again.
+
+    Attributes:
+        window: which one.
+        differences: from what was kept of it.
+        was_kept: whether there was something to compare with.
+        filled: nothing was kept of it, and now the verdict is.
+        problem: why it cannot be compared; empty where it can.
+    """
+
+    window: Window
+    differences: tuple[Difference, ...] = ()
+    was_kept: bool = True
+    filled: bool = False
+    problem: str = ""
+
+
+def looked_again(
+    settings: Settings, database: Database, policy: Policy, from_ns: int, until_ns: int, *, fill: bool
+) -> Iterator[Again]:
+    """A policy's windows that end in [from_ns, until_ns], in order of time, each analysed with today's code.
+
+    Args:
+        settings: of the lake, the inventory and who analyses.
+        database: the results.
+        policy: whose windows.
+        from_ns: the first end of a window, UTC.
+        until_ns: the last one.
+        fill: keep the verdict of windows that were never scanned. Nothing else that is kept is ever changed.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    kept = _kept(database, policy.name, from_ns, until_ns)
+    every_ns, length_ns = round(policy.every_s * 1e9), round(policy.window_s * 1e9)
+    ends = {n * every_ns for n in range(-(-from_ns // every_ns), until_ns // every_ns + 1)}
+    for end_ns in sorted(ends | kept.keys()):
+        then = kept.get(end_ns)
+        window = Window(start_ns=end_ns - length_ns, end_ns=end_ns) if then is None else then.scan.window
+        started_ns = time.time_ns()
+        try:
+            sight = doubted(database, looked(settings, database, window), window)
+        except FlowprismError as error:
+            yield Again(window, was_kept=then is not None, problem=str(error))
+            continue
+        if then is not None:
+            yield _compared(database, policy, then, sight)
+        else:
+            yield _new(database, policy, sight, started_ns, fill=fill)
+
+
+def _kept(database: Database, policy: str, from_ns: int, until_ns: int) -> dict[int, KeptScan]:
+    found: dict[int, KeptScan] = {}
+    before_ns = until_ns + 1
+    while page := scans(database, policy, before_ns, _PAGE):
+        found |= {one.scan.window.end_ns: one for one in page if one.scan.window.end_ns >= from_ns}
+        before_ns = page[-1].scan.window.end_ns
+        if before_ns < from_ns:
+            break
+    return found
+
+
+def _compared(database: Database, policy: Policy, then: KeptScan, sight: Sight) -> Again:
+    """What differs. Of a window whose records have gone since nothing can be said."""
+    window, wanted = then.scan.window, then.scan.feed.records
+    if sight.report.feed.records < wanted:
+        return Again(window, problem=f"the lake has {sight.report.feed.records:,} of its {wanted:,} records left")
+    if sight.analysis is None:
+        return Again(window, problem=sight.problem)
+    known = [job for job in known_jobs(database, window.end_ns) if job.first_seen_ns <= window.end_ns]
+    analysis = renamed(sight.analysis, lasting_names(sight.report.jobs, known, window.end_ns))
+    now = judged(analysis.report, policy, sight)
+    reports = {job.id: job for job in analysis.report.jobs}
+    in_force = {name: one for name in reports if (one := _in_force(database, name, window.end_ns)) is not None}
+    return Again(window, tuple(differences(then.scan, now, in_force, reports)))
+
+
+def _in_force(database: Database, job: str, at_ns: int) -> KnownLayout | None:
+    return next((one for one in layouts(database, job) if one.since_ns <= at_ns), None)
+
+
+def _new(database: Database, policy: Policy, sight: Sight, started_ns: int, *, fill: bool) -> Again:
+    """A window that was never scanned; its verdict is kept beside where that is wanted and there were records."""
+    window = sight.report.window
+    if sight.analysis is None or not sight.report.feed.records:
+        return Again(window, was_kept=False, problem=sight.problem or "the lake has no records of it")
+    known = known_jobs(database, window.end_ns)
+    report = renamed(sight.analysis, lasting_names(sight.report.jobs, known, window.end_ns)).report
+    made = Made(policy.name, started_ns, time.time_ns(), report, judged(report, policy, sight))
+    return Again(window, was_kept=False, filled=fill and record_aside(database, made))

@@ -1,0 +1,101 @@
+"""Past windows of a real capture's lake, looked at again through the command."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from datamodel.errors import InputError
+from flowprism.cli import backfilling
+from flowprism.service.scanning.leases import Leases
+from flowprism.service.scanning.scanner import Scanner
+from flowprism.service.scanning.tally import Tally
+from flowprism.service.settings import Settings
+from flowprism.service.settings_file import load_settings
+from storage.database.engine import Database
+from storage.database.feeds import save_inventory
+from storage.database.scans import scans
+from storage.keeper import Keeper
+from storage.retention import Limit
+from tests.flowprism.service.scanning.feeding import Feed, fabric
+
+MINUTE_NS = 60_000_000_000
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Settings of a store whose policy looks at a minute every twenty seconds."""
+    policy = {"name": "fast", "every_s": 20, "window_s": 60}
+    said = {
+        "store": {"folder": str(tmp_path)},
+        "scans": {"policies": [policy], "settle_s": 0, "patience_s": 3600, "workers": 1},
+    }
+    path = tmp_path / "flowprism.yaml"
+    path.write_text(yaml.safe_dump(said))
+    return path
+
+
+def fed(what: Settings, begin_ns: int) -> Feed:
+    """Ninety seconds of a healthy job, in which then a link is slow; scanned as they came."""
+    database = Database(what.store.database)
+    save_inventory(database, fabric(), "test", 1)
+    made, feed = (
+        Scanner(what, database, Leases(database, "one", 3.0), Tally()),
+        Feed(Path(what.store.flow_lake), begin_ns),
+    )
+    for order in ("hhhhhhhhhhh", "sss"):
+        feed.write(order)
+        made.look()
+    database.close()
+    return feed
+
+
+def at(time_ns: int) -> str:
+    """A time as it is typed."""
+    return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat()
+
+
+def test_past_windows_are_looked_at_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same code tells the same; a window that was never scanned is kept; that records have gone is said."""
+    what, begin_ns = load_settings(file, {}), (time.time_ns() // MINUTE_NS - 20) * MINUTE_NS
+    feed = fed(what, begin_ns)
+    database = Database(what.store.database)
+    kept = scans(database)
+    ends = sorted(one.scan.window.end_ns for one in kept)
+    assert kept[0].scan.verdict == "findings"
+    assert len(ends) >= 2
+
+    assert backfilling.run(file, at(ends[0]), at(ends[-1]), "", fill=False) == 0
+    assert capsys.readouterr().out == f"policy fast, {len(ends)} windows: {len(ends)} same\n"
+
+    early_ns = ends[0] - 20 * 10**9
+    assert backfilling.run(file, at(early_ns), at(early_ns), "fast", fill=True) == 0
+    assert "1 never scanned, kept now" in capsys.readouterr().out
+    assert min(one.scan.window.end_ns for one in scans(database)) == early_ns
+    assert backfilling.run(file, at(early_ns), at(early_ns), "fast", fill=False) == 0
+    assert scans(database)[0] == kept[0]
+
+    limits = {"flows": Limit(0, None)}
+    keeper = Keeper(what.store.flow_lake, limits, clock=lambda: time.time_ns() + 10**12)
+    keeper.tend()
+    keeper.close()
+    assert backfilling.run(file, at(ends[0]), at(feed.at_ns), "", fill=False) == 2
+    assert (
+        f"cannot be compared: the lake has 0 of its {kept[-1].scan.feed.records:,} records left"
+        in capsys.readouterr().out
+    )
+    database.close()
+
+
+def test_what_cannot_be_asked_is_one_line(file: Path) -> None:
+    """A time that is none, a policy that is none, and a stretch without windows."""
+    with pytest.raises(InputError, match="--from yesterday: expected a time such as"):
+        backfilling.run(file, "yesterday", "", "", fill=False)
+    with pytest.raises(InputError, match="--policy slow: there is no such policy; there is fast"):
+        backfilling.run(file, "2026-01-01", "", "slow", fill=False)
+    with pytest.raises(InputError, match="policy fast has no window that ends from"):
+        backfilling.run(file, "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "", fill=False)
