@@ -11,7 +11,8 @@ from pydantic import ConfigDict, Field
 from datamodel.answers import JobDetail
 from datamodel.filters import IncidentFilter
 from flowprism.dashboard.clock import clock_of
-from flowprism.dashboard.job_layout import MEASURES, By, job_layout, usual
+from flowprism.dashboard.job_layout import job_layout, usual
+from flowprism.dashboard.job_measures import MEASURES, By
 from flowprism.dashboard.job_pace import job_pace
 from flowprism.dashboard.overview_page import tone
 from flowprism.dashboard.page_route import PageRoute
@@ -49,7 +50,8 @@ def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[Job
     span = _span(wanted, detail)
     cases = incidents(shelf, viewer, now_ns, IncidentFilter(states=("open", "suspected"), job=name), most=_MOST_CASES)
     known = names(shelf)
-    by = wanted.by or usual(detail)
+    open_now = [row.incident for row in cases]
+    by = wanted.by or usual(detail, open_now)
     return show(
         request,
         viewer,
@@ -61,8 +63,9 @@ def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[Job
         pace=job_pace(shelf, viewer, now_ns, detail, span, clock_of(request, now_ns).zone),
         asked=span,
         lengths=LENGTHS_S,
-        grid=job_layout(shelf, viewer, detail, by, [row.incident for row in cases], known),
+        grid=job_layout(shelf, viewer, detail, by, open_now, known),
         by=by,
+        by_itself=wanted.by is None,
         measures=MEASURES,
         levels=LEVELS,
         names=known,

@@ -54,12 +54,24 @@ def test_the_layout_names_stages_and_frames_the_suspect(demo: Shelf, place: str)
     assert framed == ["10.2.3.2 (s3 gpu 1)"]
 
 
-@pytest.mark.parametrize("by", ["late", "compute", "network", "wait", "none"])
+@pytest.mark.parametrize("by", ["late", "compute", "network", "wait", "delivery", "sent", "none"])
 def test_what_colours_the_layout_is_chosen(demo: Shelf, place: str, by: str) -> None:
     """Every measure has its figure; suspicion alone needs no span."""
     page = _page(demo, f"{place}?by={by}")
     assert f'<option value="{by}" selected>' in page
     assert ('class="place-cell unknown"' in page) == (by == "none")
+
+
+def test_the_suspect_of_a_slow_link_stands_out_where_nobody_chooses(demo: Shelf, place: str) -> None:
+    """Its pairs take twice as long as their peers to deliver; everybody else's are as usual."""
+    grid = _page(demo, place).partition('id="layout-heading"')[2].partition("</figure>")[0]
+    assert '<option value="delivery" selected>' in grid
+    assert "Longer than their peers:" in grid
+    (worst,) = re.findall(r'class="place-cell h4"><title>([^<]+)<', grid)
+    assert re.fullmatch(r"10\.2\.3\.2 \(s3 gpu 1\): 2\.\d+ times as long as its peers.*", worst)
+    first = grid.partition("<tbody>")[2].partition("</tr>")[0]
+    assert "10.2.3.2 (s3 gpu 1)" in first
+    assert "<td>yes</td>" in first
 
 
 def test_a_shorter_time_shows_its_iterations_only(demo: Shelf, place: str) -> None:

@@ -1,0 +1,161 @@
+"""What can colour a job's layout: one number for each endpoint, by the newest iterations or the newest window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from datamodel.answers import JobDetail
+from flowprism.dashboard.timeline.lateness import Codes, shares
+from flowprism.rendering.facts import Floats
+from flowprism.rendering.order import Position
+from flowprism.rendering.units import duration, share, significant, volume
+from flowprism.service.answers.timelines import newest, pairs, timeline
+from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
+
+By = Literal["late", "compute", "network", "wait", "delivery", "sent", "none"]
+MEASURES: dict[By, str] = {
+    "late": "how late they came to meet the others",
+    "compute": "time computing",
+    "network": "time sending and receiving",
+    "wait": "time waiting",
+    "delivery": "how long their pairs take to deliver",
+    "sent": "bytes sent",
+    "none": "suspicion only",
+}
+MOST_READ = 20_000  # endpoints times iterations whose spans are read for a page
+_MOST_ITERATIONS = 10
+_OF_ITERATION = "More than its stage's median, as part of an iteration:"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One number for each endpoint, and how much it is out of the usual.
+
+    Attributes:
+        values: in the measure's own unit, shape (endpoints,); nan is unknown.
+        parts: how much more than usual that is, 0.05 being 5 %, shape (endpoints,); nan is unknown.
+        legend: what `parts` are parts of.
+        value: a value in words.
+        compared: a value and its part in words.
+    """
+
+    values: Floats
+    parts: Floats
+    legend: str
+    value: Callable[[float], str]
+    compared: Callable[[float, float], str]
+
+    def told(self, n: int) -> str:
+        """All that is known of an endpoint, in words."""
+        value, part = float(self.values[n]), float(self.parts[n])
+        if not np.isfinite(value):
+            return "nothing is known of it"
+        return self.compared(value, part) if np.isfinite(part) else self.value(value)
+
+
+def nothing(endpoints: int) -> Measured:
+    """What is known where nothing was kept, or nothing is asked for."""
+    unknown = np.full(endpoints, np.nan)
+    return Measured(unknown, unknown, "", _times, _times)
+
+
+def measured(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Sequence[Position]) -> Measured | None:
+    """A measure of the endpoints of a job that the viewer sees; None where nothing of it was kept.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    if by == "none":
+        return None
+    found = (_of_pairs if by in {"delivery", "sent"} else _of_spans)(shelf, viewer, detail, by, places)
+    return found if found is not None and np.isfinite(found.values).any() else None
+
+
+def _of_spans(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Sequence[Position]) -> Measured | None:
+    """Seconds an iteration, against the median of the pipeline stage."""
+    count = max(min(_MOST_ITERATIONS, MOST_READ // len(places)), 1)
+    span = newest(shelf, viewer, detail.id, count)
+    read = None if span is None else timeline(shelf, viewer, detail.id, span.start_ns, span.end_ns)
+    if read is None or not len(read.spans):
+        return None
+    told = shares(read.spans, _codes(read.addresses, places), places)
+    values = {"late": told.late_s, "compute": told.compute_s, "network": told.network_s, "wait": told.wait_s}[by]
+    iteration_s = detail.iteration_s or detail.period_s or np.nan
+    parts = (values - _stage_medians(values, places)) / iteration_s
+    return Measured(values, parts, _OF_ITERATION, duration, _lateness if by == "late" else _time)
+
+
+def _of_pairs(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Sequence[Position]) -> Measured | None:
+    """Of the pairs of the newest window that an endpoint is in: their lateness, or the bytes that it sent.
+
+    The lateness is the median of those that it sends to, or of those it receives from where that is larger: a link is
+    slow one way or both. Of two in the middle the lower one counts, because a pair may be late by its other end.
+    """
+    frame, book = pairs(shelf, viewer, detail.id) or (None, ())
+    if frame is None or not len(frame):
+        return None
+    codes = _codes(book, places)
+    place = np.full(len(book) + 1, -1, np.int64)
+    place[codes] = np.arange(len(places))
+    place[-1] = -1  # where an endpoint's code was unknown
+    src, dst = place[frame["src"]], place[frame["dst"]]
+    if by == "sent":
+        sent = np.bincount(src[src >= 0], weights=frame["bytes"][src >= 0], minlength=len(places)).astype(np.float64)
+        usual = _stage_medians(sent, places)
+        parts = np.divide(sent - usual, usual, out=np.full(len(sent), np.nan), where=usual > 0)
+        return Measured(sent, parts, "More than its stage's median:", _volume, _volumes)
+    late = frame["late_ratio"].astype(np.float64)
+    values = np.fmax(*(_medians(end, late, len(places)) for end in (src, dst)))
+    return Measured(values, values - 1, "Longer than their peers:", _times, _times)
+
+
+def _codes(book: Sequence[str], places: Sequence[Position]) -> Codes:
+    """Code of each endpoint in a book, -1 where it is not there."""
+    code_of = {text: code for code, text in enumerate(book)}
+    return np.array([code_of.get(p.address, -1) for p in places], np.int64)
+
+
+def _stage_medians(values: Floats, places: Sequence[Position]) -> Floats:
+    """For each endpoint the median of its pipeline stage."""
+    stages, stage = np.unique([-1 if p.stage is None else p.stage for p in places], return_inverse=True)
+    return _medians(stage, values, len(stages))[stage]
+
+
+def _medians(group: Codes, values: Floats, groups: int) -> Floats:
+    """Median of the known values of each group, of two in the middle the lower one; nan where it has none."""
+    known = np.isfinite(values) & (group >= 0)
+    order = np.lexsort((values[known], group[known]))
+    bounds = np.searchsorted(group[known][order], np.arange(groups + 1))
+    medians, some = np.full(groups, np.nan), np.diff(bounds) > 0
+    medians[some] = values[known][order][((bounds[:-1] + bounds[1:] - 1) // 2)[some]]
+    return medians
+
+
+def _time(value_s: float, part: float) -> str:
+    return f"{duration(value_s)} an iteration, {_more(part)}"
+
+
+def _lateness(value_s: float, part: float) -> str:
+    way = "later" if value_s >= 0 else "earlier"
+    return f"{duration(abs(value_s))} {way} than its stage, {_more(part)}"
+
+
+def _more(part: float) -> str:
+    return f"{share(abs(part))} of an iteration {'more' if part >= 0 else 'less'} than its stage's median"
+
+
+def _times(ratio: float, _part: float = 0.0) -> str:
+    return f"{significant(ratio)} times as long as its peers"
+
+
+def _volume(value: float) -> str:
+    return volume(round(value))
+
+
+def _volumes(value: float, part: float) -> str:
+    return f"{_volume(value)} sent, {share(abs(part))} {'more' if part >= 0 else 'less'} than its stage's median"
