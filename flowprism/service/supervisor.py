@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ import structlog
 
 from datamodel.errors import InputError
 from flowprism.collector.worker import Process, how_ended
+from flowprism.service.parts import collector
 from flowprism.service.parts.api import address_of, open_door
 from flowprism.service.parts.birth import new_instance
 from flowprism.service.parts.child import MODULE, REFUSED, plan_of
@@ -19,8 +21,9 @@ from flowprism.service.settings import PartKind, Settings
 from storage.database.engine import Database
 
 _WATCH_S = 0.1
-# What a part may take to end; the collector stores all that it has received, whatever that takes.
-_END_S = 20.0
+# What a part may take to end. None but the collector has anything that would be lost: scans, alerts and packing are
+# made again. The collector stores all that it has received, whatever that takes.
+_END_S = 5.0
 _COLLECTOR_END_S = 900.0
 _LOG = structlog.get_logger(__name__)
 
@@ -66,30 +69,38 @@ class Supervisor:
             InputError: settings cannot be used: a port is taken, a database does not answer, a folder is not ours.
         """
         Database(self.settings.store.database).close()  # its tables are there before parts ask for them all at once
-        door = open_door(self.settings) if "api" in self.parts else None
+        doors = self._open_doors()
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         if threading.current_thread() is threading.main_thread():
             for number in before:
                 signal.signal(number, lambda *_: self.stop.set())
         try:
             instance = new_instance()
-            running = [self._part(kind, instance, door.fileno() if door and kind == "api" else None)
-                       for kind in self.parts]  # fmt: skip
-            self._watch(running, "" if door is None else address_of(door))
+            running = [self._part(kind, instance, doors.get(kind, [])) for kind in self.parts]
+            self._watch(running, address_of(doors["api"][0]) if "api" in doors else "")
             self._end(running)
         finally:
             if threading.current_thread() is threading.main_thread():
                 for number, handler in before.items():
                     signal.signal(number, handler)
-            if door is not None:
+            for door in (door for own in doors.values() for door in own):
                 door.close()
         if self._refused:
             raise InputError(self._refused)
 
-    def _part(self, kind: PartKind, instance: str, door: int | None) -> _Part:
-        doors = () if door is None else (door,)
-        plan = plan_of(kind, self.settings, instance, doors)
-        return _Part(kind, Process(MODULE, plan, doors), plan)
+    def _open_doors(self) -> dict[PartKind, list[socket.socket]]:
+        """The sockets of the parts that run here: held by this process, they outlive those that use them."""
+        doors: dict[PartKind, list[socket.socket]] = {}
+        if "collector" in self.parts:
+            doors["collector"] = collector.open_doors(self.settings)
+        if "api" in self.parts:
+            doors["api"] = [open_door(self.settings)]
+        return doors
+
+    def _part(self, kind: PartKind, instance: str, doors: list[socket.socket]) -> _Part:
+        descriptors = tuple(door.fileno() for door in doors)
+        plan = plan_of(kind, self.settings, instance, descriptors)
+        return _Part(kind, Process(MODULE, plan, descriptors), plan)
 
     def _watch(self, parts: list[_Part], address: str) -> None:
         for part in parts:

@@ -39,6 +39,7 @@ _LEASE_S, _RENEW_S, _LOOK_S = 15.0, 5.0, 0.5
 _TELL_S, _REMIND_S, _FORGET_S = 5.0, 30.0, 3600.0
 _DAY_NS = 86_400 * 1_000_000_000
 _KEPT_NS, _ENDS_NS = 90 * _DAY_NS, 7 * _DAY_NS
+_LEAVE_S = 3.0  # that messages under way have to come to their end; what has not is sent again, with the same key
 _LATE_S = 300.0  # an alert that has waited for so long makes the part unhealthy
 
 
@@ -62,19 +63,21 @@ class Alerter:
         self._restarts = restarts
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._leads_until_s = 0.0
+        self._problem = ""
         self._started_ns = time.time_ns()
         self._couriers = [Courier(database, receiver, settings) for receiver in settings.receivers]
         self._due_s = {"renew": 0.0, "tell": 0.0, "remind": 0.0, "forget": 0.0}
 
     def run(self, stop: threading.Event) -> None:
-        """Deliver until told to stop; what is under way then is finished first."""
+        """Deliver until told to stop; what is under way then has a moment to come to its end."""
         threads = [threading.Thread(target=self._serve, args=(one, stop), daemon=True) for one in self._couriers]
         for thread in threads:
             thread.start()
         while not stop.wait(_LOOK_S):
             self.look_after()
+        deadline_s = time.monotonic() + _LEAVE_S
         for thread in threads:
-            thread.join(2 * self._settings.timeout_s)
+            thread.join(max(deadline_s - time.monotonic(), 0.0))
         if self._leads:
             release_lease(self._database, _LEASE, self._holder)
 
@@ -91,7 +94,7 @@ class Alerter:
             if self._leads and self._is_due("forget", _FORGET_S):
                 forget_alerts(self._database, time.time_ns() - _KEPT_NS)
         except StorageError as error:
-            _LOG.warning("alerts: %s", error)
+            self._complain(str(error))
 
     def remind(self, now_ns: int) -> None:
         """Put into the outbox what no scan did: reminders, what somebody was never told of, missing ends.
@@ -168,8 +171,15 @@ class Alerter:
         led = self._leads
         taken = take_lease(self._database, _LEASE, self._holder, now_ns, now_ns + round(_LEASE_S * 1e9))
         self._leads_until_s = now_s + _LEASE_S if taken else 0.0
+        self._problem = ""
         if led != taken:
             _LOG.info("alerts: %s", "delivering" if taken else "another replica delivers")
+
+    def _complain(self, problem: str) -> None:
+        """Say once, not at every look, that the database cannot be used."""
+        if problem != self._problem:
+            _LOG.warning("alerts: %s", problem)
+        self._problem = problem
 
     def _is_due(self, what: str, every_s: float) -> bool:
         now_s = time.monotonic()
@@ -187,7 +197,7 @@ class Alerter:
                     tried = courier.deliver(time.time_ns())
                     courier.tell_state(time.time_ns())
                 except StorageError as error:
-                    _LOG.warning("alerts: %s: %s", courier.receiver.name, error)
+                    self._complain(str(error))
             if not tried:
                 stop.wait(_LOOK_S)
 
@@ -198,7 +208,7 @@ def run(settings: AlertSettings, results: str, stop: threading.Event, restarts: 
     Args:
         settings: whom to tell, and how.
         results: address of the results database.
-        stop: set it to end; a message that is under way is finished first.
+        stop: set it to end; a message that is under way has a moment to come to its end.
         restarts: how often this part has died before.
 
     Raises:

@@ -21,7 +21,7 @@ class Birth:
         settings: of the service.
         instance: name of the run of the service that the part belongs to: no other one has it.
         deaths: how often the part has died in this run.
-        doors: descriptors of sockets that listen already.
+        doors: descriptors of the sockets it answers or receives on; they are open already.
         stop: set when the part is to end.
         started_ns: UTC.
     """

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from capture.receive.sockets import Door, Listen
+from capture.receive.sockets import open_doors as opened
 from capture.sampling import UNKNOWN_RATE, SamplingRates
 from datamodel.errors import InputError
 from flowprism.collector.options import CollectorOptions, parse_listen
@@ -48,11 +52,29 @@ def options(settings: Settings) -> CollectorOptions:
     )
 
 
+def open_doors(settings: Settings) -> list[socket.socket]:
+    """The sockets that exporters send to, worker by worker, for a collector that inherits them.
+
+    Who holds them loses nothing of what comes while a collector that died is started again, as long as the kernel has
+    room for it.
+
+    Raises:
+        InputError: a port is taken or not permitted, or a source's settings cannot be used.
+    """
+    said = options(settings)
+    if not said.listens:
+        return []
+    try:
+        return [door.socket for own in opened(said.listens, said.workers, said.buffer_bytes) for door in own]
+    except InputError as error:
+        raise InputError(f"{error} (settings collect.listen)") from None
+
+
 def run(birth: Birth) -> None:
     """Collect until SIGTERM or Ctrl-C, and then store all that was received.
 
     Raises:
-        InputError: a port, a source or the folder cannot be used, or not all that was received could be stored.
+        InputError: a source or the folder cannot be used, or not all that was received could be stored.
     """
     settings = birth.settings
     said = options(settings)
@@ -60,13 +82,19 @@ def run(birth: Birth) -> None:
     watch = _Watch(said.home / FILE, FeedMinutes(database), said.rates)
     watch.begin()
     with closing(database), telling(birth, database, watch.look):
-        try:
-            complete = Supervisor(said).run()
-        except InputError as error:
-            hint = " (settings collect.listen)" if "cannot listen" in str(error) else ""
-            raise InputError(f"{error}{hint}") from None
+        complete = Supervisor(said, _inherited(birth.doors, said.workers)).run()
     if not complete:
         raise InputError(f"{shown(said.out)}: not all that was received could be stored")
+
+
+def _inherited(descriptors: Sequence[int], workers: int) -> list[list[Door]]:
+    """The sockets of every worker, as `open_doors` of another process gave them."""
+    doors = []
+    for sock in (socket.socket(fileno=descriptor) for descriptor in descriptors):
+        host, port = sock.getsockname()[:2]
+        doors.append(Door(sock, Listen(host, port, tcp=sock.type == socket.SOCK_STREAM)))
+    each = max(len(doors) // workers, 1)
+    return [doors[first : first + each] for first in range(0, len(doors), each)]
 
 
 @dataclass(slots=True)
