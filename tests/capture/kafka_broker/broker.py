@@ -94,11 +94,11 @@ class Broker:
         self._command = [*run, "kafka.Kafka", str(settings)]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, within_s: float = START_SECONDS) -> None:
         """Start it and wait until it answers."""
         with self._out.open("ab") as out:
             self._process = subprocess.Popen(self._command, stdout=out, stderr=out)
-        wait_for(self.address, self._process)
+        wait_for(self.address, self._process, within_s)
 
     def stop(self) -> None:
         """End it, as by a loss of power."""
@@ -118,9 +118,9 @@ def kafka(folder: Path) -> Iterator[str]:
         broker.stop()
 
 
-def wait_for(address: str, process: "subprocess.Popen[bytes]") -> None:
+def wait_for(address: str, process: "subprocess.Popen[bytes]", within_s: float) -> None:
     """Return when the broker answers."""
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + within_s
     while time.monotonic() < until and process.poll() is None:
         try:
             with socket.create_connection(tuple_of(address), 1):

@@ -1,4 +1,4 @@
-"""The soak's feed: the recorded job over and over, three leaves by UDP, the fourth by way of a Kafka topic."""
+"""The soak's feed: the recorded job over and over, three leaves by UDP, the fourth by a Kafka topic if there is one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from flowprism.replay.sender import send
 from tests.capture.goflow2.flow_messages import message, prefixed
 from tests.flowprism.service.scanning.feeding import parts
 
+TOPIC = "flows"
 BY_TOPIC = 4  # the leaf whose records another collector writes to the topic
 FAULT = "sss"
 # After a fault so much health that it has left a window of a minute, three scans were quiet, and some time to spare.
@@ -43,21 +44,21 @@ class Feed:
     Attributes:
         order: `h` and `s` parts.
         port: of the service's UDP socket.
-        broker, topic: where the fourth leaf's records go.
+        broker: where the fourth leaf's records go, into `TOPIC`; empty where there is none, and they come by UDP too.
         begin_ns: when the first part begins, UTC.
     """
 
     order: str
     port: int
     broker: str
-    topic: str
     begin_ns: int = 0
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self) -> None:
         """Begin to play now."""
         self.begin_ns = time.time_ns() + _HEAD_START_NS
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._by_udp, self._by_topic)]
+        works = (self._by_udp, self._by_topic) if self.broker else (self._by_udp,)
+        self._threads = [threading.Thread(target=work, daemon=True) for work in works]
         for thread in self._threads:
             thread.start()
 
@@ -89,7 +90,7 @@ class Feed:
     def _datagrams(self) -> Iterator[Datagrams]:
         numbers = Counter[int]()
         for name, begin_ns in self._schedule():
-            bursts, behind_ns = _of_leaves(name, range(1, BY_TOPIC))
+            bursts, behind_ns = _of_leaves(name, range(1, BY_TOPIC if self.broker else BY_TOPIC + 1))
             made = datagrams(bursts, begin_ns + behind_ns - HOLD_NS, numbers)
             if begin_ns == self.begin_ns:  # the sender counts from the first datagram that it gets
                 time.sleep(max((int(made.index["time_ns"][0]) - time.time_ns()) / 1e9, 0.0))
@@ -105,7 +106,7 @@ class Feed:
             bursts, behind_ns = _of_leaves(name, (BY_TOPIC,))
             for due_ns, value in _messages(bursts, begin_ns + behind_ns - HOLD_NS):
                 time.sleep(max((due_ns - time.time_ns()) / 1e9, 0.0))
-                producer.produce(self.topic, value)
+                producer.produce(TOPIC, value)
                 producer.poll(0)
         assert producer.flush(300) == 0
 
