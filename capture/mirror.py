@@ -53,6 +53,10 @@ class Mirror:
         self._counts = np.zeros(COUNTS, np.int64)
         self._last_ns = np.zeros(0, np.int64)  # per entry of the flow table, as of the last `take`
 
+    def __len__(self) -> int:
+        """Flow records not taken so far."""
+        return int(self._counts[ROWS])
+
     @property
     def packets(self) -> int:
         """Packets that count in records, each once."""

@@ -49,7 +49,8 @@ def read_flows(path: Path, progress: Progress | None = None, rates: SamplingRate
     if is_payload(head):
         return _read_exports(payloads(content, path.name, ledger), ledger, rates)
     next(content)  # the head
-    return _read_records(path, head, content, ledger, progress)
+    flows = record_file(path, head, content, ledger, progress)
+    return _reading(flows, ledger.notes(), len(flows), _named(flows))
 
 
 def read_all(paths: Iterable[Path], progress: Progress | None = None, rates: SamplingRates | None = None) -> Reading:
@@ -70,13 +71,13 @@ def read_all(paths: Iterable[Path], progress: Progress | None = None, rates: Sam
     starts = accumulate(sizes, initial=0)
     return merged(
         [
-            read_flows(path, _shifted(progress, start, sum(sizes)), rates)
+            read_flows(path, shifted(progress, start, sum(sizes)), rates)
             for path, start in zip(files, starts, strict=False)
         ]
     )
 
 
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+def shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
     """`progress` of one file among several: `before` bytes precede it, all have `total`."""
     if progress is None:
         return None
@@ -127,16 +128,13 @@ def _read_exports(parts: Iterable[Datagrams], ledger: Ledger, rates: SamplingRat
     return _reading(decoded.canonical_flows(), ledger.notes(), exports.records, agents, accounts)
 
 
-def _read_records(
-    path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger, progress: Progress | None
-) -> Reading:
+def record_file(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger, progress: Progress | None) -> Flows:
+    """The flow records of a file that is no capture; `head` is what it begins with, `content` the rest, unpacked."""
     from capture import records  # noqa: PLC0415 - importing pyarrow takes as long as reading a short capture
 
     if head.startswith(records.PARQUET_MAGIC):
-        flows = records.read_parquet(path, ledger, progress)
-    else:
-        flows = records.read_text(path, head, content, ledger)
-    return _reading(flows, ledger.notes(), len(flows), _named(flows))
+        return records.read_parquet(path, ledger, progress)
+    return records.read_text(path, head, content, ledger)
 
 
 def _named(flows: Flows) -> tuple[str, ...]:

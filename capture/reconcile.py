@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,9 @@ from datamodel.exporters import DoubtedRate, ExporterNotes
 from datamodel.frame import Array, Frame
 
 Direction = Literal["in", "out"]
+Port = tuple[int, int, int]  # address code of the exporter, its domain, interface index
+
+_DIRECTIONS: tuple[Direction, ...] = ("in", "out")
 
 INGRESS, EGRESS, UNKNOWN_DIRECTION = 0, 1, 255
 
@@ -60,26 +64,88 @@ class Disagreement:
 
 
 def reconcile(flows: Frame, counters: Frame) -> list[Disagreement]:
-    """Interfaces whose flow records contradict their counters, by exporter, interface and direction.
+    """Interfaces whose flow records contradict their counters: `Reconciliation` of all records at once."""
+    reconciliation = Reconciliation(counters)
+    reconciliation.add(flows)
+    return reconciliation.disagreements()
+
+
+class Reconciliation:
+    """Sums sampled volume between the readings of interface counters, for any number of pieces of flow records.
 
     Only records of a known rate that were sampled at the interface itself are taken: on its way in where the direction
     is ingress, on its way out where it is egress. An exporter that does not tell the direction is taken to sample on
     the way in. Where a counter was reset or is not counted, that time is left out on both sides.
-
-    Args:
-        flows: rows of `FLOWS`; address codes of the same book as those of `counters`.
-        counters: rows of `COUNTERS`.
     """
-    found: list[Disagreement] = []
-    readings = counters.take(counters["priority"] == -1).sort("time_ns")
-    taken = flows.take((flows["sampling_rate"] > 0) & ~flows["prescaled"].astype(bool))
-    for direction in ("in", "out"):
-        sampled = _sampled(taken, direction)
-        for key, reading in _by_port(readings, "interface"):
-            records = sampled.get(key)
-            if records is not None:
-                found.extend(_disagreement(key, direction, records, reading))
-    return sorted(found, key=lambda d: (d.sampler_address, d.domain, d.interface, d.direction))
+
+    def __init__(self, counters: Frame) -> None:
+        """Take the readings, rows of `COUNTERS`; flow records to come must have address codes of the same book."""
+        readings = counters.take(counters["priority"] == -1).sort("time_ns")
+        self._meters = {
+            (direction, key): _Meter(reading, direction)
+            for key, reading in _by_port(readings, "interface")
+            for direction in _DIRECTIONS
+        }
+
+    def add(self, flows: Frame) -> None:
+        """Take in rows of `FLOWS`."""
+        taken = flows.take((flows["sampling_rate"] > 0) & ~flows["prescaled"].astype(bool))
+        for direction in _DIRECTIONS:
+            for key, records in _sampled(taken, direction):
+                if (direction, key) in self._meters:
+                    self._meters[direction, key].add(records)
+
+    def disagreements(self) -> list[Disagreement]:
+        """Interfaces whose flow records contradict their counters, by exporter, interface and direction."""
+        found = [
+            Disagreement(
+                *key, direction, meter.samples, meter.counted_bytes, meter.estimate, meter.sigma,
+                meter.estimate / meter.sampled_bytes, meter.counted_bytes / meter.sampled_bytes,
+            )
+            for (direction, key), meter in self._meters.items() if meter.is_contradicted()
+        ]  # fmt: skip
+        return sorted(found, key=lambda d: (d.sampler_address, d.domain, d.interface, d.direction))
+
+
+class _Meter:
+    """One counter of an interface, and what was sampled between its readings.
+
+    Attributes:
+        counted_bytes: by which it grew.
+        samples: packets in the records so far.
+        sampled_bytes: of their Ethernet frames.
+        estimate: the same times the sampling rates.
+    """
+
+    def __init__(self, reading: Frame, direction: Direction) -> None:
+        count = reading[f"{direction}_bytes"]
+        self._times, count = reading["time_ns"][count >= 0], count[count >= 0]
+        growth = np.diff(count)
+        self._valid = growth >= 0
+        self.counted_bytes = int(growth[self._valid].sum())
+        self.samples = 0
+        self.sampled_bytes = self.estimate = self._variance = 0.0
+
+    def add(self, records: Frame) -> None:
+        """Take in records that were sampled here."""
+        inside = _inside(records["time_flow_end_ns"], self._times, self._valid)
+        rate = records["sampling_rate"][inside].astype(float)
+        size = (records["bytes"] + FRAME_OVERHEAD_BYTES * records["packets"])[inside].astype(float)
+        self.samples += int(records["packets"][inside].sum())
+        self.sampled_bytes += float(size.sum())
+        self.estimate += float((rate * size).sum())
+        self._variance += float((rate * (rate - 1) * size**2).sum())
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the estimate by chance."""
+        return float(np.sqrt(self._variance))
+
+    def is_contradicted(self) -> bool:
+        """Whether samples and counter are further apart than tolerance and chance allow."""
+        tolerated = _TOLERATED_RATIO * max(self.counted_bytes, self.estimate) + _CHANCE_SIGMAS * self.sigma
+        enough = self.samples >= _ENOUGH_SAMPLES and self.counted_bytes > 0
+        return enough and abs(self.estimate - self.counted_bytes) > tolerated
 
 
 def reconciled(
@@ -103,43 +169,26 @@ def reconciled(
     return tuple(replace(a, doubted_rates=(*a.doubted_rates, *found.get((a.agent, a.domain), ()))) for a in accounts)
 
 
-def _sampled(flows: Frame, direction: Direction) -> dict[tuple[int, int, int], Frame]:
+def _sampled(flows: Frame, direction: Direction) -> Iterator[tuple[Port, Frame]]:
     """Records by exporter, domain and the interface at which they were sampled in that direction."""
     told = flows["flow_direction"]
     if direction == "in":
         port, mask = "in_if", (told == INGRESS) | (told == UNKNOWN_DIRECTION)
     else:
         port, mask = "out_if", told == EGRESS
-    return dict(_by_port(flows.take(mask & (flows[port] > 0)), port))
+    return _by_port(flows.take(mask & (flows[port] > 0)), port)
 
 
-def _by_port(frame: Frame, port: str) -> Iterator[tuple[tuple[int, int, int], Frame]]:
+def _by_port(frame: Frame, port: str) -> Iterator[tuple[Port, Frame]]:
     """Rows of each exporter, domain and interface, in their order."""
-    names = ("sampler_address", "observation_domain_id", port)
-    keys = np.stack([frame[name].astype(np.int64) for name in names], axis=1)
-    ports, which = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(which.reshape(-1), kind="stable")
-    edges = np.searchsorted(which.reshape(-1)[order], np.arange(len(ports) + 1))
-    for i, (sampler, domain, index) in enumerate(ports.tolist()):
-        yield (sampler, domain, index), frame.take(order[edges[i] : edges[i + 1]])
-
-
-def _disagreement(
-    key: tuple[int, int, int], direction: Direction, records: Frame, reading: Frame
-) -> Iterator[Disagreement]:
-    count = reading[f"{direction}_bytes"]
-    times, count = reading["time_ns"][count >= 0], count[count >= 0]
-    growth = np.diff(count)
-    inside = _inside(records["time_flow_end_ns"], times, growth >= 0)
-    rate = records["sampling_rate"][inside].astype(float)
-    size = (records["bytes"] + FRAME_OVERHEAD_BYTES * records["packets"])[inside].astype(float)
-    counted, samples = int(growth[growth >= 0].sum()), int(records["packets"][inside].sum())
-    estimate, sigma = float((rate * size).sum()), float(np.sqrt((rate * (rate - 1) * size**2).sum()))
-    tolerated = _TOLERATED_RATIO * max(counted, estimate) + _CHANCE_SIGMAS * sigma
-    if samples >= _ENOUGH_SAMPLES and counted > 0 and abs(estimate - counted) > tolerated:
-        sampled = float(size.sum())
-        told, likely = estimate / sampled, counted / sampled
-        yield Disagreement(*key, direction, samples, counted, estimate, sigma, told, likely)
+    columns = [frame[name] for name in (port, "observation_domain_id", "sampler_address")]
+    order = np.lexsort(columns)
+    others = [column[order][1:] != column[order][:-1] for column in columns]
+    edges = [0, *(np.flatnonzero(np.logical_or.reduce(others)) + 1).tolist(), len(order)]
+    for first, last in pairwise(edges):
+        if last > first:
+            index, domain, sampler = (int(column[order[first]]) for column in columns)
+            yield (sampler, domain, index), frame.take(order[first:last])
 
 
 def _inside(when: Array, times: Array, valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 import numpy as np
@@ -22,6 +23,10 @@ from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows
 BATCH_ROWS = 1 << 16
 FORMS = (".parquet", ".csv", ".jsonl", ".csv.gz", ".csv.zst", ".jsonl.gz", ".jsonl.zst")
 
+_SCHEMA = pa.schema(
+    [(c.name, pa.string() if c.name in ADDRESS_COLUMNS else pa.from_numpy_dtype(np.dtype(c.dtype))) for c in FLOWS]
+)
+
 
 def write_records(flows: Flows, path: Path) -> None:
     """Write flow records; the name's ending chooses the form, `.gz` and `.zst` behind it compress.
@@ -32,36 +37,87 @@ def write_records(flows: Flows, path: Path) -> None:
     Raises:
         InputError: the ending is none of `FORMS`, or the file cannot be written.
     """
+    form = _form(path)
+    with _named(path), _writing(path, form, _telling(flows)) as write:
+        write(_table(flows))
+
+
+def write_pieces(pieces: Iterable[Flows], path: Path) -> int:
+    """Write flow records that come in pieces as `write_records` would all at once; how many they were.
+
+    One piece is in memory at a time. Which columns tell something is known at the end only, so the records are kept
+    in a temporary file beside `path` until then.
+
+    Raises:
+        InputError: as `write_records`.
+    """
+    form = _form(path)
+    with _named(path), TemporaryFile(dir=path.parent) as file:
+        records, names = _keep(pieces, file)
+        file.seek(0)
+        with pa.ipc.open_stream(file) as kept, _writing(path, form, names) as write:
+            for batch in kept:
+                write(pa.Table.from_batches([batch]))
+    return records
+
+
+def _keep(pieces: Iterable[Flows], file: BinaryIO) -> tuple[int, list[str]]:
+    """Write all columns of pieces to a file; how many records they have, and which columns tell something."""
+    records, telling = 0, set[str]()
+    with pa.ipc.new_stream(file, _SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        for flows in pieces:
+            stream.write_table(_table(flows))
+            telling.update(_telling(flows))
+            records += len(flows)
+    return records, [name for name in FLOWS.names if name in telling]
+
+
+def _form(path: Path) -> str:
     form = next((form for form in sorted(FORMS, key=len, reverse=True) if path.name.endswith(form)), None)
     if form is None:
         raise InputError(f"{path}: no form of flow records has such a name; known are {', '.join(FORMS)}")
-    table = _table(flows)
+    return form
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
     try:
-        if form == ".parquet":
-            pq.write_table(table, path, compression="zstd")
-            return
-        with compressing(path) as file:
-            if form.startswith(".csv"):
-                pa_csv.write_csv(table, file)
-            else:
-                for lines in json_lines(flows):
-                    file.write(lines)
+        yield
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
 
 
+@contextmanager
+def _writing(path: Path, form: str, names: list[str]) -> Iterator[Callable[[pa.Table], None]]:
+    """A function that writes these columns of tables, one behind the other, to a new file."""
+    schema = pa.schema([_SCHEMA.field(name) for name in names])
+    if form == ".parquet":
+        with pq.ParquetWriter(path, schema, compression="zstd") as parquet:
+            yield lambda table: parquet.write_table(table.select(names))
+        return
+    with compressing(path) as file:
+        if form.startswith(".csv"):
+            with pa_csv.CSVWriter(file, schema) as csv:
+                yield lambda table: csv.write_table(table.select(names))
+        else:
+            yield lambda table: _write_lines(table.select(names), file)
+
+
+def _write_lines(table: pa.Table, file: BinaryIO) -> None:
+    for lines in _lines(table):  # noqa: FURB122 - what compresses to Zstandard has no `writelines`
+        file.write(lines)
+
+
+def _telling(flows: Flows) -> list[str]:
+    """Columns that are required, or do not hold their default in every row."""
+    return [c.name for c in FLOWS if c.required or (flows.frame[c.name] != c.default).any()]
+
+
 def _table(flows: Flows) -> pa.Table:
     """The records as Arrow columns, addresses as text; an address that is not known is null."""
-    columns: dict[str, pa.Array] = {}
     book = np.array([*flows.addresses, None], object)
-    for column in FLOWS:
-        values = flows.frame[column.name]
-        if not column.required and (values == column.default).all():
-            continue
-        columns[column.name] = (
-            pa.array(book[values], pa.string()) if column.name in ADDRESS_COLUMNS else pa.array(values)
-        )
-    return pa.table(columns)
+    columns = [book[flows.frame[f.name]] if f.type == pa.string() else flows.frame[f.name] for f in _SCHEMA]
+    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), _SCHEMA)
 
 
 @contextmanager
@@ -80,7 +136,11 @@ def compressing(path: Path) -> Iterator[BinaryIO]:
 
 def json_lines(flows: Flows) -> Iterator[bytes]:
     """Flow records as JSON lines, some thousand at a time."""
-    return map(_json_lines, _table(flows).to_batches(BATCH_ROWS))
+    return _lines(_table(flows).select(_telling(flows)))
+
+
+def _lines(table: pa.Table) -> Iterator[bytes]:
+    return map(_json_lines, table.to_batches(BATCH_ROWS))
 
 
 def _json_lines(batch: pa.RecordBatch) -> bytes:

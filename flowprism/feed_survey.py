@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from capture.datagram import Datagrams
 from capture.export_reading import read_datagrams
 from capture.exports import Exports
 from capture.ledger import Ledger
-from capture.reconcile import Direction, Disagreement, reconcile
+from capture.reconcile import Direction, Disagreement, Reconciliation
+from capture.record_stream import decoded_pieces
 from capture.sampling import SamplingRates
 from capture.stream import Progress
+from datamodel.counters import COUNTERS
 from datamodel.exporters import ExporterNotes
 from datamodel.flows import FeedNotes
+from datamodel.frame import Frame, concat
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +74,59 @@ def survey(paths: Iterable[Path], rates: SamplingRates, progress: Progress | Non
     Raises:
         InputError: a file cannot be used at all, or holds no export datagrams.
     """
-    ledger, exports = Ledger(), Exports(rates)
+    ledger, exports, agents = Ledger(), Exports(rates), _Agents()
     files = list(paths)
-    for path in files:
-        for batch in read_datagrams(path, ledger, progress):
-            exports.feed(batch)
+    counters = [
+        agents.named(p.counters, p.addresses) for p in decoded_pieces(_batches(files, ledger, progress), exports)
+    ]
     exports.account(ledger)
-    found = exports.take()
-    doubtful = tuple(_doubtful(d, found.addresses) for d in reconcile(found.flows, found.counters))
+    doubtful = _doubtful_rates(files, rates, concat(COUNTERS, counters), agents, progress)
     names = tuple(path.name for path in files)
     return Survey(names, exports.datagrams, exports.exporters(), doubtful, ledger.notes())
 
 
-def _doubtful(found: Disagreement, addresses: tuple[str, ...]) -> DoubtfulRate:
+class _Agents:
+    """Exporters that tables of several pieces name, for the codes of each piece are its own."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def named(self, frame: Frame, addresses: Sequence[str]) -> Frame:
+        """The same rows with codes of `texts` for their exporters."""
+        table = np.full(len(addresses) + 1, -1, np.int32)  # the last entry serves the code -1
+        for code in np.unique(frame["sampler_address"]).tolist():
+            if code >= 0:
+                table[code] = self._codes.setdefault(addresses[code], len(self._codes))
+        return frame.recoded(table, ["sampler_address"])
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Address of each code."""
+        return tuple(self._codes)
+
+
+def _batches(files: Iterable[Path], ledger: Ledger, progress: Progress | None) -> Iterator[Datagrams]:
+    for path in files:
+        yield from read_datagrams(path, ledger, progress)
+
+
+def _doubtful_rates(
+    files: Sequence[Path], rates: SamplingRates, counters: Frame, agents: _Agents, progress: Progress | None
+) -> tuple[DoubtfulRate, ...]:
+    """Interfaces whose counters contradict the sampled volume.
+
+    The records between two readings precede the later one, so where there are counters the files are read once more
+    instead of being held in memory.
+    """
+    if not len(counters):
+        return ()
+    reconciliation = Reconciliation(counters)
+    for piece in decoded_pieces(_batches(files, Ledger(), progress), Exports(rates)):
+        reconciliation.add(agents.named(piece.flows, piece.addresses))
+    return tuple(_doubtful(found, agents.texts) for found in reconciliation.disagreements())
+
+
+def _doubtful(found: Disagreement, addresses: Sequence[str]) -> DoubtfulRate:
     return DoubtfulRate(
         addresses[found.sampler_address], found.domain, found.interface, found.direction, found.samples,
         found.counted_bytes, found.estimated_bytes, found.told_rate, found.likely_rate,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from capture.ledger import Ledger
 from capture.reading import merged, read_all
+from capture.record_stream import flow_pieces
 from capture.sampling import SamplingRates
 from capture.stream import Progress
+from datamodel.errors import InputError
+from datamodel.flows import Flows
 from datamodel.reading import Reading
 from flowprism.period import Period, newest_ns, since
 
@@ -39,6 +43,32 @@ def read_inputs(
     else:
         begin_ns = period.begin_ns(newest[0])
     return merged([_since(reading, begin_ns) for reading in readings])
+
+
+def input_pieces(
+    paths: Sequence[Path], ledger: Ledger, progress: Progress | None, rates: SamplingRates
+) -> Iterator[Flows]:
+    """The same records piece by piece, first those of files; a folder is one piece.
+
+    Args:
+        paths: files and folders, at least one.
+        ledger: told what was rejected or is doubtful.
+        progress: as for `capture.reading.read_all`.
+        rates: sampling rates of exporters that tell none or a wrong one.
+
+    Raises:
+        InputError: there is none, or one of them cannot be used at all.
+    """
+    if not paths:
+        raise InputError("no input files given")
+    yield from flow_pieces([path for path in paths if not path.is_dir()], ledger, progress, rates)
+    for folder in (path for path in paths if path.is_dir()):
+        reading = read_inputs([folder], None, rates)
+        for reason, count in reading.notes.rejected.items():
+            ledger.reject(reason, count)
+        for warning in reading.notes.warnings:
+            ledger.warn(warning)
+        yield reading.flows
 
 
 def _since(reading: Reading, begin_ns: int | None) -> Reading:

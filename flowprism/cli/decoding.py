@@ -14,13 +14,13 @@ import typer
 
 from capture.export_reading import read_datagrams
 from capture.ledger import Ledger
-from capture.record_writing import compressing, json_lines, write_records
+from capture.record_writing import compressing, json_lines, write_pieces
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
-from datamodel.flows import FeedNotes
+from datamodel.flows import FeedNotes, Flows
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.cli.sampling_rates import parsed
-from flowprism.inputs import read_inputs
+from flowprism.inputs import input_pieces
 
 STDOUT = Path("-")
 _WIRE_FORMS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
@@ -32,16 +32,22 @@ def write_flows(paths: Sequence[Path], out: Path, rates: Iterable[str]) -> None:
     Raises:
         InputError: an input cannot be used or the output cannot be written.
     """
-    wanted = parsed(rates)
+    wanted, ledger = parsed(rates), Ledger()
     with progress_bars() as progress:
-        reading = read_inputs(paths, None if progress is None else lambda d, t: progress("reading", d, t), wanted)
-    if out == STDOUT:
-        with _stdout() as file:
-            for lines in json_lines(reading.flows):
-                file.write(lines)
-    else:
-        write_records(reading.flows, out)
-    _tell(f"{reading.records} records read, {len(reading.flows)} flow records written", reading.notes)
+        reading = None if progress is None else lambda d, t: progress("reading", d, t)
+        pieces = input_pieces(paths, ledger, reading, wanted)
+        written = _print(pieces) if out == STDOUT else write_pieces(pieces, out)
+    _tell(f"{written} flow records written", ledger.notes())
+
+
+def _print(pieces: Iterable[Flows]) -> int:
+    """Write flow records to stdout as JSON lines; how many they were."""
+    written = 0
+    with _stdout() as file:
+        for flows in pieces:
+            file.writelines(json_lines(flows))
+            written += len(flows)
+    return written
 
 
 def write_wire(paths: Sequence[Path], out: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from capture.address_book import AddressBook
 from capture.export_reading import read_datagrams
 from capture.ledger import Ledger
-from capture.reconcile import Disagreement, reconcile
+from capture.reconcile import Disagreement, Reconciliation, reconcile
 from capture.sampling import SamplingRates
 from capture.sflow.decoder import SflowDecoder
 from datamodel.counters import COUNTERS
@@ -61,6 +61,19 @@ def test_a_wrong_rate_is_found_and_estimated(true: int, told: int, direction: in
         assert (found.direction, found.told_rate) == ("out" if direction else "in", told)
         assert abs(found.likely_rate / true - 1) < 4 * 1.5 / np.sqrt(found.samples)
         assert found.sigma_bytes < found.estimated_bytes
+
+
+def test_pieces_give_what_all_records_give() -> None:
+    """Records that come in pieces, in any order of time, add up to the same."""
+    flows, counters = sampled(true=100, told=300, seed=1)
+    reconciliation = Reconciliation(counters)
+    for part in np.array_split(np.random.default_rng(1).permutation(len(flows)), 7):
+        reconciliation.add(flows.take(part))
+    (found,) = reconciliation.disagreements()
+    whole = only(flows, counters)
+    assert (found.samples, found.counted_bytes, found.interface) == (whole.samples, whole.counted_bytes, 3)
+    assert found.likely_rate == pytest.approx(whole.likely_rate)
+    assert found.sigma_bytes == pytest.approx(whole.sigma_bytes)
 
 
 def test_the_stated_noise_is_the_true_one() -> None:
