@@ -195,3 +195,18 @@ def test_a_fault_that_comes_and_goes_leaves_the_rhythm() -> None:
     quantum, _, coherence = heard(stream([200_000] * len(pauses), pauses.tolist(), 1), 0.5)
     assert quantum == pytest.approx(28 * 200_000, rel=0.01)
     assert coherence >= 0.5
+
+
+@pytest.mark.parametrize("layers", [[1.0, 1.0], [1.0, 1.5, 1.0, 0.7]], ids=["even", "by layer"])
+def test_a_fault_that_comes_and_goes_every_few_iterations_is_no_period(layers: list[float]) -> None:
+    """Three iterations slow, three not, since the ninth: before it set in all were alike, but for their layers."""
+    slow = [10.0 if i >= 9 and i // 3 % 2 else 1.0 for i in range(28)]
+    idle = [100 * layer * factor for factor in slow for layer in layers]
+    quantum, _, _ = heard(stream([200_000, 200_000] * len(idle), [p for i in idle for p in (1.0, i)], 1), 0.5)
+    assert quantum == pytest.approx(400_000 * (len(layers) if len(set(layers)) > 1 else 1), rel=0.01)
+
+
+def test_micro_batches_stay_parts_of_an_iteration() -> None:
+    """Three short pauses and a long one, in every iteration from the first on."""
+    quantum, _, _ = heard(stream([200_000] * 8, [1, 100, 1, 100, 1, 100, 1, 900], 12), 0.5)
+    assert quantum == pytest.approx(1_600_000, rel=0.01)
