@@ -18,7 +18,7 @@ from capture.sampling import SamplingRates
 from capture.stream import Progress
 from datamodel.flows import Flows
 
-PIECE_RECORDS = 1 << 18  # some 50 MB
+PIECE_RECORDS = 1 << 16  # some 10 MB, and several times that as Arrow columns
 
 
 def flow_pieces(
