@@ -44,7 +44,7 @@ class Fabric:
             host={e: self.host[e] for e in known},
             switch=switch,
             port={e: self.port[e] for e in switch},
-            links=tuple(link for link in self.links if own & {link.a, link.b}),
+            links=tuple(link for link in self.links if link.a in own or link.b in own),
             speed_bps={e: self.speed_bps[e] for e in known if e in self.speed_bps},
         )
 
@@ -64,6 +64,6 @@ def fabric(inventory: Inventory | None, addresses: tuple[str, ...]) -> Fabric:
                 host[n] = machine.name
                 if endpoint.speed_gbps is not None:
                     speed_bps[n] = endpoint.speed_gbps * 1e9
-                if endpoint.attachments:
-                    switch[n], port[n] = endpoint.attachments[0].switch, endpoint.attachments[0].port
+                if attachments := endpoint.attachments:
+                    switch[n], port[n] = attachments[0].switch, attachments[0].port
     return Fabric(addresses, host, switch, port, inventory.links, speed_bps)

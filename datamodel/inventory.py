@@ -47,6 +47,8 @@ class Endpoint(Document):
     def all_addresses(self) -> tuple[str, ...]:
         """Every address of this NIC, the first being its name."""
         own = (self.address,) if self.address is not None else ()
+        if not self.addresses:
+            return own
         return own + tuple(a for a in self.addresses if a != self.address)
 
     @property
