@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array
 
 from datamodel.streams import Bool, Int, Streams
 
@@ -25,16 +26,19 @@ def meetings(
     """
     if hosts is None or any(hosts[e] is None for part in parts for e in part.tolist()):
         return None
-    of_host: dict[str | None, set[int]] = {}
-    of_endpoint: dict[int, list[int]] = {}
-    for n, part in enumerate(parts):
-        for e in part.tolist():
-            of_host.setdefault(hosts[e], set()).add(n)
-            of_endpoint.setdefault(e, []).append(n)
-    at_once = {tuple(sorted(numbers)) for numbers in of_host.values()}
-    inside = np.zeros(len(streams.addresses), bool)
-    inside[list(of_endpoint)] = True
-    between = inside[streams.src] & inside[streams.dst] & large
-    ends = np.unique(np.stack([streams.src[between], streams.dst[between]], axis=1), axis=0)
-    at_once |= {tuple(sorted({*of_endpoint[a], *of_endpoint[b]})) for a, b in ends.tolist()}
-    return {(a, b) for numbers in at_once for i, a in enumerate(numbers) for b in numbers[i + 1 :]}
+    if not parts:
+        return set()
+    number = {host: n for n, host in enumerate(dict.fromkeys(hosts))}
+    part = np.repeat(np.arange(len(parts)), [len(p) for p in parts])
+    endpoint = np.concatenate(parts)
+    host = np.array([number[h] for h in hosts])[endpoint]
+    inside = _table(host, part, (len(number), len(parts)))
+    held = _table(endpoint, part, (len(hosts), len(parts)))
+    beside = _table(streams.src[large], streams.dst[large], (len(hosts), len(hosts)))
+    meet = (inside.T @ inside + held.T @ beside @ held).tocoo()
+    return {(min(a, b), max(a, b)) for a, b in zip(meet.row.tolist(), meet.col.tolist(), strict=True) if a != b}
+
+
+def _table(row: Int, column: Int, shape: tuple[int, int]) -> csr_array:
+    """A sparse table that holds how often each (row, column) stands."""
+    return coo_array((np.ones(len(row), np.int64), (row, column)), shape=shape).tocsr()

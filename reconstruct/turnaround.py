@@ -7,11 +7,10 @@ Two replicas that exchange gradients never do, whatever pauses they make.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from datamodel.streams import Bool, Int, Streams
+from reconstruct.compiled import compiled
 from reconstruct.crossing import crossed
 from reconstruct.cycles import Lattices, members
 
@@ -37,12 +36,8 @@ def micro_batches(streams: Streams, part: Lattices) -> int:
     some = np.unique(pairs)
     own = members(streams, part.take(some))
     met = crossed(streams, own, np.arange(len(some)), own.lattices.main)
-    begins = [
-        _begins(int(own.lattices.start_ns[n]), met.begin_ns[met.offsets[n] : met.offsets[n + 1]])
-        for n in range(len(some))
-    ]
-    cycle_ns = float(np.median(part.cycle_ns))
-    found = [_turns(begins[a], begins[b], cycle_ns) for a, b in np.searchsorted(some, pairs).tolist()]
+    reach_ns = TOGETHER_SHARE * float(np.median(part.cycle_ns))
+    found = _turns_each(np.searchsorted(some, pairs), own.lattices.start_ns, met.offsets, met.begin_ns, reach_ns)
     times, votes = np.unique(found, return_counts=True)
     return int(times[votes.argmax()]) if 2 * votes.max() > len(found) else 1
 
@@ -59,29 +54,66 @@ def _exchanging(streams: Streams, part: Lattices) -> Int:
     return np.stack([single[forth], single[at[place[forth]]]], axis=1)
 
 
+@compiled
+def _turns_each(pairs: Int, start_ns: Int, offsets: Int, behind_ns: Int, reach_ns: float) -> Int:
+    """(n,) after how many messages one goes alone again, in both directions alike and regularly; 1 where none does so.
+
+    Args:
+        pairs: (n, 2) streams that run against one another.
+        start_ns: (streams,) first byte of each.
+        offsets: (streams + 1,) bounds of each stream's entries in the next.
+        behind_ns: first byte behind each message; 0 behind the last.
+        reach_ns: messages that begin so near to one another go together.
+    """
+    found = np.ones(len(pairs), np.int64)
+    for n in range(len(pairs)):
+        a, b = pairs[n]
+        forth = _begins(start_ns[a], behind_ns[offsets[a] : offsets[a + 1]])
+        back = _begins(start_ns[b], behind_ns[offsets[b] : offsets[b + 1]])
+        turns = _regular(_alone(forth, back, reach_ns))
+        if turns == _regular(_alone(back, forth, reach_ns)):
+            found[n] = turns
+    return found
+
+
+@compiled
 def _begins(start_ns: int, behind_ns: Int) -> Int:
     """When each message of a stream begins."""
-    return np.concatenate([[start_ns], behind_ns[behind_ns > 0]])
+    begins = np.empty(len(behind_ns) + 1, np.int64)
+    begins[0], n = start_ns, 1
+    for begin_ns in behind_ns:
+        if begin_ns > 0:
+            begins[n] = begin_ns
+            n += 1
+    return begins[:n]
 
 
-def _turns(a: Int, b: Int, cycle_ns: float) -> int:
-    """After how many messages one goes alone again, in both directions alike; 1 where they do not, or not regularly."""
-    turns = {_regular(_alone(a, b, cycle_ns)), _regular(_alone(b, a, cycle_ns))}
-    return turns.pop() if len(turns) == 1 else 1
-
-
-def _alone(one: Int, other: Int, cycle_ns: float) -> Bool:
+@compiled
+def _alone(one: Int, other: Int, reach_ns: float) -> Bool:
     """(messages,) whether no message of the other direction begins with it."""
-    after = np.clip(np.searchsorted(other, one), 1, len(other) - 1) if len(other) > 1 else np.zeros(len(one), np.int64)
-    nearest = np.minimum(np.abs(other[after] - one), np.abs(other[after - 1] - one))
-    return np.asarray(nearest > TOGETHER_SHARE * cycle_ns)
+    alone = np.empty(len(one), np.bool_)
+    after = 0
+    for k in range(len(one)):
+        while after < len(other) and other[after] < one[k]:
+            after += 1
+        nearest = abs(other[max(after - 1, 0)] - one[k])
+        if after < len(other):
+            nearest = min(nearest, other[after] - one[k])
+        alone[k] = nearest > reach_ns
+    return alone
 
 
-def _regular(alone: Sequence[bool] | Bool) -> int:
+@compiled
+def _regular(alone: Bool) -> int:
     """The distance at which runs of lone messages begin; 1 where it is not one, or there are too few."""
-    begins = np.flatnonzero(np.diff(np.asarray(alone, np.int64), prepend=0) > 0)
-    if len(begins) < FEWEST_TURNS or np.mean(alone) > 0.5:
+    begins = np.empty(len(alone), np.int64)
+    n = 0
+    for k in range(len(alone)):
+        if alone[k] and (k == 0 or not alone[k - 1]):
+            begins[n] = k
+            n += 1
+    if n < FEWEST_TURNS or np.sum(alone) / len(alone) > 0.5:
         return 1
-    apart = np.diff(begins)
+    apart = np.diff(begins[:n])
     usual = int(np.median(apart))
-    return usual if np.mean(apart == usual) >= REGULAR_SHARE else 1
+    return usual if np.sum(apart == usual) / len(apart) >= REGULAR_SHARE else 1
