@@ -336,8 +336,13 @@ def members(streams: Streams, lattices: Lattices) -> Members:
     _expand(*by, streams.offsets, *columns, rows, cumulative, breaks, break_ns, counts)
     row_offsets, break_offsets = offsets_of(counts[0]), offsets_of(counts[1])
     r, b = int(row_offsets[-1]), int(break_offsets[-1])
-    own = rows[:r].copy(), cumulative[:r].copy()
-    return Members(lattices, row_offsets, *own, break_offsets, breaks[:b].copy(), break_ns[:b].copy())
+    own = _cut_off(rows, r), _cut_off(cumulative, r)
+    return Members(lattices, row_offsets, *own, break_offsets, _cut_off(breaks, b), _cut_off(break_ns, b))
+
+
+def _cut_off(column: Int, size: int) -> Int:
+    """The first entries of a column; the memory of the others is given back."""
+    return column if size == len(column) else column[:size].copy()
 
 
 @compiled

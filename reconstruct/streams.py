@@ -10,6 +10,7 @@ from datamodel.streams import Int, Streams
 from reconstruct.compiled import flat, whole
 from reconstruct.grouping import Connections, distribute, gather, measure, number, sort_by_time
 from reconstruct.queue_pairs import taking_turns
+from reconstruct.spreading import spread
 
 _LOW_32 = 0xFFFFFFFF
 
@@ -30,12 +31,13 @@ def streams(flows: Flows) -> Streams:
     order = _ordered(frame, volume, met, place, offsets)
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
-    times = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
-    together = apart[taking_turns(ends, met.name[apart], offsets, *times)][place]
+    ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
+    together = apart[taking_turns(ends, met.name[apart], offsets, *ranked)][place]
     if (together[apart] != apart).any():
         place, offsets, ends = _numbered(met, together)
         order = _ordered(frame, volume, met, place, offsets)
-    return _streams(flows, gathered(volume, order), order, ends, offsets)
+        ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
+    return _streams(flows, ranked, order, ends, offsets)
 
 
 def _volume(frame: Frame) -> Int:
@@ -82,17 +84,18 @@ def _ordered(frame: Frame, volume: Int, met: Connections, place: Int, offsets: I
     return order
 
 
-def _streams(flows: Flows, volume: Int, order: Array, ends: Int, offsets: Int) -> Streams:
+def _streams(flows: Flows, ranked: tuple[Int, Int], order: Array, ends: Int, offsets: Int) -> Streams:
+    """Streams whose rows are `order`; `ranked` are the rows' starts and volumes in that order."""
     frame = flows.frame
     return Streams(
         src=ends >> 32,
         dst=ends & _LOW_32,
         trains=np.asarray(frame["payload_bytes"][order[offsets[:-1]]] >= 0),
         offsets=offsets,
-        start_ns=gathered(frame["time_flow_start_ns"], order),
+        start_ns=ranked[0],
         end_ns=gathered(frame["time_flow_end_ns"], order),
         delivered_ns=gathered(frame["time_acknowledged_ns"], order),
-        bytes=volume,
+        bytes=ranked[1],
         packets=gathered(frame["packets"], order),
         retransmitted=gathered(frame["retransmitted_packets"], order),
         ecn_ce=gathered(frame["ecn_ce_packets"], order),
@@ -105,5 +108,6 @@ def gathered(column: Int, order: Array) -> Int:
     if not column[:1].any() and not column.any():
         return constant(0, np.int64, len(order))  # type: ignore[return-value]  # a column of int64
     out = np.empty(len(order), np.int64)
-    gather(*flat(column), order, out)
+    values, mask = flat(column)
+    spread(lambda part: gather(values, mask, order[part], out[part]), len(order))
     return out
