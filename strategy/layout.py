@@ -15,7 +15,7 @@ from strategy.chains import pipelines
 from strategy.closure import Members
 from strategy.collectives import Collectives, collectives
 from strategy.edges import Edges, edges
-from strategy.grid import completed, grid, uniform
+from strategy.grid import Grid, completed, grid, uniform
 from strategy.membership import latest
 from strategy.placement import Seat
 
@@ -23,6 +23,8 @@ from strategy.placement import Seat
 SURE_OF_CONVENTION = 0.9
 # So many of a job's pairs of stages must send as many messages at once.
 AGREED = 0.8
+# Ranks that compute in step begin to send within this share of the iteration of one another.
+IN_STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
 
     1. Pairs are classified by direction, simultaneity and topology (`strategy.edges`, `chains`, `collectives`).
     2. One grid is fitted to all groups (`strategy.grid`); where none fits, sizes are null.
+    3. Endpoints of a host that are taken for a tensor group compute in step. Where they begin to send at times of their
+       own, they are stages of a pipeline whose messages stay inside hosts, and the rings may be anything.
 
     Args:
         transfers: the job's transfers.
@@ -70,6 +74,8 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     reducing = completed(chains, reducing)
     ordered = chains if chains or found.collective.all() else None
     fitted = grid(members, ordered, reducing, wire, seats, crossing, _lockstep(found))
+    if not chains and not _in_step(found, fitted.tensor):
+        fitted = Grid(Sizes(), (), (), ())
     layout = Layout(
         **fitted.sizes.model_dump(),
         sharding=_sharding(wire),
@@ -108,6 +114,16 @@ def _spanning_hosts(found: Edges, wire: Collectives, seats: dict[int, Seat]) -> 
     for group in dp:
         joined.setdefault(frozenset(seats[e].host for e in group if e in seats), []).extend(group)
     return tuple(sorted(tuple(sorted(g)) for g in joined.values())), True
+
+
+def _in_step(found: Edges, tensor: tuple[Members, ...]) -> bool:
+    """Whether the members of most tensor groups begin to send together."""
+    begin: dict[int, float] = {}
+    for endpoint, first_ns in zip(found.src.tolist(), found.first_ns.tolist(), strict=True):
+        begin[endpoint] = min(first_ns, begin.get(endpoint, np.inf))
+    seen = [[begin[e] for e in group if e in begin] for group in tensor]
+    apart = sum(max(times, default=0.0) - min(times, default=0.0) > IN_STEP * found.period_ns for times in seen)
+    return 2 * apart <= len(tensor)
 
 
 def _lockstep(found: Edges) -> tuple[int, int] | None:

@@ -138,8 +138,9 @@ def test_a_window_may_begin_and_end_inside_an_iteration(workload: Workload, trai
         (Workload(Grid(dp=8, ep=4), gpus=2, iterations=16), Feed()),
         (Workload(Grid(dp=8, ep=4, pp=2), iterations=16), TRAINS),
         (replace(PLAIN, iterations=16), Feed(lost_ratio=0.003)),
+        (Workload(Grid(dp=4, pp=2), gpus=2, placement=(0, 2, 4, 6, 1, 3, 5, 7)), Feed()),
     ],
-    ids=["experts inside and outside a host", "experts in packet trains", "records lost"],
+    ids=["experts inside and outside a host", "experts in packet trains", "records lost", "stages inside hosts"],
 )
 def test_what_is_unclear_stays_null(workload: Workload, feed: Feed) -> None:
     """Where traffic does not show a size it is null, not wrong."""
