@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Float, Int
+from reconstruct.compiled import compiled
 
 
 def medians(values: Float, owner: Int, owners: int) -> Float:
@@ -15,13 +16,23 @@ def medians(values: Float, owner: Int, owners: int) -> Float:
         owner: (n,) whose each is, in [0, owners).
         owners: how many there are.
     """
-    order = np.lexsort([values, owner])
-    count = np.bincount(owner, minlength=owners)
-    first = np.concatenate([[0], np.cumsum(count)[:-1]])
-    middle = np.minimum(first + np.maximum(count - 1, 0) // 2, max(len(values) - 1, 0))
-    if not len(values):
-        return np.full(owners, np.nan)
-    return np.where(count > 0, values[order][middle], np.nan)
+    end = np.cumsum(np.bincount(owner, minlength=owners)).astype(np.int64)
+    return _medians(np.asarray(values, np.float64), np.asarray(owner, np.int64), end)
+
+
+@compiled
+def _medians(values: Float, owner: Int, end: Int) -> Float:
+    """`medians` where the values of each owner, put one after the other, end before `end`."""
+    found = np.full(len(end), np.nan)
+    grouped, cursor = np.empty(len(values)), end.copy()
+    for k in range(len(values)):
+        cursor[owner[k]] -= 1
+        grouped[cursor[owner[k]]] = values[k]
+    for n in range(len(end)):
+        own = np.sort(grouped[cursor[n] : end[n]])
+        if len(own):
+            found[n] = own[(len(own) - 1) // 2]
+    return found
 
 
 def runs(values: Float, step_share: float) -> Int:

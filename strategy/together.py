@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Float, Int
+from reconstruct.compiled import compiled, whole
 from strategy.behaviour import Behaviour
 from strategy.segments import expanded, medians
 
@@ -31,21 +32,15 @@ def together(streams: Behaviour, a: Int, b: Int) -> Float:
     pair, row = expanded(streams.bounds[a], np.diff(streams.bounds)[a])
     busy = np.minimum(_overlap(streams, b[pair], row), 1.0)
     exchange = _exchange(streams, a, b, pair, row)
-    return np.maximum(_least(streams, busy, pair, row, len(a)), _least(streams, exchange, pair, row, len(a)))
-
-
-def _least(streams: Behaviour, value: Float, pair: Int, row: Int, pairs: int) -> Float:
-    """(pairs,) least over slots of the median; 0 without any slot that recurs."""
-    slot = streams.slot[row]
-    width = int(slot.max(initial=0)) + 1
-    keys, index, count = np.unique(pair * width + slot, return_inverse=True, return_counts=True)
-    middle = medians(value, index, len(keys))
-    own = np.zeros(pairs, np.int64)
+    width = int(streams.slot[row].max(initial=0)) + 1
+    keys, index, count = np.unique(pair * width + streams.slot[row], return_inverse=True, return_counts=True)
+    own = np.zeros(len(a), np.int64)
     np.maximum.at(own, keys // width, count)
     recurs = count >= RECURS * own[keys // width]
-    least = np.full(pairs, np.inf)
-    np.minimum.at(least, (keys // width)[recurs], middle[recurs])
-    return np.asarray(np.where(np.isfinite(least), least, 0.0), np.float64)
+    least = np.full((2, len(a)), np.inf)
+    for measure, value in zip(least, (busy, exchange), strict=True):
+        np.minimum.at(measure, (keys // width)[recurs], medians(value, index, len(keys))[recurs])
+    return np.asarray(np.where(np.isfinite(least), least, 0.0).max(axis=0), np.float64)
 
 
 def _overlap(streams: Behaviour, other: Int, row: Int) -> Float:
@@ -66,12 +61,22 @@ def _busy_until(streams: Behaviour, stream: Int, at_ns: Int) -> Float:
 
 def _begun(streams: Behaviour, stream: Int, at_ns: Int) -> Int:
     """Row behind the last transfer that each stream has begun at an instant; its first row before any."""
-    start = streams.start_ns
-    origin, span = int(start.min()), int(streams.end_ns.max() - start.min()) + 1
-    owner = np.repeat(np.arange(len(streams.number)), np.diff(streams.bounds))
-    at = np.clip(at_ns - origin, 0, span - 1)
-    found = np.searchsorted(owner * span + (start - origin), stream * span + at, side="right")
-    return np.asarray(found, np.int64)
+    return _behind(whole(streams.bounds), whole(streams.start_ns), whole(stream), whole(at_ns))
+
+
+@compiled
+def _behind(bounds: Int, start_ns: Int, stream: Int, at_ns: Int) -> Int:
+    found = np.empty(len(stream), np.int64)
+    for k in range(len(stream)):
+        low, high = bounds[stream[k]], bounds[stream[k] + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if start_ns[middle] <= at_ns[k]:
+                low = middle + 1
+            else:
+                high = middle
+        found[k] = low
+    return found
 
 
 def _exchange(streams: Behaviour, a: Int, b: Int, pair: Int, row: Int) -> Float:
