@@ -86,7 +86,8 @@ _SPANS = Kind(
     ("endpoint",),
     "",
     "job",
-    ("job", "endpoint", "start_ns", "end_ns"),
+    # By iterations, so that a few row groups hold one of them whole; by endpoints alone they take a seventh less room.
+    ("job", "iteration", "endpoint", "start_ns", "end_ns"),
     ("start_ns", "end_ns"),
 )
 _ITERATIONS = Kind(ITERATIONS, ("job",), "start_ns", "end_ns", (), "", "job", ("job", "index"), ("start_ns", "end_ns"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from datamodel.analysis import Analysis
@@ -13,6 +15,7 @@ from datamodel.frame import Frame
 from datamodel.report import FeedSummary, Iteration, Provenance, Report, Window
 from datamodel.timeline import SPANS, Timelines
 from datamodel.transfers import PAIRS
+from storage import segments
 from storage.analyses import save_analysis, timelines
 from storage.keeper import Keeper
 from storage.layout import Writer
@@ -114,6 +117,26 @@ def test_spans_by_job_endpoint_and_time(tmp_path: Path) -> None:
         assert len(told.spans) == 8
         alone = timelines(tmp_path, Selection(endpoints=frozenset({"10.0.0.3"})))
         assert (alone.jobs, alone.addresses, alone.groups, len(alone.spans)) == (("j2",), ("10.0.0.3",), (), 20)
+
+
+def test_one_iteration_is_read_without_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of packed spans those row groups are read that hold a job's iteration, whichever endpoints it has."""
+    monkeypatch.setattr(segments, "PACKED_GROUP_ROWS", 12)
+    save_analysis(opened(tmp_path, WRITER), analysis(0, 1000))
+    newest_ns = max(segment.written_ns for segment in snapshot(tmp_path).segments.values())
+    Keeper(tmp_path, {}, clock=lambda: newest_ns + SETTLE_NS).tend()
+    opened_groups: list[int] = []
+    read_groups = pq.ParquetFile.read_row_groups
+
+    def watched(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> pa.Table:
+        opened_groups.extend(groups)
+        return read_groups(file, groups, columns=columns)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", watched)
+    told = timelines(tmp_path, Selection(start_ns=501, end_ns=510, jobs=frozenset({"j1"})))
+    assert set(told.spans["iteration"].tolist()) == {50}
+    assert len(told.spans) == 4
+    assert len(opened_groups) == 1
 
 
 def test_behaviour_of_each_window(tmp_path: Path) -> None:
