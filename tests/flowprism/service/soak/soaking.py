@@ -32,7 +32,7 @@ from storage.database.alerts import alerts
 from storage.database.engine import Database
 from storage.database.incidents import incidents
 from storage.database.parts import parts as told
-from storage.database.scans import scans
+from storage.database.scans import newest_end_ns, scans
 from tests.capture.kafka_broker.broker import Broker, topic
 from tests.flowprism.service.running import COMMAND, children, parts, settings, wait_for
 from tests.flowprism.service.soak.feed import TOPIC, Feed, order_of, seconds_of
@@ -140,6 +140,8 @@ class Soak:
             self._do(deed)
         self.feed.join()
         self._note("all is played")
+        last_ns = self.feed.begin_ns + round((seconds_of(self.order) - self.what.scans.settle_s - EVERY_S) * 1e9)
+        wait_for(lambda: (newest_end_ns(self.database, self.what.scans.policies[0].name) or 0) >= last_ns, 900)
         wait_for(lambda: not incidents(self.database), 900)
         wait_for(lambda: all(one.state != "waiting" for one in alerts(self.database, most=10_000)), 900)
 
