@@ -32,7 +32,7 @@ run: $(STAMP)  ## start the service, play a recorded job into it over UDP, print
 	@$(BIN)/python -m flowprism.demo out
 
 test: $(STAMP)  ## run the tests, without the slow ones
-	@$(BIN)/pytest -q -m "not slow"
+	@$(BIN)/pytest -q -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(STAMP)  ## run the slow tests
 	@$(BIN)/pytest -q -m slow
