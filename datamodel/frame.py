@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +89,10 @@ class Frame:
     def replace(self, **columns: npt.ArrayLike) -> Frame:
         """The same rows with some columns exchanged."""
         return Frame(self.schema, {**self._columns, **columns})
+
+    def without(self, names: Collection[str]) -> Frame:
+        """The same rows, some columns of which hold nothing but their default: a large frame's memory is given back."""
+        return Frame(self.schema, {name: values for name, values in self._columns.items() if name not in names})
 
     def recoded(self, table: Array, names: Iterable[str]) -> Frame:
         """The same rows with the codes of some columns exchanged: code n becomes `table[n]`."""

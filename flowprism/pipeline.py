@@ -43,6 +43,11 @@ from strategy.placement import Seat, seats
 
 # A process needs two seconds to start: fewer rows are analysed sooner in this one.
 ROWS_WORTH_A_PROCESS = 1_000_000
+# What is known of the feed, nothing asks for these columns any more.
+SPENT = frozenset(
+    {"ip_tos", "tcp_flags", "src_qp", "psn_last", "roce_opcode_first", "roce_opcode_last"}
+    | {"message_bytes", "cnp_packets", "nak_packets"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,7 @@ def analyze_reading(
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
-    flows = corrected(flows, clocks)
+    flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
     complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
     samples, hiding = apart(flows, complete, flow, options.jobs.covered_share)
