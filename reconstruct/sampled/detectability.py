@@ -14,9 +14,14 @@ from reconstruct.sampled.volumes import VolumeJob
 FEWEST_TO_COMPARE = 6
 # A slowdown is told from the job's own noise by so many standard errors, and reported from 5 % on.
 SURE, LEAST_SLOWDOWN = 3.0, 0.05
-# What the network cannot see of an iteration's end, the optimizer step, jitters by this share of what iterations do.
-UNSEEN_SHARE = 0.07
-MEDIAN_TO_SD = 1.4826
+# What the network cannot see of an iteration's end, the optimizer's step, takes about this share of it. Computing takes
+# some eight pieces, the passes of a few micro-batches, that jitter half by themselves and half together: like four
+# independent ones. So does the step, as one more.
+UNSEEN_SHARE, PIECES = 0.02, 4
+# That jitter is taken from so many neighbours: a fault changes it.
+NEIGHBOURS = 15
+# This share of a normal error lies within its standard deviation.
+WITHIN_DEVIATION = 0.683
 # Mean absolute error of a normal one, in standard deviations.
 MEAN_ERROR = 0.8
 
@@ -24,11 +29,28 @@ MEAN_ERROR = 0.8
 def iteration_errors_ns(job: SampledJob) -> Float:
     """(iterations - 1,) standard error of each iteration time; nan where too few samples tell it.
 
-    An iteration's time is the distance of two edges, each with an error of its own, and of two ends that lie a little
-    behind the last byte.
+    An iteration's time is the distance of two edges, each with an error of its own, and of two ends that lie an unseen
+    step behind the last byte. That jitters as all computing does, and where computing comes to take longer from one
+    iteration to the next, as with a slower GPU, so may the step.
     """
-    unseen = UNSEEN_SHARE * _noise(job) * job.period_ns
-    return np.asarray(np.hypot(np.hypot(job.edge_error_ns[1:], job.edge_error_ns[:-1]), unseen), np.float64)
+    steps = np.diff(job.edges_ns).astype(np.float64)
+    jitter = np.sqrt(2 * PIECES) * UNSEEN_SHARE * _noises_ns(steps)
+    computing = steps - job.moving_ns[1:]
+    change = UNSEEN_SHARE * np.nan_to_num(np.diff(computing, prepend=computing[:1]))
+    edges = np.hypot(job.edge_error_ns[1:], job.edge_error_ns[:-1])
+    other = np.diff(job.moving_ns) != 0
+    shared = np.where(other, np.hypot(job.edge_shared_ns[1:], job.edge_shared_ns[:-1]), 0.0)
+    return np.asarray(np.sqrt(edges**2 + shared**2 + jitter**2 + change**2), np.float64)
+
+
+def _noises_ns(steps: Float) -> Float:
+    """(n,) robust spread of iteration times about each one, from one iteration to the next; 0 for fewer than three."""
+    changes = np.abs(np.diff(steps))
+    if len(changes) < 2:
+        return np.zeros(len(steps))
+    first = np.clip(np.arange(len(steps)) - NEIGHBOURS // 2 - 1, 0, max(len(changes) - NEIGHBOURS, 0))
+    near = [np.quantile(changes[f : f + NEIGHBOURS], WITHIN_DEVIATION) for f in first.tolist()]
+    return np.asarray(np.array(near) / np.sqrt(2), np.float64)
 
 
 def of_samples(progress: Progress, job: SampledJob) -> Detectability:
@@ -55,9 +77,8 @@ def of_samples(progress: Progress, job: SampledJob) -> Detectability:
 
 
 def _noise(job: SampledJob) -> float:
-    """Robust spread of the iteration time from one iteration to the next, as a share of it; 0 for fewer than three."""
-    steps = np.abs(np.diff(np.diff(job.edges_ns).astype(np.float64)))
-    return MEDIAN_TO_SD * float(np.median(steps)) / np.sqrt(2) / job.period_ns if len(steps) else 0.0
+    """Usual spread of the iteration time from one iteration to the next, as a share of it."""
+    return float(np.median(_noises_ns(np.diff(job.edges_ns).astype(np.float64)))) / job.period_ns
 
 
 def of_volumes(job: VolumeJob) -> Detectability:

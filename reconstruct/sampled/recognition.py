@@ -41,6 +41,8 @@ class SampledJob:
         origin_bytes: (c,) position at which iteration 0 ends.
         edges_ns: (iterations,) end of each iteration.
         edge_error_ns: (iterations,) its standard error, nan where too few samples tell it.
+        edge_shared_ns: (iterations,) standard error that it shares with all edges of the same `moving_ns`.
+        moving_ns: (iterations,) how long the ring that ended last takes for all bytes of an iteration.
         unresolved: directed pairs of its endpoints whose samples are too few, or show no rhythm: what they carry is not
             known, so its layout is not either.
     """
@@ -51,6 +53,8 @@ class SampledJob:
     origin_bytes: Float
     edges_ns: Int
     edge_error_ns: Float
+    edge_shared_ns: Float
+    moving_ns: Float
     unresolved: int
 
     @property
@@ -180,8 +184,10 @@ def _job(curves: Progress, group: list[_Candidate]) -> SampledJob:
     number = group[0].edges.number
     for other in group[1:]:
         number = np.intersect1d(number, other.edges.number)
-    time_ns = np.array([c.edges.time_ns[np.isin(c.edges.number, number)] for c in group])
-    error_ns = np.array([c.edges.error_ns[np.isin(c.edges.number, number)] for c in group])
+    time_ns, error_ns, shared_ns, moving_ns = (
+        np.array([getattr(c.edges, name)[np.isin(c.edges.number, number)] for c in group])
+        for name in ("time_ns", "error_ns", "shared_ns", "moving_ns")
+    )
     last = np.argmax(time_ns, axis=0), np.arange(len(number))
     members = np.concatenate([c.lattice.members for c in group])
     quantum = np.concatenate([c.lattice.quantum_bytes for c in group])
@@ -196,6 +202,8 @@ def _job(curves: Progress, group: list[_Candidate]) -> SampledJob:
         origin_bytes=(origin + first * quantum)[order],
         edges_ns=np.rint(time_ns[last]).astype(np.int64),
         edge_error_ns=error_ns[last],
+        edge_shared_ns=shared_ns[last],
+        moving_ns=moving_ns[last],
         unresolved=_unresolved(curves, members, endpoints),
     )
 

@@ -1,0 +1,275 @@
+"""When a ring was done in each iteration, from the samples of all its members, and how well samples tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from datamodel.streams import Bool, Float, Int
+
+# Fewer points draw no line; more than so many for a line, and for the rest, are not needed in an iteration.
+FEWEST_POINTS, LINE_POINTS, MOST_POINTS = 4, 48, 256
+# Samples whose span is so many times as wide as the median one's were held into the pause behind a burst.
+DOUBTFUL = 2.0
+# Iterations whose paces lie apart by more than this factor from the next slower one's moved their bytes differently.
+SAME_PACE = 1.5
+FEWEST_ALIKE = 5
+# A pace is taken from so many iterations around.
+STEADY = 7
+# The shape of a burst is a running median over so many samples at least, and over this share of them.
+SHAPE_POINTS, SHAPE_SHARE = 9, 1 / 32
+# Line, shape and ends are fitted in turns.
+ROUNDS = 3
+# Samples further off than so many deviations were held back, or are of another message.
+OUTLYING = 3.0
+# Scatter about line and shape is that of this share of the samples, those that are dated best.
+BEST_DATED = 0.1
+# This share of a normal error lies within its standard deviation.
+WITHIN_DEVIATION = 0.683
+# A median scatters so many times as much as a mean.
+MEDIAN_ERROR = 1.2533
+# Drawing a line on to its end doubles its error.
+EXTRAPOLATED = 2.0
+# A uniform span's standard deviation is its width over this.
+UNIFORM = float(np.sqrt(12.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Samples of a ring's members near the end of each iteration; (n,) each.
+
+    Attributes:
+        row: of the iteration, from 0.
+        member: place of the connection in the ring.
+        left: share of the iteration's bytes that its connection had still to send.
+        time_ns: likeliest time.
+        earliest_ns: before when it cannot have been; samples for which it is the same were dated together.
+        doubt_ns: width of the span it may lie in, from there on.
+    """
+
+    row: Int
+    member: Int
+    left: Float
+    time_ns: Float
+    earliest_ns: Float
+    doubt_ns: Float
+
+    def take(self, chosen: Int | Bool) -> Burst:
+        """Some of them."""
+        own = self.row[chosen], self.member[chosen]
+        return Burst(*own, *(c[chosen] for c in (self.left, self.time_ns, self.earliest_ns, self.doubt_ns)))
+
+
+@dataclass(frozen=True, slots=True)
+class RingEnds:
+    """A ring in each iteration; (k,) each, nan where nothing is known.
+
+    Attributes:
+        time_ns: when it ended.
+        error_ns: standard error of that.
+        shared_ns: standard error that it shares with all iterations of the same `moving_ns`.
+        moving_ns: how long it takes for all bytes of an iteration at its pace then.
+    """
+
+    time_ns: Float
+    error_ns: Float
+    shared_ns: Float
+    moving_ns: Float
+
+
+def ring_ends(points: Burst, count: int) -> RingEnds:
+    """Estimate when a ring ended in each of `count` iterations.
+
+    1. A ring moves the same bytes through all its members at a time: what is left, against time, is one line for all.
+       Its robust fit (Theil and Sen) in each iteration tells the pace; iterations of like pace are taken together.
+    2. In these every member has the same shape about that line, whatever made it: steps of the ring, a slow link for
+       which the others wait at every step. Running medians over all iterations show it; what is left of the samples of
+       one iteration after line and shape says how far it is off as a whole.
+    3. The member that ends last ends the ring.
+    4. Datagrams of an iteration, divided into halves, tell its end twice, and so do members; how far these differ, over
+       all iterations of like pace, is the error: what samples of a datagram or of a member have in common is in it.
+    """
+    found = RingEnds(*(np.full(count, np.nan) for _ in range(4)))
+    rows = [np.flatnonzero(points.row == row) for row in range(count)]
+    points = _let_go(points.take(np.concatenate([_spread(points.left, row, MOST_POINTS) for row in rows])), count)
+    ends, moving = _lines(points, count)
+    for alike in _like_paces(_steady(moving)):
+        own = points.take(np.isin(points.row, alike))
+        pace = float(np.nanmedian(moving[alike]))
+        ends[alike], found.error_ns[alike], found.shared_ns[alike], found.moving_ns[alike] = _together(
+            own, ends, pace, alike
+        )
+    found.time_ns[:] = ends
+    return found
+
+
+def _let_go(points: Burst, count: int) -> Burst:
+    """Points without those that their agent held for long, into the pause behind the burst.
+
+    All that is known of them is that they were taken before it. Where an iteration has few others they stay, dated as
+    early as they can be.
+    """
+    widths = [points.doubt_ns[points.row == row] for row in range(count)]
+    usual = _steady(np.array([np.median(width) if len(width) else np.nan for width in widths]))
+    held = points.doubt_ns > DOUBTFUL * usual[points.row]
+    others = np.bincount(points.row[~held], minlength=count)
+    early = replace(points, time_ns=np.where(held, points.earliest_ns, points.time_ns))
+    return early.take(~held | (others[points.row] < FEWEST_POINTS))
+
+
+def _spread(left: Float, rows: Int, most: int) -> Int:
+    """At most so many of some points, evenly by what was left."""
+    if len(rows) <= most:
+        return rows
+    order = rows[np.argsort(left[rows], kind="stable")]
+    return order[np.linspace(0, len(order) - 1, most).astype(np.int64)]
+
+
+def _lines(points: Burst, count: int) -> tuple[Float, Float]:
+    """(count,) end and time for all bytes by each iteration's own line; nan where it has too few samples."""
+    ends, moving = np.full(count, np.nan), np.full(count, np.nan)
+    for row in range(count):
+        here = _spread(points.left, np.flatnonzero(points.row == row), LINE_POINTS)
+        left, time_ns = points.left[here], points.time_ns[here]
+        a, b = np.triu_indices(len(left), 1)
+        apart = np.abs(left[a] - left[b]) > 0.1 * float(np.ptp(left)) if len(left) else np.zeros(0, np.bool_)
+        if len(left) >= FEWEST_POINTS and apart.any():
+            slope = min(float(np.median((time_ns[a] - time_ns[b])[apart] / (left[a] - left[b])[apart])), 0.0)
+            ends[row], moving[row] = float(np.median(time_ns - slope * left)), -slope
+    return ends, moving
+
+
+def _steady(moving: Float) -> Float:
+    """Median over neighbouring iterations: one iteration's few samples may mislead, or tell none; nan where all do."""
+    padded = np.pad(moving, STEADY // 2, constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, STEADY)
+    known = np.isfinite(windows).any(axis=1)
+    steady = np.full(len(moving), np.nan)
+    steady[known] = np.nanmedian(windows[known], axis=1)
+    return steady
+
+
+def _like_paces(moving: Float) -> list[Int]:
+    """Iterations by pace: neighbours in order of pace are alike, where at least a few are."""
+    known = np.flatnonzero(np.isfinite(moving))
+    order = known[np.argsort(moving[known], kind="stable")]
+    pace = np.maximum(moving[order], 1.0)
+    parts: list[Int] = []
+    for part in np.split(order, np.flatnonzero(pace[1:] > SAME_PACE * pace[:-1]) + 1):
+        if parts and min(len(part), len(parts[-1])) < FEWEST_ALIKE:
+            parts[-1] = np.concatenate([parts[-1], part])
+        else:
+            parts.append(part)
+    return [np.sort(part) for part in parts if len(part)]
+
+
+def _together(points: Burst, ends: Float, pace: float, alike: Int) -> tuple[Float, Float, float, float]:
+    """(ends, errors, error that all of them share, pace) of iterations that moved their bytes alike."""
+    ends = ends.copy()
+    for row in alike[np.isnan(ends[alike])].tolist():
+        here = points.row == row  # too few for a line of their own
+        ends[row] = np.median((points.time_ns + pace * points.left)[here]) if here.any() else np.nan
+    best = points.doubt_ns <= np.quantile(points.doubt_ns, BEST_DATED)
+    weight, shape = 1 / (points.doubt_ns + 1.0), np.zeros(len(points.row))
+    for _ in range(ROUNDS):
+        off = points.time_ns - ends[points.row]
+        pace = _pace(points.left, off + pace * points.left, weight, pace)
+        shape = _shapes(points, off + pace * points.left)
+        left = off + pace * points.left - shape
+        scale = _deviation(np.abs(left[best]))
+        weight = 1 / (scale**2 + (points.doubt_ns / UNIFORM) ** 2 + 1.0)
+        ends[alike] += _centres(left, weight, points.row, alike)
+    off = points.time_ns - ends[points.row] + pace * points.left
+    last, last_error = _last(points, off, weight)
+    # a datagram's samples are dated evenly, whatever came when: all may err alike by as much as that leaves open
+    shared = float(np.hypot(last_error, np.median(points.doubt_ns) / UNIFORM))
+    return ends[alike] + last, _errors(points, off - shape, weight, alike), shared, pace
+
+
+def _pace(left: Float, off: Float, weight: Float, pace: float) -> float:
+    """The pace at which samples of all iterations lie best on one line, without outlying ones."""
+    near = np.abs(off - np.median(off)) <= OUTLYING * _deviation(np.abs(off - np.median(off)))
+    x, y, w = left[near], off[near], weight[near]
+    x, y = x - np.average(x, weights=w), y - np.average(y, weights=w)
+    return pace - float((w * x * y).sum() / max((w * x * x).sum(), 1e-30))
+
+
+def _shapes(points: Burst, off: Float) -> Float:
+    """How far each sample's place in the burst is usually off the line: running median of its member, or of all."""
+    shape = _running(points.left, off)
+    for member in np.unique(points.member).tolist():
+        own = np.flatnonzero(points.member == member)
+        if len(own) >= 2 * SHAPE_POINTS:
+            shape[own] = _running(points.left[own], off[own])
+    return shape
+
+
+def _running(left: Float, off: Float) -> Float:
+    window = max(SHAPE_POINTS, round(SHAPE_SHARE * len(off))) | 1
+    if len(off) < window:
+        return np.full(len(off), np.median(off) if len(off) else 0.0)
+    order = np.argsort(left, kind="stable")
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(off[order], window), axis=1)
+    smooth = np.empty(len(off))
+    smooth[order] = np.pad(medians, window // 2, mode="edge")
+    return smooth
+
+
+def _last(points: Burst, off: Float, weight: Float) -> tuple[float, float]:
+    """(how much later than the line the last member ends, by its own line; the standard error of that)."""
+    best = 0.0, 0.0
+    for member in np.unique(points.member).tolist():
+        own = np.flatnonzero(points.member == member)
+        if len(own) >= 2 * SHAPE_POINTS:
+            left, late, heavy = points.left[own], off[own], weight[own]
+            straight = late + _pace(left, late, heavy, 0.0) * left
+            middle = float(np.median(straight))
+            scatter = _deviation(np.abs(straight - middle))
+            best = max(best, (middle, EXTRAPOLATED * MEDIAN_ERROR * scatter / np.sqrt(len(own))))
+    return best
+
+
+def _centres(off: Float, weight: Float, row: Int, rows: Int) -> Float:
+    """Weighted mean of each iteration's samples, without outlying ones; 0 where it has none."""
+    return np.array([_centre(off[row == n], weight[row == n]) for n in rows.tolist()])
+
+
+def _centre(off: Float, weight: Float) -> float:
+    if not len(off):
+        return 0.0
+    order = np.argsort(off, kind="stable")
+    running = np.cumsum(weight[order])
+    middle = float(off[order][np.searchsorted(running, running[-1] / 2)])
+    near = np.abs(off - middle) <= OUTLYING / np.sqrt(weight)
+    return float(np.average(off[near], weights=weight[near]))
+
+
+def _errors(points: Burst, left: Float, weight: Float, alike: Int) -> Float:
+    """Standard error of each end: by what it rests on, in units of what halves of iterations show."""
+    held = np.array([weight[points.row == row].sum() for row in alike.tolist()])
+    by_time, by_member = [], []
+    for here in (np.flatnonzero(points.row == row) for row in alike.tolist()):
+        order = np.unique(points.earliest_ns[here], return_inverse=True)[1]
+        by_time.append(_halves(left[here], weight[here], order % 2 == 0))
+        by_member.append(_halves(left[here], weight[here], points.member[here] % 2 == 0))
+    units = [_deviation(told) for told in map(_known, (by_time, by_member)) if len(told) >= FEWEST_ALIKE]
+    return np.asarray(max(units, default=np.nan) / np.sqrt(np.where(held > 0, held, np.nan)), np.float64)
+
+
+def _known(values: list[float]) -> Float:
+    every = np.array(values)
+    return np.asarray(every[np.isfinite(every)], np.float64)
+
+
+def _halves(off: Float, weight: Float, first: Bool) -> float:
+    """How far two halves of an iteration's samples are apart, in units of what they rest on; nan where one is empty."""
+    if first.all() or not first.any():
+        return float("nan")
+    apart = _centre(off[first], weight[first]) - _centre(off[~first], weight[~first])
+    return abs(apart) / float(np.sqrt(1 / weight[first].sum() + 1 / weight[~first].sum()))
+
+
+def _deviation(sizes: Float) -> float:
+    """Standard deviation of errors of these sizes, by the share that lies within it."""
+    return float(np.quantile(sizes, WITHIN_DEVIATION))

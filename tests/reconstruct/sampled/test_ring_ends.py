@@ -1,0 +1,66 @@
+"""When rings end, and how well samples tell it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.streams import Float
+from reconstruct.sampled.ring_ends import Burst, ring_ends
+
+MS = 1e6
+ITERATIONS, MEMBERS = 30, 6
+
+
+def burst(seed: int, scatter_ms: float, pace_ms: Float, lag_ms: Float, points: int = 5) -> tuple[Burst, Float]:
+    """Samples of a ring that moves its bytes in `pace_ms`, members early by `lag_ms` when slowed; and the true ends."""
+    chance = np.random.default_rng(seed)
+    ends = 1000 * MS * np.arange(1, ITERATIONS + 1) + 5 * MS * chance.standard_normal(ITERATIONS)
+    row = np.repeat(np.arange(ITERATIONS), MEMBERS * points)
+    member = np.tile(np.repeat(np.arange(MEMBERS), points), ITERATIONS)
+    left = chance.uniform(0, 0.25, len(row))
+    time_ns = ends[row] - MS * (pace_ms[row] * left + lag_ms[member] * (pace_ms[row] / pace_ms[0] - 1))
+    time_ns += scatter_ms * MS * chance.standard_normal(len(row))
+    return Burst(row, member, left, time_ns, time_ns, np.zeros(len(row))), ends
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """95 % intervals of 20 windows contain 93 to 97 % of the ends, up to one offset a window."""
+    held = []
+    for seed in range(20):
+        points, ends = burst(seed, 4.0, np.full(ITERATIONS, 200.0), np.zeros(MEMBERS))
+        found = ring_ends(points, ITERATIONS)
+        off = found.time_ns - ends
+        held += (np.abs(off - off.mean()) < 1.96 * found.error_ns).tolist()
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_more_scatter_is_a_larger_error() -> None:
+    """Ten times the scatter, about ten times the error."""
+    errors = [
+        float(np.median(ring_ends(burst(3, s, np.full(ITERATIONS, 200.0), np.zeros(MEMBERS))[0], ITERATIONS).error_ns))
+        for s in (0.4, 4.0)
+    ]
+    assert 7 < errors[1] / errors[0] < 14
+
+
+def test_a_slow_link_does_not_move_the_end() -> None:
+    """A ring becomes five times slower and all but one member end early: before and after, the last one is meant."""
+    pace = np.where(np.arange(ITERATIONS) < 15, 200.0, 1000.0)
+    points, ends = burst(5, 1.0, pace, np.array([0.0, 10.0, 14.0, 18.0, 12.0, 16.0]), points=20)
+    found = ring_ends(points, ITERATIONS)
+    off = (found.time_ns - ends) / MS
+    assert abs(off[15:].mean() - off[:15].mean()) < 3.0
+    assert np.abs(off[:15] - off[:15].mean()).max() < 1.0
+    assert found.moving_ns[0] / MS == np.float64(found.moving_ns[14] / MS)
+    assert 150 < found.moving_ns[0] / MS < 250
+    assert 900 < found.moving_ns[20] / MS < 1100
+
+
+def test_an_iteration_without_samples_has_no_end() -> None:
+    """One of which a single sample was taken has one, less well known than the others."""
+    points, ends = burst(7, 2.0, np.full(ITERATIONS, 200.0), np.zeros(MEMBERS))
+    alone = np.flatnonzero(points.row == 9)[0]
+    found = ring_ends(points.take((points.row != 4) & ((points.row != 9) | (np.arange(len(points.row)) == alone))), 30)
+    assert np.isnan(found.time_ns[4])
+    assert abs(found.time_ns[9] - ends[9]) < 10 * MS
+    assert found.error_ns[9] > 3 * np.nanmedian(found.error_ns)
