@@ -27,6 +27,17 @@ class Window(Document):
     end_ns: int
 
 
+class ExporterClock(Document):
+    """The clock of one exporter, as far as it is known; its times are set right where it is off."""
+
+    exporter: str
+    offset_s: float | None = Field(default=None, description="how far it is ahead; null unknown")
+    drift_ppm: float | None = Field(default=None, description="by which it runs faster; null unknown")
+    error_s: float | None = Field(default=None, description="standard error of the offset")
+    against: str | None = Field(default=None, description="collector, mirror, or how many other exporters")
+    why: str | None = Field(default=None, description="why it is unknown")
+
+
 class FeedSummary(Document):
     """What was read, and what was lost or refused on the way."""
 
@@ -36,6 +47,9 @@ class FeedSummary(Document):
     lost_datagrams: int = 0
     second_sightings: int = Field(
         default=0, description="records of bytes that another feed, exporter or direction shows better"
+    )
+    clocks: tuple[ExporterClock, ...] = Field(
+        default=(), description="of exporters that date their records themselves, where several can be compared"
     )
     rejected: dict[str, int] = {}
     warnings: tuple[str, ...] = ()
@@ -47,6 +61,11 @@ class Iteration(Document):
     index: int
     start_ns: int
     end_ns: int
+    duration_error_ns: int | None = Field(
+        default=None,
+        description="standard error of the time from the end before to this one, where it is known: the 95 % interval "
+        "is 1.96 of them either way",
+    )
 
 
 class Detectability(Document):

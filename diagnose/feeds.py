@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from capture.netflow.reasons import NO_TEMPLATE, REASONS, STILL_WAITING, TEMPLAT
 from datamodel.exporters import ExporterNotes
 from datamodel.findings import Evidence, Finding, Severity, Subject
 from datamodel.flows import Flows
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from diagnose.wording import finding_id, listed
-from reconstruct.clocks import ClockOffset
+from reconstruct.clocks import COLLECTOR, MIRROR, ClockOffset, UnknownClock
+from reconstruct.metered import FOLLOWS_NS
+from reconstruct.sightings import CONNECTION
 
 # Losses and doubles below this share of what was sent are no news; from the second on they spoil what is concluded.
 NEWS, SPOILS = 0.001, 0.01
@@ -29,6 +31,9 @@ PARTS, USUAL_STEPS, LEAST_JUMP_NS = 12, 8.0, 50_000_000
 FEWEST_RECORDS = 10
 # A step is a jump where so many parts on either side of it agree.
 STEADY_PARTS = 3
+# Records of one length, to this share, that the next one follows at once are cut by a timeout; worth telling where so
+# much of all bytes lies in them.
+TIMEOUT_SHARE, CUT_SHARE = 0.1, 0.5
 MOST_EVIDENCE = 12
 # Clocks that are off by less are as good as synchronised.
 WORTH_TELLING_NS = 10_000_000
@@ -44,7 +49,10 @@ class FeedView:
         flows: all records.
         window_ns: their first and last time.
         switches: name of the switch of each exporter's address, where an inventory tells it.
-        clocks: those that are off, as far as that is known; the records' times are set right by it.
+        clocks: as far as they are known; the records' times are set right by those that are off.
+        unknown: those that are not.
+        attached: name of the switch that each endpoint is plugged into, by address code, where an inventory tells it.
+        carries: (rows,) which records carry volume; None: all. The others saw what another feed saw better.
     """
 
     accounts: Sequence[ExporterNotes]
@@ -52,6 +60,9 @@ class FeedView:
     window_ns: tuple[int, int]
     switches: Mapping[str, str]
     clocks: Sequence[ClockOffset] = ()
+    unknown: Sequence[UnknownClock] = ()
+    attached: Mapping[int, str] = field(default_factory=dict)
+    carries: Bool | None = None
 
 
 def feed_findings(view: FeedView) -> list[Finding]:
@@ -67,8 +78,8 @@ def feed_findings(view: FeedView) -> list[Finding]:
         own = np.flatnonzero(sampler == codes.get(account.agent, -2))
         of_one = (*_rate(view, account), *_lost(view, account), *_doubled(view, account), *_restarted(view, account))
         found += [*of_one, *_silent(view, account, own), *_changed_rate(view, account, own), *_jump(view, account, own)]
-        found += _clock(view, account, codes.get(account.agent, -2))
-    return _together(found)
+        found += _cut(view, account, own)
+    return _together([*found, *_clocks(view), *_unheard(view)])
 
 
 def doubted(findings: Sequence[Finding], *, lossy: bool) -> list[Finding]:
@@ -219,6 +230,66 @@ def _silent(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Findin
         yield _finding(view, account, "silence", "warning", rows, words, account.last_ns)
 
 
+def _unheard(view: FeedView) -> Iterator[Finding]:
+    """Switches that should export, for most of those that endpoints are plugged into do, and of which nothing came.
+
+    Only where others saw what their endpoints do: a switch without traffic has nothing to tell.
+    """
+    agents = {name: agent for agent, name in view.switches.items()}
+    frame, heard = view.flows.frame, {a.agent for a in view.accounts}
+    expected = {name: agents[name] for name in sorted(set(view.attached.values())) if name in agents}
+    missing = [name for name, agent in expected.items() if agent not in heard]
+    if not missing or 2 * len(missing) > len(expected):
+        return
+    switch = np.zeros(len(view.flows.addresses) + 1, np.int64)  # 0: none of them
+    for code, name in view.attached.items():
+        switch[code] = missing.index(name) + 1 if name in missing else 0
+    counts = [np.bincount(switch[frame[end]], minlength=len(missing) + 1) for end in ("src_addr", "dst_addr")]
+    seen = counts[0] + counts[1]
+    for number, name in enumerate(missing, 1):
+        if seen[number] >= STILL_SEEN:
+            words = (
+                "has sent nothing at all, while others see the endpoints that are plugged into it.",
+                "Check the switch's export process and its path to the collector.",
+            )
+            rows = [("records of its endpoints elsewhere", float(seen[number]), 0.0, "")]
+            yield _finding(view, ExporterNotes("export", expected[name], 0), "unheard", "warning", rows, words)
+
+
+def _cut(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
+    """An active timeout that cuts what a meter counts: records of one length, each followed at once by the next.
+
+    What they hold is averaged over the timeout, and its beat may be taken for that of a job.
+    """
+    frame = view.flows.frame
+    own = own[frame["packets"][own] > 1]
+    own = own if view.carries is None else own[view.carries[own]]
+    if len(own) < FEWEST_RECORDS:
+        return
+    columns = [frame[name][own] for name in ("time_flow_start_ns", *CONNECTION)]
+    order = np.lexsort(columns)
+    own, same = own[order], np.all([c[order][1:] == c[order][:-1] for c in columns[1:]], axis=0)
+    start, end, size = (frame[name][own] for name in ("time_flow_start_ns", "time_flow_end_ns", "bytes"))
+    pause = start[1:] - end[:-1]
+    cut = np.append(same & (pause <= np.maximum((end - start)[:-1] // 10, FOLLOWS_NS)), False)
+    length = (end - start)[cut]
+    if len(length) < FEWEST_RECORDS:
+        return
+    timeout = float(np.median(length))
+    alike = cut & (np.abs(end - start - timeout) <= TIMEOUT_SHARE * timeout)
+    share = float(size[alike].sum() / max(size.sum(), 1))
+    if share >= CUT_SHARE:
+        said = (
+            f"cuts flows every {timeout / 1e9:.2g} s: {100 * share:.0f} % of its bytes lie in such records, so nothing "
+            "shorter shows, and their beat may be taken for a job's."
+        )
+        words = said, "Shorten its active timeout to a twentieth of an iteration, or add sFlow or a mirror."
+        rows = [("share of bytes in records that the active timeout cut", share, 0.0, "")]
+        yield _finding(
+            view, account, "active_timeout", "info", [*rows, ("active timeout", timeout / 1e9, 0.0, "s")], words
+        )
+
+
 def _changed_rate(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
     """A sampling rate that is another one from some time on, on all interfaces that tell one."""
     rates = [r for r in account.sampling_rates if r > 0]
@@ -239,20 +310,38 @@ def _changed_rate(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[
         yield _finding(view, account, "rate_change", "info", [("sampling rate", after, before, "1 in")], words, first)
 
 
-def _clock(view: FeedView, account: ExporterNotes, code: int) -> Iterator[Finding]:
-    for known in view.clocks:
-        if known.sampler == code and abs(known.offset_ns) >= WORTH_TELLING_NS:
-            way = "ahead" if known.offset_ns > 0 else "behind"
-            rows = [
-                ("clock ahead of the collector's", known.offset_ns / 1e9, 0.0, "s"),
-                ("drift", known.drift_ppm, 0.0, "ppm"),
-                ("standard error of the offset", known.error_ns / 1e9, 0.0, "s"),
-            ]
-            words = (
-                f"has a clock {abs(known.offset_ns) / 1e6:.0f} ms {way} of the collector's; its times are set right.",
-                "Check the switch's time synchronisation.",
-            )
-            yield _finding(view, account, "clock_offset", "info", rows, words)
+def _clocks(view: FeedView) -> Iterator[Finding]:
+    """Clocks that are off by what changes iteration times; and those that nobody knows, where others are off."""
+    off = [known for known in view.clocks if known.is_off and abs(known.offset_ns) >= WORTH_TELLING_NS]
+    for known in off:
+        way = "ahead" if known.offset_ns > 0 else "behind"
+        rows = [
+            ("clock ahead of others", known.offset_ns / 1e9, 0.0, "s"),
+            ("drift", known.drift_ppm, 0.0, "ppm"),
+            ("standard error of the offset", known.error_ns / 1e9, 0.0, "s"),
+        ]
+        words = (
+            f"has a clock {abs(known.offset_ns) / 1e6:.0f} ms {way} of {_against(known)}; its times are set right.",
+            "Check the switch's time synchronisation.",
+        )
+        yield _finding(view, _dated(view, known.sampler), "clock_offset", "info", rows, words)
+    for unknown in view.unknown if off else ():
+        words = (
+            f"has a clock that is not known, while others are off: {unknown.why}.",
+            "Check the switch's time synchronisation; what it alone saw may lie elsewhere in time.",
+        )
+        yield _finding(view, _dated(view, unknown.sampler), "clock_unknown", "info", [], words)
+
+
+def _against(known: ClockOffset) -> str:
+    return f"the {known.against}'s" if known.against in {COLLECTOR, MIRROR} else f"what {known.against} show"
+
+
+def _dated(view: FeedView, sampler: int) -> ExporterNotes:
+    """The account of an exporter; of one whose records came in files, its address."""
+    agent = view.flows.addresses[sampler]
+    told = (account for account in view.accounts if account.agent == agent)
+    return next(told, ExporterNotes("records", agent, 0))
 
 
 def _jump(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame, concat
 from datamodel.inventory import Inventory
 from datamodel.reading import Reading
-from datamodel.report import FeedSummary, Provenance, Report, Window
+from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
 from datamodel.streams import Streams
 from datamodel.timeline import SPANS, Timelines
 from diagnose.contention import contended
@@ -33,7 +33,8 @@ from flowprism.period import Period
 from flowprism.progress import Progress
 from flowprism.sampled_analysis import Around, apart, sampled_results, volume_results
 from flowprism.workers import Crew, in_order
-from reconstruct.clocks import clock_offsets, corrected
+from reconstruct.clock_network import exporter_clocks
+from reconstruct.clocks import ClockOffset, UnknownClock, corrected
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
@@ -117,12 +118,24 @@ def analyze_reading(
     """Analyse flow records that are in memory already; `inputs` are their names in the report."""
     told: Progress = progress or _nobody_listens
     kept = carrying(reading.flows)
-    summary, window = _summary(reading, int(np.count_nonzero(~kept))), _window(reading.flows)
+    second, window = int(np.count_nonzero(~kept)), _window(reading.flows)
     exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
-    clocks = clock_offsets(reading.flows) if reading.accounts else []
+    place = fabric(inventory, reading.flows.addresses)
+    hosts = [place.host.get(n) for n in range(len(place.addresses))] if place.host else None
+    clocks, unknown = exporter_clocks(reading.flows, hosts)
     about_feed = feed_findings(
-        FeedView(reading.accounts, reading.flows, (window.start_ns, window.end_ns), exporters, clocks)
+        FeedView(
+            reading.accounts,
+            reading.flows,
+            (window.start_ns, window.end_ns),
+            exporters,
+            clocks,
+            unknown,
+            place.switch,
+            kept,
+        )
     )
+    summary = _summary(reading, second, _clocks(place.addresses, clocks, unknown))
     flows = reading.flows if kept.all() else reading.flows.take(kept)
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
@@ -132,8 +145,6 @@ def analyze_reading(
     flow = streams(flows if complete.all() else flows.take(complete))
     samples, hiding = apart(flows, complete, flow, options.jobs.covered_share)
     del flows
-    place = fabric(inventory, flow.addresses)
-    hosts = [place.host.get(n) for n in range(len(flow.addresses))] if place.host else None
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)
     scene = _Scene(flow, window, place, seats(inventory, flow.addresses), last_sent_ns(flow), inventory, metered)
@@ -263,13 +274,30 @@ def _provenance(inputs: tuple[str, ...], inventory: Inventory | None, options: A
     return Provenance(version=__version__, options=flat, inventory_sha256=digest, inputs=inputs)
 
 
-def _summary(reading: Reading, second_sightings: int) -> FeedSummary:
+def _clocks(
+    addresses: Sequence[str], known: Sequence[ClockOffset], unknown: Sequence[UnknownClock]
+) -> tuple[ExporterClock, ...]:
+    told = [
+        ExporterClock(
+            exporter=addresses[clock.sampler],
+            offset_s=round(clock.offset_ns / 1e9, 9),
+            drift_ppm=round(clock.drift_ppm, 3),
+            error_s=round(clock.error_ns / 1e9, 9),
+            against=clock.against,
+        )
+        for clock in known
+    ]
+    return (*told, *(ExporterClock(exporter=addresses[clock.sampler], why=clock.why) for clock in unknown))
+
+
+def _summary(reading: Reading, second_sightings: int, clocks: tuple[ExporterClock, ...]) -> FeedSummary:
     return FeedSummary(
         records=reading.records,
         bytes=reading.bytes,
         exporters=reading.exporters,
         lost_datagrams=sum(account.lost_datagrams for account in reading.accounts),
         second_sightings=second_sightings,
+        clocks=clocks,
         rejected=dict(reading.notes.rejected),
         warnings=reading.notes.warnings,
     )

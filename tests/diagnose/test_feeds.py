@@ -9,12 +9,15 @@ import pytest
 
 from capture.netflow.reasons import REASONS, TEMPLATE_LATE
 from datamodel.exporters import ExporterNotes
+from datamodel.fabric import fabric
 from datamodel.findings import Finding
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
 from datamodel.reading import Reading
+from datamodel.streams import Int
 from diagnose.feeds import FeedView, doubted, feed_findings
-from reconstruct.clocks import clock_offsets
+from reconstruct.clock_network import exporter_clocks
+from reconstruct.sightings import carrying
 from simulate.base import Wish
 from simulate.case import simulated
 from simulate.catalogue import scenario
@@ -30,8 +33,11 @@ def told(name: str) -> dict[str | None, Finding]:
     frame = reading.flows.frame
     window = int(frame["time_flow_start_ns"].min()), int(frame["time_flow_end_ns"].max())
     names = {s.agent: s.name for s in case.inventory.switches if s.agent}
-    clocks = clock_offsets(reading.flows)
-    return {f.cause: f for f in feed_findings(FeedView(reading.accounts, reading.flows, window, names, clocks))}
+    place = fabric(case.inventory, reading.flows.addresses)
+    hosts = [place.host.get(n) for n in range(len(place.addresses))]
+    told = exporter_clocks(reading.flows, hosts)
+    view = FeedView(reading.accounts, reading.flows, window, names, *told, place.switch, carrying(reading.flows))
+    return {f.cause: f for f in feed_findings(view)}
 
 
 @pytest.mark.parametrize("name", ["sflow", "ipfix", "netflow9", "doubled-sightings"])
@@ -51,6 +57,7 @@ def test_a_sound_feed_has_no_finding(name: str) -> None:
         ("lost-templates", "loss", "warning"),
         ("late-batches", "reordering", "info"),
         ("clock-offset", "clock_offset", "info"),
+        ("clock-offset-ipfix", "clock_offset", "info"),
     ],
 )
 def test_what_ails_a_feed_is_told(name: str, cause: str, severity: str) -> None:
@@ -105,3 +112,56 @@ def test_findings_from_records_with_holes_wake_nobody() -> None:
     (weaker,) = doubted([found], lossy=True)
     assert (found.severity, weaker.severity) == ("warning", "info")
     assert doubted([found], lossy=False) == [found]
+
+
+def rows(when: Int, sampler: Int, src: Int, **columns: Int) -> Frame:
+    """Records of several exporters and endpoints."""
+    usual = {"bytes": np.full(len(when), 1000), "packets": np.full(len(when), 10), "dst_addr": src}
+    times = {"time_flow_start_ns": when, "time_flow_end_ns": when, "time_received_ns": when}
+    return Frame(FLOWS, usual | times | {"sampler_address": sampler, "src_addr": src} | columns)
+
+
+@pytest.mark.parametrize(("changes", "told"), [(1, {"rate_change"}), (0, set()), (40, set())])
+def test_a_rate_that_changes_is_told(changes: int, told: set[str]) -> None:
+    """Once, on both interfaces, in the middle; samplers that take turns between two rates do not change theirs."""
+    number = np.arange(400)
+    rate = np.where(number // (400 // (changes + 1)) % 2, 1000, 4000)
+    frame = rows(number * 100 * MS + SECOND, number * 0, number * 0 + 1, sampling_rate=rate, in_if=number % 2)
+    account = replace(ACCOUNT, sampling_rates=tuple(sorted(set(rate.tolist()))))
+    found = feed_findings(FeedView((account,), Flows(frame, ("192.0.2.1", "10.0.0.1")), (SECOND, 41 * SECOND), {}))
+    assert {f.cause for f in found} == told
+    if found:
+        assert [(e.baseline, e.value) for e in found[0].evidence] == [(4000, 1000)]
+        assert found[0].start_ns == pytest.approx(21 * SECOND, abs=SECOND)
+
+
+def test_a_switch_that_never_spoke_is_told() -> None:
+    """Two of three leaves export; what the third one's endpoint does, they see. Nobody misses a spine."""
+    number = np.arange(300)
+    frame = rows(number * 100 * MS + SECOND, number % 2, 3 + number % 3)
+    addresses = ("192.0.2.1", "192.0.2.2", "192.0.2.3", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4")
+    agents = {
+        "192.0.2.1": "leaf1",
+        "192.0.2.2": "leaf2",
+        "192.0.2.3": "leaf3",
+        "192.0.2.4": "leaf4",
+        "192.0.2.9": "spine",
+    }
+    accounts = tuple(replace(ACCOUNT, agent=a) for a in addresses[:2])
+    attached = {3: "leaf1", 4: "leaf2", 5: "leaf3", 6: "leaf4"}
+    view = FeedView(accounts, Flows(frame, addresses), (SECOND, 31 * SECOND), agents, attached=attached)
+    (found,) = feed_findings(view)
+    assert (found.cause, found.severity, found.subject.ids) == ("unheard", "warning", ("leaf3",))
+    assert feed_findings(replace(view, attached={**attached, 4: "leaf4"})) == []  # most of them are silent on purpose
+
+
+@pytest.mark.parametrize(("length_ms", "told"), [(1000, {"active_timeout"}), (300, set())])
+def test_records_that_a_timeout_cuts_are_told(length_ms: int, told: set[str]) -> None:
+    """Each of a second, the next one at once; not where pauses lie between, nor where a better feed shows the bytes."""
+    number = np.arange(100)
+    when = number * 1000 * MS + SECOND
+    frame = rows(when, number * 0, number * 0 + 1, time_flow_end_ns=when + (length_ms - 1) * MS)
+    account = replace(ACCOUNT, protocol="IPFIX")
+    view = FeedView((account,), Flows(frame, ("192.0.2.1", "10.0.0.1")), (SECOND, 101 * SECOND), {})
+    assert {f.cause for f in feed_findings(view)} == told
+    assert feed_findings(replace(view, carries=np.zeros(100, np.bool_))) == []
