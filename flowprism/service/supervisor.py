@@ -69,12 +69,13 @@ class Supervisor:
             InputError: settings cannot be used: a port is taken, a database does not answer, a folder is not ours.
         """
         Database(self.settings.store.database).close()  # its tables are there before parts ask for them all at once
-        doors = self._open_doors()
+        doors: dict[PartKind, list[socket.socket]] = {}
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         if threading.current_thread() is threading.main_thread():
             for number in before:
                 signal.signal(number, lambda *_: self.stop.set())
         try:
+            self._open(doors)
             instance = new_instance()
             running = [self._part(kind, instance, doors.get(kind, [])) for kind in self.parts]
             self._watch(running, address_of(doors["api"][0]) if "api" in doors else "")
@@ -88,14 +89,12 @@ class Supervisor:
         if self._refused:
             raise InputError(self._refused)
 
-    def _open_doors(self) -> dict[PartKind, list[socket.socket]]:
-        """The sockets of the parts that run here: held by this process, they outlive those that use them."""
-        doors: dict[PartKind, list[socket.socket]] = {}
+    def _open(self, doors: dict[PartKind, list[socket.socket]]) -> None:
+        """Open the sockets of the parts that run here: held by this process, they outlive those that use them."""
         if "collector" in self.parts:
             doors["collector"] = collector.open_doors(self.settings)
         if "api" in self.parts:
             doors["api"] = [open_door(self.settings)]
-        return doors
 
     def _part(self, kind: PartKind, instance: str, doors: list[socket.socket]) -> _Part:
         descriptors = tuple(door.fileno() for door in doors)
