@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]  # numba's own; without types
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from capture.window import Bytes
@@ -31,7 +31,7 @@ def prefetch(data: Bytes, at: int) -> None:
 def _asked(_context: Compiler, data: Compiler, at: Compiler) -> tuple[Compiler, Callable[..., Compiler]]:
     def code(context: Compiler, builder: Compiler, signature: Compiler, arguments: Compiler) -> Compiler:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        word = ir.IntType(32)
+        ir, word = cgutils.ir, cgutils.int32_t  # type: ignore[attr-defined]  # what numba builds LLVM's code with
         place = builder.gep(array.data, [arguments[1]])
         kind = ir.FunctionType(ir.VoidType(), [place.type, word, word, word])
         function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
