@@ -12,7 +12,7 @@ from datamodel.fabric import Fabric
 from datamodel.inventory import Inventory, JobLabel
 from datamodel.layout import Groups
 from datamodel.report import Detectability, Iteration, JobReport
-from datamodel.streams import Int
+from datamodel.streams import Float, Int
 from diagnose.job import JobView
 from diagnose.periods import durations_ns, noise_ratio
 from strategy.layout import Strategy
@@ -39,6 +39,8 @@ class Shown:
         place: where endpoints are plugged in, and their addresses.
         strategy: layout and groups.
         detectability: what can and cannot be seen.
+        errors_ns: (iterations - 1,) standard error of the time from each edge to the next, nan where it is unknown;
+            None where the feed tells none.
     """
 
     endpoints: Int
@@ -47,6 +49,7 @@ class Shown:
     place: Fabric
     strategy: Strategy
     detectability: Detectability
+    errors_ns: Float | None = None
 
 
 def shown(job: JobView, strategy: Strategy) -> Shown:
@@ -82,7 +85,12 @@ def _iterations(job: Shown) -> tuple[Iteration, ...]:
     """Iterations from edge to edge; the first one begins with the job's first byte in the window."""
     starts = [job.begin_ns, *job.edges_ns[:-1].tolist()]
     edges = zip(starts, job.edges_ns.tolist(), strict=False)
-    return tuple(Iteration(index=n, start_ns=start, end_ns=end) for n, (start, end) in enumerate(edges))
+    told = [] if job.errors_ns is None else [round(e) if np.isfinite(e) else None for e in job.errors_ns.tolist()]
+    errors = [None, *told, *[None] * len(job.edges_ns)]
+    return tuple(
+        Iteration(index=n, start_ns=start, end_ns=end, duration_error_ns=errors[n])
+        for n, (start, end) in enumerate(edges)
+    )
 
 
 def _label(hosts: tuple[str, ...], inventory: Inventory | None) -> JobLabel | None:

@@ -40,6 +40,7 @@ _LEAST_JACCARD = 0.5
 _REACH, _STEP = 4, 20
 _OFFSET_ITERATIONS = 1.5
 _OFFSET_PROBES = 5
+WITHIN_95 = 1.96  # standard errors
 
 Group = Sequence[str]
 
@@ -58,6 +59,7 @@ class JobMarks:
         iterations: F1 of the ends; empty where the truth knows none.
         errors: relative error of each iteration that was found from end to end.
         predicted: mean relative error that its report predicts; None where it does not.
+        within: of each of `errors` whose standard error is reported, whether it lies in the 95 % interval.
     """
 
     id: str
@@ -69,6 +71,7 @@ class JobMarks:
     iterations: tuple[float, ...]
     errors: tuple[float, ...]
     predicted: float | None = None
+    within: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,7 @@ def _match_jobs(report: Report, truth: Truth) -> dict[str, JobReport]:
 def _mark_job(job: JobReport | None, true: TrueJob) -> JobMarks:
     said = {name: getattr(job.layout, name) if job else None for name in _SIZES}
     groups, stages = _mark_groups(job, true)
-    iterations, errors = _mark_iterations(job, true)
+    iterations, errors, within = _mark_iterations(job, true)
     return JobMarks(
         id=true.id,
         endpoints_exact=job is not None and set(job.endpoints) == set(true.endpoints),
@@ -212,22 +215,29 @@ def _mark_job(job: JobReport | None, true: TrueJob) -> JobMarks:
         iterations=iterations,
         errors=errors,
         predicted=job.detectability.timeline_error_ratio if job else None,
+        within=within,
     )
 
 
-def _mark_iterations(job: JobReport | None, true: TrueJob) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """F1 of the ends, and the relative error of each iteration between ends that were found."""
+def _mark_iterations(
+    job: JobReport | None, true: TrueJob
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[bool, ...]]:
+    """F1 of the ends, the relative error of each iteration between ends that were found, and whether it was allowed."""
     if not true.iterations:
-        return (), ()
+        return (), (), ()
     true_ends = [end for _, end in true.iterations]
-    ends = sorted(i.end_ns for i in job.iterations) if job else []
+    found = sorted(job.iterations, key=lambda i: i.end_ns) if job else []
+    ends = [i.end_ns for i in found]
     hits = match_ends(ends, true_ends)
-    errors = []
+    errors, within = [], []
     for (n, m), (n_next, m_next) in pairwise(hits):
         if m_next == m + 1:
             real = true_ends[m_next] - true_ends[m]
-            errors.append(abs(ends[n_next] - ends[n] - real) / real)
-    return (2 * len(hits) / (len(ends) + len(true_ends)),), tuple(errors)
+            off, told = abs(ends[n_next] - ends[n] - real), found[n_next].duration_error_ns
+            errors.append(off / real)
+            if told is not None and n_next == n + 1:
+                within.append(off <= WITHIN_95 * told)
+    return (2 * len(hits) / (len(ends) + len(true_ends)),), tuple(errors), tuple(within)
 
 
 def _mark_groups(job: JobReport | None, true: TrueJob) -> tuple[tuple[float, ...], tuple[float, ...]]:

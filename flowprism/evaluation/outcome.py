@@ -9,9 +9,6 @@ from datamodel.report import Report
 from datamodel.truth import Truth
 from flowprism.evaluation.marks import CaseMarks, FaultMarks, JobMarks, examine
 
-# 1.96 standard deviations, in mean absolute errors of a normal distribution: 0.8 of one.
-WITHIN_95 = 1.96 / 0.8
-
 
 class FaultOutcome(Document):
     """What one fault that asks to be found came to; weights as in `flowprism.evaluation.marks.weight`."""
@@ -39,7 +36,7 @@ class Outcome(Document):
         groups, stages, iterations: means over jobs of the F1 of groups, of chains in order, of ends found.
         timeline_error, timeline_iterations: mean relative error of so many iterations.
         predicted_error, predicted_seen: what reports predict of it, and what it was for those jobs; weighted alike.
-        interval_iterations, covered: iterations of jobs that predict it, and how many lie in the 95 % interval.
+        interval_iterations, covered: iterations with a standard error, and how many lie in the 95 % interval.
         faults: those that ask to be found.
         loud, false, duplicates: warnings and critical findings, those no fault explains, further ones of a fault.
         clean_iterations, clean_false: iterations of jobs without any fault, and false findings about them or nobody.
@@ -107,8 +104,8 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
             timeline_iterations=len(errors),
             predicted_error=_mean([job.predicted for job in told if job.predicted is not None]),
             predicted_seen=_mean([fmean(job.errors) for job in told]),
-            interval_iterations=sum(len(job.errors) for job in told),
-            covered=sum(_covered(job) for job in told),
+            interval_iterations=sum(len(job.within) for job in case.jobs),
+            covered=sum(sum(job.within) for job in case.jobs),
             faults=tuple(_fault(fault, case) for fault in needed),
             loud=sum(f.severity != "info" for f in case.findings),
             false=len(case.false),
@@ -118,12 +115,6 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
         ),
         errors,
     )
-
-
-def _covered(job: JobMarks) -> int:
-    """Iterations whose error lies in the 95 % interval of a normal one with the predicted mean."""
-    most = WITHIN_95 * (job.predicted or 0.0)
-    return sum(error <= most for error in job.errors)
 
 
 def _verdict(job: JobMarks) -> str:

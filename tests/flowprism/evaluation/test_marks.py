@@ -13,9 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodel.findings import Finding, Subject, Suspect
-from datamodel.report import Report
+from datamodel.report import Iteration, Report
 from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
-from flowprism.evaluation.marks import LOWER_IS_BETTER, MEANINGS, falls_short, marks, match_ends, pair_f1, weight
+from flowprism.evaluation.marks import (
+    LOWER_IS_BETTER,
+    MEANINGS,
+    examine,
+    falls_short,
+    marks,
+    match_ends,
+    pair_f1,
+    weight,
+)
 from flowprism.rendering.report_json import render_json
 from tests.conftest import SHARED
 from tests.flowprism import sample
@@ -120,6 +129,25 @@ def test_iterations_forgive_a_constant_offset_and_no_miss(report: Report) -> Non
     found = marks(changed(report, jobs=moved), truth)
     assert found["iterations"] == pytest.approx((1 + 58 / 59) / 2)
     assert found["timeline"] == 0
+
+
+def test_an_interval_holds_what_lies_within_two_standard_errors(report: Report) -> None:
+    """1.96 of those that an iteration reports, either way; iterations that report none are not counted."""
+    job = report.jobs[0]
+    told = {1: 10_000_000, 2: 10_000_000, 3: None}
+    late = {1: 19_000_000, 2: 0, 3: 0}  # the second iteration then is too short by as much
+    steps = tuple(
+        i.model_copy(update={"end_ns": i.end_ns + late.get(n, 0), "duration_error_ns": told.get(n)})
+        for n, i in enumerate(job.iterations)
+    )
+    assert examine(one_job(report, steps), truth_of(report)).jobs[0].within == (True, True)
+    longer = (*steps[:1], steps[1].model_copy(update={"end_ns": steps[1].end_ns + 1_000_000}), *steps[2:])
+    assert examine(one_job(report, longer), truth_of(report)).jobs[0].within == (False, False)
+
+
+def one_job(report: Report, iterations: tuple[Iteration, ...]) -> Report:
+    """The report with other iterations of its first job."""
+    return changed(report, jobs=(report.jobs[0].model_copy(update={"iterations": iterations}), *report.jobs[1:]))
 
 
 def test_an_unexplained_warning_is_false_and_a_second_one_a_duplicate(report: Report) -> None:
