@@ -15,14 +15,13 @@ from datamodel.frame import empty
 from datamodel.incidents import Incident
 from datamodel.report import JobReport
 from datamodel.timeline import SPANS, Timelines
-from flowprism.dashboard.job_layout import everyone
 from flowprism.dashboard.job_pace import as_finding, job_of
 from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.facts import Gain, gain
 from flowprism.rendering.figures import evidence
 from flowprism.rendering.figures.iterations import IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position
+from flowprism.rendering.order import Position, placed
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
 from flowprism.service.answers.events import events
 from flowprism.service.answers.jobs import iteration_frame
@@ -109,19 +108,19 @@ def _series(
     """Suspects against their peers in as many iterations as can be read for a page; and how many peers there are."""
     if not suspects:
         return None, 0
-    place = everyone(job.endpoints, job.groups)
-    stages = {p.stage for p in place if p.address in suspects}
-    same = [p for p in place if p.address not in suspects and p.stage in stages]
-    peers = same if same and finding.kind != "imbalance" else [p for p in place if p.address not in suspects]
-    few = even(peers, _MOST_PEERS) + even([p for p in place if p.address in suspects], _MOST_PEERS)
+    everyone = placed(job.endpoints, job.groups)
+    stages = {p.stage for p in everyone if p.address in suspects}
+    same = [p for p in everyone if p.address not in suspects and p.stage in stages]
+    peers = same if same and finding.kind != "imbalance" else [p for p in everyone if p.address not in suspects]
+    few = even(peers, _MOST_PEERS) + even([p for p in everyone if p.address in suspects], _MOST_PEERS)
     many = min(max(_MOST_SPANS // (_SPANS_AN_ITERATION * len(few)), 2), _MOST_ITERATIONS)
     span = _around(shelf, finding, detail, many)
     addresses = [p.address for p in few]
     told = None if span is None else timeline(shelf, viewer, job.id, span.start_ns, span.end_ns, addresses)
     if told is None:
         return None, 0
-    placed = sorted(few, key=lambda p: p.number)
-    return evidence.peer_series(finding, job, told, placed, suspects), len(peers)
+    drawn = sorted(few, key=lambda p: p.number)
+    return evidence.peer_series(finding, job, told, drawn, suspects), len(peers)
 
 
 def even(some: Sequence[Position], most: int) -> list[Position]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -79,7 +78,7 @@ def job_layout(
     if not detail.addresses:
         return None
     groups = detail.layouts[0].groups if detail.layouts else Groups()
-    all_placed = everyone(detail.addresses, groups)
+    all_placed = placed(detail.addresses, groups)
     suspects = pointed_at(list(incidents), known) & frozenset(detail.addresses)
     found = measured(shelf, viewer, detail, by, all_placed)
     if found is None:
@@ -87,12 +86,6 @@ def job_layout(
     figure = draw_layout(all_placed, found.parts, found.told, suspects, known)
     rows = _rows(all_placed, found, suspects)
     return JobLayout(by, figure, found.legend, block_of(all_placed), rows, groups, suspects)
-
-
-@lru_cache(maxsize=4)
-def everyone(addresses: tuple[str, ...], groups: Groups) -> list[Position]:
-    """Where endpoints stand; kept because of a hundred thousand it takes longer than all the rest of a page."""
-    return placed(addresses, groups)
 
 
 def _rows(places: Sequence[Position], found: Measured, suspects: frozenset[str]) -> list[PlaceRow]:

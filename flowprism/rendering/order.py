@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from socket import AF_INET, AF_INET6, inet_pton
 
 from datamodel.layout import Groups
@@ -33,8 +34,12 @@ def positions(job: JobReport) -> list[Position]:
     return placed(job.endpoints, job.groups)
 
 
-def placed(endpoints: Iterable[str], groups: Groups) -> list[Position]:
-    """Every one of some endpoints by the process groups they stand in, in the order of all pictures."""
+@lru_cache(maxsize=4)
+def placed(endpoints: tuple[str, ...], groups: Groups) -> list[Position]:
+    """Every one of some endpoints by the process groups they stand in, in the order of all pictures.
+
+    Kept, and not to be changed: of a hundred thousand endpoints it takes longer than all the rest of a page.
+    """
     keys = {address: _by_address(address) for address in endpoints}
     addresses = sorted(keys, key=keys.__getitem__)
     stages = {address: stage for chain in groups.pp for stage, address in enumerate(chain)}
