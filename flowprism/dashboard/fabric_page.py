@@ -17,6 +17,7 @@ from flowprism.rendering.figures.fabric import draw_tiers, load_css, tiers
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.answers.analyses import names
 from flowprism.service.answers.fabric import fabric
+from flowprism.service.answers.jobs import labels
 
 LOAD_NAMES = ("under 10 %", "under 30 %", "under 60 %", "under 85 %", "85 % and more")
 
@@ -42,6 +43,7 @@ def page(request: Request, viewer: Seeing, which: Annotated[WhichPart, Query()])
     view, known = fabric(shelf, viewer, now_ns), names(shelf)
     pair = ways(view, known, which.src.strip(), which.dst.strip())
     suspects, placed = suspected(view, known), tiers(view)
+    rows = hosts(view, which.host.strip(), suspects)
     endpoints = [node.id for node in view.nodes if node.role == "endpoint"]
     return show(
         request,
@@ -56,7 +58,8 @@ def page(request: Request, viewer: Seeing, which: Annotated[WhichPart, Query()])
         offered=endpoints[:MOST_NAMES],
         pair=pair,
         links=links_that_matter(view),
-        hosts=hosts(view, which.host.strip(), suspects),
+        hosts=rows,
+        labels=labels(shelf, {job for row in rows.rows for job in row.jobs}),
         wanted=which,
         load_css=load_css,
         load_names=LOAD_NAMES,

@@ -80,6 +80,13 @@ def glance(database: Database, name: str) -> JobGlance | None:
     return None if row is None else _glance(row)
 
 
+def labels(database: Database, names: Sequence[str]) -> dict[str, str]:
+    """Label of each of these jobs that has one."""
+    query = select(JOBS.c.id, JOBS.c.label).where(JOBS.c.id.in_(names), JOBS.c.label.is_not(None))
+    with database.reading() as connection:
+        return {row.id: row.label for row in connection.execute(query)}
+
+
 def newest_layouts(database: Database, names: Sequence[str]) -> dict[str, Layout]:
     """The newest layout of each of some jobs, by job."""
     newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from flowprism.service.answers.moments import HOUR_NS, MINUTE_NS, Moment, moment
 from flowprism.service.answers.sight import narrowed, sees
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
+from storage.database import overview
 from storage.database.overview import RANKS, JobGlance, glance, glances, newest_layouts, stretches
 from storage.database.scans import layouts
 from storage.selecting import Selection
@@ -76,6 +78,11 @@ def _detail(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> JobDetail |
         reasons=found.job.reasons,
         layouts=tuple(LayoutSince(since_ns=one.since_ns, layout=one.layout, groups=one.groups) for one in known),
     )
+
+
+def labels(shelf: Shelf, names: Collection[str]) -> dict[str, str]:
+    """Label of each of these jobs, which the viewer is known to see; those without one are left out."""
+    return overview.labels(shelf.database, sorted(names))
 
 
 def trend(shelf: Shelf, viewer: Viewer, name: str, start_ns: int, end_ns: int, most: int = 500) -> Trend | None:
