@@ -60,7 +60,9 @@ def add_problem_page(app: FastAPI, programs: str) -> None:
     async def told(request: Request, error: Exception) -> Response:
         looked_at = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(programs)
         if looked_at and isinstance(error, AnyHTTPException):
-            return await run_in_threadpool(problem, request, error.status_code, str(error.detail))
+            plain = str(error.detail) == HTTPStatus(error.status_code).phrase  # nobody has said more than the number
+            said = f"No page can be looked at under {request.url.path}" if plain else str(error.detail)
+            return await run_in_threadpool(problem, request, error.status_code, said)
         return await before(request, error)
 
     app.add_exception_handler(AnyHTTPException, told)

@@ -14,6 +14,7 @@ def test_a_browser_is_told_on_a_page_that_there_is_nothing(demo: Shelf, path: st
     answer = client(demo).get(path, headers={"Accept": _BROWSER})
     assert answer.status_code == (405 if path == "/logout" else 404)
     assert answer.headers["content-type"].startswith("text/html")
+    assert f"No page can be looked at under {path}" in answer.text
     assert 'href="/">Overview</a>' in answer.text
 
 
