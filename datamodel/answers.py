@@ -11,6 +11,7 @@ from datamodel.document import Document
 from datamodel.findings import Severity, Subject
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
+from datamodel.report import ExporterClock
 from datamodel.results import NoteKind
 from datamodel.scan import Scan, Verdict
 
@@ -204,6 +205,7 @@ class FeedRow(Document):
     step_ns: int
     trend: tuple[int, ...] = Field(description="records in each stretch, oldest first")
     sampling: ExporterSampling | None = Field(default=None, description="null where no collector tells of it")
+    clock: ExporterClock | None = Field(default=None, description="by the newest scan; null where it tells none")
 
 
 class Part(Document):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamodel.answers import ExporterSampling, FeedRow, Part
+from datamodel.report import ExporterClock
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import count, duration, plural, scaled, significant
 
@@ -25,6 +26,7 @@ class Exporter:
         figure: records in each stretch.
         sampling: at which rate it samples, in words; "" where nobody tells.
         doubts: what speaks against that rate.
+        clock: how far its clock is off, and how sure that is, in words; "" where nobody tells.
     """
 
     row: FeedRow
@@ -35,6 +37,7 @@ class Exporter:
     figure: str
     sampling: str = ""
     doubts: tuple[str, ...] = ()
+    clock: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Running:
     figures: tuple[tuple[str, str], ...]
 
 
-def exporters(rows: Sequence[FeedRow]) -> list[Exporter]:
+def shown(rows: Sequence[FeedRow]) -> list[Exporter]:
     """Exporters, silent ones first, then those that lose most."""
     found = [_exporter(row) for row in rows]
     return sorted(found, key=lambda one: (not one.row.silent, -one.lost_ratio, one.row.exporter))
@@ -63,8 +66,28 @@ def _exporter(row: FeedRow) -> Exporter:
         worst = "loses" if lost_ratio >= 0.01 else "samples otherwise than told" if doubts else "rejected in part"
         tone, state = "warning", worst
     return Exporter(
-        row, tone, state, row.records / whole_s, lost_ratio, draw_records(row), rates_of(row.sampling), doubts
+        row, tone, state, row.records / whole_s, lost_ratio, draw_records(row), rates_of(row.sampling), doubts,
+        clock_of(row.clock),
+    )  # fmt: skip
+
+
+def clock_of(clock: ExporterClock | None) -> tuple[str, str]:
+    """How far a clock is off; and its standard error, drift and, if not the collector's, what it was compared with.
+
+    Where it is unknown, why.
+    """
+    if clock is None:
+        return "", ""
+    if clock.offset_s is None:
+        return "unknown", clock.why or ""
+    against = {"collector": "", "mirror": "the mirror"}.get(clock.against or "", clock.against)
+    more = (
+        "" if clock.error_s is None else f"± {duration(clock.error_s)}",
+        "" if clock.drift_ppm is None else f"drifts by {significant(clock.drift_ppm)} ppm",
+        f"against {against}" if against else "",
     )
+    way = "ahead" if clock.offset_s >= 0 else "behind"
+    return f"{duration(abs(clock.offset_s))} {way}", ", ".join(filter(None, more))
 
 
 def rates_of(sampling: ExporterSampling | None) -> str:

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from flowprism.dashboard.feed_view import exporters, running, summary
+from flowprism.dashboard.feed_view import running, shown, summary
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers.feeds import feeds, parts
+from flowprism.service.answers.feeds import exporters, parts
 from flowprism.service.answers.sight import require_all_seen
 
 
@@ -27,7 +27,7 @@ def page(request: Request, viewer: Seeing) -> HTMLResponse:
     """The page; for who sees all tenants, because exporters are everybody's."""
     require_all_seen(viewer)
     now_ns, shelf = time.time_ns(), shelf_of(request)
-    found = exporters(feeds(shelf, now_ns))
+    found = shown(exporters(shelf, now_ns))
     figures = {one.row.exporter: Markup(one.figure) for one in found}  # noqa: S704 - they escape what they are given
     return show(
         request,

@@ -12,8 +12,10 @@ from flowprism.service.answers.moments import HOUR_NS
 from flowprism.service.shelf import Shelf
 from storage.database import parts as kept
 from storage.database.feeds import feed_statistics, newest_stretch
+from storage.database.scans import scans
 
 _MOST_STEPS = 60
+_SCANS = 4  # are looked through for one that tells of clocks: policies look at different jobs
 
 
 def feeds(shelf: Shelf, now_ns: int) -> list[FeedRow]:
@@ -38,6 +40,18 @@ def feeds(shelf: Shelf, now_ns: int) -> list[FeedRow]:
     sampling = {one.exporter: one for part in kept.parts(shelf.database) for one in part.sampling}
     by_exporter = groupby(told, key=lambda one: one.exporter)
     return [_row(exporter, list(rows), newest_ns, steps, sampling.get(exporter)) for exporter, rows in by_exporter]
+
+
+def exporters(shelf: Shelf, now_ns: int) -> list[FeedRow]:
+    """The same with each exporter's clock, by the newest scan that tells of any.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    told = (one.scan.feed.clocks for one in scans(shelf.database, most=_SCANS))
+    clocks = {clock.exporter: clock for clock in next(filter(None, told), ())}
+    rows = feeds(shelf, now_ns)
+    return [row.model_copy(update={"clock": clocks.get(row.exporter.rpartition("/")[0])}) for row in rows]
 
 
 def parts(shelf: Shelf) -> list[Part]:

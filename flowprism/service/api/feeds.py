@@ -19,9 +19,9 @@ router = APIRouter(tags=["feeds"])
 
 @router.get("/feeds", response_model=FeedList, summary="Exporters")
 def feeds(request: Request, viewer: Seeing) -> Response:
-    """Exporters, what they sent in the last hour, and what of it was lost. For who sees all tenants."""
+    """Exporters: what of the last hour came and was lost, sampling rates, clocks. For who sees all tenants."""
     require_all_seen(viewer)
-    return told(request, FeedList(items=tuple(answers.feeds(request.app.state.shelf, time.time_ns()))))
+    return told(request, FeedList(items=tuple(answers.exporters(request.app.state.shelf, time.time_ns()))))
 
 
 @router.get("/parts", response_model=PartList, summary="Parts of the service")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from datamodel.answers import FeedRow, Part
-from flowprism.dashboard.feed_view import draw_records, exporters, running, summary
+from flowprism.dashboard.feed_view import draw_records, running, shown, summary
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import client
@@ -25,7 +25,7 @@ def feed(name: str, **changed: object) -> FeedRow:
 def test_what_is_wrong_comes_first() -> None:
     """Silent exporters, then by loss; each with a word and a mark."""
     rows = [feed("a"), feed("b", lost=10), feed("c", silent=True), feed("d", rejected={"truncated": 3})]
-    found = exporters(rows)
+    found = shown(rows)
     assert [(one.row.exporter, one.tone, one.state) for one in found] == [
         ("c", "critical", "silent"), ("b", "warning", "loses"), ("a", "good", "well"),
         ("d", "warning", "rejected in part"),
@@ -41,7 +41,7 @@ def test_a_sampling_rate_is_doubted_by_settings_and_by_counts() -> None:
         {"rates": (256,), "configured": 512},
         {"rates": (1000,), "doubted": (counted,)},
     ]  # fmt: skip
-    found = exporters([feed(str(n), sampling={"exporter": str(n)} | told) for n, told in enumerate(samplings)])
+    found = shown([feed(str(n), sampling={"exporter": str(n)} | told) for n, told in enumerate(samplings)])
     assert [(one.sampling, one.doubts) for one in found] == [
         ("1:1,000", ()), ("unknown, every packet", ()), ("1:512", ()), ("1:256", ("configured: 1:512",)),
         ("1:1,000", ("interface 3: its sample pool says 1:4,000, not 1:1,000",)),
@@ -49,9 +49,24 @@ def test_a_sampling_rate_is_doubted_by_settings_and_by_counts() -> None:
     assert [one.state for one in found[2:]] == ["well", "samples otherwise than told", "samples otherwise than told"]
 
 
+def test_clocks_are_told_with_how_sure_they_are() -> None:
+    """Ahead or behind, with the standard error, the drift and whom it was compared with; where it is unknown, why."""
+    told: list[dict[str, object]] = [
+        {"offset_s": 0.012, "error_s": 0.0002, "drift_ppm": 3.2, "against": "collector"},
+        {"offset_s": -2.5, "against": "3 exporters"}, {"why": "too few records"},
+    ]  # fmt: skip
+    found = shown([*(feed(str(n), clock={"exporter": "a"} | one) for n, one in enumerate(told)), feed("x")])
+    assert [one.clock for one in found] == [
+        ("12.0 ms ahead", "± 200 µs, drifts by 3.20 ppm"),
+        ("2.50 s behind", "against 3 exporters"),
+        ("unknown", "too few records"),
+        ("", ""),
+    ]
+
+
 def test_rates_count_from_when_it_was_first_heard() -> None:
     """Two minutes of 3,000 records are 50 a second, however long the table looks back."""
-    (one,) = exporters([feed("a")])
+    (one,) = shown([feed("a")])
     assert one.records_per_s == 50
     assert summary([one]) == "1 exporter, 50.0 records a second, nothing lost"
 
