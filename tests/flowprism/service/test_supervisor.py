@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 import urllib.request
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from datamodel.errors import InputError
+from flowprism.cli import main
 from flowprism.demo.replaying import play
 from flowprism.service.settings import Settings
 from flowprism.service.settings_file import load_settings
@@ -24,7 +24,7 @@ from storage.database.parts import parts as told
 from storage.reading import read
 from tests.flowprism.service.alerts import told as tell
 from tests.flowprism.service.alerts.listening import listening, silent
-from tests.flowprism.service.running import COMMAND, command, free_port, parts, settings, wait_for
+from tests.flowprism.service.running import command, free_port, parts, settings, wait_for
 from tests.flowprism.service.scanning.feeding import fabric
 from tests.flowprism.service.scanning.feeding import parts as capture
 
@@ -149,12 +149,16 @@ def test_nobody_is_let_in_unasked(tmp_path: Path) -> None:
     assert said.startswith("api.host: 0.0.0.0 can be reached from other machines")
 
 
-def test_settings_that_are_wrong_are_one_line(tmp_path: Path) -> None:
+def test_settings_that_are_wrong_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As `config check` says it."""
     file = tmp_path / "f.yaml"
     file.write_text("api: {prot: 1}\n")
-    done = subprocess.run([*COMMAND, "serve", str(file)], capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (2, f"flowprism: {file}:1: api.prot: no such setting\n")
+    monkeypatch.setattr("sys.argv", ["flowprism", "serve", str(file)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"flowprism: {file}:1: api.prot: no such setting\n")
 
 
 def _killed(service: int, part: str) -> None:
