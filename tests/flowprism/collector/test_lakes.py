@@ -26,6 +26,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield new_bucket(port, monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_bucket_takes_what_a_folder_takes(tmp_path: Path, address: str) -> None:
     """Records, and what decoding remembers over a restart, are in the bucket; lock and status in the folder."""
     options = {"out": address, "folder": str(tmp_path)}
@@ -50,6 +51,7 @@ def test_a_bucket_needs_a_folder_beside_it() -> None:
     assert str(caught.value).startswith("--out s3://bucket/lake: ")
 
 
+@pytest.mark.slow
 def test_a_kept_lake_is_packed_while_it_is_collected(tmp_path: Path) -> None:
     """With `keep` a keeper works beside the workers, is started again where it dies, and ends with the collector."""
     with Collector(tmp_path, options={"keep": True}) as collector, sender() as sock:

@@ -59,6 +59,7 @@ def at(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat()
 
 
+@pytest.mark.slow
 def test_past_windows_are_looked_at_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same code tells the same; a window that was never scanned is kept; that records have gone is said."""
     what, begin_ns = load_settings(file, {}), (time.time_ns() // MINUTE_NS - 20) * MINUTE_NS
