@@ -15,9 +15,9 @@ FEWEST_TO_COMPARE = 6
 # A slowdown is told from the job's own noise by so many standard errors, and reported from 5 % on.
 SURE, LEAST_SLOWDOWN = 3.0, 0.05
 # What the network cannot see of an iteration's end, the optimizer's step, takes about this share of it. Computing takes
-# some eight pieces, the passes of a few micro-batches, that jitter half by themselves and half together: like four
-# independent ones. So does the step, as one more.
-UNSEEN_SHARE, PIECES = 0.02, 4
+# some eight pieces, the passes of a few micro-batches, of unequal length, that jitter by themselves and in part together:
+# like so many independent equal ones. So does the step, as one more.
+UNSEEN_SHARE, PIECES = 0.02, 5
 # That jitter is taken from so many neighbours: a fault changes it.
 NEIGHBOURS = 15
 # This share of a normal error lies within its standard deviation.
@@ -67,8 +67,13 @@ def of_samples(progress: Progress, job: SampledJob) -> Detectability:
         reasons.append(
             f"{len(errors) - len(known)} of {len(errors)} iteration times rest on too few samples to say how well"
         )
+    hidden = None
     if len(errors) < FEWEST_TO_COMPARE:
-        reasons.append("fewer than six iterations: nothing to compare with")
+        hidden = "fewer than six iterations: nothing to compare with"
+    elif len(known) < len(errors) / 2 or error is None or error > LEAST_SLOWDOWN:
+        hidden = "iteration times are not known well enough to tell any slowdown: no findings"
+    if hidden is not None:
+        reasons.append(hidden)
         return Detectability(timeline_error_ratio=_rounded(error), smallest_slowdown_ratio=None, reasons=tuple(reasons))
     least = 1 + max(LEAST_SLOWDOWN, SURE * _noise(job) * 2 / np.sqrt(len(errors)))
     return Detectability(

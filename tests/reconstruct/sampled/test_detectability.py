@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from reconstruct.sampled.detectability import of_samples, of_volumes
@@ -35,6 +37,17 @@ def test_few_iterations_have_nothing_to_be_compared_with() -> None:
     told = of_samples(found.progress, found.jobs[0])
     assert told.smallest_slowdown_ratio is None
     assert "fewer than six iterations: nothing to compare with" in told.reasons
+
+
+def test_where_iteration_times_are_hardly_known_no_slowdown_is_told() -> None:
+    """Errors of a tenth of the iteration, or none known for most: that is told, and findings are impossible."""
+    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    job = found.jobs[0]
+    count = len(job.edges_ns)
+    for error_ns in (np.full(count, 0.1 * job.period_ns), np.where(np.arange(count) < 4, 1e6, np.nan)):
+        told = of_samples(found.progress, replace(job, edge_error_ns=error_ns))
+        assert told.smallest_slowdown_ratio is None
+        assert told.reasons[-1].endswith("no findings")
 
 
 def test_volumes_tell_nothing_of_time() -> None:
