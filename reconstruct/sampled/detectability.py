@@ -15,8 +15,8 @@ FEWEST_TO_COMPARE = 6
 # A slowdown is told from the job's own noise by so many standard errors, and reported from 5 % on.
 SURE, LEAST_SLOWDOWN = 3.0, 0.05
 # What the network cannot see of an iteration's end, the optimizer's step, takes about this share of it. Computing takes
-# some eight pieces, the passes of a few micro-batches, of unequal length, that jitter by themselves and in part together:
-# like so many independent equal ones. So does the step, as one more.
+# some eight pieces, the passes of a few micro-batches, of unequal length, that jitter by themselves and in part
+# together: like so many independent equal ones. So does the step, as one more.
 UNSEEN_SHARE, PIECES = 0.02, 5
 # That jitter is taken from so many neighbours: a fault changes it.
 NEIGHBOURS = 15
