@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from pathlib import Path
 
-from datamodel.answers import FeedRow, Part
+from datamodel.answers import ExporterSampling, FeedRow, Part
+from datamodel.report import ExporterClock
+from datamodel.results import FeedStatistics
 from flowprism.dashboard.feed_view import draw_records, running, shown, summary
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
+from storage.database.engine import Database
+from storage.database.feeds import save_feed_statistics
+from storage.database.parts import save_part
+from storage.database.scans import ScanResult, save_scan
 from tests.flowprism.service.api.client import client
+from tests.storage.database import results
 
 MINUTE_NS = 60_000_000_000
 
@@ -87,6 +96,24 @@ def test_parts_are_told_with_their_units() -> None:
     found = running([well, sick, silent], now_ns)
     assert [(one.part.name, one.state) for one in found] == [("k", "not well"), ("z", "silent"), ("s", "well")]
     assert found[2].figures == (("behind", "2.50 s"), ("received", "1.50 GB"), ("scans", "1,200"))
+
+
+def test_page_tells_what_scans_and_collectors_know_of_an_exporter(tmp_path: Path) -> None:
+    """The clock by the newest scan that tells of any, the rate by the collector's last word; by agent and domain."""
+    database = Database(f"sqlite:///{tmp_path}/results.sqlite")
+    save_feed_statistics(database, [FeedStatistics("10.0.0.1/3", 0, MINUTE_NS, 5, 50)])
+    sampling = ExporterSampling(exporter="10.0.0.1/3", rates=(2048,), configured=4096)
+    save_part(database, Part(name="c", kind="collector", started_ns=1, seen_ns=2, sampling=(sampling,)))
+    for end_ns, clocks in ((100, (ExporterClock(exporter="10.0.0.1", offset_s=-0.03, error_s=0.001),)), (200, ())):
+        kept = results.kept(end_ns, "health")
+        feed_part = kept.scan.feed.model_copy(update={"clocks": clocks})
+        save_scan(database, ScanResult(replace(kept, scan=kept.scan.model_copy(update={"feed": feed_part})), [], []))
+    page = client(Shelf(database)).get("/feeds").text
+    assert "30.0 ms behind" in page
+    assert "± 1.00 ms" in page
+    assert "1:2,048" in page
+    assert "configured: 1:4,096" in page
+    database.close()
 
 
 def test_page_tells_exporters_of_the_store(demo: Shelf) -> None:
