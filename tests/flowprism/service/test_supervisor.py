@@ -76,7 +76,7 @@ def test_a_killed_collector_loses_nothing(tmp_path: Path) -> None:
     what = load_settings(file, {})
     port = int(what.collect.listen[0].rpartition(":")[2])
     with command(tmp_path / "log", "serve", "--part", "collector", str(file)) as service:
-        wait_for(lambda: _received(what) is not None, 600)
+        wait_for(lambda: _figure(what, "received_total") is not None, 600)
         feed = threading.Thread(target=play, args=(fabric(), "127.0.0.1", port, threading.Event(), iter("hhhhh")))
         feed.start()
         for _ in range(2):
@@ -104,7 +104,7 @@ def test_the_end_waits_for_nobody(tmp_path: Path) -> None:
             page = urllib.request.urlopen(f"http://127.0.0.1:{what.api.port}/api/v1/stream")
             feed = threading.Thread(target=play, args=(fabric(), "127.0.0.1", port, threading.Event(), iter("hhh")))
             feed.start()
-            time.sleep(3)
+            wait_for(lambda: _figure(what, "durable_total"), 600)
             begun_s = time.monotonic()
             service.send_signal(signal.SIGTERM)
             assert service.wait(60) == 0
@@ -168,10 +168,10 @@ def _killed(service: int, part: str) -> None:
     wait_for(lambda: parts(service).get(part, before) != before)
 
 
-def _received(what: Settings) -> float | None:
-    """Datagrams that the collector says it has received; None where it says nothing yet."""
+def _figure(what: Settings, name: str) -> float | None:
+    """What the collector says of itself; None where it says nothing yet."""
     told_of = (part.figures for part in told(Database(what.store.database)) if part.kind == "collector")
-    return next((figures["received_total"] for figures in told_of if "received_total" in figures), None)
+    return next((figures[name] for figures in told_of if name in figures), None)
 
 
 def _status(address: str) -> int:
