@@ -139,7 +139,9 @@ def record_file(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledge
 
 def _named(flows: Flows) -> tuple[str, ...]:
     """The exporters that records name."""
-    return tuple(flows.addresses[code] for code in np.unique(flows.frame["sampler_address"]) if code >= 0)
+    codes = flows.frame["sampler_address"]
+    distinct = codes[:1] if codes.strides == (0,) else np.unique(codes)  # most files name none
+    return tuple(flows.addresses[code] for code in distinct if code >= 0)
 
 
 def _reading(

@@ -123,7 +123,7 @@ class Rows:
 
     def _addresses(self, column: Column, data: pa.Array, good: Mask) -> Ints:
         """Codes of a column of addresses; an exporter may also go by a name."""
-        texts, places, _ = _distinct(data)
+        texts, places = _distinct(data)
         codes = np.full(len(texts) + 1, column.default, np.int64)  # the last one serves missing values
         known = np.zeros(len(texts) + 1, np.bool_)
         for i, text in enumerate(texts):
@@ -133,7 +133,7 @@ class Rows:
             if address:
                 codes[i] = self._codes.setdefault(address, len(self._codes))
                 known[i] = True
-        if column.required and not known[places].all():
+        if column.required and (data.null_count or not known[:-1].all()) and not known[places].all():
             empty = _blank(_decoded(data))
             self._reject(good, empty, f"{column.name} is missing")
             self._reject(good, ~known[places] & ~empty, f"{column.name} is not an address")
@@ -178,15 +178,14 @@ def _blank(data: pa.Array) -> Mask:
     return np.asarray(missing.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _distinct(data: pa.Array) -> tuple[list[str], Ints, Ints]:
-    """Distinct texts, per row the place of its text (the number of texts for a missing one), and rows per text."""
+def _distinct(data: pa.Array) -> tuple[list[str], Ints]:
+    """Distinct texts, and per row the place of its text (the number of texts for a missing one)."""
     if pa.types.is_dictionary(data.type) and _is_text(data.dictionary):
         encoded = data
     else:
         encoded = pc.cast(_decoded(data), pa.string()).dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    places = np.asarray(encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False), np.int64)
-    return texts, places, np.bincount(places, minlength=len(texts) + 1).astype(np.int64)
+    return texts, np.asarray(encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _cast(data: pa.Array) -> tuple[Ints, Mask]:
@@ -215,7 +214,8 @@ def _parsed(data: pa.Array, other: Callable[[str, int], int | None]) -> tuple[In
     known = np.asarray(digits.to_numpy(zero_copy_only=False), np.bool_)
     values = np.array(numeric.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
     if not known.all():
-        texts, places, rows = _distinct(pc.if_else(digits, pa.scalar(None, data.type), data))
+        texts, places = _distinct(pc.if_else(digits, pa.scalar(None, data.type), data))
+        rows = np.bincount(places, minlength=len(texts) + 1)
         meant = [None if text == "" else other(text, int(count)) for text, count in zip(texts, rows, strict=False)]
         named = np.array([number is not None for number in [*meant, None]])[places]
         values[named] = np.array([number or 0 for number in [*meant, None]], np.int64)[places[named]]

@@ -19,7 +19,7 @@ from capture.ledger import Ledger
 from capture.record_columns import Rows
 from capture.record_text import check_columns, text_tables
 from capture.record_writing import write_records
-from capture.stream import Progress, blocks
+from capture.stream import Progress, ahead, blocks
 from datamodel.errors import InputError
 from datamodel.flows import ADDRESS_COLUMNS, Flows
 
@@ -58,13 +58,14 @@ def read_parquet(path: Path, ledger: Ledger, progress: Progress | None = None) -
             size, total = path.stat().st_size, max(file.metadata.num_rows, 1)
             rows = Rows(ledger, min(file.metadata.num_rows, EXPECTED_ROWS))
             done = 0
-            for batch in file.iter_batches(BATCH_ROWS, columns=known):
+            for batch in ahead(file.iter_batches(BATCH_ROWS, columns=known)):
                 rows.add(pa.Table.from_batches([batch]))
                 done += batch.num_rows
                 if progress is not None:
                     progress(size * done // total, size)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: damaged Parquet file: {one_line(error)}") from None
+    pa.default_memory_pool().release_unused()  # it would keep a large file's batches for another file
     return rows.flows()
 
 

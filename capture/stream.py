@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeVar, cast
 
 import zstandard
 
@@ -26,6 +26,7 @@ except ImportError:  # no wheel for this machine: the standard library does the 
     inflater = zlib  # type: ignore[misc]
     _InflateError = zlib.error
 
+Item = TypeVar("Item")
 Progress = Callable[[int, int], None]
 
 BLOCK_BYTES = 1 << 20
@@ -46,7 +47,7 @@ def blocks(path: Path, ledger: Ledger, progress: Progress | None = None) -> Iter
         InputError: `path` is missing, a directory, unreadable or empty.
     """
     file, size = _open(path)
-    return _ahead(_unpacked(file, size, path.name, ledger, progress))
+    return ahead(_unpacked(file, size, path.name, ledger, progress))
 
 
 def _open(path: Path) -> tuple[BinaryIO, int]:
@@ -129,10 +130,10 @@ def _unzstd(chunks: Iterator[bytes], name: str, ledger: Ledger) -> Iterator[byte
         ledger.warn(f"{name}: zstd data ends early (truncated file); what precedes the end was read")
 
 
-def _ahead(source: Iterator[bytes]) -> Iterator[bytes]:
+def ahead(source: Iterator[Item]) -> Iterator[Item]:
     """The items of `source`, each fetched in a thread while the one before it is in use."""
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, source, b"")
-        while block := coming.result():
-            coming = pool.submit(next, source, b"")
-            yield block
+        coming = pool.submit(next, source, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, source, None)
+            yield item
