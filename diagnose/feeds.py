@@ -13,7 +13,7 @@ from datamodel.findings import Evidence, Finding, Severity, Subject
 from datamodel.flows import Flows
 from datamodel.streams import Bool, Float, Int
 from diagnose.wording import finding_id, listed
-from reconstruct.clocks import COLLECTOR, MIRROR, ClockOffset, UnknownClock
+from reconstruct.clocks import COLLECTOR, MIRROR, ClockOffset, UnknownClock, dated_by
 from reconstruct.metered import FOLLOWS_NS
 from reconstruct.sightings import CONNECTION
 
@@ -311,8 +311,13 @@ def _changed_rate(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[
 
 
 def _clocks(view: FeedView) -> Iterator[Finding]:
-    """Clocks that are off by what changes iteration times; and those that nobody knows, where others are off."""
-    off = [known for known in view.clocks if known.is_off and abs(known.offset_ns) >= WORTH_TELLING_NS]
+    """Clocks that are off by what changes iteration times; and those that nobody knows, where others are off.
+
+    Not those whose stamps are no finer, as NetFlow v9's of few datagrams, whose headers tell whole seconds.
+    """
+    worth = [known for known in view.clocks if known.is_off and abs(known.offset_ns) >= WORTH_TELLING_NS]
+    doubt_ns = 2 * max((_doubt_ns(view, known) for known in worth), default=0.0)  # it was compared with such as well
+    off = [known for known in worth if abs(known.offset_ns) > doubt_ns]
     for known in off:
         way = "ahead" if known.offset_ns > 0 else "behind"
         rows = [
@@ -331,6 +336,12 @@ def _clocks(view: FeedView) -> Iterator[Finding]:
             "Check the switch's time synchronisation; what it alone saw may lie elsewhere in time.",
         )
         yield _finding(view, _dated(view, unknown.sampler), "clock_unknown", "info", [], words)
+
+
+def _doubt_ns(view: FeedView, known: ClockOffset) -> float:
+    """What the times that a clock dates may be off anyway."""
+    own = dated_by(view.flows.frame, known)
+    return float(view.flows.frame["time_uncertainty_ns"][own].max()) if own.any() else 0.0
 
 
 def _against(known: ClockOffset) -> str:

@@ -65,9 +65,9 @@ def test_what_ails_a_feed_is_told(name: str, cause: str, severity: str) -> None:
     found = told(name)[cause]
     assert (found.kind, found.severity, found.job, found.subject.type) == ("feed", severity, None, "switch")
     assert all(ident.startswith("leaf") for ident in found.subject.ids)
-    assert (
-        len(found.subject.ids) == (8 if name.startswith(("lost", "late", "clock")) else 2) or name == "lost-templates"
-    )
+    everybody = name.startswith(("lost", "late", "clock"))
+    some = {"lost-templates", "clock-offset-ipfix"}  # chance; clocks of records are told against the median one
+    assert len(found.subject.ids) == (8 if everybody else 2) or name in some
 
 
 def view(when: np.typing.NDArray[np.int64], lag_ms: np.typing.NDArray[np.float64], account: ExporterNotes) -> FeedView:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from datamodel.reading import Reading
@@ -12,6 +14,7 @@ from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.base import Wish
 from simulate.case import simulated
 from simulate.catalogue import scenario
+from simulate.export.feed import Ailment, Clocks, Transport
 
 
 def analysed(name: str, iterations: int = 20) -> tuple[Report, Truth]:
@@ -21,23 +24,35 @@ def analysed(name: str, iterations: int = 20) -> tuple[Report, Truth]:
     return analyze_reading(reading, (name,), case.inventory, AnalysisOptions()).report, case.truth
 
 
+# Scenario, and the cause of the finding that tells of it; None: corrected, or nothing to correct.
+FAULTS: dict[str, str | None] = {
+    "sflow": None,
+    "wrong-rate": "sampling_rate",
+    "clock-offset": "clock_offset",
+    "silent-exporter": "silence",
+    "exporter-restart": "restart",
+    "lost-datagrams": "loss",
+    "late-batches": "reordering",
+    "lost-templates": "loss",
+    "doubled-sightings": None,
+    "ipfix": None,
+    "netflow5": None,
+    "clock-offset-ipfix": "clock_offset",
+}
+
+
+def test_every_fault_that_can_be_injected_is_tried() -> None:
+    """Whatever the simulator can do to clocks, exporters and datagrams has a scenario above that does it."""
+    feeds = [feed for name in FAULTS for feed in scenario(name, Wish()).feeds]
+    for part, usual in (("clocks", Clocks()), ("ailment", Ailment()), ("transport", Transport())):
+        tried = [asdict(getattr(feed, part)) for feed in feeds]
+        how_many = {"share", "late_ms"}  # of the others, how many or how much
+        untried = {k for k, v in asdict(usual).items() if k not in how_many and all(t[k] == v for t in tried)}
+        assert untried == set(), part
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("sflow", None),
-        ("wrong-rate", "sampling_rate"),
-        ("clock-offset", "clock_offset"),
-        ("silent-exporter", "silence"),
-        ("exporter-restart", "restart"),
-        ("lost-datagrams", "loss"),
-        ("lost-templates", "loss"),
-        ("doubled-sightings", None),
-        ("ipfix", None),
-        ("netflow5", None),
-        ("clock-offset-ipfix", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "told"), list(FAULTS.items()))
 def test_nothing_false_is_concluded_from_an_ailing_feed(name: str, told: str | None) -> None:
     """No fault in a healthy job, no wrong size; and the ailment itself where it can be seen."""
     report, truth = analysed(name)
@@ -45,7 +60,8 @@ def test_nothing_false_is_concluded_from_an_ailing_feed(name: str, told: str | N
     assert (found["false"], found["wrong_sizes"]) == (0, 0)
     causes = {f.cause for f in report.findings if f.kind == "feed"}
     assert causes >= {told} if told else causes == set()
-    if name != "lost-templates":  # a fifth of its records is missing: iterations cannot be told from gaps
+    # Of the first a fifth of the records is missing, of the second most samples: iterations may not be told.
+    if name not in {"lost-templates", "late-batches"}:
         assert found["jobs"] == 1
         assert found["iterations"] >= 0.95
 
