@@ -20,7 +20,8 @@ from tests.flowprism.service.stored import stored_demo
 from tests.storage.database import results
 
 LATER_NS = 2**61
-PAGES = ("/", "/?view=tiles", "/?q=nothing+fits", "JOB", "INCIDENT", "/incidents?state=all", "SCAN", "/login")
+_MORE = ("/?view=tiles", "/?q=nothing+fits", "/incidents?state=all")
+PAGES = ("/", "JOB", "INCIDENT", "SCAN", "/login", *(pytest.param(page, marks=pytest.mark.slow) for page in _MORE))
 
 
 @pytest.fixture(scope="module")
