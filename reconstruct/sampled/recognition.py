@@ -44,7 +44,7 @@ class SampledJob:
         edge_shared_ns: (iterations,) standard error that it shares with all edges of the same `moving_ns`.
         moving_ns: (iterations,) how long the ring that ended last takes for all bytes of an iteration.
         unresolved: directed pairs of its endpoints whose samples are too few, or show no rhythm: what they carry is not
-            known, so its layout is not either.
+            known, so its layout is not either. One more where it shares a host with another job.
     """
 
     endpoints: Int
@@ -102,6 +102,7 @@ def recognise_sampled(
             found.append(_Candidate(cells, ends))
     jobs = [_job(curves, group) for group in _in_lockstep(curves, found, hosts)]
     jobs = _one_job_each([j for j in jobs if len(j.edges_ns) >= FEWEST_ITERATIONS])
+    jobs = _open_where_hosts_are_shared(jobs, hosts)
     return SampledRecognition(tuple(jobs), curves, _reasons(curves, services, jobs))
 
 
@@ -217,6 +218,15 @@ def _one_job_each(jobs: list[SampledJob]) -> list[SampledJob]:
             kept.append(job)
             taken |= set(job.endpoints.tolist())
     return sorted(kept, key=lambda j: int(j.endpoints[0]))
+
+
+def _open_where_hosts_are_shared(jobs: list[SampledJob], hosts: Sequence[str | None] | None) -> list[SampledJob]:
+    """Jobs; those on a host of another one may be rails of one job that lost step: their layout is not known."""
+    if hosts is None:
+        return jobs
+    own = [{hosts[e] for e in job.endpoints.tolist()} - {None} for job in jobs]
+    shares = [any(a & b for m, b in enumerate(own) if m != n) for n, a in enumerate(own)]
+    return [replace(job, unresolved=job.unresolved + shared) for job, shared in zip(jobs, shares, strict=True)]
 
 
 def _unresolved(curves: Progress, members: Int, endpoints: Int) -> int:

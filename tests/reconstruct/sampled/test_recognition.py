@@ -145,3 +145,12 @@ def test_a_restart_does_not_hide_the_job() -> None:
     found = recognise_sampled(together(*lives), frozenset())
     assert [job.endpoints.tolist() for job in found.jobs] == [[0, 1, 2, 3]]
     assert len(found.jobs[0].edges_ns) == pytest.approx(24, abs=1)
+
+
+def test_jobs_on_the_same_hosts_have_no_layout() -> None:
+    """Two rings out of step on the same hosts may be rails of one job; on hosts of their own they are two jobs."""
+    first = sampled(ring([0, 1, 2, 3]), iteration_ends(30, 4000.0, 0.03, 5), 250, 6)
+    both = together(first, sampled(ring([4, 5, 6, 7]), iteration_ends(30, 3100.0, 0.03, 8), 250, 9))
+    shared, apart = ([f"h{n % hosts}" for n in range(len(both.addresses))] for hosts in (4, 8))
+    assert [job.unresolved for job in recognise_sampled(both, frozenset(), shared).jobs] == [1, 1]
+    assert [job.unresolved for job in recognise_sampled(both, frozenset(), apart).jobs] == [0, 0]
