@@ -88,7 +88,10 @@ def weighted_median(values: Float, weights: Float) -> float:
 
 @compiled
 def recurring(at: Float, length: Float, quantum_bytes: float, count: float) -> tuple[Float, Float]:
-    """Cluster folded positions on the circle; (offset, median pause) of the clusters that recur, by offset.
+    """Cluster folded positions on the circle; (offset, pause) of the clusters that recur, by offset.
+
+    A place is where, in each cycle, the longest of its pauses is: beside the gap between two iterations there may be
+    many short ones, between the last or the first packets of a message.
 
     Args:
         at: (pauses,) byte positions, ascending.
@@ -112,8 +115,10 @@ def recurring(at: Float, length: Float, quantum_bytes: float, count: float) -> t
         inside = turned[low:high]
         first = folded[inside[0]]
         offset = first + np.median((folded[inside] - first) % quantum_bytes)
-        if _cycles_seen(at[inside], offset, quantum_bytes) >= RECURRENCE * (count - 1):
-            offsets[n], medians[n] = offset % quantum_bytes, np.median(length[inside])
+        longest = inside[_longest_each_cycle(at[inside], length[inside], offset, quantum_bytes)]
+        if len(longest) >= RECURRENCE * (count - 1):
+            offset = first + np.median((folded[longest] - first) % quantum_bytes)
+            offsets[n], medians[n] = offset % quantum_bytes, np.median(length[longest])
             n += 1
         low = high
     ascending = np.argsort(offsets[:n], kind="mergesort")
@@ -132,13 +137,19 @@ def _first_gap(folded: Float, order: Int, reach: float, quantum_bytes: float) ->
 
 
 @compiled
-def _cycles_seen(at: Float, offset: float, quantum_bytes: float) -> int:
-    """In how many cycles a place is met."""
-    cycle = np.sort(np.rint((at - offset) / quantum_bytes))
-    seen = 1
-    for k in range(1, len(cycle)):
-        seen += cycle[k] != cycle[k - 1]
-    return seen
+def _longest_each_cycle(at: Float, length: Float, offset: float, quantum_bytes: float) -> Int:
+    """Which pause at a place is the longest one, for each cycle that meets it."""
+    cycle = np.rint((at - offset) / quantum_bytes)
+    order = np.argsort(cycle, kind="mergesort")
+    longest = np.empty(len(at), np.int64)
+    n = 0
+    for k in range(len(order)):
+        if k == 0 or cycle[order[k]] != cycle[order[k - 1]]:
+            longest[n] = order[k]
+            n += 1
+        elif length[order[k]] > length[longest[n - 1]]:
+            longest[n - 1] = order[k]
+    return longest[:n]
 
 
 @compiled

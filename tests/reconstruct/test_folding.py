@@ -1,0 +1,17 @@
+"""Where a stream pauses in its cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reconstruct.folding import recurring
+
+
+def test_a_place_is_where_its_longest_pause_is() -> None:
+    """Short pauses beside the gap between two iterations neither shorten it nor move it."""
+    cycle = np.arange(1, 11) * 1000.0
+    at = np.sort(np.concatenate([cycle - 500, cycle - 3, cycle, cycle + 2, cycle + 4]))
+    length = np.where(at % 1000 == 0, 9e8, np.where(at % 1000 == 500, 3e6, 1e6))
+    places, pauses = recurring(at, length, 1000.0, 10.0)
+    assert places.tolist() == [0.0, 500.0]
+    assert pauses.tolist() == [9e8, 3e6]
