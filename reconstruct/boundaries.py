@@ -144,9 +144,16 @@ def boundaries(streams: Streams, members: Members) -> Boundaries:
 
 
 def _whole(own: Lattices) -> tuple[Bool, Int]:
-    """Members that carry a whole number of cycles from their first byte on, none unless most do; their place there."""
+    """Members that carry a whole number of cycles from their first byte on, none unless most do; their place there.
+
+    That number is the same for all. A window that is cut out of a job, at a moment at which most streams pause, holds
+    whole cycles too; but of those that paused between two others' messages it holds one more or one less.
+    """
     begins, away = nearest_places(own.place_offsets, _shares(own), 0.0)
-    found = (np.abs(own.count - np.rint(own.count)) <= SHARED_REACH) & (away <= SHARED_REACH)
+    number = np.rint(own.count)
+    found = (np.abs(own.count - number) <= SHARED_REACH) & (away <= SHARED_REACH)
+    numbers, times = np.unique(number[found], return_counts=True)
+    found &= number == (numbers[np.argmax(times)] if len(numbers) else 0)
     return np.asarray(found if found.sum() >= WHOLE_BY * len(own) else np.zeros(len(own), bool)), begins
 
 
