@@ -57,13 +57,25 @@ MUTATIONS = (
 
 # Small cases that between them need the rules of each room; every mutation of the room is tried on all of them.
 CASES = {
-    "strategy": ("layouts-027", "layouts-018", "layouts-020", "layouts-030", "layouts-043", "layouts-092"),
+    "strategy": (
+        "layouts-013",
+        "layouts-018",
+        "layouts-020",
+        "layouts-027",
+        "layouts-030",
+        "layouts-043",
+        "layouts-092",
+    ),
     "diagnose": (
         "faults-008",
+        "faults-011",
+        "faults-012",
         "faults-014",
+        "faults-020",
         "faults-028",
         "faults-029",
         "faults-034",
+        "faults-044",
         "faults-071",
         "faults-100",
         "faults-101",
