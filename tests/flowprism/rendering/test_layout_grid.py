@@ -15,7 +15,7 @@ from flowprism.rendering.order import Position, placed
 
 def _many(stages: int, replicas: int) -> list[Position]:
     chains = tuple(tuple(f"10.{stage}.{r >> 8}.{r & 255}" for stage in range(stages)) for r in range(replicas))
-    return placed([address for chain in chains for address in chain], Groups(pp=chains))
+    return placed(tuple(address for chain in chains for address in chain), Groups(pp=chains))
 
 
 def _levels(markup: str) -> list[str]:
