@@ -8,7 +8,6 @@ from pathlib import Path
 
 from datamodel.errors import InputError
 from flowprism.cli.sampling_rates import parsed
-from flowprism.collector import child
 from flowprism.collector.options import DEFAULT_LISTENS, MOST_WORKERS, CollectorOptions, parse_listen
 from flowprism.collector.sources import Source, kafka_source, mirror_sources
 from flowprism.collector.supervisor import Supervisor
@@ -75,7 +74,6 @@ def run(
     name = shown(lake.out)
     if is_address(lake.out) and lake.folder is None:
         raise InputError(f"--out {name}: --folder DIR is missing: lock and status cannot be in a bucket")
-    if not lake.keep:
-        child.complain(f"nothing packs or removes records but --keep, or `flowprism keep {name} --every 10` beside it")
-    if not Supervisor(options).run():
+    hint = f"nothing packs or removes records but --keep, or `flowprism keep {name} --every 10` beside it"
+    if not Supervisor(options, hint="" if lake.keep else hint).run():
         raise InputError(f"{name}: not all that was received could be stored")

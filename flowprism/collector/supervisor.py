@@ -37,14 +37,16 @@ _PROGRESS_S, _COMING_UP_S = 60.0, 600.0
 class Supervisor:
     """One run of a collector."""
 
-    def __init__(self, options: CollectorOptions, doors: list[list[Door]] | None = None) -> None:
+    def __init__(self, options: CollectorOptions, doors: list[list[Door]] | None = None, hint: str = "") -> None:
         """Take note of the options; nothing is opened yet.
 
         Args:
             options: what is collected, and where it goes.
             doors: sockets of every worker that are open already; None to open them.
+            hint: said once everything is open.
         """
         self._options = options
+        self._hint = hint
         self._doors = doors
         self._stopping = False
         self._keeper = Process("flowprism.collector.keeping", {"out": str(options.out)}, []) if options.keep else None
@@ -194,6 +196,8 @@ class Supervisor:
         reading = [f"reading {source}" for source in options.sources]
         listening = [f"listening on {', '.join(str(d.listen) for d in own)}; {len(doors)} workers" for own in doors[:1]]
         child.complain(f"{'; '.join(listening + reading)}; writing to {shown(options.out)}")
+        if self._hint:
+            child.complain(self._hint)
         if not doors:
             return
         datagram_doors = [door for door in doors[0] if not door.listen.tcp]

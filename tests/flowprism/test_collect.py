@@ -111,7 +111,7 @@ def volumes(out: Path) -> list[int]:
 
 
 def test_a_replayed_capture_is_collected(tmp_path: Path) -> None:
-    """What `replay` sends `collect` keeps: all records, their addresses, the exporter, and a rate from the options."""
+    """What `replay` sends `collect` keeps: records, addresses, exporter, a rate from the options; who packs is said."""
     payloads = [message(0, template()), *(message(n, data(n, 1000 + n)) for n in range(1, 101))]
     frames = [(10**18 + n, ethernet(ip(17, udp(2055, 2055, payload)))) for n, payload in enumerate(payloads)]
     capture = save(tmp_path, pcap(frames), "exports.pcap")
@@ -126,6 +126,7 @@ def test_a_replayed_capture_is_collected(tmp_path: Path) -> None:
     assert reading.exporters == ("127.0.0.1",)
     assert set(reading.flows.frame["sampling_rate"].tolist()) == {512}
     assert "received 101 datagrams, durable 101, flow records 200" in said
+    assert f"nothing packs or removes records but --keep, or `flowprism keep {tmp_path}/out --every 10` beside" in said
     (exporter,) = running.status()["exporters"]
     assert (exporter["protocol"], exporter["domain"], exporter["templates"]) == ("NetFlow v9", 7, 1)
 

@@ -68,14 +68,6 @@ def test_a_kept_lake_is_packed_while_it_is_collected(tmp_path: Path) -> None:
     assert len(snapshot(tmp_path).segments) == 1
 
 
-def test_a_collector_says_that_nothing_keeps_its_lake(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Without `keep` the first line says which command packs and removes."""
-    (tmp_path / "lake").write_text("no folder")
-    with pytest.raises(InputError):
-        collecting.run(collecting.Lake(str(tmp_path / "lake"), None, keep=False), collecting.Inputs(), 1, (), (), 5.0)
-    assert f"`flowprism keep {tmp_path}/lake --every 10`" in capfd.readouterr().err
-
-
 def _is_kept(lake: Path) -> bool:
     """Whether a keeper has hold of a lake."""
     try:
