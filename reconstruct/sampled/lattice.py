@@ -124,8 +124,9 @@ def _longest_pause(time_ns: Float, position: Float, cycles: float) -> _Pause:
     folded = np.diff(np.interp(grid, apart, time_ns)).reshape(whole, FOLDED_BINS)
     profile = np.median(folded, axis=0)
     smooth = profile + np.roll(profile, 1) + np.roll(profile, -1)
-    place = int(np.argmax(smooth))
-    return _Pause(quantum, (place + 0.5) / FOLDED_BINS * quantum, float(smooth[place] / profile.sum()))
+    place, usual_ns = int(np.argmax(smooth)), float(profile.sum())
+    share = float(smooth[place]) / usual_ns if usual_ns > 0 else 0.0  # samples that came in few batches rest nowhere
+    return _Pause(quantum, (place + 0.5) / FOLDED_BINS * quantum, share)
 
 
 def _own_cycles(time_ns: Float, position: Float, cycles: float) -> float:

@@ -236,12 +236,12 @@ def _centres(off: Float, weight: Float, row: Int, rows: Int) -> Float:
 
 
 def _centre(off: Float, weight: Float) -> float:
-    if not len(off):
+    if weight.sum() <= 0:  # no sample, or none that is dated at all
         return 0.0
     order = np.argsort(off, kind="stable")
     running = np.cumsum(weight[order])
     middle = float(off[order][np.searchsorted(running, running[-1] / 2)])
-    near = np.abs(off - middle) <= OUTLYING / np.sqrt(weight)
+    near = np.abs(off - middle) * np.sqrt(weight) <= OUTLYING
     return float(np.average(off[near], weights=weight[near]))
 
 
@@ -264,10 +264,11 @@ def _known(values: list[float]) -> Float:
 
 def _halves(off: Float, weight: Float, first: Bool) -> float:
     """How far two halves of an iteration's samples are apart, in units of what they rest on; nan where one is empty."""
-    if first.all() or not first.any():
+    one, other = float(weight[first].sum()), float(weight[~first].sum())
+    if min(one, other) <= 0:
         return float("nan")
     apart = _centre(off[first], weight[first]) - _centre(off[~first], weight[~first])
-    return abs(apart) / float(np.sqrt(1 / weight[first].sum() + 1 / weight[~first].sum()))
+    return abs(apart) / float(np.sqrt(1 / one + 1 / other))
 
 
 def _deviation(sizes: Float) -> float:
