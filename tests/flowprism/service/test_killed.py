@@ -25,14 +25,14 @@ from tests.flowprism.service.running import children, command, parts, settings, 
 from tests.flowprism.service.scanning.feeding import fabric
 from tests.storage.test_killed import in_manifest, in_segments
 
-ROUNDS = 30
+ROUNDS = 8
 # So long a service lives once all of its parts are there: a scanner is ready in the middle of it, the others before.
 LIFE_S = (0.0, 12.0)
 
 
 @pytest.mark.slow
 def test_the_service_is_killed(tmp_path: Path) -> None:
-    """After each of thirty kills it comes up, and lake and database hold each thing that was kept once."""
+    """After each of eight kills it comes up, and lake and database hold each thing that was kept once."""
     chance = random.Random(1)  # noqa: S311 - a fixed seed is the point
     keep = {"flows": {"age_h": 0.05}}
     file = settings(tmp_path, store={"keep_every_s": 1, "keep": keep}, scans={"settle_s": 1, "patience_s": 5})
