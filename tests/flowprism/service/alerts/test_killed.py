@@ -17,7 +17,7 @@ from flowprism.service.alerts.settings import AlertSettings
 from storage.database.alerts import alerts
 from storage.database.engine import Database
 from tests.flowprism.service.alerts import told
-from tests.flowprism.service.alerts.listening import OK, Answer, Request, listening
+from tests.flowprism.service.alerts.listening import OK, Answer, Request, Server, listening
 
 KILLS = 12
 INCIDENTS = 30
@@ -49,13 +49,17 @@ def accepted(requests: list[Request]) -> list[Request]:
     return [one for one in requests if one.answer in {OK, slow}]
 
 
-def play(database: Database, settings: AlertSettings, results: str) -> None:
-    """Scans that change incidents, while one alerter after the other is killed; the last one may finish."""
+def play(database: Database, settings: AlertSettings, results: str, server: Server) -> None:
+    """Scans that change incidents, while one alerter after the other is killed; the last one may finish.
+
+    Every second one is killed when its first message has come, before it can take note of the answer.
+    """
     chance = random.Random(SEED)  # noqa: S311 - a course of events, no secret
     changes = [(n, change) for n in range(INCIDENTS) for change in ("opened", "escalated", "resolved")]
     changes.sort(key=lambda one: (("opened", "escalated", "resolved").index(one[1]), chance.random()))
     each = -(-len(changes) // (KILLS + 1))
     for round_ in range(KILLS + 1):
+        before = len(server.requests)
         process = subprocess.Popen([sys.executable, "-c", PROGRAM, results, settings_text(settings)])
         for n, change in changes[round_ * each : (round_ + 1) * each]:
             told.scanned(database, settings, change, name=f"i{n}", job=f"j{n % 5}")
@@ -63,7 +67,10 @@ def play(database: Database, settings: AlertSettings, results: str) -> None:
         if round_ == KILLS:
             finish(process, database)
             return
-        time.sleep(chance.uniform(0.8, 2.0))
+        if round_ % 2:
+            server.wait(before + 1)
+        else:
+            time.sleep(chance.uniform(0.8, 2.0))
         process.send_signal(signal.SIGKILL)
         process.wait()
 
@@ -107,7 +114,7 @@ def test_nothing_is_lost_and_repeats_carry_the_same_key(tmp_path: Path) -> None:
     )
     with listening(*(chance.choice(kinds) for _ in range(2000))) as server:
         settings = AlertSettings.model_validate_json(SETTINGS % server.url)
-        play(database, settings, results)
+        play(database, settings, results, server)
         requests = list(server.requests)
     kept = alerts(database, most=10_000)
     database.close()
