@@ -3,7 +3,7 @@
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow check bench evaluate fuzz
+.PHONY: help install run test test-slow soak check bench evaluate fuzz
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
@@ -32,10 +32,13 @@ run: $(STAMP)  ## start the service, play a recorded job into it over UDP, print
 	@$(BIN)/python -m flowprism.demo out
 
 test: $(STAMP)  ## run the tests, without the slow ones
-	@$(BIN)/pytest -q -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/pytest -q -m "not slow and not soak" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(STAMP)  ## run the slow tests
 	@$(BIN)/pytest -q -m slow
+
+soak: $(STAMP)  ## run the service for ten minutes while all that it stands on goes away
+	@$(BIN)/pytest -q -m soak
 
 check: $(STAMP)  ## format, lint, types, import law, and the tests that hold docs to code
 	@$(BIN)/ruff format --check --quiet . || { echo "ruff format: run '$(BIN)/ruff format .'"; exit 1; }

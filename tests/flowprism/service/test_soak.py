@@ -29,7 +29,7 @@ MOST_GROWTH_RATIO = 1.15
 MOST_STOP_S = 15.0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_faults_come_and_go_while_everything_goes_away(tmp_path: Path) -> None:
     """Every fault is exactly one incident, every alert arrives, no window is missed, memory is flat."""
     with Soak(tmp_path / "soak", ORDER) as soak:
@@ -40,7 +40,10 @@ def test_faults_come_and_go_while_everything_goes_away(tmp_path: Path) -> None:
         said, (code, stop_s) = soak.result(), soak.stop()
         soak.database.close()
     doubted = said.pop("windows_unknown")
-    assert set(doubted) == {"lost % of a minute: what the window shows is not trusted"}
+    assert set(doubted) <= {
+        "lost % of a minute: what the window shows is not trusted",
+        "no training job was recognised",  # in the first window, which holds the beginning of the feed only
+    }
     assert 0 < sum(doubted.values()) <= MOST_DOUBTED
     assert said.pop("windows") >= seconds_of(ORDER) / 10 - 3
     alerts = said.pop("alerts")
