@@ -12,6 +12,7 @@ from datamodel.findings import Evidence, Finding
 from datamodel.streams import Bool, Float, Int, Streams
 from diagnose.numbering import Numbering
 from diagnose.wording import finding_id, gbps, listed, percent
+from reconstruct.ragged import ragged
 
 # Others' traffic that is this share of the job's own over the same switch can hold it up ...
 WORTH_IT = 0.2
@@ -110,9 +111,9 @@ def _load(finding: Finding, streams: Streams, owner: Int, chosen: Int, own: int,
         return None
     first, last = _lifetime(streams, np.flatnonzero(owner == own))
     slow = _slow_ns(finding, last)
-    count = streams.offsets[chosen + 1] - streams.offsets[chosen]
-    rows = np.repeat(streams.offsets[chosen] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-    of, start, end = np.repeat(owner[chosen], count), streams.start_ns[rows], np.maximum(*_ends(streams, rows))
+    offsets, rows = ragged(streams.offsets, chosen)
+    of, start = np.repeat(owner[chosen], np.diff(offsets)), streams.start_ns[rows]
+    end = np.maximum(streams.end_ns[rows], start + 1)  # a row lasts one nanosecond at least
     busy = merged(start[of == own], end[of == own])
     met = (before(*busy, end) - before(*busy, start)) / (end - start) * streams.bytes[rows]
     middle = (start + end) // 2
@@ -125,11 +126,6 @@ def _load(finding: Finding, streams: Streams, owner: Int, chosen: Int, own: int,
     inside = np.asarray(np.bincount(of[within], met[within], jobs + 1) * 8e9 / sent_ns, np.float64)
     outside = np.asarray(np.bincount(of[beside], met[beside], jobs + 1) * 8e9 / rest_ns, np.float64)
     return _Load(float(inside[own]), inside, outside)
-
-
-def _ends(streams: Streams, rows: Int) -> tuple[Int, Int]:
-    """Last instants of rows, and the first ones by which each lasts one nanosecond at least."""
-    return streams.end_ns[rows], streams.start_ns[rows] + 1
 
 
 def _slow_ns(finding: Finding, last_ns: int) -> tuple[Int, Int]:

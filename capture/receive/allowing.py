@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.addresses import MAPPED, MASK64
+from capture.compiled import compiled
 from datamodel.errors import InputError
 
 Networks = npt.NDArray[np.int64]
@@ -41,6 +42,15 @@ def is_allowed(allowed: Networks, high: int, low: int) -> bool:
     """Whether an address lies in one of the networks; with no network at all everybody is allowed."""
     inside = ((high & allowed[:, 2]) == allowed[:, 0]) & ((low & allowed[:, 3]) == allowed[:, 1])
     return len(allowed) == 0 or bool(inside.any())
+
+
+@compiled
+def allows(allowed: Networks, high: int, low: int) -> bool:
+    """Whether one of the networks holds the address."""
+    for i in range(len(allowed)):
+        if high & allowed[i, 2] == allowed[i, 0] and low & allowed[i, 3] == allowed[i, 1]:
+            return True
+    return False
 
 
 def _row(text: str) -> tuple[int, int, int, int]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from capture.compiled import compiled, wide
 from capture.datagram import DATAGRAM, Index
 from capture.headers import MAPPED, be16, be32, be64
-from capture.receive.allowing import Networks
+from capture.receive.allowing import Networks, allows
 from capture.receive.header import Header
 from capture.receive.messages import CONTROL, MESSAGE, PIECE
 from capture.receive.ring import Ring, publish, put
@@ -169,15 +169,6 @@ def source_of(names: Bytes, at: int, row: Header) -> None:
     elif family == _FAMILY_IPV6:
         row["source_high"] = be64(names, at + 8)
         row["source_low"] = be64(names, at + 16)
-
-
-@compiled
-def allows(allowed: Networks, high: int, low: int) -> bool:
-    """Whether one of the networks holds the address."""
-    for i in range(len(allowed)):
-        if high & allowed[i, 2] == allowed[i, 0] and low & allowed[i, 3] == allowed[i, 1]:
-            return True
-    return False
 
 
 @compiled

@@ -11,6 +11,7 @@ from flowprism.service.settings import ScanSettings, Settings
 from flowprism.service.shelf import Shelf
 from storage.database.figures import newest_scans
 from storage.database.parts import parts
+from storage.place import is_address
 
 SILENT_S = 30.0  # parts speak every few seconds
 GONE_S = 3600.0  # after this time a part that is silent was taken away, and nobody waits for it
@@ -57,7 +58,7 @@ def _lake(place: str | None) -> Iterator[Check]:
 
     Of a bucket, or a folder that is mounted here for reading only, those who write to it tell.
     """
-    if place is None or "://" in place:
+    if place is None or is_address(place):
         return
     problem = ""
     try:

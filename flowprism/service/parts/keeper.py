@@ -24,7 +24,7 @@ from storage.database.requests import forget_requests
 from storage.database.scans import forget_scans
 from storage.keeper import Keeper, Tended
 from storage.layout import is_store
-from storage.place import place_at
+from storage.place import is_address, place_at
 from storage.retention import DEFAULT_LIMITS, Limit
 
 _HOUR_NS = 3_600_000_000_000
@@ -88,7 +88,7 @@ def _round(settings: Settings, database: Database, leases: Leases, rounds: Round
 
 def _tend(lake: str, kept: dict[str, Limit], rounds: Rounds) -> None:
     place = place_at(lake)
-    if "://" not in lake and not is_store(place):
+    if not is_address(lake) and not is_store(place):
         return  # nothing has been written yet
     with closing(Keeper(place, kept)) as keeper:
         done = keeper.tend()

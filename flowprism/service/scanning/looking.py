@@ -14,6 +14,7 @@ from flowprism.service.settings import Settings
 from flowprism.workers import Crew
 from storage.database.engine import Database
 from storage.database.feeds import inventory
+from storage.place import is_address
 from storage.reading import read
 from storage.selecting import Selection
 
@@ -44,7 +45,7 @@ def looked(settings: Settings, database: Database, window: Window) -> Sight:
     crew = Crew.asked(settings.scans.workers, settings.scans.scheduler)
     fabric = inventory_of(settings.scans.inventory, database, window.end_ns)
     lake = settings.store.flow_lake
-    location = lake if "://" in lake else Path(lake)
+    location = lake if is_address(lake) else Path(lake)
     analysis = analyze_reading(
         read(location, Selection(start_ns=window.start_ns, end_ns=window.end_ns)),
         (lake.partition("?")[0],),

@@ -26,7 +26,7 @@ from storage.database.engine import Database
 from storage.database.requests import finish, next_requests, settle_window, start
 from storage.database.scans import newest_end_ns
 from storage.layout import is_store
-from storage.place import place_at
+from storage.place import is_address, place_at
 from storage.snapshot import snapshot
 
 _KEEPING = "scans kept"  # the lease of what must not be done by two at once
@@ -93,7 +93,7 @@ class Scanner:
 
     def _reached(self) -> Progress | None:
         lake = self.settings.store.flow_lake
-        if "://" not in lake and not is_store(place_at(lake)):
+        if not is_address(lake) and not is_store(place_at(lake)):
             return None
         return progress(snapshot(lake), time.time_ns(), round(self.settings.scans.patience_s * 1e9))
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.addresses import from_words
-from capture.receive.allowing import is_allowed, networks, words
-from capture.receive.mailbox import allows
+from capture.receive.allowing import allows, is_allowed, networks, words
 from datamodel.errors import InputError
 
 CASES = [
