@@ -11,8 +11,9 @@ find. Raw records are kept for a quarter of the time, so that what is old is rem
 Every ten seconds the memory of each process is written to the CSV: resident (`rss_bytes`, what several share counted
 in each) and its share of what it has in common with others (`pss_bytes`). `--read` tells of such a file, whether it is
 finished or not: for each process and for all together the most there was, and the slope over the second half with its
-standard error. Samples of ten seconds follow one another too closely to be independent, so the slope is that of
-twelve means.
+standard error. The slope is that of resident memory: a share grows without any doing of the service whenever a foreign
+process that maps the same libraries ends. Samples of ten seconds follow one another too closely to be independent, so
+it is that of twelve means.
 """
 
 from __future__ import annotations
@@ -209,10 +210,10 @@ def tell(samples: Path) -> None:
     """A line for each kind of processes and one for all together."""
     found = courses(samples)
     end_s = max(course.seconds[-1] for course in found.values())
-    print(f"{end_s / 60:.0f} minutes; slopes over the second half of them, of what is a process's own share")
+    print(f"{end_s / 60:.0f} minutes; slopes of resident memory over the second half of them")
     print(f"{'process':22}{'most MB':>10}{'share MB':>10}{'slope MB/h':>12}{'+-':>8}")
     for name, course in found.items():
-        slope, error = slope_per_h(course.seconds, course.pss, end_s / 2)
+        slope, error = slope_per_h(course.seconds, course.rss, end_s / 2)
         print(f"{name:22}{course.rss.max() / 1e6:10.0f}{course.pss.max() / 1e6:10.0f}{slope:12.2f}{error:8.2f}")
 
 
