@@ -35,6 +35,7 @@ FLAGS = (
 )  # fmt: skip
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 SLOWEST_S = 1.0
+MOST_SHIFT = 0.02  # what search engines call good is 0.1
 Theme = Literal["light", "dark"]
 
 

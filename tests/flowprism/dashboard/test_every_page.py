@@ -11,7 +11,7 @@ from flowprism.service.answers.incidents import incidents
 from flowprism.service.answers.jobs import jobs
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from tests.flowprism.dashboard.browser import SLOWEST_S, Theme, served_shelf, visiting
+from tests.flowprism.dashboard.browser import MOST_SHIFT, SLOWEST_S, Theme, served_shelf, visiting
 from tests.flowprism.dashboard.stored_cluster import stored_cluster
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,6 @@ PAGES = (
     "/scans", "/feeds", "/settings",
 )  # fmt: skip
 WINDOWS: tuple[tuple[Theme, int], ...] = (("light", 1440), ("dark", 390), ("dark", 2560))
-MOST_SHIFT = 0.02  # what search engines call good is 0.1
 
 
 def named(shelf: Shelf, path: str) -> str:

@@ -14,7 +14,7 @@ from flowprism.service.answers.jobs import jobs
 from flowprism.service.answers.scans import scans
 from flowprism.service.shelf import Shelf
 from storage.database.scans import ScanResult, save_scan
-from tests.flowprism.dashboard.browser import SLOWEST_S, Theme, Visit, served_shelf, visiting
+from tests.flowprism.dashboard.browser import MOST_SHIFT, SLOWEST_S, Theme, Visit, served_shelf, visiting
 from tests.flowprism.service.api.client import ADMIN
 from tests.flowprism.service.stored import stored_demo
 from tests.storage.database import results
@@ -51,7 +51,7 @@ def test_pages_are_well(
     with visiting(chromium, demo_address, width=width, theme=theme) as visit:
         assert visit.work_s(places.get(page, page), 1) < SLOWEST_S
         visit.open(places.get(page, page))
-        assert visit.shifted() < 0.02
+        assert visit.shifted() < MOST_SHIFT
         visit.in_sight()
         visit.accessible()
         visit.quiet()
@@ -209,7 +209,7 @@ def test_times_are_in_the_viewers_zone_from_the_first_page_on(
         told = visit.page.evaluate(_TIMES)
         assert any(text == "2026-11-20 16:20:59 15:20:59 UTC" for text in told)
         assert len(asked) == 1
-        assert visit.shifted() < 0.001
+        assert visit.shifted() < MOST_SHIFT
         here, there = re.findall(r"(\d\d):", visit.page.locator("#clock").inner_text())[::2]
         assert (int(here) - int(there)) % 24 in {1, 2}
         visit.open(places.get(place, place))
