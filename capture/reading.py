@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.capture_file import Batch, is_capture
+from capture.capture_file import Batch
 from capture.datagram import Datagrams
-from capture.export_reading import opened, picked, sorted_out
 from capture.exports import Exports
+from capture.input_file import ExportFile, MirrorFile, RecordFile, opened
 from capture.ledger import Ledger
 from capture.mirror import Mirror
-from capture.payload_file import is_payload, payloads
 from capture.reconcile import reconciled
 from capture.sampling import SamplingRates
 from capture.stream import Progress
@@ -42,14 +41,12 @@ def read_flows(path: Path, progress: Progress | None = None, rates: SamplingRate
         InputError: the file cannot be used at all; the message names it and the cause, in one line.
     """
     ledger = Ledger()
-    head, content = opened(path, ledger, progress)
-    if is_capture(head):
-        mirror, parts = sorted_out(content, path.name, ledger)
-        return _read_mirror(parts, ledger) if mirror else _read_exports(picked(parts, ledger), ledger, rates)
-    if is_payload(head):
-        return _read_exports(payloads(content, path.name, ledger), ledger, rates)
-    next(content)  # the head
-    flows = record_file(path, head, content, ledger, progress)
+    file = opened(path, ledger, progress)
+    if isinstance(file, MirrorFile):
+        return _read_mirror(file.packets, ledger)
+    if isinstance(file, ExportFile):
+        return _read_exports(file.datagrams, ledger, rates)
+    flows = read_records(path, file, ledger, progress)
     return _reading(flows, ledger.notes(), len(flows), _named(flows))
 
 
@@ -128,13 +125,13 @@ def _read_exports(parts: Iterable[Datagrams], ledger: Ledger, rates: SamplingRat
     return _reading(decoded.canonical_flows(), ledger.notes(), exports.records, agents, accounts)
 
 
-def record_file(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger, progress: Progress | None) -> Flows:
-    """The flow records of a file that is no capture; `head` is what it begins with, `content` the rest, unpacked."""
+def read_records(path: Path, file: RecordFile, ledger: Ledger, progress: Progress | None) -> Flows:
+    """The flow records of a file of flow records."""
     from capture import records  # noqa: PLC0415 - importing pyarrow takes as long as reading a short capture
 
-    if head.startswith(records.PARQUET_MAGIC):
+    if file.head.startswith(records.PARQUET_MAGIC):
         return records.read_parquet(path, ledger, progress)
-    return records.read_text(path, head, content, ledger)
+    return records.read_text(path, file.head, file.rest, ledger)
 
 
 def _named(flows: Flows) -> tuple[str, ...]:

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from capture.capture_file import Batch, is_capture
+from capture.capture_file import Batch
 from capture.datagram import Datagrams
-from capture.export_reading import opened, picked, sorted_out
 from capture.exports import Decoded, Exports
+from capture.input_file import ExportFile, MirrorFile, opened
 from capture.ledger import Ledger
 from capture.mirror import SETTLED_NS, Mirror
-from capture.payload_file import is_payload, payloads
-from capture.reading import record_file, shifted
+from capture.reading import read_records, shifted
 from capture.sampling import SamplingRates
 from capture.stream import Progress
 from datamodel.flows import Flows
@@ -45,14 +44,12 @@ def flow_pieces(
 
 
 def _pieces(path: Path, ledger: Ledger, progress: Progress | None, rates: SamplingRates | None) -> Iterator[Flows]:
-    head, content = opened(path, ledger, progress)
-    if is_capture(head):
-        mirror, parts = sorted_out(content, path.name, ledger)
-        return _of_mirror(parts, ledger) if mirror else _of_exports(picked(parts, ledger), ledger, rates)
-    if is_payload(head):
-        return _of_exports(payloads(content, path.name, ledger), ledger, rates)
-    next(content)  # the head
-    return iter([record_file(path, head, content, ledger, progress)])
+    file = opened(path, ledger, progress)
+    if isinstance(file, MirrorFile):
+        return _of_mirror(file.packets, ledger)
+    if isinstance(file, ExportFile):
+        return _of_exports(file.datagrams, ledger, rates)
+    return iter([read_records(path, file, ledger, progress)])
 
 
 def _of_mirror(parts: Iterable[Batch], ledger: Ledger) -> Iterator[Flows]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from capture.datagram import Datagrams
-from capture.export_reading import read_datagrams
 from capture.exports import Exports
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from capture.reconcile import Direction, Disagreement, Reconciliation
 from capture.record_stream import decoded_pieces

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import typer
 
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from capture.record_writing import compressing, json_lines, write_pieces
 from capture.wire_records import WireRecords

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from datamodel.errors import InputError
 from flowprism.replay.pacing import Pace

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from time import perf_counter
 
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from capture.netflow.describe import WireTemplates
 from capture.netflow.describe import describe as netflow

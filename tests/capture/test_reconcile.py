@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capture.address_book import AddressBook
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from capture.reconcile import Disagreement, Reconciliation, reconcile
 from capture.sampling import SamplingRates

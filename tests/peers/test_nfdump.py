@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from capture.wire_records import WireRecords
 from datamodel.flows import Flows

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from capture.addresses import from_words
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from capture.netflow.describe import WireTemplates, describe
 from datamodel.errors import InputError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capture.addresses import canonical
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from capture.sflow.describe import describe
 from datamodel.counters import COUNTERS, DROPS

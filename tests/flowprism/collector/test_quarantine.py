@@ -7,7 +7,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from capture.export_reading import read_datagrams
+from capture.input_file import read_datagrams
 from capture.ledger import Ledger
 from flowprism.collector import quarantine
 from flowprism.collector.quarantine import set_aside, udp_packet

@@ -1,0 +1,95 @@
+"""What a file is, told by its content whatever its name: mirrored packets, export datagrams or flow records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from capture.capture_file import Batch, batches, is_capture
+from capture.datagram import Datagrams
+from capture.export_capture import ExportPackets, holds_exports
+from capture.ledger import Ledger
+from capture.payload_file import is_payload, payloads
+from capture.stream import Progress, blocks
+from datamodel.errors import InputError
+
+HEAD_BYTES = 64  # enough to tell what a file is
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFile:
+    """A capture of mirrored packets: its batches, each of which overwrites the one before."""
+
+    packets: Iterator[Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFile:
+    """Export datagrams, bare or in a capture: their batches, each of which overwrites the one before."""
+
+    datagrams: Iterator[Datagrams]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """Flow records of whatever form: the first bytes, and those behind them."""
+
+    head: bytes
+    rest: Iterator[bytes]
+
+
+def opened(path: Path, ledger: Ledger, progress: Progress | None) -> MirrorFile | ExportFile | RecordFile:
+    """Open a file as what its content says.
+
+    Args:
+        path: the file, plain or compressed.
+        ledger: told of damage and, at the end of a capture of exports, of packets that carry none.
+        progress: called with (bytes of the file read, bytes of the file), from a thread.
+
+    Raises:
+        InputError: it cannot be read, or there is nothing in it.
+    """
+    content = blocks(path, ledger, progress)
+    head = next(content, b"")
+    while 0 < len(head) < HEAD_BYTES and (more := next(content, b"")):
+        head += more
+    if not head:
+        cause = ledger.warnings[0].partition(": ")[2] if ledger.warnings else "holds nothing once unpacked"
+        raise InputError(f"{path}: {cause}")
+    if is_capture(head):
+        return _capture(batches(chain([head], content), path.name, ledger), ledger)
+    if is_payload(head):
+        return ExportFile(payloads(chain([head], content), path.name, ledger))
+    return RecordFile(head, content)
+
+
+def read_datagrams(path: Path, ledger: Ledger, progress: Progress | None = None) -> Iterator[Datagrams]:
+    """The export datagrams of a file, in batches; arguments and errors as for `opened`.
+
+    Raises:
+        InputError: also where it holds none.
+    """
+    file = opened(path, ledger, progress)
+    if not isinstance(file, ExportFile):
+        raise InputError(f"{path}: holds no export datagrams (sFlow, NetFlow v5 or v9, IPFIX)")
+    return file.datagrams
+
+
+def _capture(parts: Iterator[Batch], ledger: Ledger) -> MirrorFile | ExportFile:
+    """A capture as a mirror or as one of export datagrams, judged by its first packets."""
+    first = next((part for part in parts if len(part.packets)), None)
+    if first is None:
+        return MirrorFile(iter(()))
+    whole = chain([first], parts)
+    return ExportFile(_picked(whole, ledger)) if holds_exports(first) else MirrorFile(whole)
+
+
+def _picked(parts: Iterator[Batch], ledger: Ledger) -> Iterator[Datagrams]:
+    """The export datagrams among a capture's packets; the ledger is told of the others at the end."""
+    packets = ExportPackets()
+    for part in parts:
+        yield packets.datagrams(part)
+    ledger.reject("packet that carries no export datagram", packets.others)
+    ledger.reject("part of a fragmented export datagram", packets.fragments)
