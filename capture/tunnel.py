@@ -1,8 +1,8 @@
 """Encapsulations that mirrors and overlays use: bytes -> what is inside and where.
 
 GRE (RFC 2784, 2890), ERSPAN types I to III (draft-foschiano-erspan), NVGRE (RFC 7637), VXLAN (RFC 7348) with or
-without group policy (draft-smith-vxlan-group-policy), Geneve (RFC 8926), and IP in IP. Kinds are ethertypes; 0 means
-no encapsulation, a negative kind is minus the reason.
+without group policy (draft-smith-vxlan-group-policy), VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe), Geneve (RFC 8926), and IP
+in IP. Kinds are ethertypes; 0 means no encapsulation, a negative kind is minus the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from capture.window import Bytes
 from capture.wire import CUT_TUNNEL, UNKNOWN_TUNNEL, Record
 
 _IP_IN_IP, _UDP, _IPV6_IN_IP, _GRE = 4, 17, 41, 47
-_VXLAN_PORT, _LINUX_VXLAN_PORT, _GENEVE_PORT = 4789, 8472, 6081  # Linux had a port of its own before IANA gave one
+_VXLAN_PORT, _LINUX_VXLAN_PORT = 4789, 8472  # Linux had a port of its own before IANA gave one
+_VXLAN_GPE_PORT, _GENEVE_PORT = 4790, 6081
 _ERSPAN, _ERSPAN_III = 0x88BE, 0x22EB
 
 
@@ -34,12 +35,15 @@ def tunnel(data: Bytes, proto: int, at: int, end: int, packet: Record) -> tuple[
 
 @compiled
 def udp_tunnel(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """VXLAN and Geneve, recognised by port and by a header that is consistent; anything else is plain UDP."""
+    """VXLAN, VXLAN-GPE and Geneve, recognised by port and by a header that is consistent; all else is plain UDP."""
     if at + 16 > end:
         return 0, at
     port = be16(data, at + 2)
     if port in (_VXLAN_PORT, _LINUX_VXLAN_PORT) and is_vxlan(data, at + 8):
         return ETHERNET, at + 16
+    if port == _VXLAN_GPE_PORT:
+        kind = vxlan_gpe(data, at + 8)
+        return kind, at + 16 if kind else at
     if port == _GENEVE_PORT and data[at + 8] >> 6 == 0:
         kind = be16(data, at + 10)
         if kind in (ETHERNET, IPV4, IPV6):
@@ -52,6 +56,25 @@ def is_vxlan(data: Bytes, at: int) -> bool:
     """Whether a VXLAN header stands at `at`: of its reserved bits only those are set that group policy uses."""
     plain = data[at] == 0x08 and be16(data, at + 1) == 0
     return bool((plain or data[at] == 0x88) and data[at + 7] == 0)
+
+
+@compiled
+def vxlan_gpe(data: Bytes, at: int) -> int:
+    """What the VXLAN-GPE header at `at` says comes next; 0 where it is none, or leads to no packet of IP or Ethernet.
+
+    Of its flags the network identifier's (0x08) must be set; next protocol (0x04) and "to many" (0x02) may be. Other
+    versions, reserved bits and the tunnel's own maintenance packets (0x01) are not followed.
+    """
+    if data[at] & 0xF9 != 0x08 or be16(data, at + 1) or data[at + 7]:
+        return wide(0)
+    if not data[at] & 0x04:
+        return wide(ETHERNET)  # as in VXLAN
+    protocol = wide(data[at + 3])
+    if protocol == 1:
+        return wide(IPV4)
+    if protocol == 2:
+        return wide(IPV6)
+    return wide(ETHERNET) if protocol == 3 else wide(0)
 
 
 @compiled

@@ -99,6 +99,11 @@ def erspan3(frame: bytes, word: int = 0, subheader: bytes = b"") -> bytes:
     return struct.pack("!HHII", 0x2000, 0x0123, 0, word) + subheader + frame
 
 
+def vxlan_gpe(flags: int, protocol: int, reserved: int = 0) -> bytes:
+    """A VXLAN-GPE header."""
+    return struct.pack("!BHBI", flags, reserved, protocol, 77 << 8)
+
+
 OUTER = ("192.0.2.1", "192.0.2.2")
 VXLAN = struct.pack("!II", 0x08 << 24, 77 << 8)
 GENEVE = struct.pack("!BBHI", 2, 0, 0x6558, 77 << 8) + bytes(8)
@@ -118,12 +123,16 @@ GENEVE = struct.pack("!BBHI", 2, 0, 0x6558, 77 << 8) + bytes(8)
         (17, udp(5555, 4789, VXLAN + INNER), False),
         (17, udp(5555, 8472, VXLAN + INNER), False),
         (17, udp(5555, 4789, struct.pack("!BBHI", 0x88, 0x48, 1234, 77 << 8) + INNER), False),
+        (17, udp(5555, 4790, vxlan_gpe(0x0C, 3) + INNER), False),
+        (17, udp(5555, 4790, vxlan_gpe(0x0E, 1) + INNER[14:]), False),
+        (17, udp(5555, 4790, VXLAN + INNER), False),
         (17, udp(5555, 6081, GENEVE + INNER), False),
         (17, udp(5555, 6081, struct.pack("!BBHI", 0, 0, 0x0800, 77 << 8) + INNER[14:]), False),
         (4, INNER[14:], False),
     ],
     ids=["gre", "gre-all-fields", "nvgre", "erspan1", "erspan2", "erspan3", "erspan3-platform", "erspan3-ip", "vxlan",
-         "vxlan-linux", "vxlan-group-policy", "geneve", "geneve-ip", "ipip"],
+         "vxlan-linux", "vxlan-group-policy", "vxlan-gpe", "vxlan-gpe-ip", "vxlan-gpe-plain", "geneve",
+         "geneve-ip", "ipip"],
 )  # fmt: skip
 @pytest.mark.parametrize("outer6", [False, True])
 def test_encapsulations(proto: int, payload: bytes, sampled: bool, outer6: bool) -> None:
@@ -152,6 +161,23 @@ def test_port_4789_without_vxlan_is_plain_udp() -> None:
     """A datagram that only shares VXLAN's port stays the flow it is."""
     row = frame_row(ethernet(ip(17, udp(7, 4789, b"not a vxlan header at all"))))
     assert (reason(row), row["dst_port"], row["payload_bytes"]) == ("", 4789, 25)
+
+
+def test_ipv6_inside_vxlan_gpe() -> None:
+    """Next protocol 2 is IPv6."""
+    row = frame_row(ethernet(ip(17, udp(7, 4790, vxlan_gpe(0x0C, 2) + ip6(6, SEGMENT, V6_A, V6_B)), *OUTER)))
+    assert (reason(row), ends(row), row["payload_bytes"]) == ("", (V6_A, V6_B), 100)
+
+
+@pytest.mark.parametrize(
+    ("flags", "protocol", "reserved"),
+    [(0x0D, 3, 0), (0x1C, 3, 0), (0x04, 3, 0), (0x8C, 3, 0), (0x0C, 3, 1), (0x0C, 4, 0), (0x0C, 0, 0)],
+    ids=["maintenance", "version", "no-network", "reserved-flag", "reserved-bits", "service-header", "none"],
+)
+def test_vxlan_gpe_that_leads_nowhere_is_plain_udp(flags: int, protocol: int, reserved: int) -> None:
+    """A header that is not consistent, or carries neither IP nor Ethernet, leaves the outer flow."""
+    row = frame_row(ethernet(ip(17, udp(7, 4790, vxlan_gpe(flags, protocol, reserved) + INNER), *OUTER)))
+    assert (reason(row), ends(row), row["dst_port"]) == ("", OUTER, 4790)
 
 
 def test_ipv4_options_and_service_class() -> None:
