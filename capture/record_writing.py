@@ -19,6 +19,7 @@ import zstandard
 
 from datamodel.errors import InputError
 from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows
+from datamodel.frame import Array
 
 BATCH_ROWS = 1 << 16
 FORMS = (".parquet", ".csv", ".jsonl", ".csv.gz", ".csv.zst", ".jsonl.gz", ".jsonl.zst")
@@ -115,9 +116,15 @@ def _telling(flows: Flows) -> list[str]:
 
 def _table(flows: Flows) -> pa.Table:
     """The records as Arrow columns, addresses as text; an address that is not known is null."""
-    book = np.array([*flows.addresses, None], object)
-    columns = [book[flows.frame[f.name]] if f.type == pa.string() else flows.frame[f.name] for f in _SCHEMA]
+    book = pa.array(flows.addresses, pa.string())
+    columns = [_texts(flows.frame[f.name], book) if f.type == pa.string() else flows.frame[f.name] for f in _SCHEMA]
     return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), _SCHEMA)
+
+
+def _texts(codes: Array, book: pa.StringArray) -> pa.StringArray:
+    """The texts of codes; null where a code is -1."""
+    places = pa.array(codes)
+    return book.take(pc.if_else(pc.less(places, 0), None, places))
 
 
 @contextmanager
