@@ -27,6 +27,7 @@ DATAGRAM = np.dtype(
         ("destination_port", "u2"),
         ("protocol", "u1"),  # one of PROTOCOLS
         ("cut", "u1"),  # 1: the capture holds less of the datagram than was sent
+        ("in_session", "u1"),  # 1: an IPFIX message of a TCP session; files do not tell and count as UDP
     ],
     align=True,
 )

@@ -82,5 +82,6 @@ def pick(data: Bytes, frames: FrameIndex, packets: Packets, index: Index) -> int
         row["destination_port"] = packet["dst_port"]
         row["protocol"] = protocol
         row["cut"] = 1 if end < sent_end else 0
+        row["in_session"] = 0
         count += 1
     return count

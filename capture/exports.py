@@ -23,7 +23,7 @@ from datamodel.exporters import ExporterNotes
 from datamodel.flows import FLOWS, Flows, recode
 from datamodel.frame import Frame, concat, empty
 
-_STATE_VERSION = 1
+_STATE_VERSION = 2
 _NO_COUNTERS, _NO_DROPS = empty(COUNTERS), empty(DROPS)  # made once: most batches have none
 _MOST_ADDRESSES = 1 << 17  # kept between takes, so that their texts are made once; more than any fabric has
 

@@ -91,6 +91,7 @@ def scan(data: Bytes, start: int, end: int, index: Index, last: bool) -> tuple[i
         row["destination_port"] = 0
         row["protocol"] = protocol
         row["cut"] = 0
+        row["in_session"] = 0
         start += size
         count += 1
     return count, start

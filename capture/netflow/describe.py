@@ -37,17 +37,11 @@ class WireTemplates:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[Session, int], Definition] = OrderedDict()
 
-    def put(self, session: Session, definition: Definition, withdrawn_set: int) -> None:
-        """Enter a template; one without fields withdraws its id or, if that is its set's id, all of its kind."""
-        for key in (session, _any_port(session)):
-            if definition.fields:
-                self._known.pop((key, definition.id), None)
-                self._known[key, definition.id] = definition
-            elif definition.id == withdrawn_set:
-                for place in [p for p, d in self._known.items() if p[0] == key and d.options == definition.options]:
-                    del self._known[place]
-            else:
-                self._known.pop((key, definition.id), None)
+    def put(self, session: Session, definition: Definition) -> None:
+        """Enter a template. Files hold datagrams, so one that withdraws is ignored (RFC 7011 section 8.4)."""
+        for key in (session, _any_port(session)) if definition.fields else ():
+            self._known.pop((key, definition.id), None)
+            self._known[key, definition.id] = definition
         while len(self._known) > _MOST_TEMPLATES:
             self._known.popitem(last=False)
 
@@ -147,7 +141,7 @@ def _templates(content: bytes, number: int, session: Session, templates: WireTem
             yield {"set": number, "data": content[at:].hex(), "error": f"template record {error}"}
             return
         at += len(definition.content)
-        templates.put(session, definition, number)
+        templates.put(session, definition)
         kind = "options template" if options else "template"
         fields = [
             {"name": _named(field, session[2])[0], "length": "variable" if field.length == VARIABLE else field.length}

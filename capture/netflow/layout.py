@@ -56,8 +56,12 @@ VARIABLE = 0xFFFF  # a field's length where each record tells it (RFC 7011 secti
     TOS,
     TCP_FLAGS,
     RATE,
-    RATE_SPACE,
-    RATE_SIZE,
+    INTERVAL,
+    SPACE,
+    POPULATION,
+    SIZE,
+    CHANCE,
+    SELECTOR,
     SAMPLER_ID,
     EVENT_KIND,
     SECTION,
@@ -73,17 +77,21 @@ VARIABLE = 0xFFFF  # a field's length where each record tells it (RFC 7011 secti
     BYTES_OUT,
     PACKETS_OUT,
     TARGETS,
-) = range(42)
+) = range(46)
 SKIP = -1  # target of a field that is walked over
 
 # How a field is loaded.
-UNSIGNED, GATHERED, IPV4_ADDRESS, IPV6_ADDRESS, PLACE = range(5)
+UNSIGNED, GATHERED, IPV4_ADDRESS, IPV6_ADDRESS, PLACE, PROBABILITY = range(6)
+CERTAIN = 1 << 62  # a probability of 1, as it is loaded
 
 # Units of START, END and DURATION.
 NO_TIME, SECONDS, MILLISECONDS, MICROSECONDS, NTP_MICROSECONDS, NTP_NANOSECONDS, DELTA_MICROSECONDS, UPTIME = range(8)
 
 # What the records of a template are.
 FLOWS, TELLING_OPTIONS, OPTIONS, WITHOUT_ADDRESSES, WITHOUT_COUNTERS, EMPTY = range(6)
+
+# Any of these tells a sampling rate; bits of `present`.
+RATES = 1 << RATE | 1 << INTERVAL | 1 << POPULATION | 1 << CHANCE
 
 # What is special about a template's records; bits.
 WALKED = 1  # they must be loaded one by one
@@ -191,6 +199,7 @@ PROGRESS = np.dtype(
         ("sectioned", "u1"),  # the block holds rows of packet sections
         ("again", "u1"),  # sets that waited are decoded: their datagrams have been counted
         ("waiting_full", "u1"),
+        ("in_session", "u1"),
     ],
     align=True,
 )

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from capture.compiled import compiled, wide
 from capture.headers import MAPPED, be16, be32, be64
-from capture.netflow.layout import GATHERED, IPV4_ADDRESS, IPV6_ADDRESS, PLACE, SKIP, VARIABLE, Row, Table, Words
+from capture.netflow.layout import (
+    GATHERED,
+    IPV4_ADDRESS,
+    IPV6_ADDRESS,
+    PLACE,
+    PROBABILITY,
+    SKIP,
+    VARIABLE,
+    Row,
+    Table,
+    Words,
+)
 from capture.window import Bytes
 
 BEYOND = -1  # answer of `load_record`: the record is longer than its set
@@ -30,9 +41,9 @@ def load_columns(
             load_8(data, place, records, record_bytes, column)
             load_8(data, place + 8, records, record_bytes, matrix[field["target"] + 1])
         elif how == GATHERED:
-            for i in range(records):
-                value = unsigned(data, place + i * record_bytes, length)
-                column[i] = value or column[i]
+            gather(data, place, length, records, record_bytes, column)
+        elif how == PROBABILITY:
+            load_probability(data, place, length, records, record_bytes, column)
         elif length == 4:
             load_4(data, place, records, record_bytes, column)
         elif length == 8:
@@ -73,12 +84,45 @@ def load_ipv4(data: Bytes, at: int, records: int, stride: int, column: Words) ->
 
 
 @compiled
+def gather(data: Bytes, at: int, length: int, records: int, stride: int, column: Words) -> None:
+    """Load integers that are not zero over what is in the column."""
+    for i in range(records):
+        value = unsigned(data, at + i * stride, length)
+        column[i] = value or column[i]
+
+
+@compiled
+def load_probability(data: Bytes, at: int, length: int, records: int, stride: int, column: Words) -> None:
+    """Load probabilities that lie `stride` bytes apart."""
+    for i in range(records):
+        column[i] = probability(data, at + i * stride, length)
+
+
+@compiled
 def unsigned(data: Bytes, at: int, length: int) -> int:
     """The big-endian integer of `length` bytes at `at`, its last 64 bits; 0 where there are no bytes."""
     value = wide(0)
     for i in range(length):
         value = value << 8 | wide(data[at + i])
     return wide(value)
+
+
+@compiled
+def probability(data: Bytes, at: int, length: int) -> int:
+    """The IEEE 754 number of 4 or 8 bytes at `at` in parts of CERTAIN; 0 where it is not above 0 and at most 1."""
+    bits = be64(data, at) if length == 8 else wide(0)
+    exponent, digits, places = bits >> 52, bits & 0xFFFFFFFFFFFFF, wide(52)
+    bias = wide(1023)
+    if length == 4:
+        bits = be32(data, at)
+        exponent, digits, places, bias = bits >> 23, bits & 0x7FFFFF, wide(23), wide(127)
+    if exponent <= 0 or exponent > bias or (exponent == bias and digits):  # zero, negative, or more than 1
+        return wide(0)
+    shift = 62 - places - (bias - exponent)
+    value = digits | 1 << places
+    if shift >= 0:
+        return wide(value << shift)
+    return wide(value >> min(-shift, wide(63)))
 
 
 @compiled
@@ -124,6 +168,8 @@ def load_field(data: Bytes, at: int, length: int, field: Row, matrix: Words, col
     elif how == PLACE:
         matrix[target, column] = at
         matrix[target + 1, column] = length
+    elif how == PROBABILITY:
+        matrix[target, column] = probability(data, at, length)
     else:
         value = unsigned(data, at, length) if length <= 8 else wide(0)
         if how != GATHERED or value:

@@ -95,6 +95,7 @@ def open_datagram(data: Bytes, datagram: Row, tables: Tables) -> int:
     progress["protocol"] = protocol
     progress["domain"] = domain
     progress["port"] = datagram["source_port"]
+    progress["in_session"] = datagram["in_session"]
     progress["received_ns"] = datagram["time_ns"]
     progress["header_bytes"] = header
     progress["records"] = 0

@@ -15,6 +15,7 @@ from capture.netflow.layout import (
     BOTH_FAMILIES,
     BYTES,
     BYTES_OUT,
+    CHANCE,
     COUNTS_LAYER2,
     COUNTS_TOTALS,
     DELTA_MICROSECONDS,
@@ -31,6 +32,7 @@ from capture.netflow.layout import (
     GATHERED,
     IN_IF,
     INIT,
+    INTERVAL,
     IP_SECTION,
     IPV4_ADDRESS,
     IPV6_ADDRESS,
@@ -43,10 +45,10 @@ from capture.netflow.layout import (
     PACKETS,
     PACKETS_OUT,
     PLACE,
+    POPULATION,
+    PROBABILITY,
     PROTO,
     RATE,
-    RATE_SIZE,
-    RATE_SPACE,
     REVERSE_BYTES,
     REVERSE_DURATION,
     REVERSE_END,
@@ -60,9 +62,12 @@ from capture.netflow.layout import (
     SECTION,
     SECTION_BYTES,
     SECTIONED,
+    SELECTOR,
+    SIZE,
     SKIP,
     SOURCE,
     SOURCE_OTHER,
+    SPACE,
     SRC_PORT,
     START,
     TCP_FLAGS,
@@ -84,7 +89,7 @@ COUNTED_BEHIND = {BYTES: (1, BYTES_OUT, 23), PACKETS: (2, PACKETS_OUT, 24)}
 SIMPLE = {
     PROTO: (4,), TOS: (5,), TCP_FLAGS: (6,), IN_IF: (10, 252), OUT_IF: (14, 253), DIRECTION: (61,), INIT: (160,),
     SAMPLER_ID: (48, 302), EVENT_KIND: (233, 40005, 230), SECTION_BYTES: (312,),
-    SRC_PORT: (7,), DST_PORT: (11,),
+    SRC_PORT: (7,), DST_PORT: (11,), RATE: (34, 50), INTERVAL: (305,), SPACE: (306,), POPULATION: (310,), SIZE: (309,),
 }  # fmt: skip
 PORTS_BY_PROTOCOL = {SRC_PORT: (180, 182), DST_PORT: (181, 183)}  # UDP's and TCP's; one of them is zero
 SECTIONS = (315, 104, 313)
@@ -107,6 +112,7 @@ TENANT_ENTERPRISE = 6876
 TENANT = {880: 4, 881: 8, 882: 12, 883: 27, 884: 28, 886: 7, 887: 11}
 _ADDRESSES = (8, 12, 27, 28)
 RESPONDER = {231: (REVERSE_BYTES, 232), 298: (REVERSE_PACKETS, 299)}  # ASA counts both directions in its own way
+_TELLING = (RATE, INTERVAL, POPULATION, CHANCE, SELECTOR, INIT)
 _TOTALS, _LAYER2 = (85, 353, 86), (352, 353)
 _NTP_BYTES = 8
 
@@ -214,15 +220,10 @@ class _Plan:
         self._flags |= EVENTS if self._has(EVENT_KIND) else 0
 
     def rates(self) -> None:
-        """Sampling; a samplingPacketInterval alone comes last: some tell what is left out by a population instead."""
-        if self._first(RATE, (34, 50)):
-            return
-        if (0, 306) in self._places and self._take(RATE, 305):
-            self._take(RATE_SPACE, 306)
-        elif self._take(RATE, 310):
-            self._take(RATE_SIZE, 309)
-        else:
-            self._take(RATE, 305)
+        """What tells sampling and is no integer, and the kind of selector that options announce."""
+        self._take(CHANCE, 311, PROBABILITY)
+        if self._definition.options:
+            self._take(SELECTOR, 304)
 
     def _gather(self, target: int, elements: tuple[int, ...]) -> None:
         """Load all of `elements`; the first one in the record is kept unless a later one is not zero."""
@@ -278,7 +279,7 @@ class _Plan:
         if self._definition.least_bytes == 0:
             return EMPTY
         if self._definition.options:
-            return TELLING_OPTIONS if self._has(RATE) or self._has(INIT) else OPTIONS
+            return TELLING_OPTIONS if any(map(self._has, _TELLING)) else OPTIONS
         if self._has(SECTION):
             return FLOWS
         if not self._has(SOURCE, DESTINATION):
@@ -318,4 +319,6 @@ def _fits(field: Specifier, how: int) -> bool:
         return field.length == 16
     if how == PLACE:
         return field.length > 0
+    if how == PROBABILITY:
+        return field.length in (4, 8)  # a float64 may be shortened to a float32
     return 1 <= field.length <= 8 or field.length == VARIABLE

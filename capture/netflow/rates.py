@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capture.blocks import Block
 from capture.compiled import compiled, wide
-from capture.netflow.layout import RATE, RATE_SIZE, RATE_SPACE, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
+from capture.netflow.layout import RATES, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
 from capture.netflow.reasons import RATE_DIFFERS, RATE_REPLACED, RATE_UNKNOWN
 from capture.netflow.sampler import UNKNOWN, only_rate, sampler_rate, told_rate
 
@@ -17,14 +17,14 @@ def rates(progress: Row, source: Row, samplers: Samplers, matrix: Words, block: 
     otherwise = only_rate(samplers, exporter, agent)
     if otherwise == UNKNOWN:
         otherwise = wide(progress["header_rate"])
-    if not present >> RATE & 1 and not present >> SAMPLER_ID & 1:
+    if not present & (RATES | 1 << SAMPLER_ID):
         rate = judged(source, otherwise, rows)
         for i in range(row, row + rows):
             out[i] = rate
         return
     known, rate = wide(0), otherwise
     for i in range(rows):
-        if present >> RATE & 1:
+        if present & RATES:
             rate = of_record(source, matrix, present, otherwise, i)
         elif matrix[SAMPLER_ID, i] != known:  # 0 stands for none
             known = matrix[SAMPLER_ID, i]
@@ -35,10 +35,7 @@ def rates(progress: Row, source: Row, samplers: Samplers, matrix: Words, block: 
 @compiled
 def of_record(source: Row, matrix: Words, present: int, otherwise: int, column: int) -> int:
     """The rate that a record tells itself, or what it is otherwise."""
-    spaced, sized = present >> RATE_SPACE & 1 == 1, present >> RATE_SIZE & 1 == 1
-    space = matrix[RATE_SPACE, column] if spaced else wide(0)
-    size = matrix[RATE_SIZE, column] if sized else wide(0)
-    rate = told_rate(matrix[RATE, column], space, size, spaced, sized)
+    rate = told_rate(source, matrix, present, column)
     if rate == UNKNOWN:
         return otherwise
     if otherwise not in (UNKNOWN, rate):

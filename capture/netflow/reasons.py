@@ -31,8 +31,9 @@ from capture.wire import REASONS as PACKET_REASONS
     EVENT,
     SAMPLERS_FULL,
     NO_SECTION,
+    WITHDRAWN_OVER_UDP,
     FIRST_PACKET_REASON,
-) = range(24)
+) = range(25)
 
 STILL_WAITING = "set that waits for its template so far"  # no code: it is not left out yet
 
@@ -60,10 +61,11 @@ REASONS = (
     "events that are no flows (created, denied, translated: nothing counted)",
     "samplers of one exporter too many",
     "record of an empty packet section",
+    "template withdrawals over UDP (ignored, as RFC 7011 section 8.4 says)",
     *(f"exported packet section: {reason}" if reason else "exported packet section" for reason in PACKET_REASONS),
 )
 
-DOUBTS = 14  # room for the kinds below
+DOUBTS = 16  # room for the kinds below
 (
     NO_TIMES,
     NO_BOOT_TIME,
@@ -79,6 +81,8 @@ DOUBTS = 14  # room for the kinds below
     OTHER_PORT,
     HUGE_COUNT,
     IMPOSSIBLE_TIME,
+    RATE_ROUNDED,
+    NO_SAMPLER,
 ) = range(DOUBTS)
 
 DOUBT_TEXTS = (
@@ -96,4 +100,6 @@ DOUBT_TEXTS = (
     "{} sets were decoded with a template that came from another port",
     "{} records count more than 2^63 bytes or packets; they were set to 0",
     "{} records tell impossible times (before 2000, or long after their export); the time of export stands for them",
+    "{} records tell a sampling rate of one in no whole number; the nearest stands for it",
+    "{} options records announce a selector that goes by time or content, not by number; what it left out is not known",
 )

@@ -11,8 +11,21 @@ from __future__ import annotations
 import numpy as np
 
 from capture.compiled import compiled, wide
-from capture.key_table import Words, known_place, place_of
-from capture.netflow.layout import Row, Samplers, Table
+from capture.key_table import known_place, place_of
+from capture.netflow.layout import (
+    CERTAIN,
+    CHANCE,
+    INTERVAL,
+    POPULATION,
+    RATE,
+    SIZE,
+    SPACE,
+    Row,
+    Samplers,
+    Table,
+    Words,
+)
+from capture.netflow.reasons import RATE_ROUNDED
 
 UNKNOWN = 0
 AMBIGUOUS = -1
@@ -21,6 +34,7 @@ MOST_SAMPLERS = 1 << 16  # entries of the table
 ENTRIES_A_SAMPLER = 4
 _MOST_OF_AN_EXPORTER = 256
 _LARGEST_RATE = 1 << 40
+_EXACT_BITS = 20  # a probability of four bytes has a few more
 
 
 def sampler_keys(samplers: Table) -> Words:
@@ -29,23 +43,50 @@ def sampler_keys(samplers: Table) -> Words:
 
 
 @compiled
-def told_rate(rate: int, space: int, size: int, spaced: bool, sized: bool) -> int:
-    """The N of 1 in N that a record tells; UNKNOWN where it makes no sense.
+def told_rate(source: Row, matrix: Words, present: int, column: int) -> int:
+    """The N of 1 in N that a record tells; UNKNOWN where it makes no sense. One that had to be rounded is counted.
 
-    Args:
-        rate: samplingInterval, samplerRandomInterval, samplingPacketInterval or samplingPopulation.
-        space: samplingPacketSpace: after `rate` packets so many are left out (RFC 5477 section 8.2).
-        size: samplingSize: out of `rate` packets so many are taken.
-        spaced: there is a `space`. A samplingPacketInterval without one is used by exporters for the N itself.
-        sized: there is a `size`.
+    A record may hold the elements of several kinds of samplers, those of the others being zero.
     """
-    if rate <= 0 or rate > _LARGEST_RATE or space < 0 or space > _LARGEST_RATE:
+    out_of, taken = proportion(matrix, present, column)
+    if taken <= 0 or taken > out_of or out_of // taken > _LARGEST_RATE:
         return UNKNOWN
-    if spaced:
-        return (rate + space + rate // 2) // rate
-    if sized:
-        return (rate + size // 2) // size if 0 < size <= rate else UNKNOWN
-    return rate
+    rate, above = out_of // taken, out_of % taken
+    below = taken - above
+    if min(above, below) > out_of >> _EXACT_BITS:
+        source["doubts"][RATE_ROUNDED] += 1
+    return rate if above < below else rate + 1
+
+
+@compiled
+def proportion(matrix: Words, present: int, column: int) -> tuple[int, int]:
+    """Out of how many packets a record says that how many are taken; (0, 0) where it does not say.
+
+    samplingInterval and samplerRandomInterval; samplingPacketInterval, after which samplingPacketSpace packets are left
+    out; samplingSize out of samplingPopulation; samplingProbability (RFC 5477 section 8.2). A samplingPacketInterval
+    alone comes last: exporters use it for the N itself, or tell what is left out by a population instead.
+    """
+    if present >> RATE & 1 and matrix[RATE, column] > 0:
+        return matrix[RATE, column], wide(1)
+    interval = matrix[INTERVAL, column] if present >> INTERVAL & 1 else wide(0)
+    space = matrix[SPACE, column] if present >> SPACE & 1 else wide(-1)
+    if 0 < interval <= _LARGEST_RATE and 0 <= space <= _LARGEST_RATE:
+        return interval + space, interval
+    size = matrix[SIZE, column] if present >> SIZE & 1 else wide(1)
+    if present >> POPULATION & 1 and matrix[POPULATION, column] > 0 and size > 0:
+        return matrix[POPULATION, column], size
+    if present >> CHANCE & 1 and matrix[CHANCE, column] > 0:
+        return wide(CERTAIN), matrix[CHANCE, column]
+    return interval, wide(1)
+
+
+@compiled
+def no_sampler(algorithm: int) -> bool:
+    """Whether a selectorAlgorithm takes no fixed share of the packets: by time (2), or by what they are (5 to 9).
+
+    Numbers of IANA's registry "PSAMP Parameters": 1, 3 and 4 are the samplers whose parameters tell a rate.
+    """
+    return bool(algorithm == 2 or (5 <= algorithm <= 9))
 
 
 @compiled

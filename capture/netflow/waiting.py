@@ -154,6 +154,7 @@ def keep_waiting(data: Bytes, tables: Tables) -> bool:
     datagram["destination_port"] = 0
     datagram["protocol"] = progress["protocol"]
     datagram["cut"] = 0
+    datagram["in_session"] = 0  # only templates care
     entry["exporter"] = exporter
     entry["template"] = progress["set_id"]
     tables.waiting_used[SETS] = sets + 1

@@ -23,11 +23,10 @@ from capture.netflow.layout import (
     IPFIX_OPTIONS_TEMPLATES,
     IPFIX_TEMPLATES,
     OPTIONS,
-    RATE,
-    RATE_SIZE,
-    RATE_SPACE,
+    RATES,
     SAMPLER_ID,
     SECTIONED,
+    SELECTOR,
     SET_HEADER_BYTES,
     TELLING_OPTIONS,
     V9_OPTIONS_TEMPLATES,
@@ -48,12 +47,14 @@ from capture.netflow.reasons import (
     NO_ADDRESSES,
     NO_COUNTERS,
     NO_RECORD,
+    NO_SAMPLER,
     OPTIONS_DATA,
     OTHER_PORT,
     RESERVED_SET,
     SAMPLERS_FULL,
+    WITHDRAWN_OVER_UDP,
 )
-from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn, told_rate
+from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn, no_sampler, told_rate
 from capture.netflow.settle import SECTION_TELLS, rows_without_section, settle
 from capture.netflow.templates import find, find_exact, same_definition
 from capture.netflow.waiting import keep_waiting
@@ -171,12 +172,27 @@ def template_set(data: Bytes, tables: Tables) -> int:
             if not all_zero(data, at, progress["set_end"]):
                 tables.exporters[progress["exporter"]]["rejected"][BAD_TEMPLATE] += 1
             return DONE
+        if is_stray_withdrawal(data, at, progress):
+            tables.exporters[progress["exporter"]]["rejected"][WITHDRAWN_OVER_UDP] += 1
+            progress["at"] = at + 4
+            continue
         row = find_exact(tables, progress["exporter"], progress["port"], template)
         if row < 0 or not same_definition(data, at, progress["set_end"], tables, row, options):
             return NEEDS_TEMPLATE
         tables.templates[row]["used_ns"] = progress["received_ns"]
         progress["at"] = at + tables.templates[row]["definition_bytes"]
     return DONE
+
+
+@compiled
+def is_stray_withdrawal(data: Bytes, at: int, progress: Row) -> bool:
+    """Whether a template record withdraws templates though it came over UDP, where that must be ignored.
+
+    RFC 7011 section 8.4: a datagram that is late, repeated or forged would take the templates from records to come.
+    """
+    if progress["protocol"] == NETFLOW9 or progress["in_session"] or be16(data, at + 2):
+        return False
+    return bool(be16(data, at) >= FIRST_DATA_SET or be16(data, at) == progress["set_id"])
 
 
 @compiled
@@ -283,7 +299,7 @@ def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
     """Learn sampling rates, and when the uptime began, from options data."""
     progress, matrix = tables.progress[0], tables.matrix
     exporter, present = wide(progress["exporter"]), template["present"]
-    spaced, sized = present >> RATE_SPACE & 1 == 1, present >> RATE_SIZE & 1 == 1
+    source = tables.sources[exporter]
     while progress["at"] + template["record_bytes"] <= progress["set_end"]:
         full = tables.samplers.keys.used[0] + ENTRIES_A_SAMPLER > len(tables.samplers.rows)
         if full and len(tables.samplers.rows) < MOST_SAMPLERS:
@@ -291,16 +307,16 @@ def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
         if not next_record(data, tables, template, wide(0)):
             break
         tables.exporters[exporter]["rejected"][OPTIONS_DATA] += 1
-        if present >> RATE & 1:
-            space = matrix[RATE_SPACE, 0] if spaced else wide(0)
-            size = matrix[RATE_SIZE, 0] if sized else wide(0)
-            rate = told_rate(matrix[RATE, 0], space, size, spaced, sized)
+        if present >> SELECTOR & 1 and no_sampler(matrix[SELECTOR, 0]):
+            source["doubts"][NO_SAMPLER] += 1
+        if present & RATES:
+            rate = told_rate(source, matrix, present, wide(0))
             sampler = matrix[SAMPLER_ID, 0] if present >> SAMPLER_ID & 1 else wide(0)
-            if rate and not learn(tables.samplers, tables.sources[exporter], exporter, sampler, rate):
+            if rate and not learn(tables.samplers, source, exporter, sampler, rate):
                 tables.exporters[exporter]["rejected"][SAMPLERS_FULL] += 1
         if present >> INIT & 1 and 0 < matrix[INIT, 0] < _LARGEST_INIT_MS:
-            tables.sources[exporter]["init_ms"] = matrix[INIT, 0]
-            tables.sources[tables.sources[exporter]["agent"]]["init_ms"] = matrix[INIT, 0]
+            source["init_ms"] = matrix[INIT, 0]
+            tables.sources[source["agent"]]["init_ms"] = matrix[INIT, 0]
     return DONE
 
 

@@ -122,6 +122,7 @@ def put(header: Header, index: Index, data: Bytes, number: int, source: Bytes, a
     target["destination_port"] = given["destination_port"]
     target["protocol"] = announced(source, at, end)
     target["cut"] = 0
+    target["in_session"] = given["in_session"]
     header["head"] = min(start + taken(size), len(data))
     header["bytes"] += size
     return True

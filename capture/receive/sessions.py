@@ -47,6 +47,7 @@ class Sessions:
         self._listeners: dict[int, tuple[Door, int]] = {}
         self._open: dict[int, _Session] = {}
         self._row = np.zeros(1, DATAGRAM)
+        self._row["in_session"] = 1
         self._poller = select.poll()
         self._swept = time.monotonic()
 

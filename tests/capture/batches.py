@@ -18,6 +18,7 @@ def arrived(
     source: tuple[npt.ArrayLike, npt.ArrayLike] = (0, 0),
     port: int = PORT,
     cut: bool = False,
+    in_session: bool = False,
 ) -> Datagrams:
     """Datagrams of the protocols that they announce.
 
@@ -27,12 +28,13 @@ def arrived(
         source: high and low word of the address they came from; likewise.
         port: the port they came from.
         cut: whether the capture cut them.
+        in_session: whether they came over TCP.
     """
     index = np.zeros(len(payloads), DATAGRAM)
     data = np.frombuffer(b"".join(payloads) or b"\0", np.uint8)
     sizes = np.array([len(payload) for payload in payloads], np.int64)
     index["offset"], index["bytes"], index["time_ns"] = np.cumsum(sizes) - sizes, sizes, times_ns
     index["source_high"], index["source_low"] = source
-    index["source_port"], index["cut"] = port, cut
+    index["source_port"], index["cut"], index["in_session"] = port, cut, in_session
     index["protocol"] = [announced(data, row["offset"], row["offset"] + row["bytes"]) for row in index]
     return Datagrams(data, index)

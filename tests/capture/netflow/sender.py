@@ -87,10 +87,16 @@ class Collector:
         self.decoder = NetflowDecoder(self.book, rates or SamplingRates())
 
     def rows(
-        self, *payloads: bytes, source: str = "192.0.2.1", port: int = 5000, at_ns: int = NOW_NS, cut: bool = False
+        self,
+        *payloads: bytes,
+        source: str = "192.0.2.1",
+        port: int = 5000,
+        at_ns: int = NOW_NS,
+        cut: bool = False,
+        tcp: bool = False,
     ) -> list[Row]:
-        """The rows that come out of these datagrams, fed as one batch."""
-        return self.shown(self.decoder.feed(batch(payloads, source, port, at_ns, cut=cut)))
+        """The rows that come out of these datagrams, or messages of a TCP session, fed as one batch."""
+        return self.shown(self.decoder.feed(batch(payloads, source, port, at_ns, cut=cut, tcp=tcp)))
 
     def shown(self, frames: list[Frame]) -> list[Row]:
         """Rows as dicts, with addresses as text."""
@@ -115,14 +121,20 @@ class Collector:
 
 
 def batch(
-    payloads: Iterable[bytes], source: str = "192.0.2.1", port: int = 5000, at_ns: int = NOW_NS, *, cut: bool = False
+    payloads: Iterable[bytes],
+    source: str = "192.0.2.1",
+    port: int = 5000,
+    at_ns: int = NOW_NS,
+    *,
+    cut: bool = False,
+    tcp: bool = False,
 ) -> Datagrams:
     """Datagrams of one source, received a microsecond apart."""
     parts = list(payloads)
     address = ip_address(source)
     value = int(address) if address.version == 6 else MAPPED | int(address)
     words = (_signed(value >> 64), _signed(value & (1 << 64) - 1))
-    return arrived(parts, at_ns + 1000 * np.arange(len(parts)), words, port, cut)
+    return arrived(parts, at_ns + 1000 * np.arange(len(parts)), words, port, cut, tcp)
 
 
 def _signed(word: int) -> int:

@@ -1,5 +1,6 @@
 """The sampling rate of a record: from itself, from options, from the header, from the operator."""
 
+import math
 import struct
 from ipaddress import ip_address
 
@@ -8,6 +9,7 @@ import pytest
 from capture.sampling import SamplingRates
 from tests.capture.netflow.sender import (
     FLOW,
+    VARIABLE,
     Collector,
     Field,
     flow,
@@ -45,16 +47,82 @@ def by_sampler(*samplers: int) -> bytes:
         (((305, 4),), (512,), 512),
         (((309, 4), (310, 4)), (1, 256), 256),
         (((305, 4), (309, 4), (310, 4)), (1, 1, 256), 256),
+        (((310, 4),), (64,), 64),
         (((34, 4),), (0,), 0),
+        (((34, 4), (305, 4), (306, 4)), (0, 1, 7), 8),
+        (((305, 4), (306, 4), (309, 4), (310, 4)), (0, 0, 1, 128), 128),
+        (((309, 4), (310, 4)), (5, 4), 0),
     ],
 )
 def test_told_by_records(fields: tuple[Field, ...], values: tuple[int, ...], expected: int) -> None:
-    """samplingInterval, samplerRandomInterval, packet interval and space, size and population."""
+    """samplingInterval, samplerRandomInterval, packet interval and space, size and population, whichever is filled."""
     collector = Collector()
     known = one_set(2, template(256, ((8, 4), (12, 4), (1, 1), *fields)))
     (row,) = collector.rows(ipfix(known, one_set(256, ENDS + b"\x01" + struct.pack(f"!{len(values)}I", *values))))
     assert row["sampling_rate"] == expected
     assert collector.account().sampling_rates == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("form", "probability", "expected"),
+    [
+        ("!d", 1.0, 1),
+        ("!d", 1 / 4096, 4096),
+        ("!d", 1 / 1000, 1000),
+        ("!f", 1 / 1000, 1000),
+        ("!f", 1 / 3_000_000, 3_000_000),
+        ("!d", 2.0**-41, 0),
+        ("!d", 0.0, 0),
+        ("!d", -0.5, 0),
+        ("!f", -0.5, 0),
+        ("!d", 1.5, 0),
+        ("!d", math.nan, 0),
+        ("!f", math.inf, 0),
+        ("!d", 5e-324, 0),
+    ],
+)
+@pytest.mark.parametrize("variable", [False, True])
+def test_told_as_a_probability(form: str, probability: float, expected: int, variable: bool) -> None:
+    """SamplingProbability (RFC 5477), 64 bits or shortened to 32, is the reciprocal of the rate, if it can be one."""
+    collector = Collector()
+    value = struct.pack(form, probability)
+    tail: tuple[Field, ...] = ((82, VARIABLE),) if variable else ()
+    known = one_set(2, template(256, ((8, 4), (12, 4), (1, 1), (311, len(value)), *tail)))
+    (row,) = collector.rows(ipfix(known, one_set(256, ENDS + b"\x01" + value + (b"\x02ab" if variable else b""))))
+    assert row["sampling_rate"] == expected
+    assert not any("whole number" in text for text in collector.account().warnings)
+
+
+@pytest.mark.parametrize(
+    ("fields", "value", "expected"),
+    [
+        (((305, 4), (306, 4)), struct.pack("!II", 2, 1), 2),
+        (((305, 4), (306, 4)), struct.pack("!II", 4, 5), 2),
+        (((309, 4), (310, 4)), struct.pack("!II", 3, 1000), 333),
+        (((311, 8),), struct.pack("!d", 0.3), 3),
+    ],
+)
+def test_rounded_rates_are_told(fields: tuple[Field, ...], value: bytes, expected: int) -> None:
+    """Where N of one in N is no whole number the nearest stands for it, and a warning says so."""
+    collector = Collector()
+    known = one_set(3, options_template(300, ((149, 4),), fields))
+    collector.rows(ipfix(known, one_set(300, struct.pack("!I", 1) + value)))
+    (row,) = collector.rows(ipfix(KNOWN, DATA, sequence=1))
+    assert row["sampling_rate"] == expected
+    assert any("1 records tell a sampling rate of one in no whole number" in t for t in collector.account().warnings)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "warned"), [(0, False), (1, False), (2, True), (3, False), (4, False), (8, True)]
+)
+def test_selectors_that_are_no_samplers(algorithm: int, warned: bool) -> None:
+    """Options of a selector that goes by time or by content are warned of: no rate makes up for what it leaves out."""
+    collector = Collector()
+    known = one_set(3, options_template(300, ((302, 4),), ((304, 2), (307, 4), (308, 4))))
+    collector.rows(ipfix(known, one_set(300, struct.pack("!IHII", 1, algorithm, 1000, 9000))))
+    (row,) = collector.rows(ipfix(KNOWN, DATA, sequence=1))
+    assert row["sampling_rate"] == 0
+    assert any("goes by time or content" in text for text in collector.account().warnings) == warned
 
 
 def test_told_for_samplers() -> None:

@@ -70,23 +70,34 @@ def test_another_port() -> None:
 
 @pytest.mark.parametrize(("number", "gone"), [(256, {256}), (2, {256, 257})])
 def test_withdrawal(number: int, gone: set[int]) -> None:
-    """A template, or all of a session, is forgotten (RFC 7011 section 8.1); sets wait for it again."""
+    """Over TCP a template, or all of a session, is forgotten (RFC 7011 section 8.1); sets wait for it again."""
     collector = Collector()
     both = one_set(2, template(256, FLOW), template(257, FLOW))
-    collector.rows(ipfix(both), ipfix(one_set(2, struct.pack("!HH", number, 0))))
+    collector.rows(ipfix(both), ipfix(one_set(2, struct.pack("!HH", number, 0))), tcp=True)
     assert collector.account().templates == 2 - len(gone)
-    rows = collector.rows(ipfix(one_set(256, flow(1)), one_set(257, flow(2))))
+    rows = collector.rows(ipfix(one_set(256, flow(1)), one_set(257, flow(2))), tcp=True)
     assert [row["bytes"] for row in rows] == ([2] if gone == {256} else [])
-    assert len(collector.rows(ipfix(both, sequence=2))) == len(gone)
+    assert len(collector.rows(ipfix(both, sequence=2), tcp=True)) == len(gone)
+
+
+@pytest.mark.parametrize("number", [256, 2])
+def test_withdrawal_over_udp(number: int) -> None:
+    """Over UDP a withdrawal is ignored and counted (RFC 7011 section 8.4); what stands behind it in its set is read."""
+    collector = Collector()
+    withdrawing = one_set(2, struct.pack("!HH", number, 0), template(257, SWAPPED))
+    rows = collector.rows(ipfix(KNOWN), ipfix(withdrawing, DATA, one_set(257, flow(2))))
+    assert [(row["bytes"], row["src_addr"]) for row in rows] == [(1000, "10.0.0.1"), (2, "10.0.0.2")]
+    assert collector.account().templates == 2
+    assert collector.rejected() == {"template withdrawals over UDP (ignored, as RFC 7011 section 8.4 says)": 1}
 
 
 def test_withdrawal_of_all_options_templates() -> None:
     """Set 3 withdraws options templates only."""
     collector = Collector()
     options = one_set(3, options_template(300, ((149, 4),), ((34, 4),)))
-    collector.rows(ipfix(KNOWN, options), ipfix(one_set(3, struct.pack("!HH", 3, 0))))
+    collector.rows(ipfix(KNOWN, options), ipfix(one_set(3, struct.pack("!HH", 3, 0))), tcp=True)
     assert collector.account().templates == 1
-    assert len(collector.rows(ipfix(DATA))) == 1
+    assert len(collector.rows(ipfix(DATA), tcp=True)) == 1
 
 
 def test_sets_wait_for_their_template() -> None:

@@ -85,6 +85,7 @@ def test_datagrams_arrive_as_they_were_sent() -> None:
     assert (rows["source_port"] > 0).all()
     assert before <= rows["time_ns"].min() <= rows["time_ns"].max() <= time.time_ns()
     assert rows["protocol"][3] == IPFIX
+    assert not rows["in_session"].any()
     assert ring.header["closed"] == 1
     assert ring.header["received"][0] == len(sent)
 
@@ -192,7 +193,8 @@ def test_ipfix_messages_over_tcp() -> None:
         until(lambda: int(ring.header["written"]) == 3)
         assert (ring.header["sessions"], ring.header["sessions_open"]) == (1, 1)
     assert everything(ring) == [MESSAGE, long, MESSAGE]
-    assert ring.batch(0, 1, 1 << 20).index["source_port"].tolist() == [port]
+    rows = ring.batch(0, 3, 1 << 20).index
+    assert (set(rows["source_port"].tolist()), rows["in_session"].tolist()) == ({port}, [1] * 3)
     assert ring.header["messages_cut"] == 0
 
 
