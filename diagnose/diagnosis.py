@@ -9,7 +9,7 @@ import numpy as np
 from datamodel.findings import Finding
 from datamodel.streams import Bool, Int
 from diagnose.causes import cause_of
-from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
+from diagnose.compute_findings import Until, load_finding, regression_finding, stage_finding, straggler_finding
 from diagnose.delays import PP, Sends, sends
 from diagnose.events import rests
 from diagnose.hang_findings import hang_finding
@@ -21,6 +21,7 @@ from diagnose.load import waiting_ratio
 from diagnose.numbering import Numbering, group_numbers
 from diagnose.periods import Period, durations_ns, periods, scattered
 from diagnose.rates import Rates, rates
+from diagnose.readiness import until_ready
 from diagnose.shared_links import shared_links
 from diagnose.stages import stage_compute
 from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_predecessors, without_waiting_stages
@@ -50,6 +51,7 @@ class _Measured:
     job: JobView
     options: DiagnosisOptions
     kinds: tuple[Sends, ...]
+    ready: Sends | None
     rates: Rates
 
 
@@ -68,12 +70,19 @@ def diagnose(job: JobView, options: DiagnosisOptions) -> list[Finding]:
             job,
             options,
             sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded),
+            _until_ready(job),
             rates(job.operations, job.iterations),
         )
         parts = periods(job.edges_ns, options.least_slowdown_ratio)
         found += joined([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
         found += _persistent(measured, parts, found)
     return sorted(found, key=lambda f: (f.start_ns, f.kind, f.id))
+
+
+def _until_ready(job: JobView) -> Sends | None:
+    """Delays by ready-to-receive messages; None with a pipeline, whose messages tell who waits for whom."""
+    piped = any(chain for chain in job.groups.get("pp", ()))
+    return None if piped or job.ready is None else until_ready(job.ready, job.endpoints, job.edges_ns)
 
 
 def _span(job: JobView, period: Period) -> tuple[int, int | None]:
@@ -90,22 +99,37 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     link = link or shared_links(measured.rates, slow, baseline, job.fabric, longer)
     if link is not None:
         return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio)]
-    least = measured.options.least_slowdown_ratio / 2
-    seen = lateness(measured.kinds, job.stages, slow, baseline, period.duration_ns, least)
+    found = _of_compute(measured, measured.kinds, period, (slow, baseline))
+    if found is None and measured.ready is not None:
+        found = _of_compute(measured, (measured.ready,), period, (slow, baseline))
     before = period.duration_ns / period.slowdown_ratio
-    if _everybody(measured, seen.late, slow, baseline, period.slowdown_ratio):
-        sure = not _in_pairs(job, seen.late)
-        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=sure)]
+    unknown = regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)
+    return [unknown] if found is None else found
+
+
+def _of_compute(
+    measured: _Measured, kinds: tuple[Sends, ...], period: Period, compared: tuple[Int, Int]
+) -> list[Finding] | None:
+    """Who computes longer in a slow period than before, by some kinds of delay; None where nobody is told apart.
+
+    `compared` are the iterations that are slow and those that are not.
+    """
+    job, span, (slow, baseline) = measured.job, _span(measured.job, period), compared
+    ratio, before = period.slowdown_ratio, period.duration_ns / period.slowdown_ratio
+    least = measured.options.least_slowdown_ratio / 2
+    seen = lateness(kinds, job.stages, slow, baseline, period.duration_ns, least)
+    if _everybody(measured, seen.late, slow, baseline, ratio):
+        waits = kinds is measured.kinds and _in_pairs(job, seen.late)
+        return None if waits else [regression_finding(job, span, ratio, period.duration_ns, before, compute=True)]
     uneven = _uneven(measured, seen.late)
     if uneven is not None:
         compute = stage_compute(measured.kinds, job.stages, slow)
-        if compute is not None:
-            return [stage_finding(job, compute, uneven, span, period.slowdown_ratio)]
-        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
+        return [stage_finding(job, compute, uneven, span, ratio)] if compute is not None else None
     late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, slow, baseline)])
     if 0 < len(late) <= MOST_PLACES:
-        return [straggler_finding(job, part, seen, span, period.slowdown_ratio) for part in late]
-    return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
+        until: Until = "sending" if kinds is measured.kinds else "being ready"
+        return [straggler_finding(job, part, seen, span, ratio, until) for part in late]
+    return None
 
 
 def _slow_ones(job: JobView, period: Period) -> Int:

@@ -11,6 +11,7 @@ from datamodel.fabric import Fabric
 from datamodel.frame import Frame
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
+from diagnose.readiness import Ready
 
 DP = ROLES.index("dp")
 
@@ -30,6 +31,7 @@ class JobView:
         fabric: where endpoints are plugged in.
         window_end_ns: last packet or record of the feed.
         last_sent_ns: address code -> last payload byte it sent.
+        ready: ready-to-receive messages; None where the feed shows none.
     """
 
     id: str
@@ -42,6 +44,7 @@ class JobView:
     fabric: Fabric
     window_end_ns: int
     last_sent_ns: Mapping[int, int]
+    ready: Ready | None = None
 
     @property
     def iterations(self) -> int:

@@ -18,6 +18,7 @@ from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.job import JobView
 from diagnose.pairs import pair_table
+from diagnose.readiness import Ready
 from diagnose.sampled import unlocated
 from flowprism.job_report import job_id, job_report, shown
 from reconstruct.jobs import Job
@@ -43,6 +44,7 @@ class JobTask:
         window: of the feed.
         place, seats: where the job's endpoints are plugged in.
         last_sent_ns: address code -> last payload byte it sent to anyone.
+        ready: its ready-to-receive messages; None where the feed shows none.
         labels: the inventory's tenants and jobs; None without an inventory.
         options: thresholds of the findings.
         tables: whether timelines and pair table are wanted beside the report.
@@ -57,6 +59,7 @@ class JobTask:
     place: Fabric
     seats: Mapping[int, Seat]
     last_sent_ns: Mapping[int, int]
+    ready: Ready | None
     labels: Inventory | None
     options: DiagnosisOptions
     tables: bool
@@ -100,6 +103,7 @@ def analysed(task: JobTask) -> JobResult:
         fabric=task.place,
         window_end_ns=task.window.end_ns,
         last_sent_ns=task.last_sent_ns,
+        ready=task.ready,
     )
     findings = unlocated(view, task.options) if merged else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)

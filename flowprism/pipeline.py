@@ -21,11 +21,12 @@ from datamodel.frame import Frame, concat
 from datamodel.inventory import Inventory
 from datamodel.reading import Reading
 from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
-from datamodel.streams import Streams
+from datamodel.streams import Int, Streams
 from datamodel.timeline import SPANS, Timelines
 from diagnose.contention import contended
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.feeds import SPOILS, FeedView, doubted, feed_findings
+from diagnose.readiness import ready_messages
 from flowprism import __version__
 from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
@@ -200,6 +201,7 @@ def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, to
 
 def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Iterator[JobTask]:
     between, labels = _between_jobs(scene.flow, found), scene.labels()
+    beside = _beside_jobs(scene.flow, found)
     for number, job in enumerate(found.jobs):
         members = job.endpoints.tolist()
         flow, own = job_streams(scene.flow, job)
@@ -212,6 +214,7 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Itera
             place=scene.place.around(members),
             seats={e: scene.seats[e] for e in members if e in scene.seats},
             last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
+            ready=ready_messages(beside, flow, job),
             labels=labels,
             options=options.diagnosis,
             tables=options.tables,
@@ -219,12 +222,28 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Itera
         )
 
 
-def _between_jobs(flow: Streams, found: Recognition) -> Streams:
-    """Streams between an endpoint of a job and one that is not of that job."""
+def _job_of(flow: Streams, found: Recognition) -> Int:
+    """(addresses,) number of the job that each is an endpoint of; -1 for none."""
     job_of = np.full(len(flow.addresses), -1, np.int64)
     for number, job in enumerate(found.jobs):
         job_of[job.endpoints] = number
+    return job_of
+
+
+def _between_jobs(flow: Streams, found: Recognition) -> Streams:
+    """Streams between an endpoint of a job and one that is not of that job."""
+    job_of = _job_of(flow, found)
     return flow.take(np.flatnonzero(job_of[flow.src] != job_of[flow.dst]))
+
+
+def _beside_jobs(flow: Streams, found: Recognition) -> Streams:
+    """Streams between two endpoints of one job that are no part of it."""
+    job_of = _job_of(flow, found)
+    beside = (job_of[flow.src] >= 0) & (job_of[flow.src] == job_of[flow.dst])
+    for job in found.jobs:
+        beside[job.members.lattices.stream] = False
+        beside[[f.stream for f in job.followers]] = False
+    return flow.take(np.flatnonzero(beside))
 
 
 def _outside(between: Streams, job: Job) -> Frame:

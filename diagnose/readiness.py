@@ -1,0 +1,96 @@
+"""Ready-to-receive messages beside a job's data: when each endpoint said that its buffer is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Int, Streams
+from diagnose.delays import DP, Sends
+from diagnose.numbering import Numbering
+from reconstruct.cycles import CONTROL_SHARE
+from reconstruct.jobs import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Ready-to-receive messages of a job, by endpoint and time; of several after one event the first.
+
+    An event at an endpoint is a record's last byte that it sent, or that was sent to it.
+
+    Attributes:
+        endpoint: (r,) address code of who said so.
+        at_ns: (r,) when it did.
+        since_ns: (r,) time from the last event at the endpoint.
+    """
+
+    endpoint: Int
+    at_ns: Int
+    since_ns: Int
+
+
+def ready_messages(beside: Streams, own: Streams, job: Job) -> Ready | None:
+    """What a job's endpoints say to one another beside its data (NCCL's clear-to-send); None where nothing was seen.
+
+    A stream of nothing but messages far smaller than what the job sends in a cycle is taken for one of them.
+
+    Args:
+        beside: streams between endpoints of jobs that are no part of one.
+        own: the job's data rows.
+        job: the job.
+    """
+    if not len(beside):
+        return None
+    largest = np.maximum.reduceat(beside.bytes, beside.offsets[:-1])
+    least = CONTROL_SHARE * float(np.median(job.members.lattices.quantum_bytes))
+    said = beside.take(np.flatnonzero(np.isin(beside.src, job.endpoints) & (largest < least)))
+    if not len(said):
+        return None
+    origin, span = _extent(said, own)
+
+    def on_one_axis(ends: Int, times_ns: Int, offsets: Int) -> Int:
+        # a stretch for each endpoint, one behind the other
+        place = np.searchsorted(job.endpoints, ends)
+        return np.sort(np.repeat(place * span, np.diff(offsets)) + times_ns - origin)
+
+    at = on_one_axis(said.src, said.start_ns, said.offsets)
+    events = on_one_axis(np.append(own.src, own.dst), np.tile(own.end_ns, 2), _twice(own.offsets))
+    before = np.searchsorted(events, at, side="right") - 1
+    known = (before >= 0) & (events[before] // span == at // span) & (np.diff(before, prepend=-1) != 0)
+    at, since = at[known], (at - events[before])[known]
+    return Ready(job.endpoints[at // span], at % span + origin, since)
+
+
+def until_ready(ready: Ready, endpoints: Int, edges_ns: Int) -> Sends:
+    """How long each endpoint took in an iteration, all in all, from what reached it to being ready for the next.
+
+    Between a rank and its successor data moves when both are ready, so that of two that wait for each other both seem
+    late. But a receiver says so as soon as it is ready itself: the time until then is its own.
+
+    Args:
+        ready: of the job.
+        endpoints: (e,) address codes, ascending.
+        edges_ns: (iterations,) end of each complete one.
+    """
+    shape = len(endpoints), len(edges_ns)
+    iteration = np.searchsorted(edges_ns, ready.at_ns)
+    inside = iteration < len(edges_ns)
+    cell = (Numbering(endpoints).of(ready.endpoint) * len(edges_ns) + iteration)[inside]
+    total = np.bincount(cell, ready.since_ns[inside], shape[0] * shape[1])
+    first = np.full(len(total), np.inf)
+    np.minimum.at(first, cell, ready.at_ns[inside])
+    seen = np.isfinite(first)
+    delay, start = (np.where(seen, values, np.nan).reshape(shape) for values in (total, first))
+    return Sends(DP, 0, 0, delay, start)
+
+
+def _twice(offsets: Int) -> Int:
+    """Bounds of the rows of some streams, and of the same rows again."""
+    return np.append(offsets, offsets[1:] + offsets[-1])
+
+
+def _extent(said: Streams, own: Streams) -> tuple[int, int]:
+    """First instant of any row, and more than all of them last together."""
+    origin = int(min(said.start_ns.min(), own.start_ns.min()))
+    return origin, int(max(said.start_ns.max(), own.end_ns.max())) - origin + 1
