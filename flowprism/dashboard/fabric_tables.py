@@ -120,8 +120,8 @@ def _cables(view: FabricView) -> dict[str, FabricLink]:
     endpoints = {node.id for node in view.nodes if node.role == "endpoint"}
     found: dict[str, FabricLink] = {}
     for link in view.links:
-        for end in endpoints.intersection((link.a, link.b)):
-            if end not in found or _worse(link, found[end]):
+        for end in (link.a, link.b):
+            if end in endpoints and (end not in found or _worse(link, found[end])):
                 found[end] = link
     return found
 

@@ -21,10 +21,11 @@ from flowprism.rendering.facts import Gain, gain
 from flowprism.rendering.figures import evidence
 from flowprism.rendering.figures.iterations import IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position, placed
+from flowprism.rendering.order import Position
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
 from flowprism.service.answers.events import events
 from flowprism.service.answers.jobs import iteration_frame
+from flowprism.service.answers.places import places
 from flowprism.service.answers.timelines import MOST_SPAN_NS, pairs, timeline
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -108,7 +109,7 @@ def _series(
     """Suspects against their peers in as many iterations as can be read for a page; and how many peers there are."""
     if not suspects:
         return None, 0
-    everyone = placed(job.endpoints, job.groups)
+    everyone = places(shelf, job.endpoints, job.groups)
     stages = {p.stage for p in everyone if p.address in suspects}
     same = [p for p in everyone if p.address not in suspects and p.stage in stages]
     peers = same if same and finding.kind != "imbalance" else [p for p in everyone if p.address not in suspects]

@@ -14,9 +14,10 @@ from flowprism.dashboard.job_measures import MOST_READ, By, Measured, measured, 
 from flowprism.rendering.figures.evidence import LINK_KINDS
 from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position, placed
+from flowprism.rendering.order import Places, Position
 from flowprism.rendering.suspects import pointed_at
 from flowprism.rendering.units import share
+from flowprism.service.answers.places import places
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
@@ -78,7 +79,7 @@ def job_layout(
     if not detail.addresses:
         return None
     groups = detail.layouts[0].groups if detail.layouts else Groups()
-    all_placed = placed(detail.addresses, groups)
+    all_placed = places(shelf, detail.addresses, groups)
     suspects = pointed_at(list(incidents), known) & frozenset(detail.addresses)
     found = measured(shelf, viewer, detail, by, all_placed)
     if found is None:
@@ -88,13 +89,13 @@ def job_layout(
     return JobLayout(by, figure, found.legend, block_of(all_placed), rows, groups, suspects)
 
 
-def _rows(places: Sequence[Position], found: Measured, suspects: frozenset[str]) -> list[PlaceRow]:
+def _rows(everyone: Places, found: Measured, suspects: frozenset[str]) -> list[PlaceRow]:
     parts = found.parts
     order = np.argsort(np.where(np.isfinite(parts), -parts, np.inf), kind="stable").tolist()
     worst = [n for n in order[:_MOST_ROWS] if np.isfinite(parts[n])]
-    named = [n for n in range(len(places)) if places[n].address in suspects and n not in worst]
+    named = [n for n, address in enumerate(everyone.addresses) if address in suspects and n not in worst]
     return [
-        PlaceRow(places[n], _known(found, n), _signed(parts[n]), places[n].address in suspects)
+        PlaceRow(everyone[n], _known(found, n), _signed(parts[n]), everyone.addresses[n] in suspects)
         for n in [*worst, *named[:_MOST_ROWS]]
     ]
 

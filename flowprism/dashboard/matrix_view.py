@@ -16,10 +16,11 @@ from datamodel.transfers import ROLES
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.heat import Heat, Measure, heat, hot, standing_out
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position, placed
+from flowprism.rendering.order import Position
 from flowprism.rendering.suspects import pointed_at
 from flowprism.service.answers.analyses import names
 from flowprism.service.answers.incidents import incidents
+from flowprism.service.answers.places import places
 from flowprism.service.answers.timelines import pairs
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -106,7 +107,7 @@ def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wan
     open_now = incidents(shelf, viewer, now_ns, IncidentFilter(job=found.id))
     suspects = pointed_at([row.incident for row in open_now], known).intersection(found.addresses)
     groups = found.layouts[0].groups if found.layouts else Groups()
-    everyone = placed(found.addresses, groups)
+    everyone = places(shelf, found.addresses, groups)
     part_of = _part_of(wanted.order)
     order = sorted(_only(everyone, suspects, wanted.only), key=lambda p: (_last(part_of(p)), p.number))
     told = empty(PATTERNS) if frame is None else frame

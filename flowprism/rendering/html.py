@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -62,7 +63,7 @@ class JobView:
     """A job with what the page draws for it."""
 
     job: JobReport
-    placed: list[Position]
+    placed: Sequence[Position]
     suspects: frozenset[str]
     events: tuple[Event, ...]
     iterations_figure: str | None
@@ -150,7 +151,7 @@ def _timeline_view(
     timelines: Timelines,
     job: JobReport,
     findings: list[Finding],
-    placed: list[Position],
+    placed: Sequence[Position],
     suspects: frozenset[str],
     names: Names,
 ) -> TimelineView | None:
@@ -174,7 +175,7 @@ def _totals(spans: Frame, endpoint: int, kinds: tuple[str, ...]) -> tuple[float,
     return tuple(float(seconds[own["span"] == SPAN_NAMES.index(kind)].sum()) for kind in kinds)
 
 
-def _grid(placed: list[Position]) -> list[tuple[int | None, list[list[Position]]]]:
+def _grid(placed: Sequence[Position]) -> list[tuple[int | None, list[list[Position]]]]:
     """Rows of the layout grid: per stage, the endpoints of each replica."""
     replicas = sorted({p.replica for p in placed})
     rows: dict[int | None, dict[int, list[Position]]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +17,12 @@ from flowprism.dashboard.timeline.lateness import Shares, shares
 from flowprism.dashboard.timeline.pack import Part
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position, placed
+from flowprism.rendering.order import Position
 from flowprism.rendering.suspects import pointed_at
 from flowprism.service.answers.analyses import names
 from flowprism.service.answers.incidents import incidents
 from flowprism.service.answers.jobs import iterations, job
+from flowprism.service.answers.places import places
 from flowprism.service.answers.timelines import MOST_SPAN_NS, Stretch, newest, of_iterations, timeline
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -174,7 +175,7 @@ def read(shelf: Shelf, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
     known = names(shelf)
     wanted = IncidentFilter(job=choice.job.id)
     suspects = pointed_at([row.incident for row in incidents(shelf, viewer, now_ns, wanted)], known)
-    everyone = placed(choice.job.addresses, choice.groups)
+    everyone = places(shelf, choice.job.addresses, choice.groups)
     few = _few(everyone, suspects)
     part, other = _parts(shelf, viewer, choice, few, len(everyone))
     own = _shares(part, few)
@@ -185,7 +186,7 @@ def read(shelf: Shelf, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
     )  # fmt: skip
 
 
-def _few(everyone: list[Position], suspects: Collection[str]) -> list[Position]:
+def _few(everyone: Sequence[Position], suspects: Collection[str]) -> list[Position]:
     """At most about `MOST_READ` endpoints: suspects, and an even choice of all."""
     every = max(-(-len(everyone) // MOST_READ), 1)
     return [p for n, p in enumerate(everyone) if n % every == 0 or p.address in suspects]

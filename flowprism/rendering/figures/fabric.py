@@ -83,17 +83,20 @@ def tiers(view: FabricView) -> Tiers:
     """Find out who stands where: by role where it is told, else leaves are what endpoints are plugged into."""
     endpoints = {n.id for n in view.nodes if n.role == "endpoint"}
     switches = {n.id: n.role for n in view.nodes if n.role in {"leaf", "spine", "switch"}}
-    both = [(link, *ends) for link in view.links for ends in ((link.a, link.b), (link.b, link.a))]
-    holds = {end for _, end, other in both if other in endpoints}
+    holds = {link.a for link in view.links if link.b in endpoints} | {
+        link.b for link in view.links if link.a in endpoints
+    }
     spines, row_of = _blocks(s for s, role in switches.items() if role != "leaf" and s not in holds)
     columns, column_of = _blocks(s for s, role in switches.items() if role == "leaf" or s in holds)
     trunks: dict[tuple[int, int], Cable] = {}
     access: dict[str, Cable] = {}
-    for link, end, other in both:
-        if end in row_of and other in column_of:
-            trunks.setdefault((row_of[end], column_of[other]), Cable()).links.append(link)
-        elif end in endpoints and other in column_of:
-            access.setdefault(end, Cable()).links.append(link)
+    for link in view.links:
+        for end, other in ((link.a, link.b), (link.b, link.a)):
+            column = column_of.get(other)
+            if column is not None and end in row_of:
+                trunks.setdefault((row_of[end], column), Cable()).links.append(link)
+            elif column is not None and end in endpoints:
+                access.setdefault(end, Cable()).links.append(link)
     return Tiers(spines, columns, column_of, trunks, access)
 
 

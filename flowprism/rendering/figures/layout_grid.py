@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position
+from flowprism.rendering.order import Ints, Places
 from flowprism.rendering.units import plural
 
 _WIDTH, _LEFT, _TOP = 1080, 76, 22
@@ -24,8 +26,12 @@ LEVELS = ("less than 2 %", "2 to 5 %", "5 to 15 %", "15 to 50 %", "50 % and more
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How endpoints become cells: how many replicas and members share one, and where lines wrap."""
+    """How endpoints become cells: how many replicas and members share one, and where lines wrap.
 
+    `stage_of` is of each endpoint the place of its stage among `names`, shape (endpoints,).
+    """
+
+    stage_of: Ints
     replicas: int
     names: tuple[int | None, ...]
     members: int
@@ -54,14 +60,26 @@ class _Shape:
         return -(-self.columns // self.wrap)
 
 
-def block_of(placed: Sequence[Position]) -> int:
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell: where it stands, who in it is out of the usual most, its first suspect, and how many it holds."""
+
+    stage: int
+    row: int
+    column: int
+    worst: int
+    suspect: int | None
+    many: int
+
+
+def block_of(placed: Places) -> int:
     """How many endpoints at most share one cell of the figure."""
     shape = _shape(placed)
     return shape.column_block * shape.member_block
 
 
 def draw_layout(
-    placed: Sequence[Position],
+    placed: Places,
     parts: Floats,
     show: Callable[[int], str],
     suspects: Collection[str],
@@ -85,41 +103,52 @@ def draw_layout(
     drawing = Drawing(_WIDTH, shape.lines * line_px + 4, label, "wide layout-grid")
     for line in range(shape.lines):
         _headings(drawing, shape, line, line * line_px, width, height)
-    for cell, indices in sorted(_cells(placed, shape).items()):
-        stage, row, column = cell
-        px = _LEFT + column % shape.wrap * width
-        py = column // shape.wrap * line_px + _TOP + stage * (shape.rows * height + 5) + row * height
-        _cell(drawing, (px, py, width, height), indices, placed, parts, show, suspects, names)
+    for cell in _cells(placed, shape, parts, suspects):
+        px = _LEFT + cell.column % shape.wrap * width
+        py = cell.column // shape.wrap * line_px + _TOP + cell.stage * (shape.rows * height + 5) + cell.row * height
+        _draw(drawing, (px, py, width, height), cell, placed, parts, show, names)
     return drawing.markup()
 
 
-def _shape(placed: Sequence[Position]) -> _Shape:
-    replicas = max((p.replica for p in placed), default=-1) + 1
-    stages = tuple(dict.fromkeys(p.stage for p in placed))
-    counts: dict[tuple[int | None, int], int] = {}
-    for p in placed:
-        counts[p.stage, p.replica] = counts.get((p.stage, p.replica), 0) + 1
-    members = max(counts.values(), default=1)
+def _shape(placed: Places) -> _Shape:
+    numbers, first, stage = np.unique(placed.stages, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    stage = rank[stage]
+    stages = tuple(n if n >= 0 else None for n in numbers[np.argsort(first)].tolist())
+    replicas = int(placed.replicas.max(initial=-1)) + 1
+    members = int(np.bincount(stage * replicas + placed.replicas, minlength=1).max())
     blocks = [
-        (block, -(-(len(stages) * -(-members // block) * replicas) // _MOST_CELLS) or 1) for block in (1, members)
+        (block, -(-(len(stages) * -(-members // block) * replicas) // _MOST_CELLS) or 1)
+        for block in (1, max(members, 1))
     ]
     member_block, column_block = blocks[0] if blocks[0][1] <= 1 else blocks[1]
     columns = -(-replicas // column_block)
     low = len(stages) * -(-members // member_block) <= _LOW
-    return _Shape(replicas, stages, members, column_block, member_block, _WRAP if low else max(columns, 1))
+    wrap = _WRAP if low else max(columns, 1)
+    return _Shape(stage, replicas, stages, members, column_block, member_block, wrap)
 
 
-def _cells(placed: Sequence[Position], shape: _Shape) -> dict[tuple[int, int, int], list[int]]:
-    """(stage's place, row in it, column) -> indices of the endpoints in that cell."""
-    stage_at = {stage: n for n, stage in enumerate(shape.names)}
-    filled: dict[tuple[int | None, int], int] = {}
-    cells: dict[tuple[int, int, int], list[int]] = {}
-    for n, p in enumerate(placed):
-        member = filled.get((p.stage, p.replica), 0)
-        filled[p.stage, p.replica] = member + 1
-        where = stage_at[p.stage], member // shape.member_block, p.replica // shape.column_block
-        cells.setdefault(where, []).append(n)
-    return cells
+def _cells(placed: Places, shape: _Shape, parts: Floats, suspects: Collection[str]) -> list[_Cell]:
+    """Every cell with an endpoint in it, in order of stages, rows and columns."""
+    order = np.lexsort((placed.replicas, shape.stage_of))
+    begins = _begins((shape.stage_of * shape.replicas + placed.replicas)[order])
+    member = np.empty(len(placed), np.int64)
+    member[order] = np.arange(len(placed)) - np.repeat(begins, np.diff(begins, append=len(placed)))
+    row, column = member // shape.member_block, placed.replicas // shape.column_block
+    cell = (shape.stage_of * shape.rows + row) * shape.columns + column
+    order = np.lexsort((np.where(np.isfinite(parts), -parts, np.inf), cell))
+    begins = _begins(cell[order])
+    many, worst = np.diff(begins, append=len(placed)).tolist(), order[begins]
+    marked = [n for n, address in enumerate(placed.addresses) if address in suspects] if suspects else []
+    hit = {int(cell[n]): n for n in reversed(marked)}
+    suspect = [hit.get(own) for own in cell[worst].tolist()]
+    columns = [values[worst].tolist() for values in (shape.stage_of, row, column)]
+    return list(map(_Cell, *columns, worst.tolist(), suspect, many))
+
+
+def _begins(ordered: Ints) -> Ints:
+    """Where runs of equal numbers begin, none of which is negative."""
+    return np.flatnonzero(np.diff(ordered, prepend=-1))
 
 
 def _headings(drawing: Drawing, shape: _Shape, line: int, top: float, width: float, height: float) -> None:
@@ -135,33 +164,31 @@ def _headings(drawing: Drawing, shape: _Shape, line: int, top: float, width: flo
         drawing.add("text", words, x=_LEFT - 8, y=middle + 4, css="stage end")
 
 
-def _cell(
+def _draw(
     drawing: Drawing,
     box: tuple[float, float, float, float],
-    indices: Sequence[int],
-    placed: Sequence[Position],
+    cell: _Cell,
+    placed: Places,
     parts: Floats,
     show: Callable[[int], str],
-    suspects: Collection[str],
     names: Names,
 ) -> None:
     px, py, width, height = box
-    known = [n for n in indices if np.isfinite(parts[n])]
-    worst = max(known, key=lambda n: float(parts[n])) if known else indices[0]
-    hit = [n for n in indices if placed[n].address in suspects]
-    told = hit[0] if hit else worst
-    hint = f"{names.full(placed[told].address)}: {show(told)}"
-    hint += f"; the worst of {len(indices)} endpoints" if len(indices) > 1 and not hit else ""
-    css = f"place-cell h{_level(float(parts[worst]))}" if known else "place-cell unknown"
+    part = float(parts[cell.worst])
+    known, hit = math.isfinite(part), cell.suspect is not None
+    told = cell.worst if cell.suspect is None else cell.suspect
+    hint = f"{names.full(placed.addresses[told])}: {show(told)}"
+    hint += f"; the worst of {cell.many} endpoints" if cell.many > 1 and not hit else ""
+    css = f"place-cell h{_level(part)}" if known else "place-cell unknown"
     drawing.add("rect", title=hint, x=px, y=py, width=width, height=height, css=css)
     if hit:
         frame = "place-cell suspect-mark"
         drawing.add("rect", title=hint, x=px + 1.5, y=py + 1.5, width=width - 3, height=height - 3, css=frame)
-    if width >= _NAMED_PX and len(indices) == 1:
-        name = names.short(placed[told].address)
-        strong = " strong" if known and _level(float(parts[worst])) >= 3 else ""
+    if width >= _NAMED_PX and cell.many == 1:
+        name = names.short(placed.addresses[told])
+        strong = " strong" if known and _level(part) >= 3 else ""
         drawing.add("text", name, x=px + width / 2, y=py + height / 2 + 4, css=f"cell-name middle{strong}")
 
 
 def _level(part: float) -> int:
-    return int(np.searchsorted(_STEPS, part, "right"))
+    return bisect_right(_STEPS, part)

@@ -62,7 +62,8 @@ def kept_analysis(shelf: Shelf, viewer: Viewer, name: str, span: Stretch) -> Ana
 
 def names(shelf: Shelf) -> Names:
     """What people call endpoints, by the inventory in force."""
-    return names_of(inventory(shelf.database))
+    drawn = inventory(shelf.database)
+    return shelf.at_hand.once("names", (drawn,), lambda: names_of(drawn))
 
 
 def _joined(told: Timelines, behaviour: Frame | None, book: tuple[str, ...]) -> tuple[Timelines, Frame | None]:

@@ -75,7 +75,7 @@ def test_the_page_tells_evidence_in_figures_and_tables(demo: Shelf) -> None:
 
 def test_of_very_many_peers_an_even_choice_is_read() -> None:
     """Suspects stay, and at most so many of the others, from the first to the last."""
-    many = [Position(str(n), n, 0, n, ()) for n in range(10_001)]
+    many = [Position(str(n), n, 0, n) for n in range(10_001)]
     few = even(many, 500)
     assert len(few) <= 500
     assert (few[0].number, few[-1].number) == (0, 9996)

@@ -31,7 +31,7 @@ def ring(size: int, slow: int = -1) -> Frame:
 
 def order(size: int) -> list[Position]:
     """So many endpoints of one stage."""
-    return [Position(f"10.0.{n >> 8}.{n & 255}", n + 1, 0, n, ()) for n in range(size)]
+    return [Position(f"10.0.{n >> 8}.{n & 255}", n + 1, 0, n) for n in range(size)]
 
 
 def addresses(size: int) -> tuple[str, ...]:

@@ -10,10 +10,10 @@ import pytest
 from datamodel.layout import Groups
 from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position, placed
+from flowprism.rendering.order import Places, placed
 
 
-def _many(stages: int, replicas: int) -> list[Position]:
+def _many(stages: int, replicas: int) -> Places:
     chains = tuple(tuple(f"10.{stage}.{r >> 8}.{r & 255}" for stage in range(stages)) for r in range(replicas))
     return placed(tuple(address for chain in chains for address in chain), Groups(pp=chains))
 

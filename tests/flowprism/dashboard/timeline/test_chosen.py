@@ -7,7 +7,7 @@ import numpy as np
 from flowprism.dashboard.timeline.chosen import chosen
 from flowprism.rendering.order import Position
 
-PLACED = [Position(f"10.0.0.{n + 1}", n + 1, 0, n, ()) for n in range(100)]
+PLACED = [Position(f"10.0.0.{n + 1}", n + 1, 0, n) for n in range(100)]
 LATE = np.zeros(100)
 LATE[[17, 71]] = 0.3, 0.2
 

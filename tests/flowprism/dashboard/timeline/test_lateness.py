@@ -10,7 +10,7 @@ from tests.flowprism.dashboard.timeline.spans import CHAIN, Row, spans
 
 
 def _placed(*stages: int | None) -> list[Position]:
-    return [Position(f"10.0.0.{n + 1}", n + 1, stage, n, ()) for n, stage in enumerate(stages)]
+    return [Position(f"10.0.0.{n + 1}", n + 1, stage, n) for n, stage in enumerate(stages)]
 
 
 def test_seconds_by_sort_are_means_over_iterations() -> None:

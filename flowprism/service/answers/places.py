@@ -1,0 +1,12 @@
+"""Where the endpoints of a job stand, kept at hand between its pages."""
+
+from __future__ import annotations
+
+from datamodel.layout import Groups
+from flowprism.rendering.order import Places, placed
+from flowprism.service.shelf import Shelf
+
+
+def places(shelf: Shelf, endpoints: tuple[str, ...], groups: Groups) -> Places:
+    """Every one of some endpoints, in the order of all pictures."""
+    return shelf.at_hand.once("places", (endpoints, groups), lambda: placed(endpoints, groups))
