@@ -38,7 +38,7 @@ class ExportParameters(Parameters):
 
 
 @router.get(
-    "/jobs/{job}/report",
+    "/jobs/{job:path}/report",
     response_class=Response,
     responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}},
     summary="A job's report as one HTML page",
@@ -51,7 +51,7 @@ def report(request: Request, viewer: Seeing, job: Name, asked: Annotated[ExportP
 
 
 @router.get(
-    "/jobs/{job}/trace",
+    "/jobs/{job:path}/trace",
     response_class=Response,
     responses={200: {"content": {PERFETTO: _BINARY}}},
     summary="A job's timeline as a Perfetto trace",

@@ -61,32 +61,32 @@ def jobs(request: Request, viewer: Seeing, asked: Annotated[JobParameters, Query
     return told(request, JobPage(items=tuple(rows), next=following))
 
 
-@router.get("/jobs/{job}", response_model=JobDetail, summary="One job")
-def job(request: Request, viewer: Seeing, job: Name) -> Response:
-    """One job with its members, and the layouts it had."""
-    return told(request, answers.job(request.app.state.shelf, viewer, time.time_ns(), job), "job of this id")
-
-
-@router.get("/jobs/{job}/layouts", response_model=LayoutList, summary="A job's layouts")
+@router.get("/jobs/{job:path}/layouts", response_model=LayoutList, summary="A job's layouts")
 def layouts(request: Request, viewer: Seeing, job: Name) -> Response:
     """The layouts that a job had with their process groups, the newest first."""
     found = answers.job(request.app.state.shelf, viewer, time.time_ns(), job)
     return told(request, found and LayoutList(items=found.layouts), "job of this id")
 
 
-@router.get("/jobs/{job}/iterations", response_model=IterationSeries, summary="A job's iterations")
+@router.get("/jobs/{job:path}/iterations", response_model=IterationSeries, summary="A job's iterations")
 def iterations(request: Request, viewer: Seeing, job: Name, asked: Annotated[IterationParameters, Query()]) -> Response:
     """Iterations that ended in a stretch of time; where they are many, put together, and the slowest told."""
     found = answers.iterations(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
     return told(request, found, "job of this id")
 
 
-@router.get("/jobs/{job}/trend", response_model=Trend, summary="A job's pace over a long time")
+@router.get("/jobs/{job:path}/trend", response_model=Trend, summary="A job's pace over a long time")
 def trend(request: Request, viewer: Seeing, job: Name, asked: Annotated[TrendParameters, Query()]) -> Response:
     """Mean iteration times in equal steps of minutes or hours, with the worst severity of each."""
     _ordered(asked)
     found = answers.trend(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
     return told(request, found, "job of this id")
+
+
+@router.get("/jobs/{job:path}", response_model=JobDetail, summary="One job")
+def job(request: Request, viewer: Seeing, job: Name) -> Response:
+    """One job with its members, and the layouts it had."""
+    return told(request, answers.job(request.app.state.shelf, viewer, time.time_ns(), job), "job of this id")
 
 
 def _ordered(asked: Span) -> None:

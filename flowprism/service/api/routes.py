@@ -21,6 +21,7 @@ from flowprism.service.api import (
 def router() -> APIRouter:
     """What is answered under `/api/v1`."""
     whole = APIRouter(prefix="/api/v1")
-    for part in (jobs, timelines, exports, incidents, events, scans, feeds, inventory, importing, stream):
+    # A job's name may hold slashes, so whatever hangs below one comes before the job itself.
+    for part in (timelines, exports, jobs, incidents, events, scans, feeds, inventory, importing, stream):
         whole.include_router(part.router)
     return whole

@@ -46,7 +46,7 @@ def scans(request: Request, viewer: Seeing, asked: Annotated[ScanParameters, Que
     return told(request, ScanPage(items=tuple(rows), next=following))
 
 
-@router.get("/scans/{policy}/{window_start_ns}/{window_end_ns}", response_model=ScanDetail, summary="One scan")
+@router.get("/scans/{policy:path}/{window_start_ns}/{window_end_ns}", response_model=ScanDetail, summary="One scan")
 def scan(
     request: Request, viewer: Seeing, policy: Name, window_start_ns: PathTime, window_end_ns: PathTime
 ) -> Response:

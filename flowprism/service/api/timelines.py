@@ -103,7 +103,9 @@ class Matrix(Document):
     pairs: Pairs
 
 
-@router.get("/jobs/{job}/timeline", response_model=TimelinePage, responses=_TABLE, summary="What each endpoint did")
+@router.get(
+    "/jobs/{job:path}/timeline", response_model=TimelinePage, responses=_TABLE, summary="What each endpoint did"
+)
 def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[TimelineParameters, Query()]) -> Response:
     """Spans of a job's endpoints: compute, communication, waiting.
 
@@ -133,7 +135,7 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
     return told(request, page)
 
 
-@router.get("/jobs/{job}/matrix", response_model=Matrix, responses=_TABLE, summary="Who sends how much to whom")
+@router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=_TABLE, summary="Who sends how much to whom")
 def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixParameters, Query()]) -> Response:
     """Volumes, rates and delays of a job's pairs in one window."""
     found = answers.pairs(request.app.state.shelf, viewer, job, asked.at_ns)

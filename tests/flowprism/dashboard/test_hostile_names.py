@@ -71,3 +71,14 @@ def test_links_with_hostile_ids_lead_to_their_pages(evil: Shelf) -> None:
     place = unescape(page.partition('href="/jobs/')[2].partition('"')[0])
     answer = client(evil).get(f"/jobs/{place}")
     assert answer.status_code == 200, place
+
+
+@pytest.mark.parametrize(
+    "path", ["jobs/EVIL", "jobs/EVIL/layouts", "jobs/EVIL/trend?start_ns=0&end_ns=1", "scans/EVIL/0/100"]
+)
+def test_the_api_takes_names_with_slashes(evil: Shelf, path: str) -> None:
+    """Quoted as %2F or as they are, a slash in a name is part of it, and what hangs below a job is still found."""
+    for safe in ("", "/"):
+        answer = client(evil).get("/api/v1/" + path.replace("EVIL", quote(EVIL, safe=safe)))
+        assert answer.status_code == 200, answer.text
+        assert ("mean_s" if "trend" in path else "items" if "layouts" in path else "verdict") in answer.json()
