@@ -13,6 +13,7 @@ from datamodel.filters import IncidentFilter
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.job_layout import job_layout, usual
 from flowprism.dashboard.job_measures import MEASURES, By
+from flowprism.dashboard.job_members import MOST_STAYS, members
 from flowprism.dashboard.job_pace import job_pace
 from flowprism.dashboard.overview_page import tone
 from flowprism.dashboard.page_route import PageRoute
@@ -27,6 +28,7 @@ from flowprism.service.api.parameters import Name, Parameters, Text
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _MOST_CASES = 50
+MOST_LAYOUTS = 100  # that the membership is told by
 
 
 class JobWanted(Parameters):
@@ -64,6 +66,8 @@ def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[Job
         asked=span,
         lengths=LENGTHS_S,
         grid=job_layout(shelf, viewer, detail, by, open_now, known),
+        members=members(detail.layouts[:MOST_LAYOUTS], known),
+        most_stays=MOST_STAYS,
         by=by,
         by_itself=wanted.by is None,
         measures=MEASURES,
