@@ -1,5 +1,6 @@
-"""What all tests share: where the captures beside the checkout lie, and property tests that repeat."""
+"""What all tests share: where the captures beside the checkout lie, checked kernels, and property tests that repeat."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def shared() -> Path:
     """The folder of captures beside the checkout."""
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def bounds_checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of processes whose kernels check every index; they take over what another one compiled."""
+    cache = str(tmp_path_factory.mktemp("bounds-checked"))
+    return {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache}

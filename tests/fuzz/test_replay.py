@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,10 +23,9 @@ def test_regressions_and_damaged_seeds_keep_the_promises(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TARGETS))
-def test_compiled_kernels_stay_within_their_arrays(name: str, tmp_path: Path) -> None:
+def test_compiled_kernels_stay_within_their_arrays(name: str, bounds_checked: dict[str, str]) -> None:
     """The same with the compiler's bounds checks on, over many more."""
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-W", "error", "-m", "tests.fuzz.replay", name, str(SLOW_INPUTS), "2"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=bounds_checked, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) >= SLOW_INPUTS
