@@ -23,7 +23,7 @@ from diagnose.sampled import diagnose_samples, unlocated
 from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
 from flowprism.job_report import Shown, job_id, job_report
-from reconstruct.sampled.detectability import iteration_errors_ns, of_samples, of_volumes
+from reconstruct.sampled.detectability import interval_errors_ns, of_samples, of_volumes
 from reconstruct.sampled.folded import points
 from reconstruct.sampled.messages import messages
 from reconstruct.sampled.paths import passed
@@ -131,7 +131,7 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
     else:
         findings = unlocated(view.job, around.options) if told.smallest_slowdown_ratio is not None else []
     begin_ns = int(job.edges_ns[0] - job.period_ns)
-    shown = Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, iteration_errors_ns(job))
+    shown = Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, interval_errors_ns(job))
     return _result(shown, around, findings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import stdtrit
 
 from datamodel.report import Detectability
 from datamodel.streams import Float
@@ -18,8 +19,11 @@ SURE, LEAST_SLOWDOWN = 3.0, 0.05
 # some eight pieces, the passes of a few micro-batches, of unequal length, that jitter by themselves and in part
 # together: like so many independent equal ones. So does the step, as one more.
 UNSEEN_SHARE, PIECES = 0.02, 5
-# That jitter is taken from so many neighbours: a fault changes it.
-NEIGHBOURS = 15
+# That jitter is taken from so many neighbours: a fault changes it. Changes of more than so many deviations are no
+# jitter; two changes in a row share an iteration, so that n of them tell as much as n over this.
+NEIGHBOURS, OUTLYING, SHARED = 15, 3.0, 1.5
+# A 95 % interval reaches so many standard errors to either side.
+REACHES = 1.96
 # This share of a normal error lies within its standard deviation.
 WITHIN_DEVIATION = 0.683
 # Mean absolute error of a normal one, in standard deviations.
@@ -33,24 +37,44 @@ def iteration_errors_ns(job: SampledJob) -> Float:
     step behind the last byte. That jitters as all computing does, and where computing comes to take longer from one
     iteration to the next, as with a slower GPU, so may the step.
     """
+    return _errors_ns(job)[0]
+
+
+def interval_errors_ns(job: SampledJob) -> Float:
+    """(iterations - 1,) the same, as much wider as makes 1.96 of it hold 95 %.
+
+    The jitter itself is told by a few neighbours, so the error is Student's, with as many degrees of freedom.
+    """
+    errors, freedom = _errors_ns(job)
+    return np.asarray(errors * stdtrit(np.maximum(freedom, 1.0), 0.975) / REACHES, np.float64)
+
+
+def _errors_ns(job: SampledJob) -> tuple[Float, Float]:
+    """(standard errors, degrees of freedom) of iteration times."""
     steps = np.diff(job.edges_ns).astype(np.float64)
-    jitter = np.sqrt(2 * PIECES) * UNSEEN_SHARE * _noises_ns(steps)
+    noise, freedom = _noises_ns(steps)
+    jitter = np.sqrt(2 * PIECES) * UNSEEN_SHARE * noise
     computing = steps - job.moving_ns[1:]
     change = UNSEEN_SHARE * np.nan_to_num(np.diff(computing, prepend=computing[:1]))
     edges = np.hypot(job.edge_error_ns[1:], job.edge_error_ns[:-1])
     other = np.diff(job.moving_ns) != 0
     shared = np.where(other, np.hypot(job.edge_shared_ns[1:], job.edge_shared_ns[:-1]), 0.0)
-    return np.asarray(np.sqrt(edges**2 + shared**2 + jitter**2 + change**2), np.float64)
+    return np.asarray(np.sqrt(edges**2 + shared**2 + jitter**2 + change**2), np.float64), freedom
 
 
-def _noises_ns(steps: Float) -> Float:
-    """(n,) robust spread of iteration times about each one, from one iteration to the next; 0 for fewer than three."""
+def _noises_ns(steps: Float) -> tuple[Float, Float]:
+    """(spread of iteration times about each one, from one to the next; its degrees of freedom), (n,) each.
+
+    The root mean square of the changes near it, without outlying ones: where a fault sets in. 0 for fewer than three.
+    """
     changes = np.abs(np.diff(steps))
     if len(changes) < 2:
-        return np.zeros(len(steps))
+        return np.zeros(len(steps)), np.ones(len(steps))
     first = np.clip(np.arange(len(steps)) - NEIGHBOURS // 2 - 1, 0, max(len(changes) - NEIGHBOURS, 0))
-    near = [np.quantile(changes[f : f + NEIGHBOURS], WITHIN_DEVIATION) for f in first.tolist()]
-    return np.asarray(np.array(near) / np.sqrt(2), np.float64)
+    near = [changes[f : f + NEIGHBOURS] for f in first.tolist()]
+    usual = [own[own <= OUTLYING * np.quantile(own, WITHIN_DEVIATION)] for own in near]
+    noise = np.array([np.sqrt(np.mean(own**2) / 2) for own in usual])
+    return noise, np.array([len(own) for own in usual]) / SHARED
 
 
 def of_samples(progress: Progress, job: SampledJob) -> Detectability:
@@ -83,7 +107,7 @@ def of_samples(progress: Progress, job: SampledJob) -> Detectability:
 
 def _noise(job: SampledJob) -> float:
     """Usual spread of the iteration time from one iteration to the next, as a share of it."""
-    return float(np.median(_noises_ns(np.diff(job.edges_ns).astype(np.float64)))) / job.period_ns
+    return float(np.median(_noises_ns(np.diff(job.edges_ns).astype(np.float64))[0])) / job.period_ns
 
 
 def of_volumes(job: VolumeJob) -> Detectability:

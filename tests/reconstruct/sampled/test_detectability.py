@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconstruct.sampled.detectability import of_samples, of_volumes
+from reconstruct.sampled.detectability import PIECES, interval_errors_ns, of_samples, of_volumes
 from reconstruct.sampled.recognition import recognise_sampled
 from reconstruct.sampled.volumes import VolumeJob
 from tests.reconstruct.sampled.training import iteration_ends, ring, sampled
@@ -55,3 +55,24 @@ def test_volumes_tell_nothing_of_time() -> None:
     told = of_volumes(VolumeJob(np.arange(4), (1e6, 2e6), 0.054))
     assert (told.timeline_error_ratio, told.smallest_slowdown_ratio) == (None, None)
     assert "2 volumes that its connections share, each known to 5 %" in told.reasons[1]
+
+
+def test_intervals_hold_the_unseen_step_although_few_iterations_tell_its_jitter() -> None:
+    """Of 60 windows of 13 iterations, whose edges are exact, 93 to 97 % of the times lie in the interval."""
+    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    chance = np.random.default_rng(8)
+    period_ns, held = 4e9, []
+    for _ in range(60):
+        pieces = period_ns * 0.98 / PIECES * (1 + 0.01 * chance.standard_normal((13, PIECES)))
+        step = period_ns * 0.02 * (1 + 0.01 * chance.standard_normal(13))
+        ends = np.cumsum(pieces.sum(axis=1) + np.concatenate([[0.0], step[:-1]]))
+        none = np.zeros(13)
+        job = replace(
+            found.jobs[0],
+            edges_ns=ends.astype(np.int64),
+            edge_error_ns=none,
+            edge_shared_ns=none,
+            moving_ns=none,
+        )
+        held += (np.abs(np.diff(step)) <= 1.96 * interval_errors_ns(job)).tolist()
+    assert 0.93 <= np.mean(held) <= 0.97
