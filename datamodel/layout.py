@@ -9,6 +9,7 @@ from pydantic import Field
 from datamodel.document import Document
 
 Sharding = Literal["none", "zero", "fsdp"]
+GROUP_KINDS = ("dp", "pp", "tp", "ep", "cp")  # fields of `Groups`, in the order in which they are told
 
 
 class Sizes(Document):

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from datamodel.answers import LayoutSince
-from datamodel.layout import Groups
+from datamodel.layout import GROUP_KINDS, Groups
 from flowprism.rendering.names import Names
 
 MOST_STAYS = 40
-_KINDS = ("dp", "pp", "tp", "ep", "cp")
 _Place = tuple[frozenset[str], ...]
 
 
@@ -69,7 +68,7 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> Members:
     Each layout names the endpoints of its process groups. Who stands beside the same remaining endpoints in the same
     kinds of groups as one who left takes its place; where several left or came so, all who came take the place of each.
     """
-    known = [one for one in reversed(layouts) if any(getattr(one.groups, kind) for kind in _KINDS)]
+    known = [one for one in reversed(layouts) if any(getattr(one.groups, kind) for kind in GROUP_KINDS)]
     if not known:
         return Members(untold=len(layouts))
     before, here = known[0], _everyone(known[0].groups)
@@ -91,7 +90,7 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> Members:
 
 
 def _everyone(groups: Groups) -> set[str]:
-    return {address for kind in _KINDS for group in getattr(groups, kind) for address in group}
+    return {address for kind in GROUP_KINDS for group in getattr(groups, kind) for address in group}
 
 
 def _heirs(before: Groups, after: Groups, left: set[str], joined: set[str]) -> dict[str, tuple[str, ...]]:
@@ -105,8 +104,8 @@ def _heirs(before: Groups, after: Groups, left: set[str], joined: set[str]) -> d
 
 def _places(groups: Groups, some: set[str]) -> dict[str, _Place]:
     """For each of some endpoints the others of its groups, by kind, less those who are themselves among `some`."""
-    beside: dict[str, list[set[str]]] = {address: [set() for _ in _KINDS] for address in some}
-    for at, kind in enumerate(_KINDS):
+    beside: dict[str, list[set[str]]] = {address: [set() for _ in GROUP_KINDS] for address in some}
+    for at, kind in enumerate(GROUP_KINDS):
         for group in getattr(groups, kind):
             for address in some.intersection(group):
                 beside[address][at] |= set(group) - some

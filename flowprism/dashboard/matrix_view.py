@@ -11,7 +11,7 @@ from datamodel.answers import JobDetail
 from datamodel.filters import IncidentFilter
 from datamodel.frame import empty
 from datamodel.kept import PATTERNS
-from datamodel.layout import Groups
+from datamodel.layout import GROUP_KINDS, Groups
 from datamodel.transfers import ROLES
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.heat import Heat, Measure, heat, hot, standing_out
@@ -25,7 +25,6 @@ from flowprism.service.answers.timelines import pairs
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
-GROUP_KINDS = ("dp", "pp", "tp", "ep", "cp")
 GROUP_NAMES = {"dp": "gradient", "pp": "pipeline", "tp": "tensor", "ep": "expert", "cp": "context"}
 MOST_GROUPS = 64  # of a kind that are listed to choose from
 MOST_PAIRS = 200  # in the table

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.layout import Groups
+from datamodel.layout import GROUP_KINDS, Groups
 from datamodel.report import JobReport
 
 Ints = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class Memberships:
     def names(self) -> dict[str, tuple[str, ...]]:
         """By address the names of its groups, e.g. `dp 2`, in the order dp, pp, tp, ep, cp."""
         names: dict[str, tuple[str, ...]] = {}
-        for kind in ("dp", "pp", "tp", "ep", "cp"):
+        for kind in GROUP_KINDS:
             listed: tuple[tuple[str, ...], ...] = getattr(self._groups, kind)
             for number, members in enumerate(listed, 1):
                 own = (f"{kind} {number}",)

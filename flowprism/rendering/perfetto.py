@@ -21,6 +21,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, Track
 
 from datamodel.analysis import Analysis
 from datamodel.frame import Frame
+from datamodel.layout import GROUP_KINDS
 from datamodel.report import JobReport
 from datamodel.timeline import SPAN_NAMES, Timelines
 from flowprism.rendering import wording
@@ -243,7 +244,7 @@ def _about(job: JobReport) -> str:
     lines = [wording.scope(job), f"{wording.sizes(job.layout)} · {wording.sharding(job.layout)}"]
     if job.period_s is not None:
         lines.append(f"an iteration takes {significant(job.period_s)} s")
-    for kind in ("dp", "pp", "tp", "ep", "cp"):
+    for kind in GROUP_KINDS:
         for number, members in enumerate(getattr(job.groups, kind), 1):
             lines.append(f"{kind} {number}: {(' → ' if kind == 'pp' else ' ').join(members)}")
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datamodel.findings import Event, Finding
+from datamodel.layout import GROUP_KINDS
 from datamodel.report import FeedSummary, JobReport, Report
 from flowprism.rendering import units, wording
 from flowprism.rendering.facts import by_severity, gain, iteration_seconds, job_of
@@ -116,7 +117,7 @@ def _job_facts(job: JobReport, names: Names) -> Iterable[tuple[str, str]]:
         yield "assumed", "; ".join(layout.assumed)
     if layout.alternatives:
         yield "or else", "\n".join(wording.sizes(other) for other in layout.alternatives)
-    for kind in ("dp", "pp", "tp", "ep", "cp"):
+    for kind in GROUP_KINDS:
         groups = getattr(job.groups, kind)
         if groups:
             yield f"{kind} groups", _groups(groups, " → " if kind == "pp" else " ", names)
