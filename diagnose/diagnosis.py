@@ -103,8 +103,9 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     if found is None and measured.ready is not None:
         found = _of_compute(measured, (measured.ready,), period, (slow, baseline))
     before = period.duration_ns / period.slowdown_ratio
-    unknown = regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)
-    return [unknown] if found is None else found
+    if found is None:
+        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
+    return found
 
 
 def _of_compute(

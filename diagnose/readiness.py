@@ -40,11 +40,12 @@ def ready_messages(beside: Streams, own: Streams, job: Job) -> Ready | None:
         own: the job's data rows.
         job: the job.
     """
-    if not len(beside):
+    told = beside.take(np.flatnonzero(np.isin(beside.src, job.endpoints)))
+    if not len(told):
         return None
-    largest = np.maximum.reduceat(beside.bytes, beside.offsets[:-1])
+    largest = np.maximum.reduceat(told.bytes, told.offsets[:-1])
     least = CONTROL_SHARE * float(np.median(job.members.lattices.quantum_bytes))
-    said = beside.take(np.flatnonzero(np.isin(beside.src, job.endpoints) & (largest < least)))
+    said = told.take(np.flatnonzero(largest < least))
     if not len(said):
         return None
     origin, span = _extent(said, own)

@@ -200,8 +200,8 @@ def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, to
 
 
 def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Iterator[JobTask]:
-    between, labels = _between_jobs(scene.flow, found), scene.labels()
-    beside = _beside_jobs(scene.flow, found)
+    job_of, labels = _job_of(scene.flow, found), scene.labels()
+    between, beside = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
     for number, job in enumerate(found.jobs):
         members = job.endpoints.tolist()
         flow, own = job_streams(scene.flow, job)
@@ -230,19 +230,16 @@ def _job_of(flow: Streams, found: Recognition) -> Int:
     return job_of
 
 
-def _between_jobs(flow: Streams, found: Recognition) -> Streams:
+def _between_jobs(flow: Streams, job_of: Int) -> Streams:
     """Streams between an endpoint of a job and one that is not of that job."""
-    job_of = _job_of(flow, found)
     return flow.take(np.flatnonzero(job_of[flow.src] != job_of[flow.dst]))
 
 
-def _beside_jobs(flow: Streams, found: Recognition) -> Streams:
+def _beside_jobs(flow: Streams, job_of: Int, found: Recognition) -> Streams:
     """Streams between two endpoints of one job that are no part of it."""
-    job_of = _job_of(flow, found)
     beside = (job_of[flow.src] >= 0) & (job_of[flow.src] == job_of[flow.dst])
     for job in found.jobs:
-        beside[job.members.lattices.stream] = False
-        beside[[f.stream for f in job.followers]] = False
+        beside[job.stream_numbers] = False
     return flow.take(np.flatnonzero(beside))
 
 

@@ -77,8 +77,7 @@ def _data_rows(job: Job) -> tuple[Int, Int, Int]:
 
     Streams without data rows are left out.
     """
-    members = job.members
-    numbers = np.array([*members.lattices.stream.tolist(), *(f.stream for f in job.followers)], np.int64)
+    members, numbers = job.members, job.stream_numbers
     count = np.concatenate([np.diff(members.row_offsets), np.array([len(f.rows) for f in job.followers], np.int64)])
     rows = np.concatenate([members.rows, *(f.rows for f in job.followers)])
     order = np.argsort(numbers, kind="stable")

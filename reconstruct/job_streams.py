@@ -21,7 +21,7 @@ def job_streams(streams: Streams, job: Job) -> tuple[Streams, Job]:
         job: one of its jobs.
     """
     inside = job.members.lattices.stream
-    numbers = np.unique([*inside.tolist(), *(f.stream for f in job.followers)])
+    numbers = np.unique(job.stream_numbers)
     own = streams.take(numbers)
     shift = streams.offsets[numbers] - own.offsets[:-1]
     place = np.searchsorted(numbers, inside)

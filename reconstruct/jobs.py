@@ -65,6 +65,11 @@ class Job:
     followers: tuple[Follower, ...] = ()
 
     @property
+    def stream_numbers(self) -> Int:
+        """Of its members, then of its followers."""
+        return np.array([*self.members.lattices.stream.tolist(), *(f.stream for f in self.followers)], np.int64)
+
+    @property
     def start_ns(self) -> int:
         """Its first byte."""
         return int(self.members.lattices.start_ns.min())
