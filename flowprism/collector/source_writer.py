@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -22,6 +23,8 @@ CANNOT_STORE, REFUSED = 3, 4  # exit codes: of a folder that cannot be written, 
 _AGAIN_S = 1.0
 _TELL_S = 0.5
 _MOST_WARNINGS = 100
+_WATCH_S = 0.5
+_ORPHAN_S = 20.0  # how long a source may take to store what it holds once the supervisor has gone
 
 
 class SourceWriter:
@@ -98,11 +101,15 @@ class SourceWriter:
 def until_terminated(work: Callable[[dict[str, Any], Callable[[], bool]], None]) -> None:
     """The whole life of a source's process: its plan, its work until SIGTERM or until it ends, and what went wrong.
 
+    It does not outlive its supervisor by more than `_ORPHAN_S`, even where a client waits for a broker that is away
+    and lets no signal through.
+
     Args:
         work: given the plan and a question whether to stop, it keeps what the source sends.
     """
     stop = threading.Event()
     plan = child.begin(lambda *_: stop.set())
+    threading.Thread(target=_end_orphaned, args=(plan["supervisor"],), daemon=True).start()
     try:
         work(plan, stop.is_set)
     except OSError as error:
@@ -111,6 +118,14 @@ def until_terminated(work: Callable[[dict[str, Any], Callable[[], bool]], None])
     except InputError as error:
         refuse(str(error))
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
+
+
+def _end_orphaned(supervisor: int) -> None:
+    """End the process when its supervisor has been gone for a while: signals are handled by the main thread only."""
+    while os.getppid() == supervisor:
+        time.sleep(_WATCH_S)
+    time.sleep(_ORPHAN_S)
+    os._exit(CANNOT_STORE)
 
 
 def refuse(text: str) -> None:
