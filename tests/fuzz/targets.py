@@ -16,7 +16,7 @@ from capture.capture_file import batches, is_capture
 from capture.datagram import Datagrams
 from capture.exports import Exports
 from capture.frame_index import INDEX
-from capture.goflow2.messages import read_dump
+from capture.goflow2.messages import FlowMessages, read_dump
 from capture.ledger import Ledger
 from capture.mirror import Mirror
 from capture.packet import decode
@@ -125,9 +125,12 @@ def bare(content: bytes) -> None:
 
 
 def goflow2(content: bytes) -> None:
-    """A GoFlow2 dump of length-prefixed protobuf messages."""
+    """A GoFlow2 dump of length-prefixed protobuf messages, in two blocks; then the same bytes as one Kafka message."""
     flows = read_dump([content[:100], content[100:]], "fuzz.bin", Ledger())
     _hold(len(flows) <= len(content), "more records than bytes")
+    alone = FlowMessages()
+    alone.feed_each([content], prefixed=False)
+    _hold(len(alone.flows()) <= 1, "one message, several records")
 
 
 def _hold(fine: bool, broken: str) -> None:
