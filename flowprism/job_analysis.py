@@ -35,7 +35,7 @@ MERGES = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JobTask:
-    """All that the analysis of one job needs, and no more: it is sent to other processes.
+    """All that the analysis of one job needs, and no more: it may be sent to another machine.
 
     Attributes:
         number: the job's place in the report.

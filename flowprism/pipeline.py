@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -43,8 +43,6 @@ from reconstruct.sightings import carrying, whole
 from reconstruct.streams import streams
 from strategy.placement import Seat, seats
 
-# A process needs two seconds to start: fewer rows are analysed sooner in this one.
-ROWS_WORTH_A_PROCESS = 1_000_000
 # What is known of the feed, nothing asks for these columns any more.
 SPENT = frozenset(
     {"ip_tos", "tcp_flags", "src_qp", "psn_last", "roce_opcode_first", "roce_opcode_last"}
@@ -189,23 +187,24 @@ def _nobody_listens(stage: str, done: int, total: int) -> None:
 def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, told: Progress) -> list[JobResult]:
     """Every job analysed, in the jobs' order."""
     jobs = len(found.jobs)
-    enough = len(scene.flow.start_ns) // ROWS_WORTH_A_PROCESS
-    crew = replace(options.crew, workers=min(options.crew.workers, jobs, enough))
     results: list[JobResult] = []
-    for result in in_order(analysed, _tasks(scene, found, options), crew):
+    for result in in_order(analysed, _tasks(scene, found, options), jobs, options.crew):
         told("analysing jobs", len(results), jobs)
         results.append(result)
     told("analysing jobs", jobs, jobs)
     return results
 
 
-def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Iterator[JobTask]:
+def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Callable[[int], JobTask]:
+    """What makes the task of a job, by the job's number."""
     job_of, labels = _job_of(scene.flow, found), scene.labels()
     between, beside = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
-    for number, job in enumerate(found.jobs):
+
+    def task(number: int) -> JobTask:
+        job = found.jobs[number]
         members = job.endpoints.tolist()
         flow, own = job_streams(scene.flow, job)
-        yield JobTask(
+        return JobTask(
             number=number,
             streams=flow,
             job=own,
@@ -220,6 +219,8 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Itera
             tables=options.tables,
             metered=scene.metered,
         )
+
+    return task
 
 
 def _job_of(flow: Streams, found: Recognition) -> Int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from socket import create_connection
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -18,7 +17,7 @@ from datamodel.errors import InputError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-# Tasks prepared ahead for each process: one to work on, one to go on with.
+# Tasks prepared ahead for each of the scheduler's workers: one to work on, one to go on with.
 AHEAD = 2
 # A task goes to the scheduler whole, arrays and all, so that it can be given to another worker when one dies.
 LARGEST_TASK = "4 GiB"
@@ -27,49 +26,62 @@ ANSWER_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """Who works: so many processes of this machine, or the workers of a dask scheduler (`tcp://HOST:PORT`)."""
+    """Who works: so many threads of this process, or the workers of a dask scheduler (`tcp://HOST:PORT`)."""
 
     workers: int = 1
     scheduler: str | None = None
 
     @classmethod
     def asked(cls, workers: int | None, scheduler: str | None) -> Crew:
-        """As a user asks for it; a process for each processor where nothing is said."""
+        """As a user asks for it; a thread for each processor where nothing is said."""
         return cls(workers or os.cpu_count() or 1, scheduler)
 
 
-def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], crew: Crew) -> Iterator[Result]:
-    """`function` of each task, in the tasks' order, worked out by the crew; by this process where that is all of it.
+def in_order(
+    function: Callable[[Task], Result], task: Callable[[int], Task], count: int, crew: Crew
+) -> Iterator[Result]:
+    """`function` of `task(0)`, `task(1)` ..., in this order, worked out by the crew.
 
-    Tasks are made as they are needed, so that few are held at a time. Processes are spawned, not forked: compiled
-    kernels and Arrow have threads of their own. A scheduler gives the task of a worker that dies to another one.
+    A task is made when somebody is about to work on it, so that few are held at a time. Threads, not processes: what
+    takes long on large arrays runs without the interpreter's lock, and a process would have to be handed the arrays.
+    A scheduler gives the task of a worker that dies to another one.
+
+    Args:
+        function: what is to be done with a task; for a scheduler it and the task can be pickled.
+        task: makes a task by its number; independent of what was made before, and called by any thread.
+        count: how many there are.
+        crew: who works.
 
     Raises:
         InputError: there is no scheduler, or it has no workers.
-        concurrent.futures.process.BrokenProcessPool: a process of this machine was killed.
         Exception: what `function` raised for a task; results of those before it are given first.
     """
-    if crew.scheduler is None and crew.workers <= 1:
-        yield from map(function, tasks)
-        return
-    with _executor(crew) as (executor, processes):
+    if crew.scheduler is not None:
+        yield from _scheduled(function, task, count, crew.scheduler)
+    elif crew.workers <= 1:
+        yield from (function(task(number)) for number in range(count))
+    else:
+        with ThreadPoolExecutor(crew.workers) as pool:
+            yield from pool.map(lambda number: function(task(number)), range(count))
+
+
+def _scheduled(
+    function: Callable[[Task], Result], task: Callable[[int], Task], count: int, scheduler: str
+) -> Iterator[Result]:
+    with _dask(scheduler) as (executor, threads):
         waiting: deque[Future[Result]] = deque()
-        for task in tasks:
-            waiting.append(executor.submit(function, task))
-            if len(waiting) >= AHEAD * processes:
+        for number in range(count):
+            waiting.append(executor.submit(function, task(number)))
+            if len(waiting) >= AHEAD * threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
 @contextmanager
-def _executor(crew: Crew) -> Iterator[tuple[Executor, int]]:
+def _dask(scheduler: str) -> Iterator[tuple[Executor, int]]:
     """What tasks are handed to, and how many it works on at once."""
-    if crew.scheduler is None:
-        with ProcessPoolExecutor(crew.workers, get_context("spawn")) as pool:
-            yield pool, crew.workers
-        return
-    _check_reachable(crew.scheduler)
+    _check_reachable(scheduler)
     import dask  # noqa: PLC0415 - half a second that only those pay who have a cluster
     from distributed import Client  # noqa: PLC0415
 
@@ -77,12 +89,12 @@ def _executor(crew: Crew) -> Iterator[tuple[Executor, int]]:
     with (
         dask.config.set(settings),
         Client(  # type: ignore[no-untyped-call]
-            crew.scheduler, set_as_default=False
+            scheduler, set_as_default=False
         ) as client,
     ):
         threads = sum(client.nthreads().values())
         if not threads:
-            raise InputError(f"{crew.scheduler}: the dask scheduler has no workers")
+            raise InputError(f"{scheduler}: the dask scheduler has no workers")
         yield client.get_executor(pure=False), threads
 
 

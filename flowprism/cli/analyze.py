@@ -30,7 +30,7 @@ def analyze(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Processes that analyse jobs side by side.  [default: one a processor]"),
+        typer.Option(min=1, metavar="N", help="Threads that analyse jobs side by side.  [default: one a processor]"),
     ] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Jobs are analysed by this dask scheduler's workers.")

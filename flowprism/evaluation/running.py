@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 from flowprism.evaluation.suite import CaseName
 from flowprism.evaluation.trial import Trial, tried
 from flowprism.progress import Progress
-from flowprism.workers import Crew, in_order
 
 
 def run(
@@ -25,7 +26,11 @@ def run(
         progress: told how many are done.
     """
     count = min(workers or os.cpu_count() or 1, max(len(cases), 1))
-    return _gathered(in_order(partial(tried, keep=keep), cases, Crew(count)), len(cases), progress)
+    trial = partial(tried, keep=keep)
+    if count == 1:
+        return _gathered(map(trial, cases), len(cases), progress)
+    with ProcessPoolExecutor(count, get_context("spawn")) as pool:  # compiled kernels and Arrow have threads: no fork
+        return _gathered(pool.map(trial, cases), len(cases), progress)
 
 
 def _gathered(trials: Iterable[Trial], total: int, progress: Progress | None) -> list[Trial]:

@@ -93,11 +93,11 @@ def slowly(task: tuple[int, Path]) -> tuple[int, int]:
 def test_what_cannot_work_is_told_at_once(bare: str) -> None:
     """Nothing waits for workers that may never come, nor for a scheduler that is not there."""
     with pytest.raises(InputError, match="the dask scheduler has no workers"):
-        list(in_order(abs, [-1], Crew(scheduler=bare)))
+        list(in_order(abs, int, 1, Crew(scheduler=bare)))
     with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:1: no dask scheduler answers"):
-        list(in_order(abs, [-1], Crew(scheduler="tcp://127.0.0.1:1")))
+        list(in_order(abs, int, 1, Crew(scheduler="tcp://127.0.0.1:1")))
     with pytest.raises(InputError, match="expected tcp://HOST:PORT"):
-        list(in_order(abs, [-1], Crew(scheduler="127.0.0.1:8786")))
+        list(in_order(abs, int, 1, Crew(scheduler="127.0.0.1:8786")))
 
 
 def test_two_workers_give_the_bytes_of_one_process(scheduler: str, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_two_workers_give_the_bytes_of_one_process(scheduler: str, tmp_path: Pat
 
 def test_a_worker_that_is_killed_changes_nothing(scheduler: str, tmp_path: Path) -> None:
     """Its task is done by another worker; every result comes, once and in order."""
-    results = in_order(slowly, [(number, tmp_path) for number in range(8)], Crew(scheduler=scheduler))
+    results = in_order(slowly, lambda number: (number, tmp_path), 8, Crew(scheduler=scheduler))
     given = [next(results)]
     begun = {int(path.name.partition("-")[2]) for path in tmp_path.iterdir()}
     victim = max(begun)

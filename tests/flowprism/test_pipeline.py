@@ -15,7 +15,6 @@ from datamodel.errors import InputError
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory, JobLabel, Tenant
 from datamodel.report import Report
-from flowprism import pipeline
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.rendering.report_json import render_json
 from flowprism.workers import Crew
@@ -198,14 +197,11 @@ def test_no_input_is_an_error() -> None:
         analyze([], None, AnalysisOptions())
 
 
-def test_the_number_of_workers_does_not_matter(
-    training: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two jobs analysed by two processes give the report and the tables that one gives."""
+def test_the_number_of_workers_does_not_matter(training: Training, tmp_path: Path) -> None:
+    """Two jobs analysed by two threads give the report and the tables that one gives."""
     other = train(Workload(Grid(dp=4), placement=(8, 9, 10, 11), seed=5))
     records = flows([training, other], Feed(trains=True))
     alone = analysed(records, tmp_path)
-    monkeypatch.setattr(pipeline, "ROWS_WORTH_A_PROCESS", 1)
     both = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(crew=Crew(2)))
     assert len(alone.report.jobs) == 2
     assert render_json(both.report) == render_json(alone.report)

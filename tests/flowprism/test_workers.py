@@ -1,36 +1,46 @@
-"""Tasks over processes: results in order, tasks made as needed, failures told."""
+"""Tasks over threads: results in order, tasks made as needed, failures told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
 
 import pytest
 
-from flowprism.workers import AHEAD, Crew, in_order
+from flowprism.workers import Crew, in_order
+
+WORKERS = 2
 
 
-def test_results_come_in_the_order_of_the_tasks_and_few_are_made_ahead() -> None:
-    """No more tasks are held than two a process, whatever their number."""
-    made = 0
+def test_results_come_in_the_order_of_the_tasks_and_few_are_held() -> None:
+    """The first tasks end last, and still come first; a task is made only when a thread works on it."""
+    lock, held, most = threading.Lock(), 0, 0
+    later = threading.Event()
 
-    def tasks() -> Iterator[int]:
-        nonlocal made
-        for number in range(-12, 0):
-            made += 1
-            yield number
+    def task(number: int) -> int:
+        nonlocal held, most
+        with lock:
+            held += 1
+            most = max(most, held)
+        return number
 
-    given = 0
-    for result in in_order(abs, tasks(), Crew(2)):
-        assert result == 12 - given
-        given += 1
-        assert made <= given + 2 * AHEAD
-    assert given == 12
+    def work(number: int) -> int:
+        nonlocal held
+        if number == 0:
+            assert later.wait(10)
+        if number == 5:
+            later.set()
+        with lock:
+            held -= 1
+        return -number
+
+    assert list(in_order(work, task, 12, Crew(WORKERS))) == [-number for number in range(12)]
+    assert most <= WORKERS
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, WORKERS])
 def test_a_task_that_fails_is_told_after_those_before_it(workers: int) -> None:
     """What came before is given; the failure is the task's own."""
-    results = in_order(int, ["1", "2", "x", "4"], Crew(workers))
+    results = in_order(int, ["1", "2", "x", "4"].__getitem__, 4, Crew(workers))
     assert [next(results), next(results)] == [1, 2]
     with pytest.raises(ValueError, match="'x'"):
         next(results)
