@@ -6,8 +6,11 @@ import numpy as np
 
 from capture.capture_file import BATCH_FRAMES, Batch
 from capture.compiled import compiled
-from capture.datagram import DATAGRAM, Datagrams, Index, announced, plausible
+from capture.datagram import DATAGRAM, NO_EXPORT, Datagrams, Index, announced, plausible
+from capture.fragments import UDP_HEADER_BYTES, Reassembly
+from capture.fragments import Datagram as Fragmented
 from capture.frame_index import Index as FrameIndex
+from capture.headers import be16
 from capture.window import Bytes
 from capture.wire import FINE, Packets
 from datamodel.flows import UDP
@@ -18,30 +21,72 @@ _LEAST_SHARE = 0.1
 
 
 class ExportPackets:
-    """Picks the export datagrams out of a capture's packets.
+    """Picks the export datagrams out of a capture's packets, and puts together those that came in fragments.
 
     Attributes:
         others: packets that carry none.
-        fragments: packets that are parts of fragmented IP datagrams, which are not put together.
+        fragments: packets that are parts of datagrams of which other parts are missing.
     """
 
     def __init__(self) -> None:
         self._index = np.zeros(BATCH_FRAMES, DATAGRAM)
+        self._reassembly = Reassembly()
         self.others = 0
         self.fragments = 0
 
     def datagrams(self, batch: Batch) -> Datagrams:
         """The export datagrams of a batch; valid until the next call."""
+        joined = list(self._reassembly.feed(batch))
         count = pick(batch.data, batch.index, batch.packets, self._index)
         fragments = int(((batch.packets["reason"] == FINE) & (batch.packets["fragment"] > 0)).sum())
-        self.fragments += fragments
         self.others += len(batch.packets) - count - fragments
-        return Datagrams(batch.data, self._index[:count])
+        return self._with(joined, Datagrams(batch.data, self._index[:count]))
+
+    def rest(self) -> Datagrams:
+        """At the end of the capture: what there is of datagrams that never were whole."""
+        return self._with(list(self._reassembly.rest()), Datagrams(np.empty(0, np.uint8), self._index[:0]))
+
+    def _with(self, joined: list[Fragmented], batch: Datagrams) -> Datagrams:
+        """A batch and, where they were completed, datagrams that came in fragments, behind its bytes."""
+        added = np.zeros(len(joined), DATAGRAM)
+        places: list[int] = []
+        contents, end = [batch.data], len(batch.data)
+        for datagram in joined:
+            content, is_whole = datagram.content()
+            is_export = _describe(content, datagram, added[len(places)])
+            if not datagram.is_complete:
+                self.fragments += len(datagram.pieces)
+            elif not is_export:
+                self.others += len(datagram.pieces)
+            if is_export:
+                added["offset"][len(places)] = end + UDP_HEADER_BYTES
+                added["cut"][len(places)] = not is_whole
+                places.append(int(np.searchsorted(batch.index["offset"], datagram.at)))
+                contents.append(np.frombuffer(content, np.uint8))
+                end += len(content)
+        if not places:
+            return batch
+        return Datagrams(np.concatenate(contents), np.insert(batch.index, places, added[: len(places)]))
+
+
+def _describe(content: bytes, datagram: Fragmented, row: np.void) -> bool:
+    """Fill what a datagram's bytes and fragments say; False where it is no export datagram."""
+    if len(content) < UDP_HEADER_BYTES:
+        return False
+    data = np.frombuffer(bytearray(content), np.uint8)  # kernels are compiled for bytes that may be written
+    row["bytes"] = len(content) - UDP_HEADER_BYTES
+    row["protocol"] = announced(data, UDP_HEADER_BYTES, len(content))
+    row["time_ns"] = datagram.time_ns
+    row["source_high"], row["source_low"] = datagram.source
+    row["source_port"], row["destination_port"] = be16(data, 0), be16(data, 2)
+    return bool(row["protocol"] != NO_EXPORT)
 
 
 def holds_exports(batch: Batch) -> bool:
     """Whether a capture that begins with this batch is one of export datagrams, not a mirror of fabric traffic."""
-    return share(batch.data, batch.index, batch.packets) >= max(1, _LEAST_SHARE * len(batch.packets))
+    later_fragments = int((batch.packets["fragment"] > 0).sum())
+    least = _LEAST_SHARE * (len(batch.packets) - later_fragments)
+    return share(batch.data, batch.index, batch.packets) >= max(1, least)
 
 
 @compiled
@@ -53,7 +98,8 @@ def share(data: Bytes, frames: FrameIndex, packets: Packets) -> int:
         if packet["reason"] == FINE and packet["proto"] == UDP and packet["payload_at"] > 0:
             at = packet["payload_at"]
             end = min(at + packet["payload_bytes"], frames[i]["offset"] + frames[i]["captured_bytes"])
-            if plausible(data, at, end, packet["payload_bytes"]):
+            sent = max(packet["payload_bytes"], be16(data, at - 4) - UDP_HEADER_BYTES)  # more than a first fragment has
+            if plausible(data, at, end, sent):
                 count += 1
     return count
 

@@ -91,5 +91,6 @@ def _picked(parts: Iterator[Batch], ledger: Ledger) -> Iterator[Datagrams]:
     packets = ExportPackets()
     for part in parts:
         yield packets.datagrams(part)
+    yield packets.rest()
     ledger.reject("packet that carries no export datagram", packets.others)
-    ledger.reject("part of a fragmented export datagram", packets.fragments)
+    ledger.reject("part of a datagram of which other parts are missing", packets.fragments)

@@ -47,6 +47,9 @@ _SAMPLES: dict[int, tuple[str, tuple[Member, ...], str]] = {
     ),
 }
 
+_AGGREGATION = (0, 1016)
+_FLAT = {number: structure for number, structure in FLOW_STRUCTURES.items() if number != _AGGREGATION}
+
 
 class _Stop(Exception):  # noqa: N818 - it ends the reading of one structure and is told as data
     """What was to be read does not fit."""
@@ -164,11 +167,20 @@ def _structure(part: _Reader, word: int, known: dict[Number, Structure]) -> Fiel
     return fields
 
 
+def _nested(reader: _Reader) -> list[Fields]:
+    """Structures inside one, which hold no further ones: so nothing nests beyond bounds."""
+    found: list[Fields] = []
+    _structures(reader, _FLAT, found)
+    return found
+
+
 def _number(word: int) -> str:
     return f"{word >> 12}/{word & 0xFFF}"
 
 
 def _value(reader: _Reader, kind: Type) -> object:
+    if kind == "records":
+        return _nested(reader)
     if isinstance(kind, str):
         return _READ[kind](reader)
     if len(kind) == 1:  # a list of single values needs no names

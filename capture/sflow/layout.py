@@ -23,6 +23,7 @@ SMALLEST_SAMPLE_BYTES = 20  # a counter sample without structures, and the type 
 # Flow structures of enterprise 0 that are decoded; the others are walked over.
 HEADER, ETHERNET_DATA, IPV4_DATA, IPV6_DATA = 1, 2, 3, 4
 EGRESS_QUEUE, QUEUE_DEPTH, TIMESTAMP = 1036, 1040, 1043
+BROADCOM_EGRESS_QUEUE = 4413 << 12 | 1  # the one flow structure of an enterprise's that is known; says what 1036 does
 HEADER_FIELDS_BYTES, IPV4_DATA_BYTES, IPV6_DATA_BYTES = 16, 32, 56
 
 # Counter structures of enterprise 0 that are decoded.

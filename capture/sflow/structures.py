@@ -7,6 +7,7 @@ Members are named as there. A type is one of
     u32 u64 i32 f32   integers and floating point, big-endian
     mac               six bytes and two of padding
     ip4 ip6           an address; `ip` is preceded by its version
+    records           counted structures, each behind its type and size
     text hex          counted bytes, padded to a multiple of four; hex16 has 16 bytes and no count
     u32s              counted integers
     (member, ...)     counted repetitions of these members
@@ -85,6 +86,7 @@ FLOW_STRUCTURES: dict[Number, Structure] = {
             ("power", "u32"),
         ),
     ),
+    (0, 1016): ("extended_80211_aggregation", (("pdus", (("flow_records", "records"),)),)),
     (0, 1017): ("extended_openflow_v1", (("flow_cookie", "u64"), *each("u32", "flow_match flow_actions"))),
     (0, 1018): ("extended_fc", each("u32", "src_mask_len dst_mask_len next_hop metric")),
     (0, 1019): ("extended_queue_length", each("u32", "queueIndex queueLength")),
@@ -140,6 +142,15 @@ FLOW_STRUCTURES: dict[Number, Structure] = {
             *each("u32", "nkeys value_bytes uS status"),
         ),
     ),
+    (0, 2201): (
+        "http_request",
+        (
+            *each("u32", "method protocol"),
+            *each("text", "uri host referer useragent authuser mime_type"),
+            ("bytes", "u64"),
+            *each("u32", "uS status"),
+        ),
+    ),
     (0, 2202): (
         "app_operation",
         (
@@ -161,11 +172,23 @@ FLOW_STRUCTURES: dict[Number, Structure] = {
             *each("u32", "uS status"),
         ),
     ),
+    (0, 2207): ("extended_proxy_request", each("text", "uri host")),
+    (0, 2208): (
+        "extended_nav_timing",
+        each(
+            "u32",
+            "type redirectCount navigationStart unloadEventStart unloadEventEnd redirectStart redirectEnd fetchStart"
+            " domainLookupStart domainLookupEnd connectStart connectEnd secureConnectionStart requestStart"
+            " responseStart responseEnd domLoading domInteractive domContentLoadedEventStart"
+            " domContentLoadedEventEnd domComplete loadEventStart loadEventEnd",
+        ),
+    ),
     (0, 2209): (
         "extended_tcp_info",
         each("u32", "dirn snd_mss rcv_mss unacked lost retrans pmtu rtt rttvar snd_cwnd reordering min_rtt"),
     ),
     (0, 2210): ("extended_entities", each("u32", "src_ds_class src_ds_index dst_ds_class dst_ds_index")),
+    (4413, 1): ("extended_bst_egress_queue", (("queue", "u32"),)),
 }
 
 _NIO = (
@@ -282,6 +305,14 @@ COUNTER_STRUCTURES: dict[Number, Structure] = {
         (*each("u32", "cpu_5s cpu_1m cpu_5m"), *each("u64", "total_memory free_memory")),
     ),
     (0, 1002): ("radio_utilization", each("u32", "elapsed_time on_channel_time on_channel_busy_time")),
+    (0, 1003): (
+        "queue_length",
+        each(
+            "u32",
+            "queueIndex segmentSize queueSegments queueLength0 queueLength1 queueLength2 queueLength4 queueLength8"
+            " queueLength32 queueLength128 queueLength1024 queueLengthMore dropped",
+        ),
+    ),
     (0, 1004): ("of_port", (("datapath_id", "u64"), ("port_no", "u32"))),
     (0, 1005): ("port_name", (("name", "text"),)),
     (0, 2000): (
@@ -397,6 +428,21 @@ COUNTER_STRUCTURES: dict[Number, Structure] = {
             ),
         ),
     ),
+    (0, 2200): (
+        "memcache_counters",
+        (
+            *each(
+                "u32",
+                "uptime rusage_user rusage_system curr_connections total_connections connection_structures cmd_get"
+                " cmd_set cmd_flush get_hits get_misses delete_misses delete_hits incr_misses incr_hits decr_misses"
+                " decr_hits cas_misses cas_hits cas_badval auth_cmds auth_errors",
+            ),
+            *each("u64", "bytes_read bytes_written"),
+            *each("u32", "limit_maxbytes accepting_conns listen_disabled_num threads conn_yields"),
+            ("bytes", "u64"),
+            *each("u32", "curr_items total_items evictions"),
+        ),
+    ),
     (0, 2201): (
         "http_counters",
         each(
@@ -425,8 +471,46 @@ COUNTER_STRUCTURES: dict[Number, Structure] = {
             *each("u32", "fd_open fd_max conn_open conn_max"),
         ),
     ),
+    (0, 2204): (
+        "memcache_counters",
+        (
+            *each(
+                "u32",
+                "cmd_set cmd_touch cmd_flush get_hits get_misses delete_hits delete_misses incr_hits incr_misses"
+                " decr_hits decr_misses cas_hits cas_misses cas_badval auth_cmds auth_errors threads conn_yields"
+                " listen_disabled_num curr_connections rejected_connections total_connections connection_structures"
+                " evictions reclaimed curr_items total_items",
+            ),
+            *each("u64", "bytes_read bytes_written bytes limit_maxbytes"),
+        ),
+    ),
+    (0, 2205): (
+        "vdi_counters",
+        each(
+            "u32",
+            "sessions_current sessions_total sessions_duration rx_bytes tx_bytes rx_packets tx_packets"
+            " rx_packets_lost tx_packets_lost rtt_min_ms rtt_max_ms rtt_avg_ms audio_rx_bytes audio_tx_bytes"
+            " audio_tx_limit img_rx_bytes img_tx_bytes img_frames img_qual_min img_qual_max img_qual_avg"
+            " usb_rx_bytes usb_tx_bytes",
+        ),
+    ),
     (0, 2206): ("app_workers", each("u32", "workers_active workers_idle workers_max req_delayed req_dropped")),
     (0, 2207): ("ovs_dp_stats", each("u32", "hits misses lost mask_hits flows masks")),
+    (0, 3000): (
+        "energy",
+        (*each("u32", "voltage current real_power"), ("power_factor", "i32"), *each("u32", "energy errors")),
+    ),
+    (0, 3001): ("temperature", (*each("i32", "minimum maximum"), ("errors", "u32"))),
+    (0, 3002): ("humidity", (("relative", "i32"),)),
+    (0, 3003): ("fans", each("u32", "total failed speed")),
+    (4413, 1): ("bst_device_buffers", each("i32", "uc_pc mc_pc")),
+    (4413, 2): (
+        "bst_port_buffers",
+        (
+            *each("i32", "ingress_uc_pc ingress_mc_pc egress_uc_pc egress_mc_pc"),
+            *((name, (("pc", "i32"),)) for name in ("egress_queue_uc_pc", "egress_queue_mc_pc")),
+        ),
+    ),
     (4413, 3): (
         "hw_tables",
         each(

@@ -14,6 +14,7 @@ from capture.headers import MAPPED, be16, be32, be64
 from capture.sflow.layout import (
     ADDRESS_IPV4,
     ADDRESS_IPV6,
+    BROADCOM_EGRESS_QUEUE,
     COUNTER_SAMPLE,
     COUNTER_SAMPLE_BYTES,
     COUNTER_SAMPLE_EXPANDED_BYTES,
@@ -248,8 +249,8 @@ def flow_structures(data: Bytes, end: int, cut: bool, sample: Record) -> None:
         if word == HEADER:
             if sample["header_at"] < 0:
                 sample_header(data, at, stop, sample)
-        elif word > 0xFFF:
-            sample["unknown"] += 1  # no enterprise's flow structures are known
+        elif word > 0xFFF and word != BROADCOM_EGRESS_QUEUE:
+            sample["unknown"] += 1
         elif word <= IPV6_DATA or word >= EGRESS_QUEUE:
             flow_structure(data, word, at, size, sample)
         elif not KNOWN_FLOW[word]:
@@ -287,7 +288,7 @@ def flow_structure(data: Bytes, word: int, at: int, size: int, sample: Record) -
             sample["ipv6_at"] = at
     elif word == TIMESTAMP:
         sample["stamp_ns"] = max(be64(data, at), wide(0))
-    elif word == EGRESS_QUEUE:
+    elif word in (EGRESS_QUEUE, BROADCOM_EGRESS_QUEUE):
         sample["queue"] = be32(data, at)
     elif word == QUEUE_DEPTH:
         sample["queue_depth"] = be32(data, at)
@@ -304,7 +305,7 @@ def needed_bytes(word: int) -> int:
         return IPV6_DATA_BYTES
     if word == TIMESTAMP:
         return 8
-    return 4 if word in (EGRESS_QUEUE, QUEUE_DEPTH) else 0
+    return 4 if word in (EGRESS_QUEUE, BROADCOM_EGRESS_QUEUE, QUEUE_DEPTH) else 0
 
 
 @compiled

@@ -89,6 +89,34 @@ def test_counters_and_discards() -> None:
     assert (drop["sample"], drop["reason"], drop["inputifindex"]) == ("discarded_packet", 260, 3)
 
 
+def test_structures_inside_a_structure() -> None:
+    """Wireless aggregates hold packets with structures of their own; an aggregate inside one is not opened again."""
+    queue = tagged(1036, words(4))
+    packets = words(2) + words(1) + queue + words(1) + tagged(1016, words(1, 0))
+    assert structure(packets, 1016) == {
+        "structure": "extended_80211_aggregation",
+        "pdus": [
+            [{"structure": "extended_egress_queue", "queue": 4}],
+            [{"structure": "0/1016", "data": "0000000100000000"}],
+        ],
+    }  # fmt: skip
+
+
+def test_structures_of_enterprises_and_of_the_environment() -> None:
+    """Broadcom's buffers by queue, and temperatures below zero."""
+    assert structure(words(3), 1, 4413) == {"structure": "extended_bst_egress_queue", "queue": 3}
+    buffers = words(1, 2, 3, 4, 2, 50, 60, 1, 70)
+    (sample,) = told(
+        counters(tagged(2, buffers, 4413), tagged(3001, words(-7, 40, 1)), tagged(1003, words(*range(13))))
+    )
+    first, second, third = listed(sample, "counters")
+    assert (first["structure"], first["egress_queue_uc_pc"], first["egress_queue_mc_pc"]) == (
+        "bst_port_buffers", [50, 60], [70],
+    )  # fmt: skip
+    assert second == {"structure": "temperature", "minimum": -7, "maximum": 40, "errors": 1}
+    assert (third["queueLength1024"], third["dropped"]) == (10, 12)
+
+
 def test_older_agents_leave_later_members_out() -> None:
     """That is no error; to end inside a member is one, and the bytes are kept."""
     short = structure(words(1), 1020)

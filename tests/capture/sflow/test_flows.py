@@ -243,9 +243,10 @@ def test_without_a_stamp_the_last_datagram_bounds_the_time() -> None:
     assert (begun <= received).all()
 
 
-def test_queue_depth_is_a_counter_row() -> None:
-    """Depth and queue of a sampled packet belong to the interface it left by."""
-    sample = flow(tagged(QUEUE, words(3)), tagged(QUEUE_DEPTH, words(70_000)), header(tcp_frame(1, 0)))
+@pytest.mark.parametrize("queue", [tagged(QUEUE, words(3)), tagged(1, words(3), enterprise=4413)])
+def test_queue_depth_is_a_counter_row(queue: bytes) -> None:
+    """Depth and queue of a sampled packet belong to the interface it left by; Broadcom tells the queue its own way."""
+    sample = flow(queue, tagged(QUEUE_DEPTH, words(70_000)), header(tcp_frame(1, 0)))
     row = fed(datagram(sample)).row(COUNTERS)
     assert (row["interface"], row["priority"], row["queue_depth_bytes"]) == (7, 3, 70_000)
     assert (row["in_bytes"], row["sampler_address"], row["time_ns"]) == (-1, AGENT, BEGIN_NS - 500 * MS)
@@ -284,7 +285,7 @@ def test_known_structures_are_walked_over_unknown_ones_counted() -> None:
     gpu = tagged(1, bytes(48), 5703)
     host = tagged(2003, bytes(80))
     extended = [tagged(n, bytes(16)) for n in (1001, 1002, 1012, 1029, 1037, 1039, 1042)]
-    strange = [tagged(500, bytes(4)), tagged(1, bytes(4), 9999), tagged(3000, b"")]
+    strange = [tagged(500, bytes(4)), tagged(1, bytes(4), 9999), tagged(3999, b"")]
     told = fed(datagram(counters(gpu, host, *strange), flow(*extended, *strange, header(tcp_frame(1, 0)))))
     assert len(told.rows()) == 1
     assert told.notes().rejected == {"sFlow structure carried nowhere (unknown type)": 6}
