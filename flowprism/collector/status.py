@@ -165,6 +165,7 @@ class Status:
             "ring_bytes": room,
             "ring_full_waits": int(header["waits"]),
             "ring_full_s": int(header["wait_ns"]) / 1e9,
+            "is_decoding": worker.is_decoding,
             "decoded": int(header["decoded"]),
             "durable": int(header["committed"]),
             "receiver_deaths": worker.receiver.deaths,

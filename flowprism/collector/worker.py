@@ -150,10 +150,14 @@ class Worker:
         self.emptied = True
         self.header["closed"] = 1
 
+    @property
+    def is_decoding(self) -> bool:
+        """Whether the decoder has come up: its code may have to be compiled first, and what comes waits in the ring."""
+        return int(self.header["ready"]) > self.decoder.deaths
+
     def progress(self) -> tuple[int, int, bool]:
-        """Changes as long as the decoder gets on; the last part says whether it has come up."""
-        ready = int(self.header["ready"]) > self.decoder.deaths
-        return int(self.header["committed"]), int(self.header["decoded"]), ready
+        """Changes as long as the decoder gets on."""
+        return int(self.header["committed"]), int(self.header["decoded"]), self.is_decoding
 
     def waiting(self) -> int:
         """Datagrams in the ring that are not durable yet."""
@@ -190,7 +194,7 @@ class Worker:
         """Kill a decoder that has been at one batch for long: for it, a datagram without end is as deadly as any."""
         header, now = self.header, time.monotonic()
         beat = int(header["ready"]), int(header["beat"])  # the first one counts decoders that have come up
-        at_work = header["mark_from"] < header["mark_to"] and beat[0] > self.decoder.deaths
+        at_work = header["mark_from"] < header["mark_to"] and self.is_decoding
         if beat != self._beat or not at_work:
             self._beat, self._beat_s = beat, now
         elif now - self._beat_s > _STALL_S:

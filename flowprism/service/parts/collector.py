@@ -27,6 +27,7 @@ from storage.database.engine import Database
 from storage.place import shown
 
 _TOTALS = ("received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here")
+_GETTING_READY = "getting ready"  # decoders are compiled at their first start: what comes waits, and shows nowhere yet
 
 
 def options(settings: Settings) -> CollectorOptions:
@@ -115,7 +116,7 @@ class _Watch:
         try:
             status = json.loads(self.file.read_text())
         except (OSError, ValueError):  # not yet, or not any more
-            return Word(detail="getting ready")
+            return Word(detail=_GETTING_READY)
         self.minutes.take(status.get("exporters", ()))
         totals = status["totals"]
         figures = {f"{name}_total": float(totals.get(name, 0)) for name in _TOTALS}
@@ -123,10 +124,12 @@ class _Watch:
         figures["exporters"] = float(status.get("exporters_known", 0))
         figures["waiting_datagrams"] = float(sum(worker["waiting"] for worker in status.get("workers", ())))
         deaths: Counter[str] = Counter()
+        detail = ""
         for worker in status.get("workers", ()):
             deaths["worker_deaths_total"] += worker["receiver_deaths"] + worker["decoder_deaths"]
+            detail = detail if worker.get("is_decoding") else _GETTING_READY
         figures |= {name: float(count) for name, count in deaths.items()}
-        return Word(figures=figures, sampling=sampled(status.get("exporters", ()), self.rates))
+        return Word(detail=detail, figures=figures, sampling=sampled(status.get("exporters", ()), self.rates))
 
 
 def _rates(collect: CollectSettings) -> SamplingRates:

@@ -78,7 +78,7 @@ def test_two_workers_share_the_exporters(tmp_path: Path) -> None:
     assert len(collector.kept()) == len(set(collector.kept())) == 200
     status = collector.status()
     assert status is not None
-    assert all(worker["received"] > 0 for worker in status["workers"])
+    assert all(worker["received"] > 0 and worker["is_decoding"] for worker in status["workers"])
     assert status["totals"]["lost"] == {"datagrams": 0}
     assert len(status["exporters"]) == 20
 
