@@ -29,6 +29,7 @@ MOST_GROWTH_RATIO = 1.15
 MOST_STOP_S = 15.0
 
 
+@pytest.mark.slow
 @pytest.mark.soak
 def test_faults_come_and_go_while_everything_goes_away(tmp_path: Path) -> None:
     """Every fault is exactly one incident, every alert arrives, no window is missed, memory is flat."""
@@ -44,7 +45,7 @@ def test_faults_come_and_go_while_everything_goes_away(tmp_path: Path) -> None:
         "lost % of a minute: what the window shows is not trusted",
         "no training job was recognised",  # in the first window, which holds the beginning of the feed only
     }
-    assert 0 < sum(doubted.values()) <= MOST_DOUBTED
+    assert sum(doubted.values()) <= MOST_DOUBTED
     assert said.pop("windows") >= seconds_of(ORDER) / 10 - 3
     alerts = said.pop("alerts")
     assert set(alerts) == {"sent"}
