@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from reconstruct.meetings import meetings
 from reconstruct.parts import by_label, connected, find, on_one_beat, without_hubs
 from reconstruct.rhythm import Beats, beats
 from reconstruct.smeared import smeared
+from reconstruct.spreading import each
 
 # A restarted job keeps this share of all its endpoints, a replaced host aside, and the bytes of an iteration.
 SAME_ENDPOINTS = 0.5
@@ -117,8 +119,10 @@ def recognise(
     hidden = smeared(streams, options.covered_share)
     rhythmic = _rhythmic(streams, total, large & ~hidden, services, options)
     parts = [without_hubs(streams, part) for part in connected(streams, rhythmic)]
-    parts = [on_one_beat(streams, again) for part in parts if len(part) for again in connected(streams, part)]
-    candidates = [job for part in parts if len(part) > 1 and (job := _job(streams, part)) is not None]
+    parts = on_one_beat(streams, [again for part in parts if len(part) for again in connected(streams, part)])
+    found = each(partial(_job, streams), [part for part in parts if len(part) > 1])
+    candidates = [job for job in found if job is not None]
+    del found
     meet = meetings(streams, [c.endpoints for c in candidates], hosts, large)
     joint = _joined(streams, candidates, meet, options)
     runs = _one_job_each(joint)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 
 from datamodel.streams import Float, Int, Streams
 from reconstruct.compiled import compiled
 from reconstruct.cycles import Lattices, cut, joined
 from reconstruct.rhythm import Beats
+from reconstruct.spreading import each
 from reconstruct.turnaround import micro_batches
 
 # The iteration is a whole multiple of the cycles of this share of a job's streams.
@@ -95,23 +101,49 @@ def _multiples(beat_ns: float, cycle_ns: Float, fewest_cycles: float) -> Int:
     return times
 
 
-def on_one_beat(streams: Streams, part: Lattices) -> Lattices:
-    """Fold every stream at the iteration: the shortest cycle that nearly all streams' cycles divide."""
+def on_one_beat(streams: Streams, parts: Sequence[Lattices]) -> list[Lattices]:
+    """Fold every stream at its part's iteration: the shortest cycle that nearly all of the part's cycles divide."""
+    if not parts:
+        return []
+    wishes = each(partial(_off_beat, streams), parts)
+    wanted = np.concatenate([w.stream for w in wishes])
+    beats = Beats(*(np.concatenate(column) for column in zip(*(w.beats for w in wishes), strict=True)))
+    found = cut(streams, wanted, beats)  # those of all parts at a time, so that the cores share them
+    owner = np.repeat(np.arange(len(parts)), [len(w.stream) for w in wishes])[np.isin(wanted, found.stream)]
+    bounds = np.searchsorted(owner, np.arange(len(parts) + 1)).tolist()
+    return [
+        joined([part.take(wish.kept), found.take(np.arange(*own))]) if len(wish.kept) < len(part) else part
+        for part, wish, own in zip(parts, wishes, pairwise(bounds), strict=True)
+    ]
+
+
+class _Wish(NamedTuple):
+    """What is to become of a part: places of streams that stay as they are, streams to be cut again, and by what."""
+
+    kept: Int
+    stream: Int
+    beats: Beats
+
+
+def _off_beat(streams: Streams, part: Lattices) -> _Wish:
+    """The streams of a part that do not turn over once an iteration; those that fit none at all are left out."""
+    times, quantum = _iteration(streams, part)
+    other = np.flatnonzero((times != 1) & (quantum > 0))
+    beats = Beats(quantum[other], part.unit_bytes[other], np.ones(len(other)))
+    return _Wish(np.flatnonzero(times == 1), part.stream[other], beats)
+
+
+def _iteration(streams: Streams, part: Lattices) -> tuple[Int, Float]:
+    """Cycles an iteration of each stream, 0 where that is no whole number; and its bytes, of whole messages then."""
     if len(part) < 2:
-        return part
+        return np.ones(len(part), np.int64), part.beat_bytes
     fewest = float(part.count.min())
     beat_ns = _beat_ns(part.cycle_ns, fewest)
     if (np.abs(part.cycle_ns / beat_ns - 1) < SAME_BEAT).all():
         beat_ns *= micro_batches(streams, part)
     times = _multiples(beat_ns, part.cycle_ns, fewest)
-    other = np.flatnonzero(times != 1)
-    if not len(other):
-        return part
     messages = np.rint(beat_ns / part.cycle_ns * part.beat_bytes / part.unit_bytes)
-    quantum = np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
-    other = other[quantum[other] > 0]
-    beats = Beats(quantum[other], part.unit_bytes[other], np.ones(len(other)))
-    return joined([part.take(np.flatnonzero(times == 1)), cut(streams, part.stream[other], beats)])
+    return times, np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
 
 
 def _beat_ns(cycle_ns: Float, fewest: float) -> float:

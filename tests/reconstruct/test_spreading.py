@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from reconstruct.spreading import WORTH_A_THREAD, spread
+from reconstruct.spreading import WORTH_A_THREAD, each, spread
 
 
 @pytest.mark.parametrize("cores", [1, 2, 7])
@@ -17,3 +17,11 @@ def test_slices_make_up_the_range_in_order(monkeypatch: pytest.MonkeyPatch, core
     parts = spread(lambda some: list(range(size))[some], size)
     assert [n for part in parts for n in part] == list(range(size))
     assert len(parts) == max(min(cores, size // WORTH_A_THREAD), 1)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 7])
+def test_each_thing_is_worked_on_once_in_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    """Results stand where the things stood, whatever the number of cores."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
+    assert each(str, range(20)) == list(map(str, range(20)))
+    assert each(str, []) == []
