@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser
 
 from flowprism.service.answers.incidents import incidents
 from flowprism.service.answers.jobs import jobs
+from flowprism.service.settings_file import load_settings
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from tests.flowprism.dashboard.browser import MOST_SHIFT, SLOWEST_S, Theme, served_shelf, visiting
 from tests.flowprism.dashboard.stored_cluster import stored_cluster
+from tests.flowprism.service.running import command, processor_s, settings, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +37,15 @@ def named(shelf: Shelf, path: str) -> str:
     (row, *_) = incidents(shelf, ADMIN, LATER_NS)
     job = row.incident.job or jobs(shelf, ADMIN, LATER_NS)[0].id
     return path.replace("JOB", job).replace("INCIDENT", row.incident.id)
+
+
+def answers(address: str) -> bool:
+    """Whether something is answered with 200."""
+    try:
+        with urlopen(address) as answer:  # noqa: S310 - our own server
+            return bool(answer.read())
+    except URLError:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +84,17 @@ def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tu
             visit.page.wait_for_selector(".tl[data-ready]")
         visit.in_sight()
         visit.quiet()
+
+
+def test_first_view_after_a_start_is_fast(large: tuple[Shelf, str], tmp_path: Path) -> None:
+    """The dearest page of 10,000 GPUs, the first thing that a fresh `flowprism api` is asked for."""
+    file = settings(tmp_path, store={"folder": str(Path(large[0].analyses or "").parent)})
+    address = f"http://127.0.0.1:{load_settings(file, {}).api.port}"
+    with command(tmp_path / "log", "api", str(file)) as api:
+        wait_for(lambda: answers(f"{address}/healthz"))
+        before_s = processor_s(api.pid)
+        assert answers(f"{address}/fabric")
+        assert processor_s(api.pid) - before_s < SLOWEST_S
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -86,6 +86,12 @@ def memory_bytes(pid: int) -> int:
     return own + sum(memory_bytes(child) for child in children(pid))
 
 
+def processor_s(pid: int) -> float:
+    """Processor time that a process has spent, all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait_for(what: Callable[[], Any], timeout_s: float = 60.0) -> Any:  # noqa: ANN401 - whatever is waited for
     """The first true answer of a question that is asked again and again."""
     deadline_s = time.monotonic() + timeout_s
