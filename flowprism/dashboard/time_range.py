@@ -35,11 +35,12 @@ class TimeRange:
     def scaled(self, ratio: float) -> str:
         """The address of the stretch with the same middle that is so many times as long."""
         middle, half = (self.start_ns + self.end_ns) // 2, round((self.end_ns - self.start_ns) * ratio / 2)
-        half = max(half, _SHORTEST_NS // 2)
         return self._query(middle - half, middle + half)
 
     @staticmethod
     def _query(start_ns: int, end_ns: int) -> str:
+        lacking_ns = max(_SHORTEST_NS - (end_ns - start_ns), 0)
+        start_ns, end_ns = start_ns - lacking_ns // 2, end_ns + lacking_ns - lacking_ns // 2
         return "?" + urlencode({"from": written(max(start_ns, 0)), "to": written(min(end_ns, MOST_NS))})
 
 

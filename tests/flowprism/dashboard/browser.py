@@ -36,6 +36,8 @@ FLAGS = (
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 SLOWEST_S = 1.0
 MOST_SHIFT = 0.02  # what search engines call good is 0.1
+MOST_TABS = 120
+FOCUSED = "((one) => (one.labels?.[0] ?? one).textContent.trim())(document.activeElement)"
 Theme = Literal["light", "dark"]
 
 
@@ -139,6 +141,21 @@ class Visit:
         while not self.page.evaluate(expression):
             assert time.monotonic() < over, f"still not so: {expression}"
             self.page.wait_for_timeout(20)
+
+    def tab_to(self, name: str) -> None:
+        """Press Tab until what is called so, itself or by its label, is focused, and can be seen to be."""
+        self.page.wait_for_load_state()
+        for _ in range(MOST_TABS):
+            self.page.keyboard.press("Tab")
+            if self.page.evaluate(FOCUSED).startswith(name):
+                assert self.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+                return
+        raise AssertionError(f"no tab leads to {name}")
+
+    def enter(self) -> None:
+        """Press Enter, and wait for the page to which that leads."""
+        with self.page.expect_navigation():
+            self.page.keyboard.press("Enter")
 
     def quiet(self) -> None:
         """Fail where anything was complained of, or asked for elsewhere."""

@@ -106,20 +106,6 @@ def test_a_renewed_page_keeps_what_was_unfolded_and_where_one_was(chromium: Brow
         expect(visit.page.locator("#pace tbody a").nth(2)).to_be_focused()
 
 
-def test_from_the_overview_to_acknowledged_by_mouse(chromium: Browser, own: tuple[Shelf, str]) -> None:
-    """One click to the evidence, one to say that somebody looks after it."""
-    with visiting(chromium, own[1]) as visit:
-        visit.open("/")
-        visit.page.get_by_role("link", name="Evidence").click()
-        expect(visit.page.get_by_role("heading", name="What mending it buys")).to_be_visible()
-        visit.page.get_by_label("What you are doing").fill("swapping the cable")
-        visit.page.get_by_role("button", name="Acknowledge").click()
-        history = visit.page.locator("#history")
-        expect(history).to_contain_text("local acknowledged it")
-        expect(history).to_contain_text("swapping the cable")
-        visit.quiet()
-
-
 def test_from_the_overview_to_acknowledged_by_keyboard(chromium: Browser, own: tuple[Shelf, str]) -> None:
     """The slash leads to the search, tabs to the job, its incident and the forms."""
     with visiting(chromium, own[1]) as visit:
@@ -130,27 +116,15 @@ def test_from_the_overview_to_acknowledged_by_keyboard(chromium: Browser, own: t
         keyboard.type("llama")
         keyboard.press("Enter")
         visit.page.wait_for_url("**/?q=llama")
-        _tab_to(visit, "llama-demo")
+        visit.tab_to("llama-demo")
         keyboard.press("Enter")
         visit.page.wait_for_url("**/jobs/*")
-        _tab_to(visit, "Evidence")
+        visit.tab_to("Evidence")
         keyboard.press("Enter")
         visit.page.wait_for_url("**/incidents/*")
-        _tab_to(visit, "Acknowledge")
+        visit.tab_to("Acknowledge")
         keyboard.press("Enter")
         expect(visit.page.locator("#history")).to_contain_text("local acknowledged it")
-
-
-def _tab_to(visit: Visit, name: str) -> None:
-    """Press Tab until what has this name is focused, and can be seen to be."""
-    visit.page.wait_for_load_state()
-    for _ in range(80):
-        visit.page.keyboard.press("Tab")
-        if visit.page.evaluate("document.activeElement.textContent.trim()") == name:
-            outline = visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-            assert outline != "none"
-            return
-    pytest.fail(f"no tab leads to {name}")
 
 
 def test_the_first_tab_skips_the_navigation(chromium: Browser, demo_address: str) -> None:
@@ -223,21 +197,29 @@ _TIMES = "[...document.querySelectorAll('time, text[data-time]')].map((one) => o
 
 
 def test_dragging_over_the_figure_looks_closer(chromium: Browser, demo_address: str, places: dict[str, str]) -> None:
-    """The address names the time that was marked, and fewer iterations are drawn."""
+    """The address names the time that was marked, and fewer iterations are drawn; links do the same by keyboard."""
     with visiting(chromium, demo_address) as visit:
+        page = visit.page
         visit.open(places["JOB"])
-        expect(visit.page.locator(".zoom-hint")).to_be_visible()
-        before = visit.page.locator("#pace circle").count()
-        box = visit.page.locator("[data-zoom]").bounding_box()
+        expect(page.locator(".zoom-hint")).to_be_visible()
+        before = page.locator("#pace circle").count()
+        box = page.locator("[data-zoom]").bounding_box()
         assert box is not None
         middle = box["y"] + box["height"] / 2
-        visit.page.mouse.move(box["x"] + box["width"] * 0.3, middle)
-        visit.page.mouse.down()
-        visit.page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=4)
-        expect(visit.page.locator(".range-pick")).to_be_visible()
-        visit.page.mouse.up()
-        visit.page.wait_for_url("**from=*to=*")
-        assert 0 < visit.page.locator("#pace circle").count() < before
-        visit.page.get_by_role("link", name="Wider").click()
-        visit.page.wait_for_url("**from=*to=*")
+        page.mouse.move(box["x"] + box["width"] * 0.3, middle)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=4)
+        expect(page.locator(".range-pick")).to_be_visible()
+        page.mouse.up()
+        page.wait_for_url("**from=*to=*")
+        marked = page.locator("#pace circle").count()
+        assert 0 < marked < before
+        with page.expect_navigation():
+            page.get_by_role("link", name="Wider").click()
+        assert page.locator("#pace circle").count() > marked
+        for name in ("Closer", "Later", "← Earlier"):
+            there = page.url
+            visit.tab_to(name)
+            visit.enter()
+            assert page.url != there
         visit.quiet()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.answers.jobs import jobs
@@ -19,6 +19,7 @@ from tests.flowprism.service.stored import stored_demo
 pytestmark = pytest.mark.slow
 
 ADMIN = Viewer("ann", "admin", None)
+HOSTILE = "<img src=x onerror=alert(1)></ol><b>bold</b>"
 
 
 @pytest.fixture
@@ -72,10 +73,122 @@ def test_ways_of_a_pair_are_asked_for_by_keys(visit: Visit) -> None:
     page.wait_for_url("**/incidents/*")
 
 
+def test_ways_and_hosts_are_asked_for_by_mouse(visit: Visit) -> None:
+    """Both ends and a click: the ways are marked in the drawing; a host is found; the ways are let go of."""
+    page = visit.page
+    visit.open("/fabric")
+    page.get_by_label("Way from").fill("s1/0")
+    page.get_by_label("to", exact=True).fill("s7/1")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("heading", name="2 ways from 10.1.1.1")).to_be_visible()
+    assert page.locator(".fabric-box line.on-path").count() == 4
+    page.get_by_label("Host, job or address").fill("s5")
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator(".rails tbody th")).to_have_text(["s5"])
+    assert page.locator(".fabric-box line.on-path").count() == 4, "the ways stay"
+    page.get_by_role("link", name="Clear").click()
+    expect(page.locator("#pair")).to_have_count(0)
+
+
+def test_jobs_and_incidents_are_chosen_by_mouse_and_by_keys(visit: Visit) -> None:
+    """Tiles, health, severity and state: each is a link or a field, and stands in the address."""
+    page = visit.page
+    visit.open("/")
+    page.get_by_role("link", name="Tiles").click()
+    page.get_by_label("Health").select_option("healthy")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("No job fits")).to_be_visible()
+    assert {"view=tiles", "show=healthy"} <= set(page.url.partition("?")[2].split("&"))
+    visit.tab_to("Show all")
+    visit.enter()
+    expect(page.locator("#jobs").get_by_role("link", name="llama-demo", exact=True)).to_be_visible()
+    visit.tab_to("Incidents")
+    visit.enter()
+    visit.tab_to("Severity")
+    page.keyboard.type("info")
+    visit.tab_to("Show")
+    visit.enter()
+    expect(page.get_by_text("No incident")).to_be_visible()
+    assert "severity=info" in page.url
+    page.get_by_role("link", name="All").click()
+    page.get_by_label("Severity").select_option("critical")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("link", name="The link of").click()
+    page.wait_for_url("**/incidents/*")
+
+
+def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Shelf) -> None:
+    """One click to the evidence, one each to look after it, comment, mute, unmute and ask for another scan."""
+    with served_shelf(own) as address, visiting(chromium, address) as visit:
+        page, history = visit.page, visit.page.locator("#history")
+        visit.open("/")
+        page.get_by_role("link", name="Evidence").click()
+        page.get_by_label("What you are doing").fill("swapping the cable")
+        page.get_by_role("button", name="Acknowledge").click()
+        expect(history).to_contain_text("swapping the cable")
+        page.get_by_label("For whoever comes next").fill(HOSTILE)
+        page.get_by_role("button", name="Comment").click()
+        expect(history).to_contain_text(HOSTILE)
+        page.get_by_label("For how long").select_option("24")
+        page.get_by_label("Why").fill("a cable is ordered")
+        page.get_by_role("button", name="Mute").click()
+        expect(history).to_contain_text("local muted it until")
+        page.get_by_role("button", name="Unmute").click()
+        expect(history).to_contain_text("local unmuted it")
+        with page.expect_navigation():
+            page.get_by_role("button", name="Scan the newest records").click()
+        page.get_by_role("link", name="Scans").click()
+        expect(page.locator("#asked li")).to_have_count(1)
+        page.get_by_text("Of a certain time").click()
+        page.get_by_label("From, UTC").fill("2026-11-20T15:20:00Z")
+        page.get_by_label("To, UTC").fill("2026-11-20T15:21:00Z")
+        page.get_by_role("button", name="Scan", exact=True).click()
+        expect(page.locator("#asked li")).to_have_count(2)
+        expect(page.locator("#asked")).to_contain_text("15:20:00")
+        page.locator("#runs tbody a").first.click()
+        expect(page.get_by_role("heading", name="Something is wrong")).to_be_visible()
+        visit.quiet()
+
+
+def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Shelf) -> None:
+    """Tabs lead to each form and to what it says."""
+    with served_shelf(own) as address, visiting(chromium, address) as visit:
+        page, keyboard, history = visit.page, visit.page.keyboard, visit.page.locator("#history")
+        visit.open("/")
+        visit.tab_to("Evidence")
+        visit.enter()
+        for field, button, told in (
+            ("What you are doing", "Acknowledge", "local acknowledged it"),
+            ("For whoever comes next", "Comment", "local said"),
+            ("Why", "Mute", "local muted it until"),
+            ("Why no longer", "Unmute", "local unmuted it"),
+        ):
+            visit.tab_to(field)
+            keyboard.type(f"said to {button}")
+            visit.tab_to(button)
+            visit.enter()
+            expect(history).to_contain_text(told)
+            expect(history).to_contain_text(f"said to {button}")
+        for name in ("Scan the newest records", "Scans"):
+            visit.tab_to(name)
+            visit.enter()
+        visit.tab_to("Jobs, by id or label")
+        keyboard.type("llama-demo")
+        visit.tab_to("Of a certain time")
+        keyboard.press("Enter")
+        for field, time in (("From, UTC", "2026-11-20T15:20:00Z"), ("To, UTC", "2026-11-20T15:21:00Z")):
+            visit.tab_to(field)
+            keyboard.type(time)
+        visit.enter()
+        expect(page.locator("#asked li")).to_have_count(2)
+        expect(page.locator("#asked")).to_contain_text("15:20:00")
+        visit.quiet()
+
+
 def test_an_admin_logs_in_makes_a_token_and_reads_an_inventory_file(
     chromium: Browser, own: Shelf, tmp_path: Path
 ) -> None:
-    """Through the log-in page to the settings: a token shown once, a file read into the form, the audit log of both."""
+    """A token by mouse, shown once; a user, and the token void again, by keys; a file in the form; the audit log."""
     file = tmp_path / "fabric.yaml"
     file.write_text("hosts:\n- name: fresh\n  endpoints: [{address: 10.9.9.9}]\n")
     with served_shelf(own, AccessSettings(mode="login")) as address, visiting(chromium, address) as visit:
@@ -88,6 +201,14 @@ def test_an_admin_logs_in_makes_a_token_and_reads_an_inventory_file(
         page.click("#tokens button:has-text('Make')")
         assert page.locator("#secret").inner_text().startswith("fp_")
         visit.accessible()
+        for field in ("Name", "Password"):
+            visit.tab_to(field)
+            page.keyboard.type("olga" if field == "Name" else PASSWORD)
+        visit.enter()
+        expect(page.locator("#users tbody th")).to_have_text(["ann", "olga"])
+        visit.tab_to("Revoke")
+        visit.enter()
+        expect(page.locator("#tokens tbody")).to_contain_text("revoked")
         page.click("summary:has-text('Change it')")
         page.set_input_files("input[type=file]", file)
         visit.until("document.getElementById('inventory-text').value.includes('fresh')")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from flowprism.dashboard.time_range import asked_range, read_time, written
+from urllib.parse import parse_qsl
+
+from flowprism.dashboard.time_range import TimeRange, asked_range, read_time, written
 
 HOUR_NS = 3600 * 10**9
 
@@ -19,3 +21,12 @@ def test_ranges_move_and_scale_about_their_middle() -> None:
     assert span.scaled(0.5) == "?from=2026-11-20T10%3A30%3A00Z&to=2026-11-20T11%3A30%3A00Z"
     until = asked_range("", "", "2026-11-20T12:00:00Z", 0)
     assert until.end_ns - until.start_ns == HOUR_NS
+
+
+def test_no_range_is_too_short_to_be_asked_for() -> None:
+    """What is shown may be shorter than a second; closer, later and earlier lead to a second of it."""
+    span = TimeRange(1_795_188_056_768_000_000, 1_795_188_057_316_000_000)
+    for query in (span.scaled(0.5), span.moved(0.5), span.moved(-0.5)):
+        asked = dict(parse_qsl(query[1:]))
+        found = asked_range("", asked["from"], asked["to"], 0)
+        assert found.end_ns - found.start_ns == 10**9
