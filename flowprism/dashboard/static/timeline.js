@@ -48,6 +48,7 @@ class Board {
 
   resize() {
     const { view } = this;
+    if (!this.scroller.clientWidth) return; // the page is being left, or folded away
     view.width = this.scroller.clientWidth;
     view.gutter = view.width < NARROW ? 72 : 132;
     view.height = Math.round(innerHeight * HIGHEST);
