@@ -1,9 +1,9 @@
-"""What two dask workers make of an analysis that one process makes alone: the same bytes, and how much sooner.
+"""What two dask workers make of an analysis that one thread makes alone: the same bytes, and how much sooner.
 
 usage: python -m benchmarks.dask_workers [--gpus N] [--case DIR] [--rounds N]
 
-A simulated minute of a cluster of mixed jobs is analysed by `flowprism analyze`, by one process, by two processes of
-this machine and by two workers of a real dask scheduler, in turn and with compiled code at hand; the best round
+A simulated minute of a cluster of mixed jobs is analysed by `flowprism analyze`, by one thread, by two threads
+and by two workers of a real dask scheduler, in turn and with compiled code at hand; the best round
 counts. All of it runs here, so the scheduler has no core of its own. What is not spread is recognising the jobs; its
 share bounds the speed-up (Amdahl).
 """
@@ -39,16 +39,16 @@ def main() -> None:
         folder = Path(name)
         flows = (asked.case or case(asked.gpus, folder)) / "flows.parquet"
         ways = {
-            "one process": ["--workers", "1"],
-            "two processes": ["--workers", "2"],
+            "one thread": ["--workers", "1"],
+            "two threads": ["--workers", "2"],
             "two dask workers": ["--scheduler", address],
         }
         reports = {what: analysed(flows, options, folder)[0] for what, options in ways.items()}  # compiles
         if len(set(reports.values())) != 1:
             sys.exit("the reports are not the same bytes")
         taken = [{what: analysed(flows, ways[what], folder)[1] for what in ways} for _ in range(asked.rounds)]
-    alone_s = min(one["one process"] for one in taken)
-    print(f"{len(reports['one process']):,} bytes of report, the same each way")
+    alone_s = min(one["one thread"] for one in taken)
+    print(f"{len(reports['one thread']):,} bytes of report, the same each way")
     for what in ways:
         best_s = min(one[what] for one in taken)
         print(f"{what:20}{best_s:8.2f} s {alone_s / best_s:8.2f} times as fast")

@@ -50,7 +50,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, nargs="+", default=GPUS, help="sizes of the cluster")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of an analysis")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="threads of an analysis")
     parser.add_argument("--cases", type=Path, help="where cases are kept")
     parser.add_argument("--shares", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

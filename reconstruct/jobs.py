@@ -118,8 +118,9 @@ def recognise(
     large = _large(streams, total, options)
     hidden = smeared(streams, options.covered_share)
     rhythmic = _rhythmic(streams, total, large & ~hidden, services, options)
-    parts = [without_hubs(streams, part) for part in connected(streams, rhythmic)]
-    parts = on_one_beat(streams, [again for part in parts if len(part) for again in connected(streams, part)])
+    parts = on_one_beat(
+        streams, [rest for part in connected(streams, rhythmic) for rest in without_hubs(streams, part)]
+    )
     found = each(partial(_job, streams), [part for part in parts if len(part) > 1])
     candidates = [job for job in found if job is not None]
     del found
@@ -187,14 +188,15 @@ def _joined(
         if here != there and in_lockstep(edges[a], edges[b], options.lockstep_share):
             root[max(here, there)] = min(here, there)
     label = np.array([find(root, n) for n in range(len(root))], np.int64)
-    found: list[Job] = []
     waiting = dict(enumerate(candidates))
     candidates.clear()  # rows of parts and of what they make up need not be held all at once
-    for numbers in by_label(label):
+
+    def one_job(numbers: Int) -> list[Job]:
         parts = [waiting.pop(n) for n in numbers.tolist()]
         job = parts[0] if len(parts) == 1 else _job(streams, joined([p.members.lattices for p in parts]))
-        found += [job] if job is not None else parts
-    return found
+        return [job] if job is not None else parts
+
+    return [job for jobs in each(one_job, by_label(label)) for job in jobs]
 
 
 def _one_job_each(jobs: list[Job]) -> list[Job]:

@@ -160,19 +160,20 @@ def _beat_ns(cycle_ns: Float, fewest: float) -> float:
     return best
 
 
-def without_hubs(streams: Streams, part: Lattices) -> Lattices:
-    """Drop endpoints that give without taking, or take without giving, for as long as there are any.
+def without_hubs(streams: Streams, part: Lattices) -> list[Lattices]:
+    """What is connected of a part once endpoints that give without taking, or take without giving, have left it.
 
     In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
     """
-    while len(part):
-        ends = streams.src[part.stream], streams.dst[part.stream]
+    rest = part
+    while len(rest):
+        ends = streams.src[rest.stream], streams.dst[rest.stream]
         name, local = np.unique(np.concatenate(ends), return_inverse=True)
-        sent = np.bincount(local[: len(part)], part.total_bytes, len(name))
-        received = np.bincount(local[len(part) :], part.total_bytes, len(name))
+        sent = np.bincount(local[: len(rest)], rest.total_bytes, len(name))
+        received = np.bincount(local[len(rest) :], rest.total_bytes, len(name))
         lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
         if not lopsided.any():
             break
-        touched = lopsided[local[: len(part)]] | lopsided[local[len(part) :]] | lopsided.all()
-        part = part.take(np.flatnonzero(~touched))
-    return part
+        touched = lopsided[local[: len(rest)]] | lopsided[local[len(rest) :]] | lopsided.all()
+        rest = rest.take(np.flatnonzero(~touched))
+    return [part] if rest is part else connected(streams, rest)
