@@ -24,6 +24,9 @@ from datamodel.frame import Array
 BATCH_ROWS = 1 << 16
 FORMS = (".parquet", ".csv", ".jsonl", ".csv.gz", ".csv.zst", ".jsonl.gz", ".jsonl.zst")
 
+# Times and counts hardly repeat: a dictionary of them costs time and, being given up when full, a third of the file.
+_REPEATING = [c.name for c in FLOWS if c.name in ADDRESS_COLUMNS or np.dtype(c.dtype).itemsize < 8]
+_DEFAULTS = {c.name: None if c.name in ADDRESS_COLUMNS else c.default for c in FLOWS}
 _SCHEMA = pa.schema(
     [(c.name, pa.string() if c.name in ADDRESS_COLUMNS else pa.from_numpy_dtype(np.dtype(c.dtype))) for c in FLOWS]
 )
@@ -39,15 +42,16 @@ def write_records(flows: Flows, path: Path) -> None:
         InputError: the ending is none of `FORMS`, or the file cannot be written.
     """
     form = _form(path)
-    with _named(path), _writing(path, form, _telling(flows)) as write:
-        write(_table(flows))
+    names = _telling(flows)
+    with _named(path), _writing(path, form, names) as write:
+        write(_table(flows, names))
 
 
 def write_pieces(pieces: Iterable[Flows], path: Path) -> int:
     """Write flow records that come in pieces as `write_records` would all at once; how many they were.
 
-    One piece is in memory at a time. Which columns tell something is known at the end only, so the records are kept
-    in a temporary file beside `path` until then.
+    One piece is in memory at a time. Which columns tell something is known at the end only, so what each piece tells is
+    kept in a temporary file beside `path` until then.
 
     Raises:
         InputError: as `write_records`.
@@ -55,23 +59,43 @@ def write_pieces(pieces: Iterable[Flows], path: Path) -> int:
     form = _form(path)
     with _named(path), TemporaryFile(dir=path.parent) as file:
         records, names = _keep(pieces, file)
-        file.seek(0)
-        with pa.ipc.open_stream(file) as kept, _writing(path, form, names) as write:
-            for batch in kept:
-                write(pa.Table.from_batches([batch]))
+        with _writing(path, form, names) as write:
+            for batch in _kept(file):
+                write(_completed(batch, names))
     return records
 
 
 def _keep(pieces: Iterable[Flows], file: BinaryIO) -> tuple[int, list[str]]:
-    """Write all columns of pieces to a file; how many records they have, and which columns tell something."""
+    """Write what pieces tell to a file, a stream each; how many records they have, and which columns tell something."""
     records, telling = 0, set[str]()
     # Read back once and thrown away: LZ4 costs half of what Zstandard does, for half as much again on disk.
-    with pa.ipc.new_stream(file, _SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
-        for flows in pieces:
-            stream.write_table(_table(flows))
-            telling.update(_telling(flows))
-            records += len(flows)
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    for flows in pieces:
+        table = _table(flows, _telling(flows))
+        with pa.ipc.new_stream(file, table.schema, options=options) as stream:
+            stream.write_table(table)
+        telling.update(table.column_names)
+        records += len(flows)
     return records, [name for name in FLOWS.names if name in telling]
+
+
+def _kept(file: BinaryIO) -> Iterator[pa.RecordBatch]:
+    """What was written to a file, from its beginning on."""
+    end = file.tell()
+    file.seek(0)
+    while file.tell() < end:
+        with pa.ipc.open_stream(file) as stream:
+            yield from stream
+
+
+def _completed(batch: pa.RecordBatch, names: list[str]) -> pa.Table:
+    """A piece with all of these columns; those it does not tell hold their default."""
+    told = set(batch.schema.names)
+    columns = [
+        batch[f.name] if f.name in told else pa.repeat(pa.scalar(_DEFAULTS[f.name], f.type), len(batch))
+        for f in _schema(names)
+    ]
+    return pa.table(columns, _schema(names))
 
 
 def _form(path: Path) -> str:
@@ -92,17 +116,17 @@ def _named(path: Path) -> Iterator[None]:
 @contextmanager
 def _writing(path: Path, form: str, names: list[str]) -> Iterator[Callable[[pa.Table], None]]:
     """A function that writes these columns of tables, one behind the other, to a new file."""
-    schema = pa.schema([_SCHEMA.field(name) for name in names])
+    schema = _schema(names)
     if form == ".parquet":
-        with pq.ParquetWriter(path, schema, compression="zstd") as parquet:
-            yield lambda table: parquet.write_table(table.select(names))
+        with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=_REPEATING) as parquet:
+            yield parquet.write_table
         return
     with compressing(path) as file:
         if form.startswith(".csv"):
             with pa_csv.CSVWriter(file, schema) as csv:
-                yield lambda table: csv.write_table(table.select(names))
+                yield csv.write_table
         else:
-            yield lambda table: _write_lines(table.select(names), file)
+            yield lambda table: _write_lines(table, file)
 
 
 def _write_lines(table: pa.Table, file: BinaryIO) -> None:
@@ -115,11 +139,16 @@ def _telling(flows: Flows) -> list[str]:
     return [c.name for c in FLOWS if c.required or (flows.frame[c.name] != c.default).any()]
 
 
-def _table(flows: Flows) -> pa.Table:
-    """The records as Arrow columns, addresses as text; an address that is not known is null."""
+def _table(flows: Flows, names: list[str]) -> pa.Table:
+    """These columns of the records, addresses as text; an address that is not known is null."""
     book = pa.array(flows.addresses, pa.string())
-    columns = [_texts(flows.frame[f.name], book) if f.type == pa.string() else flows.frame[f.name] for f in _SCHEMA]
-    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), _SCHEMA)
+    schema = _schema(names)
+    columns = [_texts(flows.frame[f.name], book) if f.type == pa.string() else flows.frame[f.name] for f in schema]
+    return pa.table(dict(zip(names, columns, strict=True)), schema)
+
+
+def _schema(names: list[str]) -> pa.Schema:
+    return pa.schema([_SCHEMA.field(name) for name in names])
 
 
 def _texts(codes: Array, book: pa.StringArray) -> pa.StringArray:
@@ -144,7 +173,7 @@ def compressing(path: Path) -> Iterator[BinaryIO]:
 
 def json_lines(flows: Flows) -> Iterator[bytes]:
     """Flow records as JSON lines, some thousand at a time."""
-    return _lines(_table(flows).select(_telling(flows)))
+    return _lines(_table(flows, _telling(flows)))
 
 
 def _lines(table: pa.Table) -> Iterator[bytes]:

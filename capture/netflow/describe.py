@@ -27,6 +27,8 @@ _HEADERS = {
 }
 _VERSIONS = {5: NETFLOW5, 9: NETFLOW9, 10: IPFIX}
 _MOST_TEMPLATES = 1 << 16
+LIST_HEADER_BYTES, ENTERPRISE_BIT = 5, 0x8000
+LIST_SEMANTICS = {0: "noneOf", 1: "exactlyOneOf", 2: "oneOrMoreOf", 3: "allOf", 4: "ordered", 255: "undefined"}
 
 Session = tuple[str, int, int, int]  # source address, source port, protocol, domain
 
@@ -203,13 +205,39 @@ def _named(field: Specifier, protocol: int) -> Element:
 
 def _value(content: bytes, kind: str) -> object:
     """A field's value as its type says; hex where its length does not fit its type."""
-    reader = _READERS.get(kind)
+    reader = _list if kind == "basicList" else _READERS.get(kind)
     value = reader(content) if reader else None
     return content.hex() if value is None else value
 
 
+def _list(content: bytes) -> object:
+    """A basicList (RFC 6313 section 4.5.1): how its values are meant, of which element they are, and the values."""
+    if len(content) < LIST_HEADER_BYTES:
+        return None
+    semantic, word, length = struct.unpack_from("!BHH", content)
+    has_enterprise = bool(word & ENTERPRISE_BIT)
+    at = LIST_HEADER_BYTES + 4 * has_enterprise
+    if at > len(content) or length == 0:
+        return None
+    enterprise = int.from_bytes(content[LIST_HEADER_BYTES:at], "big")
+    name, kind = _named(Specifier(enterprise, word & ~ENTERPRISE_BIT, length), IPFIX)
+    values: list[object] = []
+    while at < len(content):
+        size, at = _told_length(content, at) if length == VARIABLE else (length, at)
+        if at + size > len(content):
+            return None
+        # A list of lists is told as bytes, so that nothing nests beyond bounds.
+        values.append(_value(content[at : at + size], "octetArray" if kind == "basicList" else kind))
+        at += size
+    return {"semantic": LIST_SEMANTICS.get(semantic, semantic), "element": name, "values": values}
+
+
 def _unsigned(content: bytes) -> object:
     return int.from_bytes(content, "big") if 1 <= len(content) <= 8 else None
+
+
+def _unsigned256(content: bytes) -> object:
+    return int.from_bytes(content, "big") if 1 <= len(content) <= 32 else None
 
 
 def _signed(content: bytes) -> object:
@@ -248,6 +276,7 @@ def _mac(content: bytes) -> object:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     **{f"unsigned{bits}": _unsigned for bits in (8, 16, 32, 64)},
+    "unsigned256": _unsigned256,
     **{f"signed{bits}": _signed for bits in (8, 16, 32, 64)},
     **{f"dateTime{unit}": _unsigned for unit in ("Seconds", "Milliseconds", "Microseconds", "Nanoseconds")},
     "float32": _float,

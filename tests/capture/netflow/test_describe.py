@@ -73,6 +73,33 @@ def test_ipfix_types() -> None:
     assert {name: found[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (struct.pack("!BHHHH", 3, 58, 2, 7, 8), {"semantic": "allOf", "element": "vlanId", "values": [7, 8]}),
+        (
+            struct.pack("!BHH", 4, 371, VARIABLE) + b"\x03Zoe\0\x02Al",
+            {"semantic": "ordered", "element": "userName", "values": ["Zoe", "", "Al"]},
+        ),
+        (
+            struct.pack("!BHHI", 255, 0x8000 | 9, 1, 4242) + b"\xab",
+            {"semantic": "undefined", "element": "4242/9", "values": ["ab"]},
+        ),
+        (struct.pack("!BHH", 9, 291, 6) + bytes(6), {"semantic": 9, "element": "basicList", "values": ["00" * 6]}),
+        (struct.pack("!BHH", 3, 58, 2), {"semantic": "allOf", "element": "vlanId", "values": []}),
+        (struct.pack("!BHHB", 3, 58, 2, 7), struct.pack("!BHHB", 3, 58, 2, 7).hex()),
+        (struct.pack("!BHHB", 3, 58, 0, 7), struct.pack("!BHHB", 3, 58, 0, 7).hex()),
+        (struct.pack("!BHH", 3, 0x8000 | 9, 1), struct.pack("!BHH", 3, 0x8000 | 9, 1).hex()),
+        (b"\3\0", "0300"),
+    ],
+)
+def test_lists(content: bytes, told: object) -> None:
+    """A basicList tells how its values are meant, of which element they are, and them; damaged ones are hex."""
+    record = bytes([len(content)]) + content
+    _, found = said(ipfix(one_set(2, template(256, ((291, VARIABLE), (8, 4)))), one_set(256, record + A)))
+    assert (found["basicList"], found["sourceIPv4Address"]) == (told, "10.0.0.1")
+
+
 def test_a_field_that_occurs_twice() -> None:
     """It has a list."""
     _, found = said(ipfix(one_set(2, template(256, ((58, 2), (58, 2)))), one_set(256, struct.pack("!HH", 1, 2))))
