@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from capture.capture_file import BATCH_FRAMES, Batch
@@ -12,34 +14,37 @@ from capture.fragments import Datagram as Fragmented
 from capture.frame_index import Index as FrameIndex
 from capture.headers import be16
 from capture.window import Bytes
-from capture.wire import FINE, Packets
+from capture.wire import FINE, REASONS, Packets
 from datamodel.flows import UDP
 
 # A mirror of a training fabric may hold some of its switches' own exports; a capture taken at a collector holds
 # little else, except the sessions (BMP, BGP, SNMP) of the same devices.
 _LEAST_SHARE = 0.1
 
+NO_DATAGRAM = "packet that carries no export datagram"
+LACKING = "part of a datagram of which other parts are missing"
+
 
 class ExportPackets:
     """Picks the export datagrams out of a capture's packets, and puts together those that came in fragments.
 
     Attributes:
-        others: packets that carry none.
-        fragments: packets that are parts of datagrams of which other parts are missing.
+        left_out: packets that carry none, by reason.
     """
 
     def __init__(self) -> None:
         self._index = np.zeros(BATCH_FRAMES, DATAGRAM)
         self._reassembly = Reassembly()
-        self.others = 0
-        self.fragments = 0
+        self.left_out: Counter[str] = Counter()
 
     def datagrams(self, batch: Batch) -> Datagrams:
         """The export datagrams of a batch; valid until the next call."""
         joined = list(self._reassembly.feed(batch))
         count = pick(batch.data, batch.index, batch.packets, self._index)
+        reasons = np.bincount(batch.packets["reason"], minlength=len(REASONS))
+        self.left_out.update({text: int(reasons[n]) for n, text in enumerate(REASONS) if n != FINE})
         fragments = int(((batch.packets["reason"] == FINE) & (batch.packets["fragment"] > 0)).sum())
-        self.others += len(batch.packets) - count - fragments
+        self.left_out[NO_DATAGRAM] += int(reasons[FINE]) - count - fragments
         return self._with(joined, Datagrams(batch.data, self._index[:count]))
 
     def rest(self) -> Datagrams:
@@ -55,9 +60,9 @@ class ExportPackets:
             content, is_whole = datagram.content()
             is_export = _describe(content, datagram, added[len(places)])
             if not datagram.is_complete:
-                self.fragments += len(datagram.pieces)
+                self.left_out[LACKING] += len(datagram.pieces)
             elif not is_export:
-                self.others += len(datagram.pieces)
+                self.left_out[NO_DATAGRAM] += len(datagram.pieces)
             if is_export:
                 added["offset"][len(places)] = end + UDP_HEADER_BYTES
                 added["cut"][len(places)] = not is_whole

@@ -92,5 +92,5 @@ def _picked(parts: Iterator[Batch], ledger: Ledger) -> Iterator[Datagrams]:
     for part in parts:
         yield packets.datagrams(part)
     yield packets.rest()
-    ledger.reject("packet that carries no export datagram", packets.others)
-    ledger.reject("part of a datagram of which other parts are missing", packets.fragments)
+    for reason, count in packets.left_out.items():
+        ledger.reject(reason, count)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from capture.datagram import NETFLOW5, SFLOW5
 from capture.input_file import MirrorFile, opened, read_datagrams
 from capture.ledger import Ledger
 from tests.capture.export_bytes import flow_sample, netflow5, record5, sflow
 from tests.capture.frames import ethernet, ip, pcap, save, tcp, udp
+from tests.capture.pcapng_writer import Writer
 
 SFLOW = sflow((flow_sample(ethernet(ip(6, tcp(1, 2, 3, 4, 16, 100)))),))
 SFLOW_PACKET = ethernet(ip(17, udp(40000, 6343, SFLOW), "10.255.0.1", "10.9.9.9"))
@@ -27,6 +29,41 @@ def test_datagrams_are_found_on_any_port(tmp_path: Path) -> None:
     assert batch.data[first["offset"] : first["offset"] + first["bytes"]].tobytes() == SFLOW
     assert (int(first["source_low"]) & 0xFFFFFFFF, int(first["source_port"])) == (0x0AFF0001, 40000)
     assert (int(first["destination_port"]), batch.index["time_ns"].tolist()) == (6343, [7, 8])
+
+
+IP_PACKET = SFLOW_PACKET[14:]
+FRAMINGS = {
+    "two VLAN tags": (1, ethernet(IP_PACKET, tags=((0x88A8, 5), (0x8100, 6)))),
+    "MPLS": (1, ethernet(b"\0\1\1\x40" + IP_PACKET, 0x8847)),
+    "BSD loopback": (0, b"\2\0\0\0" + IP_PACKET),
+    "OpenBSD loopback": (108, b"\0\0\0\2" + IP_PACKET),
+    "bare IP": (101, IP_PACKET),
+    "bare IPv4": (228, IP_PACKET),
+    "cooked": (113, b"\0\0\0\1\0\6" + bytes(8) + b"\x08\0" + IP_PACKET),
+    "cooked, version 2": (276, b"\x08\0" + bytes(18) + IP_PACKET),
+}
+
+
+@pytest.mark.parametrize("name", FRAMINGS)
+def test_datagrams_are_found_in_any_framing(name: str, tmp_path: Path) -> None:
+    """Whatever machine captured, and with whatever tags."""
+    link, frame = FRAMINGS[name]
+    batch = next(read_datagrams(save(tmp_path, pcap([(7, frame)], link=link)), Ledger()))
+    (row,) = batch.index
+    assert batch.data[row["offset"] : row["offset"] + row["bytes"]].tobytes() == SFLOW
+
+
+def test_interfaces_of_other_links_and_clocks(tmp_path: Path) -> None:
+    """One pcapng file of a port in nanoseconds, a cooked interface in microseconds, and one that no one can read."""
+    file = Writer().section().interface(1, ((9, b"\x09"),)).interface(113).interface(147)
+    for ticks, (link, frame) in ((5_000, FRAMINGS["two VLAN tags"]), (7, FRAMINGS["cooked"]), (9, (147, b"?" * 60))):
+        file.packet(ticks, frame, {1: 0, 113: 1, 147: 2}[link])
+    ledger = Ledger()
+    (times,) = [
+        batch.index["time_ns"].tolist() for batch in read_datagrams(save(tmp_path, file.out), ledger) if len(batch)
+    ]
+    assert times == [5_000, 7_000]
+    assert ledger.rejected == {"unknown link type": 1}
 
 
 def test_packets_beside_them_are_counted(tmp_path: Path) -> None:

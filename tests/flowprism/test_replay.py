@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowprism.replay.pacing import Pace, Schedule
-from tests.capture.frames import ethernet, ip, pcap, save, udp
+from tests.capture.frames import ethernet, ip, pcap, save, tcp, udp
 from tests.house.checkout import ROOT
 
 COMMAND = [sys.executable, "-c", "from flowprism.cli import main; main()", "replay"]
@@ -116,7 +116,7 @@ def test_pace(tmp_path: Path, options: tuple[str, ...], least_s: float, most_s: 
 
 def test_what_is_not_whole_is_not_sent(tmp_path: Path) -> None:
     """Datagrams that the capture cut are counted and left out, as are packets that carry no export."""
-    frames = [(10**18, ethernet(ip(17, udp(2055, 2055, netflow5(0))))), (10**18, ethernet(ip(6, bytes(20))))]
+    frames = [(10**18, ethernet(ip(17, udp(2055, 2055, netflow5(0))))), (10**18, ethernet(ip(6, tcp(1, 2, 3, 4, 16))))]
     whole = pcap(frames)
     cut = bytearray(pcap([(10**18, ethernet(ip(17, udp(2055, 2055, netflow5(1)))))])[24:])
     cut = cut[:-20]
