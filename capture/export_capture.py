@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from struct import unpack
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from capture.fragments import UDP_HEADER_BYTES, Reassembly
 from capture.fragments import Datagram as Fragmented
 from capture.frame_index import Index as FrameIndex
 from capture.headers import be16
+from capture.sflow.layout import ADDRESS_IPV4, ADDRESS_IPV6
 from capture.window import Bytes
 from capture.wire import FINE, REASONS, Packets
 from datamodel.flows import UDP
@@ -21,6 +23,8 @@ from datamodel.flows import UDP
 # little else, except the sessions (BMP, BGP, SNMP) of the same devices.
 _LEAST_SHARE = 0.1
 
+_SFLOW_HEAD_BYTES = 24
+_OLD_NETFLOW_HEADER_BYTES = {1: 16, 7: 24}  # behind it records of 52 bytes
 NO_DATAGRAM = "packet that carries no export datagram"
 LACKING = "part of a datagram of which other parts are missing"
 
@@ -92,6 +96,27 @@ def holds_exports(batch: Batch) -> bool:
     later_fragments = int((batch.packets["fragment"] > 0).sum())
     least = _LEAST_SHARE * (len(batch.packets) - later_fragments)
     return share(batch.data, batch.index, batch.packets) >= max(1, least)
+
+
+def outdated(batch: Batch) -> Counter[str]:
+    """How many of a batch's packets are datagrams of export protocols that are not decoded, by the protocol's name."""
+    found: Counter[str] = Counter()
+    for packet in batch.packets[(batch.packets["reason"] == FINE) & (batch.packets["payload_at"] > 0)]:
+        size = int(packet["payload_bytes"])
+        head = batch.data[packet["payload_at"] : packet["payload_at"] + min(size, 8)].tobytes()
+        if len(head) == 8:
+            found[_old_protocol(head, size)] += 1
+    del found[""]
+    return found
+
+
+def _old_protocol(head: bytes, size: int) -> str:
+    """What a payload of `size` bytes is that begins so: sFlow version 2 or 4, NetFlow version 1 or 7, or ""."""
+    version, count, kind = unpack("!HHI", head)
+    if version == 0 and count in (2, 4) and kind in (ADDRESS_IPV4, ADDRESS_IPV6) and size >= _SFLOW_HEAD_BYTES:
+        return f"sFlow version {count}"
+    head_bytes = _OLD_NETFLOW_HEADER_BYTES.get(version, 0)
+    return f"NetFlow version {version}" if head_bytes and size == head_bytes + 52 * count > head_bytes else ""
 
 
 @compiled

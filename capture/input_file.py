@@ -9,7 +9,7 @@ from pathlib import Path
 
 from capture.capture_file import Batch, batches, is_capture
 from capture.datagram import Datagrams
-from capture.export_capture import ExportPackets, holds_exports
+from capture.export_capture import ExportPackets, holds_exports, outdated
 from capture.ledger import Ledger
 from capture.payload_file import is_payload, payloads
 from capture.stream import Progress, blocks
@@ -59,7 +59,7 @@ def opened(path: Path, ledger: Ledger, progress: Progress | None) -> MirrorFile 
         cause = ledger.warnings[0].partition(": ")[2] if ledger.warnings else "holds nothing once unpacked"
         raise InputError(f"{path}: {cause}")
     if is_capture(head):
-        return _capture(batches(chain([head], content), path.name, ledger), ledger)
+        return _capture(batches(chain([head], content), path.name, ledger), path.name, ledger)
     if is_payload(head):
         return ExportFile(payloads(chain([head], content), path.name, ledger))
     return RecordFile(head, content)
@@ -77,11 +77,13 @@ def read_datagrams(path: Path, ledger: Ledger, progress: Progress | None = None)
     return file.datagrams
 
 
-def _capture(parts: Iterator[Batch], ledger: Ledger) -> MirrorFile | ExportFile:
+def _capture(parts: Iterator[Batch], name: str, ledger: Ledger) -> MirrorFile | ExportFile:
     """A capture as a mirror or as one of export datagrams, judged by its first packets."""
     first = next((part for part in parts if len(part.packets)), None)
     if first is None:
         return MirrorFile(iter(()))
+    for protocol, count in sorted(outdated(first).items()):
+        ledger.warn(f"{name}: {count} of the first {len(first.packets)} packets are {protocol}, which is not decoded")
     whole = chain([first], parts)
     return ExportFile(_picked(whole, ledger)) if holds_exports(first) else MirrorFile(whole)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,25 @@ def test_interfaces_of_other_links_and_clocks(tmp_path: Path) -> None:
     ]
     assert times == [5_000, 7_000]
     assert ledger.rejected == {"unknown link type": 1}
+
+
+@pytest.mark.parametrize(
+    ("payload", "name"),
+    [
+        (struct.pack("!II", 4, 1) + bytes(100), "sFlow version 4"),
+        (struct.pack("!II", 2, 2) + bytes(100), "sFlow version 2"),
+        (struct.pack("!HH", 7, 2) + bytes(20 + 104), "NetFlow version 7"),
+        (struct.pack("!HH", 1, 1) + bytes(12 + 52), "NetFlow version 1"),
+    ],
+)
+def test_protocols_that_are_not_decoded_are_named(payload: bytes, name: str, tmp_path: Path) -> None:
+    """A capture of them is no mirror to be understood, which is said."""
+    frames = [ethernet(ip(17, udp(1, 9995, content))) for content in (payload, payload, payload + b"?", b"short")]
+    if name.startswith("sFlow"):
+        del frames[2]  # its samples may have any length
+    ledger = Ledger()
+    opened(save(tmp_path, pcap([(1, frame) for frame in frames])), ledger, None)
+    assert ledger.warnings == [f"mirror.pcap: 2 of the first {len(frames)} packets are {name}, which is not decoded"]
 
 
 def test_packets_beside_them_are_counted(tmp_path: Path) -> None:

@@ -179,18 +179,24 @@ def test_a_batch_of_any_size_comes_out_whole() -> None:
         for n in range(9000)
     ]
     told = fed(*payloads)
-    assert len(told.rows()) == 54_000
-    assert [row["bytes"] for row in told.rows()[::6]] == [40] * 9000
+    rows = told.rows()
+    assert len(rows) == 54_000
+    assert [row["bytes"] for row in rows[::6]] == [40] * 9000
     assert [row["interface"] for row in told.rows(COUNTERS)] == list(range(9000))
 
 
 def test_a_hundred_thousand_exporters_and_sources() -> None:
     """Invented ones fill the tables and no more; what does not fit is counted."""
     told = Fed()
-    payloads = [datagram(agent=f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}") for n in range(MOST_EXPORTERS + 1000)]
-    told.take(batch(payloads))
+    empty, sample = datagram(), flow()  # the agent's address and the source lie behind 8 and 12 bytes
+    agents = range(10 << 24, (10 << 24) + MOST_EXPORTERS + 1000)
+    told.take(batch([empty[:8] + agent.to_bytes(4) + empty[12:] for agent in agents]))
     assert (len(told.decoder.exporters()), told.decoder.refused) == (MOST_EXPORTERS, 1000)
-    sources = [datagram(*(flow(source=k + 700 * n) for k in range(700)), sequence=n) for n in range(95)]
+    numbers = [range(700 * n, 700 * (n + 1)) for n in range(95)]
+    sources = [
+        datagram(*(sample[:12] + source.to_bytes(4) + sample[16:] for source in of), sequence=n)
+        for n, of in enumerate(numbers)
+    ]
     full = fed(*sources).notes().rejected["sFlow data source of one too many; its rate is not checked"]
     assert full == 95 * 700 - MOST_SOURCES
 
