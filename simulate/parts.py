@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from datamodel.frame import Frame, concat
+from datamodel.streams import Int
 from datamodel.timeline import SPANS
 from datamodel.truth import Fault, TrueJob
 from simulate.background import none
 from simulate.bursts import Sequences, bursts
+from simulate.export.congestion import Capacities, marked_ratio, notifications
 from simulate.run import Run, run_jobs
 from simulate.scenario import Scenario, traffic
 from simulate.sharing import NEVER_NS
@@ -36,6 +38,7 @@ EXACT_COLUMNS = (
     "roce_opcode_first",
     "roce_opcode_last",
     "message_bytes",
+    "cnp_packets",
     "retransmitted_packets",
 )
 MIRROR_COLUMNS = (*EXACT_COLUMNS, "payload_bytes", "time_acknowledged_ns")
@@ -75,8 +78,9 @@ def parts(scenario: Scenario, seed: int) -> Iterator[Part]:
     sequences = Sequences()
     for run in runs(scenario, seed):
         seen = bursts(run, EPOCH_NS, sequences, seed)
-        rows = mirror_flows(seen, scenario.answers, scenario.gathered) if scenario.telemetry == "mirror" else None
-        flows = exact_flows(seen, scenario.answers) if rows is None else rows
+        notified = _notified(run, seen, seed) if scenario.answers else None
+        rows = mirror_flows(seen, notified, scenario.gathered) if scenario.telemetry == "mirror" else None
+        flows = exact_flows(seen, notified) if rows is None else rows
         yield Part(
             run,
             seen,
@@ -84,6 +88,11 @@ def parts(scenario: Scenario, seed: int) -> Iterator[Part]:
             tuple(true_job(run, index, EPOCH_NS) for index in run.jobs),
             _faults(run),
         )
+
+
+def _notified(run: Run, seen: Frame, seed: int) -> Int:
+    """(bursts,) congestion notifications that each one provokes."""
+    return notifications(seen, marked_ratio(seen, Capacities.of(run.fabric, [run], EPOCH_NS)), seed)
 
 
 def runs(scenario: Scenario, seed: int) -> Iterator[Run]:

@@ -1,7 +1,8 @@
 """What a fabric's telemetry makes of bursts: the rows of a mirror, and exact flow records.
 
 Both see every byte at the sender's leaf. Data rows come with what flows back: the receiver's clear-to-send, a small
-RDMA write before each burst, and its acknowledgements.
+RDMA write before each burst, its acknowledgements, and its notifications of marked packets among them. The marks
+themselves are made behind the place that is watched, by the queues of the path (`simulate.export.congestion`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datamodel.streams import Int
 
 ROCE_HEADER_BYTES = 20 + 8 + 12 + 4  # IP, UDP, BTH and invariant CRC
 RETH_BYTES, AETH_BYTES = 16, 4
+CNP_REST_BYTES = 16  # reserved bytes behind the BTH (InfiniBand Architecture Specification, annex A17)
 TCP_HEADER_BYTES = 52  # with the timestamp option
 CLEAR_TO_SEND_BYTES = 64  # one entry of NCCL's FIFO
 PACKETS_PER_ACK = 16
@@ -24,21 +26,24 @@ WRITE_FIRST, WRITE_LAST, WRITE_ONLY, ACKNOWLEDGE = 6, 8, 10, 0x11
 ROW_PACKETS, ROW_NS = 64, 5_000_000
 
 
-def exact_flows(bursts: Frame, answers: bool) -> Frame:
-    """One flow record a burst, as a meter exports that cuts by message; with `answers` the reverse direction too."""
+def exact_flows(bursts: Frame, notified: Int | None) -> Frame:
+    """One flow record a burst, as a meter exports that cuts by message.
+
+    With `notified`, the notifications that each burst provokes, the reverse direction too.
+    """
     rows = _data_rows(bursts.take(bursts["packets"] > 0))
-    return concat(FLOWS, [rows, *_answers(bursts, seen=False)]) if answers else rows
+    return rows if notified is None else concat(FLOWS, [rows, *_answers(bursts, notified, seen=False)])
 
 
-def mirror_flows(bursts: Frame, answers: bool, gathered: int) -> Frame:
+def mirror_flows(bursts: Frame, notified: Int | None, gathered: int) -> Frame:
     """Rows as the mirror's decoder makes them: cut short, with payload and acknowledgement known.
 
-    `gathered` of them, which follow one another without a pause, are one row.
+    `gathered` of them, which follow one another without a pause, are one row. `notified` as in `exact_flows`.
     """
     sent = bursts.take(bursts["packets"] > 0)
     of, place = _pieces(sent, gathered)
     rows = _trains(_data_rows(sent.take(of)), sent, of, place)
-    return concat(FLOWS, [rows, *_answers(bursts, seen=True)]) if answers else rows
+    return rows if notified is None else concat(FLOWS, [rows, *_answers(bursts, notified, seen=True)])
 
 
 def _data_rows(b: Frame) -> Frame:
@@ -112,8 +117,8 @@ def _trains(rows: Frame, bursts: Frame, of: Int, place: Int) -> Frame:
     )
 
 
-def _answers(b: Frame, *, seen: bool) -> list[Frame]:
-    """What flows back: clear-to-send writes and acknowledgements of RoCE, acknowledgements of TCP."""
+def _answers(b: Frame, notified: Int, *, seen: bool) -> list[Frame]:
+    """What flows back: clear-to-send writes, acknowledgements and notifications of RoCE, acknowledgements of TCP."""
     roce = b.take(b["proto"] == UDP)
     clear = _back(roce, roce["ready_ns"] - CLEAR_AHEAD_NS, roce["ready_ns"] - CLEAR_AHEAD_NS, roce["messages"] * 0 + 1)
     clear = clear.replace(
@@ -123,7 +128,8 @@ def _answers(b: Frame, *, seen: bool) -> list[Frame]:
         roce_opcode_last=np.full(len(roce), WRITE_ONLY),
         payload_bytes=np.full(len(roce), CLEAR_TO_SEND_BYTES if seen else -1),
     )
-    b = b.take((b["packets"] > 0) & (b["delivered_ns"] > 0))
+    heard = (b["packets"] > 0) & (b["delivered_ns"] > 0)
+    b, notified = b.take(heard), notified[heard]
     delay = b["delivered_ns"] - b["end_ns"]
     acks = np.maximum(b["messages"], -(-b["packets"] // PACKETS_PER_ACK))
     back = _back(b, np.minimum(b["start_ns"] + 2 * delay, b["delivered_ns"]), b["delivered_ns"], acks)
@@ -131,7 +137,9 @@ def _answers(b: Frame, *, seen: bool) -> list[Frame]:
     size = np.where(is_roce, ROCE_HEADER_BYTES + AETH_BYTES, TCP_HEADER_BYTES)
     opcode = np.where(is_roce, ACKNOWLEDGE, -1)
     back = back.replace(
-        bytes=acks * size,
+        bytes=acks * size + notified * (ROCE_HEADER_BYTES + CNP_REST_BYTES),
+        packets=acks + notified,
+        cnp_packets=notified,
         roce_opcode_first=opcode,
         roce_opcode_last=opcode,
         payload_bytes=np.full(len(b), 0 if seen else -1),

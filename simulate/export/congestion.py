@@ -84,8 +84,9 @@ def marked_ratio(bursts: Frame, capacities: Capacities) -> Float:
     return ratio
 
 
-def notifications(bursts: Frame, marked: Float, random: np.random.Generator) -> Int:
+def notifications(bursts: Frame, marked: Float, seed: int) -> Int:
     """(n,) congestion notifications that each burst's receiver sends: one for marked packets, no more than it may."""
+    random = np.random.default_rng(np.random.SeedSequence((seed, 0xEC4)))
     ratio = 1 - np.prod(1 - marked, axis=1)
     packets = random.binomial(bursts["packets"], ratio)
     most = -(-(bursts["end_ns"] - bursts["start_ns"]) // NOTIFY_EVERY_NS)

@@ -13,7 +13,6 @@ from simulate.export.sightings import ends
 from simulate.export.trains import (
     ACKNOWLEDGE,
     CLEAR,
-    CNP_REST_BYTES,
     DATA,
     NOTIFY,
     REFUSE,
@@ -22,6 +21,7 @@ from simulate.export.trains import (
 from simulate.fabric import mixed
 from simulate.telemetry import (
     CLEAR_TO_SEND_BYTES,
+    CNP_REST_BYTES,
     ROCE_HEADER_BYTES,
     TCP_HEADER_BYTES,
     WRITE_FIRST,

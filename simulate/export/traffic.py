@@ -45,7 +45,6 @@ def traffic(fabric: Fabric, bursts: Frame, runs: list[Run], epoch_ns: int, seed:
         answers: with what flows back.
     """
     marked = marked_ratio(bursts, Capacities.of(fabric, runs, epoch_ns))
-    random = np.random.default_rng(np.random.SeedSequence((seed, 0xEC4)))
-    made = trains(bursts, notifications(bursts, marked, random), answers=answers)
+    made = trains(bursts, notifications(bursts, marked, seed), answers=answers)
     addresses = np.array([int(IPv4Address(a)) for a in fabric.addresses()])
     return Traffic(fabric, bursts, made, marked, addresses)

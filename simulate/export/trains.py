@@ -11,6 +11,7 @@ from datamodel.streams import Int
 from simulate.telemetry import (
     CLEAR_AHEAD_NS,
     CLEAR_TO_SEND_BYTES,
+    CNP_REST_BYTES,
     PACKETS_PER_ACK,
     ROCE_HEADER_BYTES,
     TCP_HEADER_BYTES,
@@ -18,7 +19,6 @@ from simulate.telemetry import (
 
 # What the packets of a train are.
 DATA, CLEAR, ACKNOWLEDGE, REFUSE, NOTIFY = range(5)
-CNP_REST_BYTES = 16  # reserved bytes behind the BTH (InfiniBand Architecture Specification, annex A17)
 
 TRAINS = Schema(
     "trains",

@@ -21,7 +21,7 @@ def seen() -> Frame:
 
 def test_an_exact_record_holds_a_burst_and_its_headers(seen: Frame) -> None:
     """Payload, 44 bytes of headers a packet and a RETH for each RDMA write."""
-    rows = exact_flows(seen, answers=False)
+    rows = exact_flows(seen, None)
     assert len(rows) == len(seen)
     assert (rows["bytes"] == seen["bytes"] + 44 * seen["packets"] + 16 * seen["messages"]).all()
     assert (rows["message_bytes"] == seen["bytes"]).all()
@@ -30,7 +30,7 @@ def test_an_exact_record_holds_a_burst_and_its_headers(seen: Frame) -> None:
 @pytest.mark.parametrize("gathered", [1, 16])
 def test_a_mirrors_rows_are_short_and_whole(seen: Frame, gathered: int) -> None:
     """None has more packets or time than the decoder allows, gathered; together they are the bursts."""
-    rows = mirror_flows(seen, answers=False, gathered=gathered)
+    rows = mirror_flows(seen, None, gathered=gathered)
     assert rows["packets"].max() <= ROW_PACKETS * gathered
     assert (rows["time_flow_end_ns"] - rows["time_flow_start_ns"]).max() <= ROW_NS * gathered
     for column, of in (("payload_bytes", "bytes"), ("packets", "packets"), ("message_bytes", "bytes")):
@@ -41,7 +41,7 @@ def test_a_mirrors_rows_are_short_and_whole(seen: Frame, gathered: int) -> None:
 def test_rows_of_a_burst_follow_on_in_packet_numbers(seen: Frame) -> None:
     """Each row of a burst begins one packet after the row before it ended."""
     burst = seen.take(np.array([int(np.argmax(seen["packets"]))]))
-    rows = mirror_flows(burst, answers=False, gathered=1)
+    rows = mirror_flows(burst, None, gathered=1)
     assert len(rows) > 3
     assert ((rows["psn_last"][:-1] + 1) % (1 << 24) == rows["psn_first"][1:]).all()
     assert (rows["time_flow_start_ns"][1:] == rows["time_flow_end_ns"][:-1]).all()
@@ -52,7 +52,7 @@ def test_a_pause_is_left_out_of_a_mirrors_rows(seen: Frame) -> None:
     burst = seen.take(np.array([int(np.argmax(seen["packets"]))]))
     third = (burst["end_ns"] - burst["start_ns"]) // 3
     burst = burst.replace(paused_ns=burst["start_ns"] + third, resumed_ns=burst["start_ns"] + 2 * third)
-    rows = mirror_flows(burst, answers=False, gathered=1)
+    rows = mirror_flows(burst, None, gathered=1)
     middle = (rows["time_flow_start_ns"] + rows["time_flow_end_ns"]) // 2
     spanning = (rows["time_flow_start_ns"] < burst["paused_ns"]) & (rows["time_flow_end_ns"] > burst["resumed_ns"])
     still = (middle > burst["paused_ns"]) & (middle < burst["resumed_ns"]) & ~spanning
@@ -63,8 +63,8 @@ def test_a_pause_is_left_out_of_a_mirrors_rows(seen: Frame) -> None:
 
 
 def test_answers_go_back_on_the_senders_queue_pair(seen: Frame) -> None:
-    """A clear-to-send before each burst and its acknowledgements until it is delivered, both small."""
-    rows = exact_flows(seen, answers=True)
+    """A clear-to-send before each burst, its acknowledgements and notifications until it is delivered, all small."""
+    rows = exact_flows(seen, np.arange(len(seen)))
     clear, acknowledged = rows.take(np.arange(len(seen), 2 * len(seen))), rows.take(np.arange(2 * len(seen), len(rows)))
     for back in (clear, acknowledged):
         assert (back["src_addr"] == seen["dst"]).all()
@@ -72,10 +72,11 @@ def test_answers_go_back_on_the_senders_queue_pair(seen: Frame) -> None:
         assert (back["dst_qp"] == seen["src_qp"]).all()
     assert (clear["time_flow_end_ns"] < seen["start_ns"]).all()
     assert (acknowledged["time_flow_end_ns"] == seen["delivered_ns"]).all()
+    assert (acknowledged["cnp_packets"] == np.arange(len(seen))).all()
     assert acknowledged["bytes"].sum() < 0.01 * rows["bytes"].sum()
 
 
-@pytest.mark.parametrize("flows", [exact_flows, lambda b, answers: mirror_flows(b, answers, gathered=1)])
+@pytest.mark.parametrize("flows", [exact_flows, lambda b, notified: mirror_flows(b, notified, gathered=1)])
 def test_of_a_message_that_never_came_there_is_its_clear_to_send(
     flows: Callable[..., Frame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,10 +87,10 @@ def test_of_a_message_that_never_came_there_is_its_clear_to_send(
     waited, unheard = b["packets"] == 0, (b["packets"] > 0) & (b["delivered_ns"] == 0)
     assert waited.any()
     assert unheard.any()
-    rows = flows(b.take(waited), answers=True)
+    rows = flows(b.take(waited), np.zeros(int(waited.sum()), np.int64))
     assert (rows["src_addr"] == b["dst"][waited]).all()
     assert (rows["message_bytes"] == 64).all()
-    back = flows(b.take(unheard), answers=True)
+    back = flows(b.take(unheard), np.zeros(int(unheard.sum()), np.int64))
     back = back.take(back["src_addr"] == b["dst"][unheard][0])
     assert (back["message_bytes"] == 64).all()
 
@@ -97,6 +98,7 @@ def test_of_a_message_that_never_came_there_is_its_clear_to_send(
 def test_acknowledgements_are_no_data_to_the_analysis(seen: Frame) -> None:
     """Streams of a feed with answers carry the bursts' bytes and, apart from them, only what announces them."""
     addresses = FABRIC.addresses()
-    plain, answered = (streams(recode(mirror_flows(seen, answers=a, gathered=1), addresses)) for a in (False, True))
+    notified = np.full(len(seen), 5)
+    plain, answered = (streams(recode(mirror_flows(seen, n, gathered=1), addresses)) for n in (None, notified))
     assert plain.bytes.sum() == seen["bytes"].sum()
     assert answered.bytes.sum() - plain.bytes.sum() == 64 * len(seen)
