@@ -13,6 +13,8 @@ AS_MUCH = 1e-4
 # Their cycle is one on which half of them agree to this share; one that is longer by more than this is a multiple.
 AGREED_SHARE = 0.01
 LONGER = 1.5
+# Where so large a part of them hears a cycle of several records, those that hear single ones have no vote.
+SEVERAL_SHARE = 0.25
 
 
 def agreed(streams: Streams, found: Lattices, numbers: Int, heard: Beats) -> Lattices:
@@ -21,6 +23,7 @@ def agreed(streams: Streams, found: Lattices, numbers: Int, heard: Beats) -> Lat
     Where a fault makes every step of a collective wait, the pauses inside an iteration are nearly as long as the one
     behind it, and a stream's fundamental is taken for a single message, whose pauses come back nowhere; where it comes
     and goes, for a multiple of the iteration. In a ring the other streams carry the same messages and wait otherwise.
+    Behind equal records any pauses come back with each: who hears but that says little where others hear more.
 
     Args:
         streams: data rows by connection.
@@ -30,7 +33,12 @@ def agreed(streams: Streams, found: Lattices, numbers: Int, heard: Beats) -> Lat
     """
     own = np.zeros(len(numbers))
     own[np.searchsorted(numbers, found.stream)] = found.quantum_bytes
-    cycle = _of_their_kind(streams.total_bytes()[numbers], own)
+    total = streams.total_bytes()[numbers]
+    kind = _kinds(total)
+    single = own * np.diff(streams.offsets)[numbers] < LONGER * total
+    several = np.bincount(kind, (own > 0) & ~single) >= SEVERAL_SHARE * np.bincount(kind, own > 0)
+    own[single & several[kind]] = 0
+    cycle = _of_their_kind(kind, own)
     some = np.flatnonzero((cycle > 0) & ((own == 0) | (own > LONGER * cycle)))
     if not len(some):
         return found
@@ -39,13 +47,19 @@ def agreed(streams: Streams, found: Lattices, numbers: Int, heard: Beats) -> Lat
     return joined([found.take(kept), again])
 
 
-def _of_their_kind(total: Int, own: Float) -> Float:
-    """(n,) the cycle on which most streams of as many bytes agree; 0 where they do not, or there is but one."""
-    order = np.lexsort([own, total])
+def _kinds(total: Int) -> Int:
+    """(n,) number of each stream's kind: those that carry as many bytes."""
+    order = np.argsort(total, kind="stable")
     ranked = total[order].astype(np.float64)
-    kind = np.concatenate([[0], np.cumsum(np.diff(ranked) > AS_MUCH * ranked[1:])])[: len(order)]
-    order = order[np.lexsort([own[order], kind])]  # sums that are nearly equal may stand in any order
-    has = own[order] > 0
+    kind = np.zeros(len(total), np.int64)
+    kind[order[1:]] = np.cumsum(np.diff(ranked) > AS_MUCH * ranked[1:])
+    return kind
+
+
+def _of_their_kind(kind: Int, own: Float) -> Float:
+    """(n,) the cycle on which most streams of a kind agree; 0 where they do not, or there is but one."""
+    order = np.lexsort([own, kind])
+    has, kind = own[order] > 0, kind[order]
     known = np.bincount(kind, has)
     size = np.bincount(kind)
     # cycles that are not known, 0, stand first
@@ -54,6 +68,6 @@ def _of_their_kind(total: Int, own: Float) -> Float:
     near = has & (np.abs(own[order] - middle[kind]) <= AGREED_SHARE * middle[kind])
     share = np.bincount(kind, near) / np.maximum(known, 1)
     cycle = np.where((share >= 0.5) & (known > 1), middle, 0.0)
-    result = np.zeros(len(total))
+    result = np.zeros(len(own))
     result[order] = cycle[kind]
     return result
