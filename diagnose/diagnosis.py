@@ -20,6 +20,7 @@ from diagnose.links import SlowLink, slow_link
 from diagnose.load import waiting_ratio
 from diagnose.numbering import Numbering, group_numbers
 from diagnose.periods import Period, durations_ns, periods, scattered
+from diagnose.queues import located
 from diagnose.rates import Rates, rates
 from diagnose.readiness import until_ready
 from diagnose.shared_links import shared_links
@@ -95,7 +96,7 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     job, span = measured.job, _span(measured.job, period)
     baseline, slow = np.array(period.baseline, np.int64), _slow_ones(job, period)
     longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
-    link = slow_link(measured.rates, slow, baseline, job.fabric)
+    link = _slow_link(measured, slow, baseline)
     link = link or shared_links(measured.rates, slow, baseline, job.fabric, longer)
     if link is not None:
         return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio)]
@@ -106,6 +107,13 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     if found is None:
         return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
     return found
+
+
+def _slow_link(measured: _Measured, slow: Int, baseline: Int) -> SlowLink | None:
+    """The link that is slow, by rates, and of several that may be the one on whose side bytes wait."""
+    job = measured.job
+    link = slow_link(measured.rates, slow, baseline, job.fabric)
+    return link and located(link, measured.rates, job.fabric, job.notices, job.edges_ns, slow, baseline)
 
 
 def _of_compute(
@@ -231,7 +239,7 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     iteration_ns = float(np.median(np.diff(job.edges_ns)[best - 1]))
     span = (int(job.edges_ns[0]), None)
     nobody = np.zeros(0, np.int64)
-    link = slow_link(measured.rates, best, nobody, job.fabric)
+    link = _slow_link(measured, best, nobody)
     if link is not None and (ratio := _without(float(link.lost_ns.max()), iteration_ns)) >= 1 + least:
         return _always(_of_link(measured, link, (best, nobody), span, ratio), found)
     seen = lateness(measured.kinds, job.stages, best, nobody, iteration_ns, least)

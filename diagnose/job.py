@@ -11,6 +11,7 @@ from datamodel.fabric import Fabric
 from datamodel.frame import Frame
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
+from diagnose.queues import NO_NOTICES, Notices
 from diagnose.readiness import Ready
 
 DP = ROLES.index("dp")
@@ -32,6 +33,7 @@ class JobView:
         window_end_ns: last packet or record of the feed.
         last_sent_ns: address code -> last payload byte it sent.
         ready: ready-to-receive messages; None where the feed shows none.
+        notices: congestion notifications between its endpoints.
     """
 
     id: str
@@ -45,6 +47,7 @@ class JobView:
     window_end_ns: int
     last_sent_ns: Mapping[int, int]
     ready: Ready | None = None
+    notices: Notices = NO_NOTICES
 
     @property
     def iterations(self) -> int:

@@ -193,7 +193,7 @@ def _endpoint(
     rivals = tuple(
         e for e in holding if e != best and share[e] >= share[best] - 0.05 and abs(score[e] - score[best]) < 0.25
     )
-    return best, _direction(rates, slow, best), rivals
+    return best, direction_of(rates, slow, best), rivals
 
 
 def _purity(rates: Rates, slow: Bool, endpoint: int) -> float:
@@ -223,7 +223,8 @@ def _paced_by_sender(rates: Rates, slow: Bool, period: Int, baseline: Int) -> bo
     return bool(np.nanmedian(sent / before) < SLOW_SHARE)
 
 
-def _direction(rates: Rates, slow: Bool, endpoint: int) -> str | None:
+def direction_of(rates: Rates, slow: Bool, endpoint: int) -> str | None:
+    """The direction of an endpoint in which half of its streams or more are slow; None where both are, or neither."""
     out, into = rates.src == endpoint, rates.dst == endpoint
     leaves = bool(slow[out].mean() >= 0.5) if out.any() else False
     reaches = bool(slow[into].mean() >= 0.5) if into.any() else False

@@ -18,6 +18,7 @@ from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.job import JobView
 from diagnose.pairs import pair_table
+from diagnose.queues import Notices
 from diagnose.readiness import Ready
 from diagnose.sampled import unlocated
 from flowprism.job_report import job_id, job_report, shown
@@ -45,6 +46,7 @@ class JobTask:
         place, seats: where the job's endpoints are plugged in.
         last_sent_ns: address code -> last payload byte it sent to anyone.
         ready: its ready-to-receive messages; None where the feed shows none.
+        notices: congestion notifications between its endpoints.
         labels: the inventory's tenants and jobs; None without an inventory.
         options: thresholds of the findings.
         tables: whether timelines and pair table are wanted beside the report.
@@ -60,6 +62,7 @@ class JobTask:
     seats: Mapping[int, Seat]
     last_sent_ns: Mapping[int, int]
     ready: Ready | None
+    notices: Notices
     labels: Inventory | None
     options: DiagnosisOptions
     tables: bool
@@ -104,6 +107,7 @@ def analysed(task: JobTask) -> JobResult:
         window_end_ns=task.window.end_ns,
         last_sent_ns=task.last_sent_ns,
         ready=task.ready,
+        notices=task.notices,
     )
     findings = unlocated(view, task.options) if merged else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)

@@ -26,6 +26,7 @@ from datamodel.timeline import SPANS, Timelines
 from diagnose.contention import contended
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.feeds import SPOILS, FeedView, doubted, feed_findings
+from diagnose.queues import Notices
 from diagnose.readiness import ready_messages
 from flowprism import __version__
 from flowprism.inputs import read_inputs
@@ -77,6 +78,7 @@ class _Scene:
     place: Fabric
     seats: dict[int, Seat]
     last_sent_ns: dict[int, int]
+    notices: Notices
     inventory: Inventory | None
     metered: bool
 
@@ -139,6 +141,7 @@ def analyze_reading(
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
+    notices = _notices(flows, clocks)
     flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
     complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
@@ -146,7 +149,8 @@ def analyze_reading(
     del flows
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)
-    scene = _Scene(flow, window, place, seats(inventory, flow.addresses), last_sent_ns(flow), inventory, metered)
+    where = seats(inventory, flow.addresses)
+    scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered)
     results = _job_results(scene, found, options, told)
     around = Around(place, scene.seats, services, hosts, scene.labels(), exporters, options.diagnosis)
     further, unassigned = _further_results(samples, hiding, around, found)
@@ -167,6 +171,12 @@ def analyze_reading(
     )
     tables = {r.report.id: r.tables for r in results if r.tables is not None}
     return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})
+
+
+def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> Notices:
+    """Congestion notifications of all records that count every packet, by corrected clocks."""
+    told = flows.take(np.flatnonzero(flows.frame["cnp_packets"]))
+    return Notices.of(corrected(told.take(whole(told.frame)), clocks))
 
 
 def _further_results(
@@ -214,6 +224,7 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
             seats={e: scene.seats[e] for e in members if e in scene.seats},
             last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
             ready=ready_messages(beside, flow, job),
+            notices=scene.notices.among(job.endpoints),
             labels=labels,
             options=options.diagnosis,
             tables=options.tables,
