@@ -30,6 +30,8 @@ from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_pred
 # Ranks that are late in more places at once have a cause that is in none of them.
 MOST_PLACES = 2
 LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
+# An iteration waits for its latest: who sends late explains it by this share of what it lost, or ready messages tell.
+EXPLAINS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,9 @@ def _of_compute(
     ratio, before = period.slowdown_ratio, period.duration_ns / period.slowdown_ratio
     least = measured.options.least_slowdown_ratio / 2
     seen = lateness(kinds, job.stages, slow, baseline, period.duration_ns, least)
+    rather_ready = kinds is measured.kinds and measured.ready is not None
+    if rather_ready and seen.excess_ns.max() < EXPLAINS * (period.duration_ns - before):
+        return None
     if _everybody(measured, seen.late, slow, baseline, ratio):
         waits = kinds is measured.kinds and _in_pairs(job, seen.late)
         return None if waits else [regression_finding(job, span, ratio, period.duration_ns, before, compute=True)]

@@ -58,8 +58,9 @@ def test_what_an_endpoint_takes_is_added_up() -> None:
     assert delay.tolist() == [[3.0, 4.0], [pytest.approx(np.nan, nan_ok=True), 8.0]]
 
 
-def test_a_straggler_of_two_hosts_is_named(tmp_path: Path) -> None:
-    """From records, in some of the iterations only: the host whose ranks are ready late, not the one that waits."""
-    files = written(CaseName("faults", 138), tmp_path)
+@pytest.mark.parametrize("number", [138, 52])
+def test_a_straggler_among_those_that_wait_for_one_another_is_named(number: int, tmp_path: Path) -> None:
+    """From records: the host whose ranks are ready late, not one that waits, nor one that sends a little later."""
+    files = written(CaseName("faults", number), tmp_path)
     found = marks(analysed(files), Truth.model_validate_json(files.truth.read_bytes()))
     assert (found["faults"], found["false"]) == (1.0, 0)
