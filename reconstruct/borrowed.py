@@ -1,4 +1,4 @@
-"""Streams that hear no beat of their own, or too long a one, cut at that of streams that carry as much in all."""
+"""Streams that hear no beat of their own, or another one than their like, cut at that of streams that carry as much."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def agreed(streams: Streams, found: Lattices, numbers: Int, heard: Beats) -> Lat
     Where a fault makes every step of a collective wait, the pauses inside an iteration are nearly as long as the one
     behind it, and a stream's fundamental is taken for a single message, whose pauses come back nowhere; where it comes
     and goes, for a multiple of the iteration. In a ring the other streams carry the same messages and wait otherwise.
-    Behind equal records any pauses come back with each: who hears but that says little where others hear more.
+    Behind equal records any pauses come back with each: who hears but that says little where others hear more. Passes
+    that are alike on one stage and not on another are parts of the cycle that this one hears.
 
     Args:
         streams: data rows by connection.
@@ -39,7 +40,9 @@ def agreed(streams: Streams, found: Lattices, numbers: Int, heard: Beats) -> Lat
     several = np.bincount(kind, (own > 0) & ~single) >= SEVERAL_SHARE * np.bincount(kind, own > 0)
     own[single & several[kind]] = 0
     cycle = _of_their_kind(kind, own)
-    some = np.flatnonzero((cycle > 0) & ((own == 0) | (own > LONGER * cycle)))
+    times = np.rint(cycle / np.maximum(own, 1))
+    part = (times > 1) & (np.abs(times * own - cycle) <= AGREED_SHARE * own)
+    some = np.flatnonzero((cycle > 0) & ((own == 0) | (own > LONGER * cycle) | part))
     if not len(some):
         return found
     again = cut(streams, numbers[some], Beats(cycle[some], heard.unit_bytes[some], heard.coherence[some]))
