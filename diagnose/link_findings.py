@@ -179,6 +179,8 @@ def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, in
                 window_ns=window,
             )
         )
+    if link.notified is not None:
+        found.append(_notified(job, link.notified, rates, window))
     others = ~link.slow & np.isfinite(link.rate_bps) & np.isfinite(link.normal_bps)
     if others.any():
         found.append(
@@ -192,3 +194,16 @@ def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, in
             )
         )
     return tuple(found)
+
+
+def _notified(job: JobView, notified: tuple[int, float, float], rates: Rates, window_ns: tuple[int, int]) -> Evidence:
+    """What told on which side of a slow stream its bytes wait."""
+    stream, now, usual = notified
+    return Evidence(
+        metric="congestion notifications to the sender, per iteration",
+        value=round(now, 1),
+        baseline=round(usual, 1),
+        unit="",
+        where=f"{job.name(int(rates.src[stream]))} > {job.name(int(rates.dst[stream]))}",
+        window_ns=window_ns,
+    )

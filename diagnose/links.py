@@ -37,6 +37,8 @@ class SlowLink:
         rate_bps, normal_bps: (s,) median rate in the period and what was to be expected.
         lost_ns: (s,) time an iteration loses in each stream.
         among: other switches that the slow streams pass nearly as much.
+        notified: where congestion notifications decided between endpoints: a slow stream, how many it provokes an
+            iteration, and how many usually (`diagnose.queues`).
     """
 
     endpoint: int | None
@@ -48,6 +50,7 @@ class SlowLink:
     normal_bps: Float
     lost_ns: Float
     among: tuple[str, ...] = ()
+    notified: tuple[int, float, float] | None = None
 
 
 def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowLink | None:

@@ -79,8 +79,9 @@ def located(
         return link
     told = _by_iteration(rates, notices, edges_ns)
     now = row_medians(told[:, period])
-    usual = row_medians(told[:, baseline]) if len(baseline) else row_medians(now[~link.slow])
-    behind = link.slow & (now > MORE * np.nan_to_num(usual))
+    before = row_medians(told[:, baseline]) if len(baseline) else row_medians(now[~link.slow])
+    usual = np.nan_to_num(np.broadcast_to(before, now.shape))
+    behind = link.slow & (now > MORE * usual)
     if not ((rates.src == link.endpoint)[link.slow].any() and (rates.dst == link.endpoint)[link.slow].any()):
         behind &= ~Crossing(rates, fabric).across
     within = link.slow & (now == 0) & np.isin(rates.dst, notices.dst)
@@ -89,7 +90,14 @@ def located(
     left = [e for e, more in zip(suspects, for_it > against, strict=True) if more]
     if not left or len(left) == len(suspects):
         return link
-    return replace(link, endpoint=left[0], rivals=tuple(left[1:]), direction=direction_of(rates, link.slow, left[0]))
+    most = int(np.argmax(np.where(link.slow, now, -1.0)))
+    return replace(
+        link,
+        endpoint=left[0],
+        rivals=tuple(left[1:]),
+        direction=direction_of(rates, link.slow, left[0]),
+        notified=(most, float(now[most]), float(usual[most])),
+    )
 
 
 def _votes(rates: Rates, lost_ns: Float, behind: Bool, within: Bool, endpoint: int) -> tuple[float, float]:

@@ -10,9 +10,10 @@ import pytest
 from datamodel.fabric import Fabric
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
+from diagnose.link_findings import link_finding
 from diagnose.links import slow_link
 from diagnose.queues import NO_NOTICES, Notices, located
-from tests.diagnose.hand_made import SECOND, fabric
+from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view
 from tests.diagnose.test_links import BEFORE, NOBODY, SINCE, Pair, one_way, rates
 
 EDGES_NS = np.arange(1, 13) * SECOND
@@ -63,6 +64,9 @@ def test_between_switches_the_queue_may_be_a_cables() -> None:
     assert {link.endpoint, *link.rivals} == {0, 1}
     found = located(link, seen, SPREAD, notices((0, 1)), EDGES_NS, SINCE, BEFORE)
     assert (found.endpoint, found.rivals, found.direction) == (1, (), None)
+    finding = link_finding(job_view(*Ring(2).run(12), SPREAD), found, seen, (0, None), 1.5)
+    told = next(e for e in finding.evidence if e.metric.startswith("congestion notifications"))
+    assert (told.where, told.value, told.baseline) == ("10.0.0.0 > 10.0.0.1", 9.0, 0.0)
 
 
 def test_notices_are_read_from_the_way_back() -> None:
