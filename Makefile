@@ -25,7 +25,9 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	fi; \
 	echo "installing into .venv"; \
 	$(PIP) setuptools; \
-	$(PIP) --no-build-isolation --editable '.[dev]'
+	$(PIP) --no-build-isolation --editable '.[dev]'; \
+	echo "compiling the decoders and the analysis, for a minute"; \
+	$(BIN)/python -m flowprism.compiling
 	@touch $@
 
 run: $(STAMP)  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
