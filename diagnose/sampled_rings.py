@@ -73,7 +73,7 @@ def likely_by_stalls(view: SampledView, slow: Sequence[Paced], concerned: Bool, 
     """
     misfit = np.zeros(len(concerned))
     for one in slow:
-        seen = stalls(view.of(one.ring), iterations)
+        seen = stalls(view.of(one.ring), iterations, one.now.value)
         if seen is not None:
             misfit += [_misfit(seen.swing_ns, seen.error_ns, own) for own in concerned[:, one.ring]]
     return np.asarray(np.maximum(-(misfit - misfit.min()) / 2, -MOST_EVIDENCE), np.float64)

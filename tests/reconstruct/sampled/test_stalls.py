@@ -10,18 +10,20 @@ from reconstruct.sampled.stalls import stalls
 MS = 1e6
 
 
-def member(rest_ms: float, seed: int, steps: int = 6, iterations: int = 20, samples: int = 12) -> Points:
-    """A member whose steps of 50 ms end with a rest."""
+def member(
+    rest_ms: float, seed: int, steps: int = 6, iterations: int = 20, samples: int = 12, doubt_ms: float = 0.0
+) -> Points:
+    """A member whose steps of 50 ms end with a rest; samples may lie in spans of `doubt_ms`."""
     chance = np.random.default_rng(seed)
     x = chance.random(iterations * samples)
     within = x * steps % 1
     after = 700 + (x * steps - within) * 50 + within * (50 - rest_ms) + chance.normal(0, 4, len(x))
-    return Points(np.repeat(np.arange(1, iterations + 1), samples), x, after * MS, np.zeros(len(x)))
+    return Points(np.repeat(np.arange(1, iterations + 1), samples), x, after * MS, np.full(len(x), doubt_ms * MS))
 
 
 def test_the_member_that_does_not_rest_swings_least() -> None:
     """40 of 50 ms of rest are a saw whose first wave swings by 13 ms; who sends all the time has none."""
-    found = stalls([member(40, 1), member(0, 2), member(40, 3), member(40, 4)], np.arange(1, 21))
+    found = stalls([member(40, 1), member(0, 2), member(40, 3), member(40, 4)], np.arange(1, 21), 300 * MS)
     assert found is not None
     assert int(np.argmin(np.abs(found.swing_ns))) == 1
     assert (found.swing_ns[[0, 2, 3]] > 8 * MS).all()
@@ -30,12 +32,19 @@ def test_the_member_that_does_not_rest_swings_least() -> None:
 
 def test_a_ring_in_which_nobody_rests_shows_no_wave() -> None:
     """What chance makes of stamps is no stall."""
-    assert stalls([member(0, n) for n in range(4)], np.arange(1, 21)) is None
+    assert stalls([member(0, n) for n in range(4)], np.arange(1, 21), 300 * MS) is None
 
 
 def test_few_samples_tell_nothing() -> None:
     """A handful of samples has no spectrum."""
-    assert stalls([member(40, n, samples=1) for n in range(4)], np.arange(1, 21)) is None
+    assert stalls([member(40, n, samples=1) for n in range(4)], np.arange(1, 21), 300 * MS) is None
+
+
+def test_samples_that_may_lie_anywhere_in_a_step_tell_no_stall() -> None:
+    """Steps of 50 ms: spans of 40 ms still tell them, those of 60 ms do not, whatever they seem to show."""
+    some, many = ([member(40, n, steps=20, doubt_ms=doubt) for n in range(4)] for doubt in (40, 60))
+    assert stalls(some, np.arange(1, 21), 1000 * MS) is not None
+    assert stalls(many, np.arange(1, 21), 1000 * MS) is None
 
 
 def test_the_pace_of_a_ring_and_when_its_bytes_pass() -> None:
