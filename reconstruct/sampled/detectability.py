@@ -15,10 +15,11 @@ from reconstruct.sampled.volumes import VolumeJob
 FEWEST_TO_COMPARE = 6
 # A slowdown is told from the job's own noise by so many standard errors, and reported from 5 % on.
 SURE, LEAST_SLOWDOWN = 3.0, 0.05
-# What the network cannot see of an iteration's end, the optimizer's step, takes about this share of it. Computing takes
-# some eight pieces, the passes of a few micro-batches, of unequal length, that jitter by themselves and in part
-# together: like so many independent equal ones. So does the step, as one more.
-UNSEEN_SHARE, PIECES = 0.02, 5
+# What the network cannot see of an iteration's end, the optimizer's step, takes about this share of a usual one.
+# Computing takes some eight pieces, the passes of a few micro-batches, of unequal length, that jitter by themselves and
+# in part together: like so many independent equal ones. So does the step, as one more. Of an iteration at least this
+# share is computing, however much of it a ring seems to take.
+UNSEEN_SHARE, PIECES, COMPUTING = 0.02, 5, 0.5
 # That jitter is taken from so many neighbours: a fault changes it. Changes of more than so many deviations are no
 # jitter; two changes in a row share an iteration, so that n of them tell as much as n over this.
 NEIGHBOURS, OUTLYING, SHARED = 15, 3.0, 1.5
@@ -34,8 +35,8 @@ def iteration_errors_ns(job: SampledJob) -> Float:
     """(iterations - 1,) standard error of each iteration time; nan where too few samples tell it.
 
     An iteration's time is the distance of two edges, each with an error of its own, and of two ends that lie an unseen
-    step behind the last byte. That jitters as all computing does, and where computing comes to take longer from one
-    iteration to the next, as with a slower GPU, so may the step.
+    step behind the last byte. That jitters as all computing does, by the same share of its time, and where computing
+    comes to take longer from one iteration to the next, as with a slower GPU, so may the step.
     """
     return _errors_ns(job)[0]
 
@@ -53,9 +54,10 @@ def _errors_ns(job: SampledJob) -> tuple[Float, Float]:
     """(standard errors, degrees of freedom) of iteration times."""
     steps = np.diff(job.edges_ns).astype(np.float64)
     noise, freedom = _noises_ns(steps)
-    jitter = np.sqrt(2 * PIECES) * UNSEEN_SHARE * noise
-    computing = steps - job.moving_ns[1:]
-    change = UNSEEN_SHARE * np.nan_to_num(np.diff(computing, prepend=computing[:1]))
+    computing = np.maximum(steps - np.nan_to_num(job.moving_ns[1:]), COMPUTING * steps)
+    unseen = UNSEEN_SHARE * float(np.min(steps / computing))  # as a share of computing, which alone jitters
+    jitter = np.sqrt(2 * PIECES) * unseen * noise
+    change = unseen * np.diff(computing, prepend=computing[:1])
     edges = np.hypot(job.edge_error_ns[1:], job.edge_error_ns[:-1])
     other = np.diff(job.moving_ns) != 0
     shared = np.where(other, np.hypot(job.edge_shared_ns[1:], job.edge_shared_ns[:-1]), 0.0)
