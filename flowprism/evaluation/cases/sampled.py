@@ -20,6 +20,7 @@ CELLS = (
     (400.0, 8.0, 256, 1),
     (200.0, 30.0, 16, 1),
     (400.0, 30.0, 64, 2),
+    (400.0, 8.0, 512, 1),
 )
 FAULTS = ("none", "straggler", "slow_nic")
 KINDS = len(CELLS) * len(FAULTS)
