@@ -41,3 +41,8 @@ class Groups(Document):
     pp: tuple[tuple[str, ...], ...] = ()
     ep: tuple[tuple[str, ...], ...] = ()
     cp: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def members(self) -> frozenset[str]:
+        """Everybody whom a group of any kind names."""
+        return frozenset(one for kind in GROUP_KINDS for group in getattr(self, kind) for one in group)

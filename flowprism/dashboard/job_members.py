@@ -68,14 +68,13 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> Members:
     Each layout names the endpoints of its process groups. Who stands beside the same remaining endpoints in the same
     kinds of groups as one who left takes its place; where several left or came so, all who came take the place of each.
     """
-    known = [one for one in reversed(layouts) if any(getattr(one.groups, kind) for kind in GROUP_KINDS)]
+    known = [(one, named) for one in reversed(layouts) if (named := one.groups.members)]
     if not known:
         return Members(untold=len(layouts))
-    before, here = known[0], _everyone(known[0].groups)
+    before, here = known[0]
     present = {address: _Spell(address, None) for address in here}
     over: list[_Spell] = []
-    for one in known[1:]:
-        now = _everyone(one.groups)
+    for one, now in known[1:]:
         if now != here:
             heirs = _heirs(before.groups, one.groups, here - now, now - here)
             gone = [present.pop(address) for address in sorted(here - now)]
@@ -86,14 +85,10 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> Members:
         before, here = one, now
     later = [spell for spell in present.values() if spell.from_ns is not None]
     always = len(present) - len(later)
-    return Members(known[0].since_ns, len(known), len(layouts) - len(known), always, _stays([*over, *later], names))
+    return Members(known[0][0].since_ns, len(known), len(layouts) - len(known), always, _stays([*over, *later], names))
 
 
-def _everyone(groups: Groups) -> set[str]:
-    return {address for kind in GROUP_KINDS for group in getattr(groups, kind) for address in group}
-
-
-def _heirs(before: Groups, after: Groups, left: set[str], joined: set[str]) -> dict[str, tuple[str, ...]]:
+def _heirs(before: Groups, after: Groups, left: frozenset[str], joined: frozenset[str]) -> dict[str, tuple[str, ...]]:
     """Who took the places of those who left."""
     stood, stand = _places(before, left), _places(after, joined)
     came: dict[_Place, list[str]] = defaultdict(list)
@@ -102,7 +97,7 @@ def _heirs(before: Groups, after: Groups, left: set[str], joined: set[str]) -> d
     return {address: tuple(sorted(came[place])) for address, place in stood.items() if any(place) and place in came}
 
 
-def _places(groups: Groups, some: set[str]) -> dict[str, _Place]:
+def _places(groups: Groups, some: frozenset[str]) -> dict[str, _Place]:
     """For each of some endpoints the others of its groups, by kind, less those who are themselves among `some`."""
     beside: dict[str, list[set[str]]] = {address: [set() for _ in GROUP_KINDS] for address in some}
     for at, kind in enumerate(GROUP_KINDS):

@@ -33,6 +33,7 @@ class Made:
         report: of what; jobs are kept as it tells them.
         scan: the verdict.
         rollups, events: what else it tells of its jobs.
+        trusted: whether the layouts that it shows are kept.
     """
 
     policy: str
@@ -42,6 +43,7 @@ class Made:
     scan: Scan
     rollups: Sequence[Rollup] = ()
     events: Sequence[Event] = ()
+    trusted: bool = True
 
 
 def record(
@@ -67,6 +69,7 @@ def record(
         rollups=made.rollups,
         events=made.events,
         alerts=told,
+        trusted=made.trusted,
     )
     return after if save_scan(database, result) else None
 

@@ -36,6 +36,7 @@ from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, S
 
 _MINUTE_NS, _HOUR_NS = 60_000_000_000, 3_600_000_000_000
 _SEVERITIES = (None, "info", "warning", "critical")
+_NO_GROUPS = Groups().model_dump_json()
 _ROLLUP = tuple(one.name for one in fields(Rollup))
 
 
@@ -51,6 +52,7 @@ class ScanResult:
         rollups: of stretches of time that its window covers wholly.
         events: that happened to its jobs.
         alerts: of what it changed.
+        trusted: whether its jobs' layouts are kept: not where the feed has holes, and jobs seem to lack members.
     """
 
     kept: KeptScan
@@ -60,6 +62,7 @@ class ScanResult:
     rollups: Sequence[Rollup] = ()
     events: Sequence[Event] = ()
     alerts: Sequence[OutgoingAlert] = ()
+    trusted: bool = True
 
 
 def save_scan(database: Database, result: ScanResult) -> bool:
@@ -73,7 +76,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
     incidents = incident_rows(result.incidents)
     rollups = [{name: getattr(one, name) for name in _ROLLUP} for one in result.rollups]
     with database.reading() as connection:
-        layouts = _new_layouts(connection, result.jobs, end_ns)
+        layouts = _new_layouts(connection, result.jobs, end_ns) if result.trusted else []
     with database.writing() as connection:
         # Of two replicas that tell of the same scan, the later one waits here for the other, and is then refused.
         if not insert_new(connection, SCANS, scan):
@@ -140,6 +143,18 @@ def layouts(database: Database, name: str) -> list[KnownLayout]:
     query = select(LAYOUTS).where(LAYOUTS.c.job == name).order_by(LAYOUTS.c.since_ns.desc())
     with database.reading() as connection:
         return [_layout(row) for row in connection.execute(query)]
+
+
+def newest_groups(database: Database, names: Iterable[str]) -> dict[str, Groups]:
+    """The process groups of each of some jobs in its newest layout that names any, by job."""
+    found: dict[str, Groups] = {}
+    with database.reading() as connection:
+        for name in names:
+            query = select(LAYOUTS.c.groups).where((LAYOUTS.c.job == name) & (LAYOUTS.c.groups != _NO_GROUPS))
+            text = connection.execute(query.order_by(LAYOUTS.c.since_ns.desc()).limit(1)).scalar()
+            if text is not None:
+                found[name] = Groups.model_validate_json(text)
+    return found
 
 
 def rollups(database: Database, name: str, length_ns: int, start_ns: int, end_ns: int) -> list[Rollup]:

@@ -12,12 +12,13 @@ from datamodel.report import Report
 from datamodel.results import KnownJob, Rollup
 from flowprism.service.scanning.happenings import SAME_NS, once
 from flowprism.service.scanning.identity import lasting_names, renamed
+from flowprism.service.scanning.membership import changes
 from flowprism.service.scanning.numbering import counted_on, known_iterations, starts_known
 from flowprism.service.scanning.rollups import minutes
 from storage.analyses import save_analysis
 from storage.database.engine import Database
 from storage.database.overview import events
-from storage.database.scans import jobs
+from storage.database.scans import jobs, newest_groups
 from storage.layout import Writer, make_folders
 from storage.place import LocalPlace, place_at
 from storage.store import Store
@@ -39,8 +40,10 @@ class Remembered:
     events: Sequence[Event] = ()
 
 
-def remembered(database: Database, lake: str, analysis: Analysis) -> Remembered:
+def remembered(database: Database, lake: str, analysis: Analysis, *, trusted: bool) -> Remembered:
     """Name and number what a window shows as former windows did, and keep its timelines in the lake.
+
+    Where the window is not trusted, since its feed has holes, nobody has left for it.
 
     Raises:
         StorageError: the database cannot be reached.
@@ -59,7 +62,11 @@ def remembered(database: Database, lake: str, analysis: Analysis) -> Remembered:
         job.id for job in analysis.report.jobs if job.id in before and starts_known(job, before[job.id])
     }
     kept = EventFilter(start_ns=window.start_ns - SAME_NS, end_ns=window.end_ns)
-    told = once(analysis.report.events, events(database, kept, None, most=_MOST_EVENTS))
+    happened = list(analysis.report.events)
+    if trusted:
+        groups = newest_groups(database, sorted(names - newcomers))
+        happened += changes(analysis.report.jobs, {one.id: one for one in known}, groups, window.end_ns)
+    told = once(happened, events(database, kept, None, most=_MOST_EVENTS))
     return Remembered(analysis.report, minutes(analysis, whole), told)
 
 

@@ -107,8 +107,9 @@ class Scanner:
             past = self._remembered(sight)
             verdict = judged(past.report, policy, sight)
             made = Made(
-                policy.name, started_ns, time.time_ns(), past.report, verdict, rollups=past.rollups, events=past.events
-            )
+                policy.name, started_ns, time.time_ns(), past.report, verdict,
+                rollups=past.rollups, events=past.events, trusted=not sight.doubt,
+            )  # fmt: skip
             incidents = self.settings.incidents
             options = IncidentOptions(incidents.confirming_scans, incidents.quiet_scans, incidents.reopen_within_s)
             record(self.database, made, options, self.settings.alerts)
@@ -128,7 +129,7 @@ class Scanner:
     def _remembered(self, sight: Sight) -> Remembered:
         if sight.analysis is None:
             return Remembered(sight.report)
-        return remembered(self.database, self.settings.store.analysis_lake, sight.analysis)
+        return remembered(self.database, self.settings.store.analysis_lake, sight.analysis, trusted=not sight.doubt)
 
     def _requests(self) -> int:
         """Make the scans that people asked for, and that no other replica is making."""

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from datamodel.filters import EventFilter
 from datamodel.findings import Event
 from datamodel.incidents import IncidentChange
+from datamodel.layout import Groups
 from storage.database.engine import Database
 from storage.database.incidents import history, incidents
 from storage.database.overview import events
@@ -20,6 +21,7 @@ from storage.database.scans import (
     job,
     jobs,
     layouts,
+    newest_groups,
     rollups,
     save_scan,
     scans,
@@ -94,6 +96,16 @@ def test_layouts_are_kept_when_they_change(database: Database) -> None:
     for end_ns, tp in ((100, 8), (200, 8), (300, 4), (400, 4)):
         save_scan(database, ScanResult(results.kept(end_ns), [results.job(tp=tp)]))
     assert [(one.since_ns, one.layout.tp) for one in layouts(database, "j1")] == [(300, 4), (100, 8)]
+
+
+def test_layouts_that_are_not_trusted_are_not_kept(database: Database) -> None:
+    """Nor do those that name nobody hide whom the one before named."""
+    save_scan(database, ScanResult(results.kept(100), [results.job()]))
+    save_scan(database, ScanResult(results.kept(200), [results.job(tp=4)], trusted=False))
+    assert [one.since_ns for one in layouts(database, "j1")] == [100]
+    save_scan(database, ScanResult(results.kept(300), [results.job().model_copy(update={"groups": Groups()})]))
+    assert len(layouts(database, "j1")) == 2
+    assert newest_groups(database, ["j1", "none such"]) == {"j1": results.job().groups}
 
 
 def test_an_old_window_does_not_undo_a_newer_one(database: Database) -> None:

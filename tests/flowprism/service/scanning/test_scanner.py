@@ -20,7 +20,7 @@ from storage.database.engine import Database
 from storage.database.feeds import save_feed_statistics, save_inventory
 from storage.database.incidents import incidents
 from storage.database.requests import ask, request
-from storage.database.scans import jobs, rollups, scans
+from storage.database.scans import jobs, layouts, rollups, scans
 from tests.flowprism.service.scanning.feeding import Feed, fabric
 
 MINUTE_NS = 60_000_000_000
@@ -165,10 +165,13 @@ def test_a_window_with_holes_is_not_trusted(tmp_path: Path, begin_ns: int) -> No
     assert [(job.verdict, job.findings) for job in kept.scan.jobs] == [("unknown", ())]
     assert incidents(made.database, ("suspected", "open")) == []
     assert made.tally.figures()["windows_doubted_total"] == 1
+    (job,) = jobs(made.database)
+    assert layouts(made.database, job.id) == []
     save_feed_statistics(made.database, [replace(holes, lost=2)])
     feed.write("sss")
     made.look()
     assert [one.kind for one in incidents(made.database)] == ["slow_link"]
+    assert len(layouts(made.database, job.id)) == 1
 
 
 def test_a_scan_on_demand_is_answered_and_changes_nothing_else(tmp_path: Path, begin_ns: int) -> None:
