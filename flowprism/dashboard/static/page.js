@@ -2,8 +2,15 @@
 import { startClock } from "./clock.js";
 import { startLive } from "./live.js";
 
+const MARGIN_PX = 12;
+
 startClock(document.getElementById("clock"));
 startLive();
+
+// On a narrow window the places scroll sideways, and the one that is shown may lie out of sight.
+const places = document.querySelector(".places");
+const here = places?.querySelector("[aria-current]");
+if (here) places.scrollLeft = here.getBoundingClientRect().right - places.getBoundingClientRect().right + MARGIN_PX;
 
 addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");

@@ -73,6 +73,16 @@ def test_links_with_hostile_ids_lead_to_their_pages(evil: Shelf) -> None:
     assert answer.status_code == 200, place
 
 
+@pytest.mark.parametrize("page", ["/", "/jobs/EVIL", "/login", "/no/such/page"])
+def test_no_script_or_style_runs_but_those_of_files_of_ours(evil: Shelf, page: str) -> None:
+    """Whatever the page: nothing that stands in it, nothing that text is made into, nothing of another host."""
+    answer = client(evil).get(page.replace("EVIL", quote(EVIL, safe="")))
+    policy = dict(one.split(maxsplit=1) for one in answer.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert {policy[kind] for kind in ("script-src", "style-src", "connect-src", "form-action")} == {"'self'"}
+    assert "unsafe" not in answer.headers["content-security-policy"]
+
+
 @pytest.mark.parametrize(
     "path", ["jobs/EVIL", "jobs/EVIL/layouts", "jobs/EVIL/trend?start_ns=0&end_ns=1", "scans/EVIL/0/100"]
 )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from datamodel.inventory import Inventory
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.answers.jobs import jobs
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
+from storage.database.feeds import save_inventory
 from tests.flowprism.dashboard.browser import Visit, served_shelf, visiting
 from tests.flowprism.service.access.asking import PASSWORD, add_user
-from tests.flowprism.service.stored import stored_demo
+from tests.flowprism.service.stored import demo_inventory, stored_demo
 
 pytestmark = pytest.mark.slow
 
@@ -182,6 +185,29 @@ def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Shelf) ->
         visit.enter()
         expect(page.locator("#asked li")).to_have_count(2)
         expect(page.locator("#asked")).to_contain_text("15:20:00")
+        visit.quiet()
+
+
+def test_hostile_host_names_are_told_by_scripts_and_not_run(chromium: Browser, own: Shelf) -> None:
+    """What modules write of a host into the page is text: a cell, a lane, a span. The policy has nothing to refuse."""
+    said = demo_inventory().model_dump_json(by_alias=True).replace('"s2"', json.dumps(HOSTILE))
+    save_inventory(own.database, Inventory.model_validate_json(said), "tests", 2**61)
+    place = f"/jobs/{jobs(own, ADMIN, 2**61)[0].id}"
+    with served_shelf(own) as address, visiting(chromium, address) as visit:
+        page = visit.page
+        visit.open(f"{place}/matrix")
+        page.locator('[data-cell="3 5"]').hover()
+        assert HOSTILE in page.locator(".heat-told").inner_text()
+        visit.open(f"{place}/timeline?first=8")
+        page.wait_for_selector(".tl[data-ready]")
+        page.locator(".tl canvas").focus()
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", "."):
+            page.keyboard.press(key)
+        assert HOSTILE in page.locator(".tl-told").inner_text()
+        for path in (place, "/fabric?src=10.1.2.2&dst=10.1.1.1"):
+            visit.open(path)
+            assert HOSTILE in page.locator("main").inner_text()
+            assert page.locator("main img").count() == 0
         visit.quiet()
 
 
