@@ -111,7 +111,7 @@ def _let_go(points: Burst, count: int) -> Burst:
     early as they can be.
     """
     widths = [points.doubt_ns[points.row == row] for row in range(count)]
-    usual = _steady(np.array([np.median(width) if len(width) else np.nan for width in widths]))
+    usual = _usual(np.array([np.median(width) if len(width) else np.nan for width in widths]))
     held = points.doubt_ns > DOUBTFUL * usual[points.row]
     others = np.bincount(points.row[~held], minlength=count)
     early = replace(points, time_ns=np.where(held, points.earliest_ns, points.time_ns))
@@ -142,12 +142,29 @@ def _lines(points: Burst, count: int) -> tuple[Float, Float]:
 
 def _steady(moving: Float) -> Float:
     """Median over neighbouring iterations: one iteration's few samples may mislead, or tell none; nan where all do."""
-    padded = np.pad(moving, STEADY // 2, constant_values=np.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, STEADY)
-    known = np.isfinite(windows).any(axis=1)
-    steady = np.full(len(moving), np.nan)
-    steady[known] = np.nanmedian(windows[known], axis=1)
-    return steady
+    return _medians(_around(moving))
+
+
+def _usual(widths: Float) -> Float:
+    """Median of an iteration's own, of those before, and of those after it: right on both sides of a sudden change."""
+    around = _around(widths)
+    before, after = _medians(around[:, : STEADY // 2]), _medians(around[:, STEADY // 2 + 1 :])
+    sides = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
+    return _medians(np.stack([widths, *sides], axis=1))
+
+
+def _around(values: Float) -> Float:
+    """(n, STEADY) each value among its neighbours; nan where there is none."""
+    padded = np.pad(values, STEADY // 2, constant_values=np.nan)
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, STEADY), np.float64)
+
+
+def _medians(rows: Float) -> Float:
+    """Median of each row without its nan; nan where all are."""
+    known = np.isfinite(rows).any(axis=1)
+    medians = np.full(len(rows), np.nan)
+    medians[known] = np.nanmedian(rows[known], axis=1)
+    return medians
 
 
 def _like_paces(moving: Float) -> list[Int]:
