@@ -87,8 +87,9 @@ def ring_ends(points: Burst, count: int) -> RingEnds:
        which the others wait at every step. Running medians over all iterations show it; what is left of the samples of
        one iteration after line and shape says how far it is off as a whole.
     3. The member that ends last ends the ring.
-    4. Datagrams of an iteration, divided into halves, tell its end twice, and so do members; how far these differ, over
-       all iterations of like pace, is the error: what samples of a datagram or of a member have in common is in it.
+    4. Datagrams of an iteration, divided into halves, tell its end twice; so do every other member, and the first half
+       of the members, whose agents mostly differ from those of the second. How far these differ, over all iterations of
+       like pace, is the error: what samples of a datagram, a member or an agent have in common is in it.
     """
     found = RingEnds(*(np.full(count, np.nan) for _ in range(4)))
     rows = [np.flatnonzero(points.row == row) for row in range(count)]
@@ -265,12 +266,14 @@ def _centre(off: Float, weight: Float) -> float:
 def _errors(points: Burst, left: Float, weight: Float, alike: Int) -> Float:
     """Standard error of each end: by what it rests on, in units of what halves of iterations show."""
     held = np.array([weight[points.row == row].sum() for row in alike.tolist()])
-    by_time, by_member = [], []
+    middle = float(np.median(np.unique(points.member))) if len(points.member) else 0.0
+    by_time, by_member, by_agent = [], [], []
     for here in (np.flatnonzero(points.row == row) for row in alike.tolist()):
         order = np.unique(points.earliest_ns[here], return_inverse=True)[1]
         by_time.append(_halves(left[here], weight[here], order % 2 == 0))
         by_member.append(_halves(left[here], weight[here], points.member[here] % 2 == 0))
-    units = [_deviation(told) for told in map(_known, (by_time, by_member)) if len(told) >= FEWEST_ALIKE]
+        by_agent.append(_halves(left[here], weight[here], points.member[here] < middle))
+    units = [_deviation(told) for told in map(_known, (by_time, by_member, by_agent)) if len(told) >= FEWEST_ALIKE]
     return np.asarray(max(units, default=np.nan) / np.sqrt(np.where(held > 0, held, np.nan)), np.float64)
 
 
