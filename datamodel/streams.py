@@ -24,6 +24,8 @@ class Streams:
 
     Attributes:
         src, dst: (n,) address codes.
+        name: (n,) queue pair, of several that take turns the smallest; or, below 0, source port << 16 | destination
+            port, less 2^32.
         trains: (n,) whether the stream's rows are packet trains of a mirror; flow records otherwise.
         offsets: (n + 1,) row bounds.
         start_ns, end_ns: (rows,) first and last byte leaving the sender.
@@ -35,6 +37,7 @@ class Streams:
 
     src: Int
     dst: Int
+    name: Int
     trains: Bool
     offsets: Int
     start_ns: Int
@@ -62,6 +65,7 @@ class Streams:
         return Streams(
             src=self.src[numbers],
             dst=self.dst[numbers],
+            name=self.name[numbers],
             trains=self.trains[numbers],
             offsets=offsets,
             addresses=self.addresses,

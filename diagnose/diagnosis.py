@@ -8,6 +8,7 @@ import numpy as np
 
 from datamodel.findings import Finding
 from datamodel.streams import Bool, Int
+from diagnose.cables import narrowed
 from diagnose.causes import cause_of
 from diagnose.compute_findings import Until, load_finding, regression_finding, stage_finding, straggler_finding
 from diagnose.delays import PP, Sends, sends
@@ -157,7 +158,9 @@ def _of_link(
     measured: _Measured, link: SlowLink, compared: tuple[Int, Int], span: tuple[int, int | None], ratio: float
 ) -> Finding:
     """A slow link as a finding, with its cause; `compared` are the iterations that are slow and those that are not."""
-    job = measured.job
+    job, period = measured.job, compared[0]
+    window = int(job.edges_ns[period.min() - 1]), int(job.edges_ns[period.max()])
+    link = narrowed(link, measured.rates, period, window, job.fabric, job.paths)
     finding = link_finding(job, link, measured.rates, span, ratio)
     cause = cause_of(job.operations, link, measured.rates, *compared, job.fabric)
     return with_cause(finding, cause, job.measured_ns(span))

@@ -9,6 +9,7 @@ import numpy as np
 
 from datamodel.fabric import Fabric
 from datamodel.frame import Frame
+from datamodel.paths import Paths
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
 from diagnose.queues import NO_NOTICES, Notices
@@ -34,6 +35,7 @@ class JobView:
         last_sent_ns: address code -> last payload byte it sent.
         ready: ready-to-receive messages; None where the feed shows none.
         notices: congestion notifications between its endpoints.
+        paths: where its streams were seen between switches; None where no feed tells.
     """
 
     id: str
@@ -48,6 +50,7 @@ class JobView:
     last_sent_ns: Mapping[int, int]
     ready: Ready | None = None
     notices: Notices = NO_NOTICES
+    paths: Paths | None = None
 
     @property
     def iterations(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.findings import Evidence, Finding, FindingKind, Subject, Suspect
+from datamodel.inventory import Link
 from datamodel.transfers import ROLES
 from diagnose.causes import Cause
 from diagnose.job import JobView
@@ -43,7 +44,8 @@ def link_finding(
         suspects=suspects,
         evidence=_evidence(job, link, rates, span_ns),
         summary=f"{name} {are} slow{side}: {where} runs at {gbps(link.rate_bps[worst])} instead of "
-        f"{gbps(_usual_bps(job, link, rates, worst))}, and every iteration takes {percent(slowdown_ratio)} longer.",
+        f"{gbps(_usual_bps(job, link, rates, worst))}, and every iteration takes {percent(slowdown_ratio)} longer."
+        f"{_seen(link)}",
         action=_action(link, name, job.names(link.rivals)),
     )
 
@@ -91,6 +93,8 @@ def _confidence(link: SlowLink) -> float:
         return round(0.95 / (1 + len(link.rivals)), 2)
     if link.switch is None:
         return 0.4
+    if link.cables:
+        return 0.95 if _alone(link) else 0.8
     return 0.5 if link.rivals or link.among else 0.8
 
 
@@ -111,10 +115,21 @@ def _subject(job: JobView, link: SlowLink, rates: Rates) -> Subject:
     return Subject(type="group", ids=job.names(ends))
 
 
+def _alone(link: SlowLink) -> bool:
+    """Whether sightings leave one cable."""
+    return len(link.cables) == 1 and not link.rivals
+
+
+def _cable(link: Link) -> Subject:
+    return Subject(type="link", ids=(link.a, link.b), a_port=link.a_port, b_port=link.b_port)
+
+
 def _uplink(job: JobView, link: SlowLink, switch: str) -> Subject:
+    if link.cables:
+        return _cable(link.cables[0].link) if _alone(link) else Subject(type="switch", ids=(switch,))
     links = job.fabric.uplinks(switch)
     if len(links) == 1 and not link.rivals and not link.among:
-        return Subject(type="link", ids=(links[0].a, links[0].b), a_port=links[0].a_port, b_port=links[0].b_port)
+        return _cable(links[0])
     return Subject(type="switch", ids=(switch,))
 
 
@@ -123,9 +138,8 @@ def _suspects(job: JobView, link: SlowLink) -> tuple[Suspect, ...]:
         return _equally([own_link(job, e) for e in (link.endpoint, *link.rivals)])
     if link.among:
         return _equally([Subject(type="switch", ids=(name,)) for name in (link.switch or "", *link.among)])
-    links = job.fabric.uplinks(link.switch or "")
-    cables = [Subject(type="link", ids=(x.a, x.b), a_port=x.a_port, b_port=x.b_port) for x in links]
-    return _equally([*cables, *(own_link(job, e) for e in link.rivals)])
+    links = [c.link for c in link.cables] or job.fabric.uplinks(link.switch or "")
+    return _equally([*(_cable(x) for x in links), *(own_link(job, e) for e in link.rivals)])
 
 
 def _equally(subjects: list[Subject]) -> tuple[Suspect, ...]:
@@ -135,7 +149,24 @@ def _equally(subjects: list[Subject]) -> tuple[Suspect, ...]:
     return tuple(Suspect(type=s.type, ids=s.ids, probability=round(1 / len(subjects), 4)) for s in subjects)
 
 
+def _seen(link: SlowLink) -> str:
+    """What sightings tell of the slow streams, as a sentence."""
+    if not link.cables:
+        return ""
+    told = listed(tuple(f"{c.streams} on {_called(c.link)}" for c in link.cables))
+    return f" Of the {int(link.slow.sum())} slow flows, switches saw {told}."
+
+
+def _called(link: Link) -> str:
+    """A cable in a sentence, with the interface indices of its ends."""
+    ends = ((link.a, link.a_port), (link.b, link.b_port))
+    return " - ".join(name if port is None else f"{name} ({port})" for name, port in ends)
+
+
 def _place(job: JobView, link: SlowLink) -> str:
+    if link.cables:
+        which = "The uplink" if _alone(link) else "One of the uplinks"
+        return f"{which} {listed(tuple(_called(c.link) for c in link.cables))}"
     if link.endpoint is None and link.among:
         return f"Uplinks of {listed((link.switch or '', *link.among))}"
     if link.endpoint is None:
@@ -147,6 +178,10 @@ def _place(job: JobView, link: SlowLink) -> str:
 
 
 def _action(link: SlowLink, name: str, owners: tuple[str, ...]) -> str:
+    if link.cables:
+        also = f", and of the link of {listed(owners)}" if owners else ""
+        cables = listed(tuple(_called(c.link) for c in link.cables))
+        return f"Check errors, discards, speed and load at both ends of {cables}{also}."
     if link.endpoint is None and link.switch is None:
         return "Give an inventory with switches and links: it names the link that these flows share."
     if link.endpoint is None:
@@ -181,6 +216,17 @@ def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, in
         )
     if link.notified is not None:
         found.append(_notified(job, link.notified, rates, window))
+    found += [
+        Evidence(
+            metric="slow streams that were seen to pass the cable, of all slow ones",
+            value=cable.streams,
+            baseline=int(link.slow.sum()),
+            unit="streams",
+            where=f"{_called(cable.link)}, {cable.sightings} sightings",
+            window_ns=window,
+        )
+        for cable in link.cables
+    ]
     others = ~link.slow & np.isfinite(link.rate_bps) & np.isfinite(link.normal_bps)
     if others.any():
         found.append(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.fabric import Fabric
+from datamodel.inventory import Link
 from datamodel.streams import Bool, Float, Int
 from diagnose.rates import Rates
 from reconstruct.medians import median_over
@@ -21,6 +22,21 @@ TELLS_SHARE = 0.02
 HOLDS = 0.75
 # A stream that carries this share of a slow one's bytes through the same port at a normal rate clears the port.
 CLEARS_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A cable between switches that slow streams passed.
+
+    Attributes:
+        link: the cable.
+        streams: slow streams that must have passed it.
+        sightings: of slow streams, at its ends.
+    """
+
+    link: Link
+    streams: int
+    sightings: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +55,7 @@ class SlowLink:
         among: other switches that the slow streams pass nearly as much.
         notified: where congestion notifications decided between endpoints: a slow stream, how many it provokes an
             iteration, and how many usually (`diagnose.queues`).
+        cables: the suspects between switches, where sightings leave fewer than the uplinks of `switch` and `among`.
     """
 
     endpoint: int | None
@@ -51,6 +68,7 @@ class SlowLink:
     lost_ns: Float
     among: tuple[str, ...] = ()
     notified: tuple[int, float, float] | None = None
+    cables: tuple[Cable, ...] = ()
 
 
 def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowLink | None:

@@ -11,6 +11,7 @@ from datamodel.fabric import Fabric
 from datamodel.findings import Event, Finding
 from datamodel.frame import Frame
 from datamodel.inventory import Inventory
+from datamodel.paths import Paths
 from datamodel.report import JobReport, Window
 from datamodel.streams import Streams
 from datamodel.transfers import ROLES
@@ -51,6 +52,7 @@ class JobTask:
         options: thresholds of the findings.
         tables: whether timelines and pair table are wanted beside the report.
         metered: whether the records are a meter's, which merges what follows within its timeout.
+        paths: where its streams were seen between switches; None where no feed tells.
     """
 
     number: int
@@ -67,6 +69,7 @@ class JobTask:
     options: DiagnosisOptions
     tables: bool
     metered: bool = False
+    paths: Paths | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ def analysed(task: JobTask) -> JobResult:
         last_sent_ns=task.last_sent_ns,
         ready=task.ready,
         notices=task.notices,
+        paths=task.paths,
     )
     findings = unlocated(view, task.options) if merged else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)

@@ -19,6 +19,7 @@ from datamodel.findings import Finding
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame, concat
 from datamodel.inventory import Inventory
+from datamodel.paths import Paths
 from datamodel.reading import Reading
 from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
 from datamodel.streams import Int, Streams
@@ -40,6 +41,7 @@ from reconstruct.clocks import ClockOffset, UnknownClock, corrected
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
+from reconstruct.paths import at_cables, paths
 from reconstruct.sightings import carrying, whole
 from reconstruct.streams import streams
 from strategy.placement import Seat, seats
@@ -81,6 +83,7 @@ class _Scene:
     notices: Notices
     inventory: Inventory | None
     metered: bool
+    paths: Paths | None
 
     def labels(self) -> Inventory | None:
         """The inventory without what is known of each endpoint."""
@@ -140,17 +143,19 @@ def analyze_reading(
     flows = reading.flows if kept.all() else reading.flows.take(kept)
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
+    passing = at_cables(reading.flows, exporters, place.links)
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
     flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
     complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
+    ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None
     samples, hiding = apart(flows, complete, flow, options.jobs.covered_share)
-    del flows
+    del flows, passing
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)
     where = seats(inventory, flow.addresses)
-    scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered)
+    scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways)
     results = _job_results(scene, found, options, told)
     around = Around(place, scene.seats, services, hosts, scene.labels(), exporters, options.diagnosis)
     further, unassigned = _further_results(samples, hiding, around, found)
@@ -229,6 +234,7 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
             options=options.diagnosis,
             tables=options.tables,
             metered=scene.metered,
+            paths=scene.paths.of(np.unique(job.stream_numbers)) if scene.paths is not None else None,
         )
 
     return task

@@ -25,22 +25,23 @@ def streams(flows: Flows) -> Streams:
     Streams are numbered by (source, destination, first byte): port numbers are arbitrary, times are not.
     """
     frame = flows.frame
-    volume = _volume(frame)
+    volume = volumes(frame)
     met = _connections(frame, volume)
-    place, offsets, ends = _numbered(met, np.arange(len(met.ends)))
+    place, offsets, ends, name = _numbered(met, np.arange(len(met.ends)))
     order = _ordered(frame, volume, met, place, offsets)
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
     ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
     together = apart[taking_turns(ends, met.name[apart], offsets, *ranked)][place]
     if (together[apart] != apart).any():
-        place, offsets, ends = _numbered(met, together)
+        place, offsets, ends, name = _numbered(met, together)
         order = _ordered(frame, volume, met, place, offsets)
         ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
-    return _streams(flows, ranked, order, ends, offsets)
+    return _streams(flows, ranked, order, (ends, name), offsets)
 
 
-def _volume(frame: Frame) -> Int:
+def volumes(frame: Frame) -> Int:
+    """(rows,) new payload of each row in bytes; 0 for control traffic."""
     volume = np.empty(len(frame), np.int64)
     sizes = flat(frame["bytes"]), flat(frame["packets"]), flat(frame["sampling_rate"])
     measure(flat(frame["proto"]), *sizes, flat(frame["payload_bytes"]), flat(frame["retransmitted_packets"]), volume)
@@ -55,7 +56,7 @@ def _connections(frame: Frame, volume: Int) -> Connections:
     return Connections(of_row, *number(*ends, flat(frame["dst_qp"]), *ports, start_ns, volume, of_row))
 
 
-def _numbered(met: Connections, together: Int) -> tuple[Int, Int, Int]:
+def _numbered(met: Connections, together: Int) -> tuple[Int, Int, Int, Int]:
     """Number groups of connections by ends, first byte and smallest name, whatever the order of rows.
 
     Args:
@@ -63,7 +64,8 @@ def _numbered(met: Connections, together: Int) -> tuple[Int, Int, Int]:
         together: (connections,) one connection of the group that each belongs to.
 
     Returns:
-        (connections,) group of each; (groups + 1,) where the rows of each begin; (groups,) its ends.
+        (connections,) group of each; (groups + 1,) where the rows of each begin; (groups,) its ends, and its
+        smallest name.
     """
     heads, group = np.unique(together, return_inverse=True)
     first_ns, name = met.first_ns[heads], met.name[heads]
@@ -73,7 +75,8 @@ def _numbered(met: Connections, together: Int) -> tuple[Int, Int, Int]:
     rank = np.empty(len(heads), np.int64)
     rank[order] = np.arange(len(heads))
     count = np.bincount(group, met.rows, len(heads)).astype(np.int64)
-    return rank[group], np.concatenate([[0], np.cumsum(count[order])]).astype(np.int64), met.ends[heads][order]
+    offsets = np.concatenate([[0], np.cumsum(count[order])]).astype(np.int64)
+    return rank[group], offsets, met.ends[heads][order], name[order]
 
 
 def _ordered(frame: Frame, volume: Int, met: Connections, place: Int, offsets: Int) -> Array:
@@ -84,12 +87,13 @@ def _ordered(frame: Frame, volume: Int, met: Connections, place: Int, offsets: I
     return order
 
 
-def _streams(flows: Flows, ranked: tuple[Int, Int], order: Array, ends: Int, offsets: Int) -> Streams:
-    """Streams whose rows are `order`; `ranked` are the rows' starts and volumes in that order."""
-    frame = flows.frame
+def _streams(flows: Flows, ranked: tuple[Int, Int], order: Array, called: tuple[Int, Int], offsets: Int) -> Streams:
+    """Streams whose rows are `order`, by ends and name; `ranked` are the rows' starts and volumes in that order."""
+    frame, (ends, name) = flows.frame, called
     return Streams(
         src=ends >> 32,
         dst=ends & _LOW_32,
+        name=name,
         trains=np.asarray(frame["payload_bytes"][order[offsets[:-1]]] >= 0),
         offsets=offsets,
         start_ns=ranked[0],

@@ -34,6 +34,7 @@ def streams(*parts: tuple[tuple[int, int], list[int], int]) -> Streams:
     return Streams(
         src=np.array([pair[0] for pair, *_ in parts], np.int64),
         dst=np.array([pair[1] for pair, *_ in parts], np.int64),
+        name=np.arange(len(parts)),
         trains=np.zeros(len(parts), np.bool_),
         offsets=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
         start_ns=start,

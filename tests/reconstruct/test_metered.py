@@ -16,7 +16,7 @@ def streams(gaps_ms: list[float]) -> Streams:
     start = (np.concatenate([starts, starts]) * MS).astype(np.int64)
     rows = len(start)
     zero, ends = np.zeros(rows, np.int64), np.array([0, rows // 2, rows])
-    pair = np.array([0, 1]), np.array([1, 0]), np.zeros(2, np.bool_)
+    pair = np.array([0, 1]), np.array([1, 0]), np.arange(2), np.zeros(2, np.bool_)
     return Streams(*pair, ends, start, start + 100 * MS, zero, zero + 1, zero, zero, zero, ("a", "b"))
 
 

@@ -1,0 +1,47 @@
+"""Paths: by which interfaces the connections of a network were seen to enter and leave switches, when and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from datamodel.frame import Column, Frame, Schema
+from datamodel.inventory import Link
+from datamodel.streams import Int
+
+STAYS = Schema(
+    "stays",
+    (
+        Column("stream", "i8", "", "number of the stream that was seen"),
+        Column("door", "i8", "code", "index into Paths.doors"),
+        Column("leaves", "?", "", "whether it left the switch there; else it came in"),
+        Column("first_ns", "i8", "ns", "first sighting, UTC"),
+        Column("last_ns", "i8", "ns", "last sighting before it was seen at another door of that switch, UTC"),
+        Column("sightings", "i8", "", "samples and records that tell so, one after the other"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where streams were seen between switches.
+
+    A stream that always takes the same way has one stay for each side of a switch that tells; one that is moved, one
+    more; one whose packets are spread over cables, very many.
+
+    Attributes:
+        stays: (`STAYS`) by stream, switch, side and time.
+        doors: switch and interface index of the ends of cables. Cables that share one, as members of an aggregate
+            under its own index, are not told apart.
+        cables: between switches.
+    """
+
+    stays: Frame
+    doors: tuple[tuple[str, int], ...]
+    cables: tuple[Link, ...]
+
+    def of(self, numbers: Int) -> Paths:
+        """The part of some streams, renumbered from 0; `numbers` ascend."""
+        own = self.stays.take(np.isin(self.stays["stream"], numbers))
+        return replace(self, stays=own.replace(stream=np.searchsorted(numbers, own["stream"])))
