@@ -157,7 +157,7 @@ def _view(job: SampledJob, progress: Progress, samples: Flows, strategy: Strateg
         role=np.array([strategy.role.get(c, 0) for c in job.connections.tolist()], np.int64),
         quantum_bytes=job.quantum_bytes,
         cables=around.place.links,
-        whole=not job.unresolved,
+        whole=not job.unresolved and strategy.layout.dp is not None,  # else a pipeline may hide among the rings
         over=passed(samples, around.exporters, around.place.links, src, dst),
     )
 

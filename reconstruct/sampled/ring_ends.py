@@ -147,11 +147,15 @@ def _steady(moving: Float) -> Float:
 
 
 def _usual(widths: Float) -> Float:
-    """Median of an iteration's own, of those before, and of those after it: right on both sides of a sudden change."""
+    """Median of those around; where they change suddenly, of an iteration's own, of those before and those after it.
+
+    The latter is right on both sides of a step, the former scatters less.
+    """
     around = _around(widths)
     before, after = _medians(around[:, : STEADY // 2]), _medians(around[:, STEADY // 2 + 1 :])
     sides = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
-    return _medians(np.stack([widths, *sides], axis=1))
+    sudden = np.fmax(*sides) > DOUBTFUL * np.fmin(*sides)
+    return np.where(sudden, _medians(np.stack([widths, *sides], axis=1)), _medians(around))
 
 
 def _around(values: Float) -> Float:
