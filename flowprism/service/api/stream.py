@@ -1,7 +1,7 @@
 """`/stream`: server-sent events, so that pages know when to ask anew (https://html.spec.whatwg.org, 9.2).
 
-One look at the database each second serves everybody who listens to this process. An event names what is new; what it
-is like now, one asks for.
+One look at the database each half second serves everybody who listens to this process. An event names what is new;
+what it is like now, one asks for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
 router = APIRouter(tags=["stream"])
-LOOK_EVERY_S = 1.0
+LOOK_EVERY_S = 0.5  # a page waits up to a second more after it was renewed, and shows what is new within two
 HEARTBEAT_S = 15.0  # proxies close what is silent for long
 LONGEST_S = 600.0  # then the client comes again and shows anew who it is
 MOST_LISTENERS = 500
@@ -87,7 +87,7 @@ class Station:
         return [_text(one) for one in self._past if one.number > last and one.change.is_for(viewer)]
 
     async def _look(self) -> None:
-        """Look every second until nobody listens any more."""
+        """Look again and again until nobody listens any more."""
         self._watch = self._watch or Watch(self.shelf)
         while self.listeners:
             try:
