@@ -29,7 +29,6 @@ MOST_GROWTH_RATIO = 1.15
 MOST_STOP_S = 15.0
 
 
-@pytest.mark.slow
 @pytest.mark.soak
 def test_faults_come_and_go_while_everything_goes_away(tmp_path: Path) -> None:
     """Every fault is exactly one incident, every alert arrives, no window is missed, memory is flat."""
