@@ -22,12 +22,9 @@ def spread(work: Callable[[slice], R], size: int) -> list[R]:
         work: independent of how the range is cut; most of it runs without the GIL.
         size: how much there is.
     """
-    parts = min(_cores(), size // WORTH_A_THREAD)
-    if parts < 2:
-        return [work(slice(0, size))]
+    parts = max(min(_cores(), size // WORTH_A_THREAD), 1)
     bounds = [size * n // parts for n in range(parts + 1)]
-    with ThreadPoolExecutor(parts) as pool:
-        return list(pool.map(work, (slice(a, b) for a, b in pairwise(bounds))))
+    return each(work, [slice(a, b) for a, b in pairwise(bounds)])
 
 
 def each(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
