@@ -6,6 +6,8 @@ import struct
 from collections.abc import Callable, Iterator
 from ipaddress import IPv4Address, IPv6Address
 
+from capture.sflow.counter_structures import COUNTER_STRUCTURES
+from capture.sflow.flow_structures import FLOW_STRUCTURES
 from capture.sflow.layout import (
     ADDRESS_IPV4,
     ADDRESS_IPV6,
@@ -15,7 +17,7 @@ from capture.sflow.layout import (
     FLOW_SAMPLE,
     FLOW_SAMPLE_EXPANDED,
 )
-from capture.sflow.structures import COUNTER_STRUCTURES, FLOW_STRUCTURES, Member, Number, Structure, Type, each
+from capture.sflow.structures import Member, Number, Structure, Type, each
 
 Fields = dict[str, object]
 

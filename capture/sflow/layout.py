@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from capture.sflow.structures import COUNTER_STRUCTURES, FLOW_STRUCTURES, Number
+from capture.sflow.counter_structures import COUNTER_STRUCTURES
+from capture.sflow.flow_structures import FLOW_STRUCTURES
+from capture.sflow.structures import Number
 
 LONGEST_DATAGRAM_BYTES = 65_535  # a UDP datagram holds no more; longer ones were never sent
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from capture.sflow.counter_structures import COUNTER_STRUCTURES
+from capture.sflow.flow_structures import FLOW_STRUCTURES
 from capture.sflow.layout import (
     ADDRESS_IPV4,
     COUNTER_SAMPLE,
@@ -17,7 +19,7 @@ from capture.sflow.layout import (
     TIMESTAMP,
     UNKNOWN_COUNTER,
 )
-from capture.sflow.structures import COUNTER_STRUCTURES, FLOW_STRUCTURES, Member
+from capture.sflow.structures import Member
 from datamodel.streams import Int
 from simulate.export.headers import CHECKSUM_BYTES, HEADER_BYTES, Rows
 
