@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from dataclasses import dataclass, field
 from io import TextIOWrapper
@@ -18,6 +17,7 @@ from flowprism.cli.options import ReportFormat
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.cli.sampling_rates import parsed
 from flowprism.cli.writing import naming
+from flowprism.garbage import look_seldom
 from flowprism.inventory_file import load_inventory
 from flowprism.rendering.html import render_html
 from flowprism.rendering.names import Names, names_of
@@ -28,9 +28,6 @@ from flowprism.rendering.timelines_file import check_suffix, write_timelines
 from flowprism.workers import Crew
 
 _PLAIN_COLUMNS = 80
-# The inventory of a large cluster makes a million objects that last to the end. Looking for garbage among them after
-# every 700 new ones, as Python does by itself, takes as long as reading it.
-_OBJECTS = 50_000
 # What becomes of letters that stdout's encoding lacks; our JSON is ASCII.
 _BEYOND_ENCODING = {ReportFormat.TEXT: "replace", ReportFormat.JSON: "strict", ReportFormat.HTML: "xmlcharrefreplace"}
 
@@ -61,7 +58,7 @@ def run(given: Given, report_format: ReportFormat, outputs: Outputs) -> None:
         FlowprismError: an input cannot be used or an output cannot be written.
     """
     _check(outputs)
-    gc.set_threshold(_OBJECTS)
+    look_seldom()
     drawn = report_format is ReportFormat.HTML or outputs.perfetto is not None or outputs.timelines is not None
     options = pipeline.AnalysisOptions(rates=parsed(given.rates), crew=given.crew, tables=drawn)
     inventory = None if given.inventory is None else load_inventory(given.inventory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 from contextlib import closing
@@ -11,6 +10,7 @@ from ipaddress import ip_address
 import uvicorn
 
 from datamodel.errors import InputError
+from flowprism.garbage import look_seldom
 from flowprism.service.access.settings import check_listening
 from flowprism.service.app import application
 from flowprism.service.parts.birth import Birth
@@ -20,9 +20,6 @@ from flowprism.service.shelf import Shelf
 from storage.database.engine import Database
 
 _BACKLOG = 512
-# A page of a large cluster makes hundreds of thousands of objects that last until it is sent. Looking for garbage after
-# every 700 of them, as Python does by itself, takes half of the first view's time.
-_OBJECTS = 50_000
 _LEAVE_S = 3  # for answers that are under way; pages that listen for events come back by themselves
 
 
@@ -73,7 +70,7 @@ def run(birth: Birth) -> None:
         proxy_headers=False,  # whose word counts is for `flowprism.service.access` to say
         timeout_graceful_shutdown=_LEAVE_S,
     )
-    gc.set_threshold(_OBJECTS)
+    look_seldom()
     with closing(door), closing(database), telling(birth, database, Word):
         server = uvicorn.Server(config)
         server.should_exit = birth.stop.is_set()  # it listens to signals itself from now on

@@ -21,13 +21,12 @@ from flowprism.collector.supervisor import Supervisor
 from flowprism.service.parts.birth import Birth
 from flowprism.service.parts.feed_minutes import FeedMinutes
 from flowprism.service.parts.feed_sampling import sampled
-from flowprism.service.parts.telling import Word, telling
+from flowprism.service.parts.telling import GETTING_READY, Word, telling
 from flowprism.service.settings import CollectSettings, Settings
 from storage.database.engine import Database
 from storage.place import shown
 
 _TOTALS = ("received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here")
-_GETTING_READY = "getting ready"  # decoders are compiled at their first start: what comes waits, and shows nowhere yet
 
 
 def options(settings: Settings) -> CollectorOptions:
@@ -116,7 +115,7 @@ class _Watch:
         try:
             status = json.loads(self.file.read_text())
         except (OSError, ValueError):  # not yet, or not any more
-            return Word(detail=_GETTING_READY)
+            return Word(detail=GETTING_READY)
         self.minutes.take(status.get("exporters", ()))
         totals = status["totals"]
         figures = {f"{name}_total": float(totals.get(name, 0)) for name in _TOTALS}
@@ -127,7 +126,7 @@ class _Watch:
         detail = ""
         for worker in status.get("workers", ()):
             deaths["worker_deaths_total"] += worker["receiver_deaths"] + worker["decoder_deaths"]
-            detail = detail if worker.get("is_decoding") else _GETTING_READY
+            detail = detail if worker.get("is_decoding") else GETTING_READY
         figures |= {name: float(count) for name, count in deaths.items()}
         return Word(detail=detail, figures=figures, sampling=sampled(status.get("exporters", ()), self.rates))
 

@@ -18,7 +18,7 @@ from datamodel.errors import FlowprismError
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.service.parts.birth import Birth
-from flowprism.service.parts.telling import Word, telling
+from flowprism.service.parts.telling import GETTING_READY, Word, telling
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
@@ -41,7 +41,7 @@ def run(birth: Birth) -> None:
     settings = birth.settings
     logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a look that takes long is no news
     database = Database(settings.store.database)
-    tally = Tally(waiting="getting ready")
+    tally = Tally(waiting=GETTING_READY)
     scanner = Scanner(settings, database, Leases(database, birth.instance, settings.scans.lease_s), tally)
     wakes: queue.SimpleQueue[str] = queue.SimpleQueue()
     clock = BackgroundScheduler(timezone="UTC")

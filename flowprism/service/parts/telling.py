@@ -15,6 +15,7 @@ from storage.database.engine import Database
 from storage.database.parts import save_part
 
 EVERY_S = 3.0
+GETTING_READY = "getting ready"  # a part's detail while its code is being compiled, at a first start
 
 
 @dataclass(frozen=True, slots=True)
