@@ -28,6 +28,8 @@ class Streams:
             port, less 2^32.
         trains: (n,) whether the stream's rows are packet trains of a mirror; flow records otherwise.
         offsets: (n + 1,) row bounds.
+        watch_start_ns, watch_end_ns: (n,) first and last time at which the observation points that saw the stream are
+            known to have looked: what it did before and after was not seen.
         start_ns, end_ns: (rows,) first and last byte leaving the sender.
         delivered_ns: (rows,) the receiver acknowledged the row's last byte; 0 where that was not seen.
         bytes: (rows,) new payload, scaled by the sampling rate.
@@ -40,6 +42,8 @@ class Streams:
     name: Int
     trains: Bool
     offsets: Int
+    watch_start_ns: Int
+    watch_end_ns: Int
     start_ns: Int
     end_ns: Int
     delivered_ns: Int
@@ -68,6 +72,8 @@ class Streams:
             name=self.name[numbers],
             trains=self.trains[numbers],
             offsets=offsets,
+            watch_start_ns=self.watch_start_ns[numbers],
+            watch_end_ns=self.watch_end_ns[numbers],
             addresses=self.addresses,
             **kept,
         )

@@ -19,6 +19,7 @@ from reconstruct.parts import by_label, connected, find, on_one_beat, without_hu
 from reconstruct.rhythm import Beats, beats
 from reconstruct.smeared import smeared
 from reconstruct.spreading import each
+from reconstruct.watches import FEWEST_CYCLES
 
 # A restarted job keeps this share of all its endpoints, a replaced host aside, and the bytes of an iteration.
 SAME_ENDPOINTS = 0.5
@@ -182,7 +183,7 @@ def _joined(
     The list of candidates is empty afterwards.
     """
     root = np.arange(len(candidates))
-    edges = [c.edges_ns for c in candidates]
+    edges = [_watched_edges(streams, c) for c in candidates]
     for a, b in sorted(meet) if meet is not None else of_one_pace(edges):
         here, there = find(root, a), find(root, b)
         if here != there and in_lockstep(edges[a], edges[b], options.lockstep_share):
@@ -197,6 +198,17 @@ def _joined(
         return [job] if job is not None else parts
 
     return [job for jobs in each(one_job, by_label(label)) for job in jobs]
+
+
+def _watched_edges(streams: Streams, job: Job) -> Int:
+    """Ends of iterations in the time in which all streams of a job could be seen; all of them where that is too short.
+
+    The others are those of some streams only, and with them of another moment of the iteration.
+    """
+    stream = job.members.lattices.stream
+    since, until = streams.watch_start_ns[stream].max(), streams.watch_end_ns[stream].min()
+    watched = job.edges_ns[(job.edges_ns >= since) & (job.edges_ns <= until)]
+    return watched if len(watched) >= FEWEST_CYCLES else job.edges_ns
 
 
 def _one_job_each(jobs: list[Job]) -> list[Job]:

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from datamodel.streams import Float, Int, Streams
-from reconstruct.compiled import compiled
+from reconstruct.compiled import compiled, whole
 from reconstruct.cycles import Lattices, cut, joined
 from reconstruct.rhythm import Beats
 from reconstruct.spreading import each
 from reconstruct.turnaround import micro_batches
+from reconstruct.watches import FEWEST_CYCLES, common_pace, cycles_within
 
 # The iteration is a whole multiple of the cycles of this share of a job's streams.
 ON_BEAT = 0.9
@@ -26,16 +27,62 @@ SAME_BEAT = 0.2
 LEAST_BALANCE = 0.1
 
 
+class _Seen(NamedTuple):
+    """What kernels know of streams with a rhythm: (n,) each, and their rows.
+
+    Attributes:
+        stream: number.
+        watch_start_ns, watch_end_ns: since when and until when it could be seen.
+        start_ns, end_ns: first and last byte.
+        cycles: how many it holds.
+        cycle_ns: time of a cycle.
+        quantum_bytes: of a cycle.
+        offsets: (streams + 1,) row bounds of all streams.
+        row_start_ns, row_bytes: (rows,).
+    """
+
+    stream: Int
+    watch_start_ns: Int
+    watch_end_ns: Int
+    start_ns: Int
+    end_ns: Int
+    cycles: Float
+    cycle_ns: Float
+    quantum_bytes: Float
+    offsets: Int
+    row_start_ns: Int
+    row_bytes: Int
+
+
 def connected(streams: Streams, rhythmic: Lattices) -> list[Lattices]:
-    """Join streams that share an endpoint, live at the same time and whose cycles fit into one another."""
+    """Join streams that share an endpoint, live at the same time and whose cycles fit into one another.
+
+    An exporter that was heard later than the others, or fell silent, shows less of a stream's life, and at another
+    pace: what counts is the time in which both streams could be seen.
+    """
     ends = np.concatenate([streams.src[rhythmic.stream], streams.dst[rhythmic.stream]])
     number = np.tile(np.arange(len(rhythmic)), 2)
     order = np.argsort(ends, kind="stable")
     bounds = np.flatnonzero(np.diff(ends[order], prepend=-1, append=-1))
     root = np.arange(len(rhythmic))
-    times = rhythmic.start_ns, rhythmic.end_ns, rhythmic.count, rhythmic.cycle_ns
-    _unite(number[order], bounds, *times, root)
+    _unite(number[order], bounds, _seen(streams, rhythmic), root)
     return [rhythmic.take(numbers) for numbers in by_label(root)]
+
+
+def _seen(streams: Streams, rhythmic: Lattices) -> _Seen:
+    return _Seen(
+        stream=rhythmic.stream,
+        watch_start_ns=streams.watch_start_ns[rhythmic.stream],
+        watch_end_ns=streams.watch_end_ns[rhythmic.stream],
+        start_ns=rhythmic.start_ns,
+        end_ns=rhythmic.end_ns,
+        cycles=rhythmic.count,
+        cycle_ns=rhythmic.cycle_ns,
+        quantum_bytes=rhythmic.quantum_bytes,
+        offsets=streams.offsets,
+        row_start_ns=whole(streams.start_ns),
+        row_bytes=whole(streams.bytes),
+    )
 
 
 def by_label(label: Int) -> list[Int]:
@@ -45,16 +92,13 @@ def by_label(label: Int) -> list[Int]:
 
 
 @compiled
-def _unite(number: Int, bounds: Int, start_ns: Int, end_ns: Int, count: Float, cycle_ns: Float, root: Int) -> None:
+def _unite(number: Int, bounds: Int, seen: _Seen, root: Int) -> None:
     """Write into `root` the smallest member of each stream's set (union by smallest, paths halved).
 
     Args:
         number: stream of each entry; entries of one endpoint side by side.
         bounds: where each endpoint's entries begin, and the end.
-        start_ns: (n,) of each stream, as the next three.
-        end_ns: likewise.
-        count: cycles.
-        cycle_ns: time of a cycle.
+        seen: the streams.
         root: (n,) every stream's own number at first.
     """
     for e in range(len(bounds) - 1):
@@ -63,14 +107,35 @@ def _unite(number: Int, bounds: Int, start_ns: Int, end_ns: Int, count: Float, c
             for j in range(i + 1, bounds[e + 1]):
                 b = number[j]
                 here, there = find(root, a), find(root, b)
-                if here != there:
-                    together = min(end_ns[a], end_ns[b]) - max(start_ns[a], start_ns[b])
-                    life = max(end_ns[a] - start_ns[a], end_ns[b] - start_ns[b])
-                    longer, shorter = max(cycle_ns[a], cycle_ns[b]), min(cycle_ns[a], cycle_ns[b])
-                    if together > 0.5 * life and multiple(longer / shorter, min(count[a], count[b])):
-                        root[max(here, there)] = min(here, there)
+                if here != there and _belong(seen, a, b):
+                    root[max(here, there)] = min(here, there)
     for n in range(len(root)):
         root[n] = find(root, n)
+
+
+@compiled
+def _belong(seen: _Seen, a: int, b: int) -> bool:
+    """Whether two streams live together for more than half of what was seen of either, at one pace."""
+    since = max(seen.watch_start_ns[a], seen.watch_start_ns[b])
+    until = min(seen.watch_end_ns[a], seen.watch_end_ns[b])
+    begin_ns, end_ns = max(seen.start_ns[a], seen.start_ns[b]), min(seen.end_ns[a], seen.end_ns[b])
+    life = min(seen.end_ns[a] - seen.start_ns[a], seen.end_ns[b] - seen.start_ns[b])
+    for s in (a, b):
+        life = max(life, min(seen.end_ns[s], until) - max(seen.start_ns[s], since))
+    if end_ns - begin_ns <= 0.5 * life:
+        return False
+    first, second, fewest = seen.cycle_ns[a], seen.cycle_ns[b], min(seen.cycles[a], seen.cycles[b])
+    if seen.watch_start_ns[a] != seen.watch_start_ns[b] or seen.watch_end_ns[a] != seen.watch_end_ns[b]:
+        met = _cycles(seen, a, begin_ns, end_ns), _cycles(seen, b, begin_ns, end_ns)
+        if min(met) >= FEWEST_CYCLES:
+            first, second, fewest = (end_ns - begin_ns) / met[0], (end_ns - begin_ns) / met[1], min(met)
+    return multiple(max(first, second) / min(first, second), fewest) > 0
+
+
+@compiled
+def _cycles(seen: _Seen, n: int, begin_ns: int, end_ns: int) -> float:
+    a, b = seen.offsets[seen.stream[n]], seen.offsets[seen.stream[n] + 1]
+    return cycles_within(seen.row_start_ns[a:b], seen.row_bytes[a:b], seen.quantum_bytes[n], begin_ns, end_ns)
 
 
 @compiled
@@ -137,12 +202,12 @@ def _iteration(streams: Streams, part: Lattices) -> tuple[Int, Float]:
     """Cycles an iteration of each stream, 0 where that is no whole number; and its bytes, of whole messages then."""
     if len(part) < 2:
         return np.ones(len(part), np.int64), part.beat_bytes
-    fewest = float(part.count.min())
-    beat_ns = _beat_ns(part.cycle_ns, fewest)
-    if (np.abs(part.cycle_ns / beat_ns - 1) < SAME_BEAT).all():
+    cycle_ns, fewest = common_pace(streams, part)
+    beat_ns = _beat_ns(cycle_ns, fewest)
+    if (np.abs(cycle_ns / beat_ns - 1) < SAME_BEAT).all():
         beat_ns *= micro_batches(streams, part)
-    times = _multiples(beat_ns, part.cycle_ns, fewest)
-    messages = np.rint(beat_ns / part.cycle_ns * part.beat_bytes / part.unit_bytes)
+    times = _multiples(beat_ns, cycle_ns, fewest)
+    messages = np.rint(beat_ns / cycle_ns * part.beat_bytes / part.unit_bytes)
     return times, np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
 
 

@@ -46,6 +46,27 @@ def _kinds(frame: Frame) -> Int:
     return np.where(frame["payload_bytes"] >= 0, MIRROR, np.where(exact, EXACT, SAMPLED)).astype(np.int64)
 
 
+def watched(frame: Frame, first: Array, last: Array) -> tuple[Int, Int]:
+    """From when until when each stream's observation points are known to have looked, (n,) ns each.
+
+    A point looks from the first to the last of what it saw of all streams. What lies before or after was not seen,
+    which is not to say that it did not happen.
+
+    Args:
+        frame: the rows.
+        first: (n,) row with which each stream begins.
+        last: (n,) row with which it ends; it may be another point's.
+    """
+    ends = np.concatenate([first, last])
+    start, end = frame["time_flow_start_ns"][ends], frame["time_flow_end_ns"][ends]
+    codes = [np.unique(frame[name][ends], return_inverse=True)[1] for name in POINT]
+    point = _codes([*codes, _kinds(frame.take(ends))])
+    looked_ns, ended_ns = np.full(len(ends), _NEVER), np.full(len(ends), -_NEVER)
+    np.minimum.at(looked_ns, point, start)
+    np.maximum.at(ended_ns, point, end)
+    return looked_ns[point[: len(first)]], ended_ns[point[len(first) :]]
+
+
 def whole(frame: Frame) -> Bool:
     """(rows,) records that count every byte, as far as their exporter says; streams are made of no others.
 

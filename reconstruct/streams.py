@@ -10,6 +10,7 @@ from datamodel.streams import Int, Streams
 from reconstruct.compiled import flat, whole
 from reconstruct.grouping import Connections, distribute, gather, measure, number, sort_by_time
 from reconstruct.queue_pairs import taking_turns
+from reconstruct.sightings import watched
 from reconstruct.spreading import spread
 
 _LOW_32 = 0xFFFFFFFF
@@ -90,12 +91,15 @@ def _ordered(frame: Frame, volume: Int, met: Connections, place: Int, offsets: I
 def _streams(flows: Flows, ranked: tuple[Int, Int], order: Array, called: tuple[Int, Int], offsets: Int) -> Streams:
     """Streams whose rows are `order`, by ends and name; `ranked` are the rows' starts and volumes in that order."""
     frame, (ends, name) = flows.frame, called
+    watch_start_ns, watch_end_ns = watched(frame, order[offsets[:-1]], order[offsets[1:] - 1])
     return Streams(
         src=ends >> 32,
         dst=ends & _LOW_32,
         name=name,
         trains=np.asarray(frame["payload_bytes"][order[offsets[:-1]]] >= 0),
         offsets=offsets,
+        watch_start_ns=watch_start_ns,
+        watch_end_ns=watch_end_ns,
         start_ns=ranked[0],
         end_ns=gathered(frame["time_flow_end_ns"], order),
         delivered_ns=gathered(frame["time_acknowledged_ns"], order),

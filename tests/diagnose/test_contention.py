@@ -37,6 +37,8 @@ def streams(*parts: tuple[tuple[int, int], list[int], int]) -> Streams:
         name=np.arange(len(parts)),
         trains=np.zeros(len(parts), np.bool_),
         offsets=np.concatenate([[0], np.cumsum(count)]).astype(np.int64),
+        watch_start_ns=np.full(len(parts), start.min()),
+        watch_end_ns=np.full(len(parts), start.max() + SECOND // 2),
         start_ns=start,
         end_ns=start + SECOND // 2,
         delivered_ns=0 * start,

@@ -17,7 +17,8 @@ def streams(gaps_ms: list[float]) -> Streams:
     rows = len(start)
     zero, ends = np.zeros(rows, np.int64), np.array([0, rows // 2, rows])
     pair = np.array([0, 1]), np.array([1, 0]), np.arange(2), np.zeros(2, np.bool_)
-    return Streams(*pair, ends, start, start + 100 * MS, zero, zero + 1, zero, zero, zero, ("a", "b"))
+    watch = np.zeros(2, np.int64), np.full(2, start[-1] + 100 * MS)
+    return Streams(*pair, ends, *watch, start, start + 100 * MS, zero, zero + 1, zero, zero, zero, ("a", "b"))
 
 
 def test_the_shortest_pause_is_the_timeout() -> None:

@@ -146,7 +146,8 @@ def rows_of(start: list[int], end: list[int], acknowledged: list[int]) -> Stream
     same = np.full(n, 1_000)
     one = np.ones(1, np.int64)
     columns: tuple[Int, Int, Int] = (np.array(start), np.array(end), np.array(acknowledged))
-    return Streams(0 * one, one, one, np.array([True]), np.array([0, n]), *columns, same, same, same, same, ("a", "b"))
+    head = 0 * one, one, one, np.array([True]), np.array([0, n]), 0 * one, max(end) * one
+    return Streams(*head, *columns, same, same, same, same, ("a", "b"))
 
 
 @pytest.mark.parametrize(

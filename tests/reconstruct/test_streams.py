@@ -136,3 +136,17 @@ def test_queue_pairs_of_other_sizes_do_not_take_turns() -> None:
     """A collective beside a pipeline keeps its own stream, in step with it or not."""
     found = streams(rows(dst_qp=np.tile([1, 2], 40), bytes=np.tile([MESSAGE_BYTES, 2 * MESSAGE_BYTES], 40)))
     assert len(found) == 2
+
+
+def test_a_stream_is_watched_while_its_exporter_sees_anything() -> None:
+    """Of two exporters each has its own time; a stream that changed from one to the other has both's."""
+    n = np.arange(12)
+    exporter = np.repeat([0, 1], 6)  # the first sees 0 to 51 ms, the second 60 to 111 ms
+    of_both = np.isin(n, [2, 8])
+    found = streams(rows(sampler_address=exporter, dst_qp=np.where(of_both, 3, np.where(n % 6 == 3, 5, 7) + exporter)))
+    watched = {
+        (int(found.name[k]), int(found.watch_start_ns[k]), int(found.watch_end_ns[k])) for k in range(len(found))
+    }
+    ms = 1_000_000
+    early, late = (0, 51 * ms), (60 * ms, 111 * ms)
+    assert watched == {(3, 0, 111 * ms), (5, *early), (7, *early), (6, *late), (8, *late)}
