@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from datamodel.findings import Finding
-from datamodel.incidents import AfterScan, ChangeKind, Incident, IncidentChange
+from datamodel.incidents import AfterScan, ChangeKind, Incident, IncidentChange, IncidentState
 from datamodel.scan import Scan
 from flowprism.scan import SEVERITIES
 from flowprism.service.matching import matched
@@ -20,7 +20,8 @@ class IncidentOptions:
     Attributes:
         confirming_scans: scans that must have seen a finding before its incident opens, however bad it is.
         quiet_scans: scans in a row that could have seen it and did not, after which an incident is over.
-        reopen_within_s: an incident that comes back within this time of its resolution is the same one.
+        reopen_within_s: an incident that comes back within this time of its resolution is the same one; one whose job
+            is gone for this time is over.
     """
 
     confirming_scans: int = 2
@@ -28,7 +29,9 @@ class IncidentOptions:
     reopen_within_s: float = 1800.0
 
 
-def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: IncidentOptions) -> AfterScan:
+def after_scan(
+    known: Sequence[Incident], scan: Scan, now_ns: int, options: IncidentOptions, present: Collection[str]
+) -> AfterScan:
     """Carry incidents over one scan.
 
     1. Findings of one window about the same thing are one: a link that flapped twice in it flaps.
@@ -38,7 +41,10 @@ def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: Inci
        like a fault.
     4. An incident without a finding is quiet, if the scan could judge its job. Quiet often enough, an open one is
        resolved; a suspected one is dismissed and forgotten.
-    5. A window that ends before an incident was last seen, or was resolved, says nothing new of it: with several
+    5. Where the job is gone while others are still seen, nothing more can be seen of its incident. A suspected one is
+       quiet, but for a hang: that the job stays silent confirms it. An open one is resolved when it was last seen
+       longer ago than one is reopened.
+    6. A window that ends before an incident was last seen, or was resolved, says nothing new of it: with several
        policies, or after a stop, windows are not scanned in order of time.
 
     Args:
@@ -46,6 +52,8 @@ def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: Inci
         scan: the verdict of one window.
         now_ns: when the scan was made.
         options: how patient to be.
+        present: ids of all jobs that the window shows, whether or not the scan is about them; empty where it shows
+            none, or is not trusted.
     """
     findings = _each_once([*(f for job in scan.jobs for f in job.findings), *scan.findings])
     living = [incident for incident in known if _may_be_seen(incident, now_ns, options)]
@@ -58,9 +66,15 @@ def after_scan(known: Sequence[Incident], scan: Scan, now_ns: int, options: Inci
         steps.append((before, before if is_old else fresh if before is None else _seen(before, fresh, options)))
     judged = {None, *(job.id for job in scan.jobs if job.verdict != "unknown")}
     for n, incident in enumerate(living):
-        if n not in partner.values():
-            is_judged = incident.job in judged and not _is_ahead(incident, scan.window.end_ns)
-            steps.append((incident, _quiet(incident, now_ns, options) if is_judged else incident))
+        if n in partner.values():
+            continue
+        if _is_ahead(incident, scan.window.end_ns):
+            steps.append((incident, incident))
+        elif incident.job in judged:
+            steps.append((incident, _quiet(incident, now_ns, options)))
+        else:
+            is_gone = len(present) > 0 and incident.job not in present
+            steps.append((incident, _without_job(incident, now_ns, options) if is_gone else incident))
     over = [incident for incident in known if not _may_be_seen(incident, now_ns, options)]
     incidents = [*over, *(after for _, after in steps if after is not None)]
     changes = [change for before, after in steps for change in _changes(before, after, now_ns)]
@@ -145,6 +159,21 @@ def _quiet(incident: Incident, now_ns: int, options: IncidentOptions) -> Inciden
     return quiet.model_copy(update={"state": "resolved", "resolved_ns": now_ns})
 
 
+def _without_job(incident: Incident, now_ns: int, options: IncidentOptions) -> Incident | None:
+    """An incident whose job a scan does not see any more, though it sees others."""
+    if incident.state == "suspected" and incident.kind != "hang":
+        return _quiet(incident, now_ns, options)
+    if incident.state == "suspected":
+        scans_seen = incident.scans_seen + 1
+        is_open = scans_seen >= options.confirming_scans
+        state: IncidentState = "open" if is_open else "suspected"
+        opened_ns = now_ns if is_open else None
+        return incident.model_copy(update={"state": state, "scans_seen": scans_seen, "opened_ns": opened_ns})
+    if incident.state == "open" and now_ns - incident.seen_ns > options.reopen_within_s * 1e9:
+        return incident.model_copy(update={"state": "resolved", "resolved_ns": now_ns, "scans_quiet": 0})
+    return incident
+
+
 def _name(finding: Finding, window_end_ns: int) -> str:
     """An id that the finding of this window gets again, from whichever replica made the scan."""
     said = (finding.job, finding.kind, finding.subject.type, *sorted(finding.subject.ids), window_end_ns)
@@ -169,7 +198,7 @@ def _what_changed(before: Incident | None, after: Incident | None) -> Iterator[t
         return
     if before.state != after.state:
         if after.state == "resolved":
-            yield "resolved", f"not seen by {after.scans_quiet} scans"
+            yield "resolved", f"not seen by {after.scans_quiet} scans" if after.scans_quiet else "its job is gone"
         else:
             yield ("reopened" if before.state == "resolved" else "opened"), after.summary
     if before.severity != after.severity:

@@ -58,7 +58,8 @@ def record(
         StorageError: the database cannot be reached, or is full.
     """
     now_ns = made.scan.window.end_ns
-    after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options)
+    present = {job.id for job in made.report.jobs} if made.trusted else set[str]()
+    after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present)
     kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
     result = ScanResult(

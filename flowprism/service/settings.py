@@ -179,7 +179,11 @@ class IncidentSettings(Section):
 
     confirming_scans: int = Field(default=2, ge=1, description="that must have seen it before anybody is told")
     quiet_scans: int = Field(default=3, ge=1, description="in a row that did not see it, after which it is over")
-    reopen_within_s: float = Field(default=1800.0, ge=0, description="one that comes back so soon is the same one")
+    reopen_within_s: float = Field(
+        default=1800.0,
+        ge=0,
+        description="one that comes back so soon is the same one; one whose job is gone for so long is over",
+    )
 
 
 class ApiSettings(Section):

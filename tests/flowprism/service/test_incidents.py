@@ -60,7 +60,7 @@ def over(scans: Sequence[Sequence[Finding] | Verdict], options: IncidentOptions 
     steps = []
     for n, found in enumerate(scans):
         one = scan([], found, n * EVERY_S) if isinstance(found, str) else scan(found, end_s=n * EVERY_S)
-        steps.append(after_scan(known, one, n * EVERY_S * S, options))
+        steps.append(after_scan(known, one, n * EVERY_S * S, options, {"j1"}))
         known = steps[-1].incidents
     return steps
 
@@ -109,6 +109,40 @@ def test_a_suspicion_that_does_not_come_back_is_dismissed() -> None:
     steps = over([[finding()], "healthy", "healthy", "healthy"])
     assert history(steps) == ["suspected", "dismissed"]
     assert not steps[-1].incidents
+
+
+def test_a_suspicion_about_a_job_that_is_gone_is_dismissed() -> None:
+    """While other jobs are still seen; a window without any tells nothing."""
+    suspected = over([[finding()]])[-1].incidents
+    assert history(alone(suspected, {"j2"}, 3)) == ["dismissed"]
+    assert history(alone(suspected, set(), 3)) == []
+
+
+def test_a_hang_is_confirmed_by_silence() -> None:
+    """A hung job is in no window that begins behind its end."""
+    hung = [finding().model_copy(update={"kind": "hang"})]
+    steps = alone(over([hung])[-1].incidents, {"j2"}, 3)
+    assert history(steps) == ["opened"]
+    assert steps[-1].incidents[0].opened_ns == EVERY_S * S
+
+
+def test_an_incident_whose_job_is_gone_is_over() -> None:
+    """Not at once: the job may come back, and the incident is the same one then."""
+    opened = over([[finding()], [finding()]])[-1].incidents
+    steps = alone(opened, {"j2"}, 13)
+    assert history(steps) == ["resolved"]
+    assert [change.detail for step in steps for change in step.changes] == ["its job is gone"]
+    assert steps[-1].incidents[0].resolved_ns == 12 * EVERY_S * S
+
+
+def alone(known: Sequence[Incident], present: set[str], scans: int) -> list[AfterScan]:
+    """What is known after so many scans of a job that is in no window any more."""
+    steps = []
+    for n in range(1, scans + 1):
+        verdict = scan([], end_s=n * EVERY_S).model_copy(update={"jobs": ()})
+        steps.append(after_scan(known, verdict, n * EVERY_S * S, OPTIONS, present))
+        known = steps[-1].incidents
+    return steps
 
 
 def test_a_flapping_link_is_one_incident() -> None:
@@ -186,7 +220,7 @@ def test_an_older_window_says_nothing_new() -> None:
     steps = over([[finding()], [finding()], [finding()]])
     (known,) = steps[-1].incidents
     for old in (scan([finding(severity="critical")], end_s=90), scan([], end_s=90)):
-        after = after_scan((known,), old, 90 * S, OPTIONS)
+        after = after_scan((known,), old, 90 * S, OPTIONS, {"j1"})
         assert (after.incidents, after.changes) == ((known,), ())
 
 
@@ -195,5 +229,5 @@ def test_an_older_window_does_not_reopen() -> None:
     steps = over([[finding()], [finding()], "healthy", "healthy", "healthy"])
     (known,) = steps[-1].incidents
     assert known.state == "resolved"
-    after = after_scan((known,), scan([finding()], end_s=70), 70 * S, OPTIONS)
+    after = after_scan((known,), scan([finding()], end_s=70), 70 * S, OPTIONS, {"j1"})
     assert (after.incidents, after.changes) == ((known,), ())
