@@ -1,4 +1,4 @@
-"""What happens to a job and is no fault: its start and end inside the window, and pauses between iterations."""
+"""What happens to a job and is no fault: its start and end inside the window, restarts, pauses between iterations."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def events(job: JobView, outside: Frame, window_start_ns: int, *, hangs: bool) -
     found = []
     if first - window_start_ns > INSIDE_ITERATIONS * job.period_ns:
         found.append(Event(job=job.id, kind="start", start_ns=first, end_ns=first, detail="first traffic of the job"))
+    found += [_restart(job.id, *times) for times in job.restarts]
     found += _pauses(job, outside)
     if not hangs and job.window_end_ns - last > INSIDE_ITERATIONS * job.period_ns:
         inside = bool((job.operations["iteration"] >= job.iterations).any())
@@ -63,6 +64,11 @@ def _silent_ns(job: JobView, iteration: int) -> int:
     return silence[1] - silence[0] if silence is not None else 0
 
 
+def _restart(job: str, stop_ns: int, again_ns: int) -> Event:
+    detail = f"began again on new connections after {(again_ns - stop_ns) / 1e9:.1f} s of silence"
+    return Event(job=job, kind="restart", start_ns=stop_ns, end_ns=again_ns, detail=detail)
+
+
 def _pauses(job: JobView, outside: Frame) -> list[Event]:
     durations = durations_ns(job.edges_ns)[1:]
     if len(durations) < 3:
@@ -73,6 +79,8 @@ def _pauses(job: JobView, outside: Frame) -> list[Event]:
         begin, end = int(job.edges_ns[i]), int(job.edges_ns[i + 1])
         silence = _longest_silence(job, begin, end)
         if silence is None or silence[1] - silence[0] < SILENT_SHARE * (durations[i] - usual[i]):
+            continue
+        if any(stop < end and again > begin for stop, again in job.restarts):
             continue
         moved = _moved(outside, *silence)
         iteration_bytes = float(job.operations["bytes"].sum()) / max(job.iterations, 1)

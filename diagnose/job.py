@@ -36,6 +36,7 @@ class JobView:
         ready: ready-to-receive messages; None where the feed shows none.
         notices: congestion notifications between its endpoints.
         paths: where its streams were seen between switches; None where no feed tells.
+        restarts: when it stopped, and when it began again on new connections.
     """
 
     id: str
@@ -51,6 +52,7 @@ class JobView:
     ready: Ready | None = None
     notices: Notices = NO_NOTICES
     paths: Paths | None = None
+    restarts: tuple[tuple[int, int], ...] = ()
 
     @property
     def iterations(self) -> int:

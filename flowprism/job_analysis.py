@@ -112,6 +112,7 @@ def analysed(task: JobTask) -> JobResult:
         ready=task.ready,
         notices=task.notices,
         paths=task.paths,
+        restarts=job.restarts,
     )
     findings = unlocated(view, task.options) if merged else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)

@@ -21,7 +21,7 @@ from reconstruct.smeared import smeared
 from reconstruct.spreading import each
 from reconstruct.watches import FEWEST_CYCLES
 
-# A restarted job keeps this share of all its endpoints, a replaced host aside, and the bytes of an iteration.
+# A restarted job keeps this share of its endpoints, one of two hosts at least, and the bytes of an iteration.
 SAME_ENDPOINTS = 0.5
 SAME_WORK = 0.1
 
@@ -58,6 +58,7 @@ class Job:
         edges: (iterations,) the boundary number that ends each complete iteration.
         edges_ns: (iterations,) when.
         followers: streams between its endpoints that keep its beat in time, not in bytes.
+        restarts: when it fell silent, and when it began again on connections of their own.
     """
 
     endpoints: Int
@@ -66,6 +67,7 @@ class Job:
     edges: Int
     edges_ns: Int
     followers: tuple[Follower, ...] = ()
+    restarts: tuple[tuple[int, int], ...] = ()
 
     @property
     def stream_numbers(self) -> Int:
@@ -260,7 +262,7 @@ def _restarted(job: Job, run: Job) -> bool:
     if job.end_ns > run.start_ns:
         return False
     same = len(np.intersect1d(job.endpoints, run.endpoints, assume_unique=True))
-    if same < SAME_ENDPOINTS * len(np.union1d(job.endpoints, run.endpoints)):
+    if same < SAME_ENDPOINTS * max(len(job.endpoints), len(run.endpoints)):
         return False
     now, then = float(run.members.lattices.quantum_bytes.sum()), float(job.members.lattices.quantum_bytes.sum())
     return abs(now - then) <= SAME_WORK * then
@@ -280,6 +282,7 @@ def _one_after_another(streams: Streams, job: Job, run: Job) -> Job:
         edges=np.concatenate([job.edges, run.edges + job.boundaries.end_ns.shape[1]]),
         edges_ns=np.concatenate([job.edges_ns, run.edges_ns]),
         followers=job.followers + later,
+        restarts=(*job.restarts, (job.end_ns, run.start_ns), *run.restarts),
     )
 
 

@@ -229,8 +229,18 @@ def test_a_job_that_restarts_is_one_job(replaced: bool) -> None:
     ends = [train(w).ends_ns for w in (first, again)]
     assert len(job.edges_ns) == 28
     assert np.abs(np.diff(job.edges_ns) - np.diff(np.concatenate(ends)))[13] < 30_000_000
+    ((stop, begin),) = job.restarts
+    assert job.edges_ns[13] <= stop < begin < job.edges_ns[14]
     table = transfers(rows, job)
     assert set(table["iteration"].tolist()) == set(range(28))
+
+
+def test_of_two_hosts_one_may_be_replaced() -> None:
+    """Half of the endpoints of either run are the other's."""
+    first = replace(PLAIN, iterations=14)
+    again = replace(first, start_s=30.0, seed=2, placement=(*range(8), *range(20, 28)))
+    (job,) = recognise(streams(one_after_another(first, again)), frozenset(), JobOptions()).jobs
+    assert (len(job.endpoints), len(job.edges_ns), len(job.restarts)) == (24, 28, 1)
 
 
 def test_other_work_on_the_same_endpoints_is_another_job() -> None:
