@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import find_peaks
 
-from datamodel.frame import Frame, concat
+from datamodel.frame import Frame, empty
 from datamodel.streams import Float, Int
 from datamodel.transfers import TRANSFERS
+from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
+from reconstruct.sampled.robust import evenly, running_medians, slope
 
 # A pause between messages takes this share of the iteration at least, and exceeds by so many standard errors what
 # chance makes of as many samples, before and behind its place, as half the iterations: each is of another one.
@@ -21,6 +25,16 @@ MEDIAN_TO_SD = 1.4826
 OWN_POINTS, OWN_SPAN = 6, 0.5
 # A line through so many points is as good as one through all.
 MOST_POINTS = 32
+
+
+class _Message(NamedTuple):
+    """One message of a connection: its place among them, its bytes, and in relative time when it begins and ends."""
+
+    connection: int
+    slot: int
+    sent_bytes: float
+    starts: Float
+    stops: Float
 
 
 def messages(progress: Progress, job: SampledJob, chosen: Int | None = None) -> Frame:
@@ -41,7 +55,7 @@ def messages(progress: Progress, job: SampledJob, chosen: Int | None = None) -> 
         chosen: iterations to look at, 1 and up; None for all.
     """
     begin, end = job.edges_ns[:-1].astype(np.float64), job.edges_ns[1:].astype(np.float64)
-    parts = []
+    found: list[_Message] = []
     for m, connection in enumerate(job.connections.tolist()):
         time_ns, position = progress.curve(connection)
         phase = (position - job.origin_bytes[m]) / job.quantum_bytes[m]
@@ -53,17 +67,38 @@ def messages(progress: Progress, job: SampledJob, chosen: Int | None = None) -> 
             continue
         i = iteration[inside] - 1
         rows = i, phase[inside] - i, (time_ns[inside] - begin[i]) / (end[i] - begin[i])
-        cut = cuts(rows[1], rows[2], len(begin))
-        parts += [
-            _message(cut[s], cut[s + 1], rows, begin, end, s, float(job.quantum_bytes[m])).replace(
-                src=np.full(len(begin), progress.src[connection]),
-                dst=np.full(len(begin), progress.dst[connection]),
-                stream=np.full(len(begin), connection),
+        cut = cuts(rows[1], rows[2], len(begin)).tolist()
+        found += [
+            _Message(
+                connection, slot, (high - low) * float(job.quantum_bytes[m]), *_placed(*rows, low, high, len(begin))
             )
-            for s in range(len(cut) - 1)
+            for slot, (low, high) in enumerate(pairwise(cut))
         ]
-    whole = concat(TRANSFERS, parts)
-    return whole.sort("stream", "start_ns", "slot")
+    return _transfers(found, progress, begin, end).sort("stream", "start_ns", "slot")
+
+
+def _transfers(found: list[_Message], progress: Progress, begin: Float, end: Float) -> Frame:
+    """A row of every message for each iteration, `begin` to `end`."""
+    if not found:
+        return empty(TRANSFERS)
+    connection, slot, size = (np.array([m[column] for m in found]) for column in range(3))
+    starts, stops = (np.array([m[column] for m in found]) for column in (3, 4))
+    first = begin + starts * (end - begin)
+    last = np.maximum(begin + stops * (end - begin), first + 1)
+    each = len(begin)
+    return Frame(
+        TRANSFERS,
+        {
+            "src": np.repeat(progress.src[connection], each),
+            "dst": np.repeat(progress.dst[connection], each),
+            "stream": np.repeat(connection, each),
+            "iteration": np.tile(np.arange(1, each + 1), len(found)),
+            "slot": np.repeat(slot, each),
+            "start_ns": first.ravel().astype(np.int64),
+            "end_ns": last.ravel().astype(np.int64),
+            "bytes": np.repeat(np.rint(size).astype(np.int64), each),
+        },
+    )
 
 
 def cuts(phase: Float, at: Float, iterations: int) -> Float:
@@ -78,9 +113,9 @@ def cuts(phase: Float, at: Float, iterations: int) -> Float:
     if len(phase) <= 2 * beside:
         return np.array([0.0, 1.0])
     order = np.argsort(phase, kind="stable")
-    phase, window = phase[order], sliding_window_view(at[order], beside)
-    level = np.median(window, axis=1)
-    spread = MEDIAN_TO_SD * float(np.median(np.median(np.abs(window - level[:, None]), axis=1)))
+    phase, ordered = phase[order], at[order]
+    level = running_medians(ordered, beside)
+    spread = MEDIAN_TO_SD * float(np.median(_deviations(ordered, level)))
     jump = np.maximum(level[beside:] - level[:-beside], 0.0)
     least = max(SHORTEST_PAUSE, SURE * spread * np.sqrt(2.0 / beside))
     peaks, _ = find_peaks(np.concatenate([[0.0], jump, [0.0]]), height=least, distance=beside)
@@ -88,44 +123,45 @@ def cuts(phase: Float, at: Float, iterations: int) -> Float:
     return np.concatenate([[0.0], (phase[before] + phase[before + 1]) / 2, [1.0]])
 
 
-def _message(
-    low: float, high: float, rows: tuple[Int, Float, Float], begin: Float, end: Float, slot: int, quantum: float
-) -> Frame:
-    """One message in every iteration; `rows` are iteration, phase in bytes and phase in time of the samples."""
-    own = (rows[1] > low) & (rows[1] <= high)
-    iteration, phase, at = rows[0][own], rows[1][own], rows[2][own]
-    slope, start = _line(phase, at) if len(phase) else (0.0, 0.5)
-    slopes, starts = np.full(len(begin), slope), np.full(len(begin), start)
-    for i in np.unique(iteration).tolist():
-        here = iteration == i
-        if here.sum() >= OWN_POINTS and np.ptp(phase[here]) >= OWN_SPAN * (high - low):
-            slopes[i], starts[i] = _line(phase[here], at[here])
+@compiled
+def _deviations(values: Float, level: Float) -> Float:
+    """Median distance of each stretch of values from its own median."""
+    window = len(values) - len(level) + 1
+    found = np.empty(len(level))
+    for k in range(len(level)):
+        found[k] = np.median(np.abs(values[k : k + window] - level[k]))
+    return found
+
+
+@compiled
+def _placed(iteration: Int, phase: Float, at: Float, low: float, high: float, count: int) -> tuple[Float, Float]:
+    """(begin, end) of the message between two places in each of `count` iterations, in relative time.
+
+    Samples are given by iteration, place in its bytes and place in its time, ascending in the former two.
+    """
+    own = (phase > low) & (phase <= high)
+    iteration, phase, at = iteration[own], phase[own], at[own]
+    usual, start = _line(phase, at) if len(phase) else (0.0, 0.5)
+    slopes, starts = np.full(count, usual), np.full(count, start)
+    first = 0
+    while first < len(phase):
+        i, last = iteration[first], first + 1
+        while last < len(phase) and iteration[last] == i:
+            last += 1
+        x, y = phase[first:last], at[first:last]
+        if last - first >= OWN_POINTS and x[-1] - x[0] >= OWN_SPAN * (high - low):
+            slopes[i], starts[i] = _line(x, y)
         else:
-            starts[i] += np.median(at[here] - start - slope * phase[here])
-    length = end - begin
-    first = begin + (starts + slopes * low) * length
-    last = np.maximum(begin + (starts + slopes * high) * length, first + 1)
-    zero = np.zeros(len(begin), np.int64)
-    return Frame(
-        TRANSFERS,
-        {
-            "src": zero,
-            "dst": zero,
-            "stream": zero,
-            "iteration": np.arange(1, len(begin) + 1),
-            "slot": np.full(len(begin), slot),
-            "start_ns": first.astype(np.int64),
-            "end_ns": last.astype(np.int64),
-            "bytes": np.full(len(begin), round((high - low) * quantum)),
-        },
-    )
+            starts[i] += np.median(y - start - usual * x)
+        first = last
+    return starts + slopes * low, starts + slopes * high
 
 
+@compiled
 def _line(x: Float, y: Float) -> tuple[float, float]:
-    """(slope, intercept) of the robust line (Theil and Sen) through points; the slope is never negative."""
-    some = np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).astype(np.int64)
+    """(slope, intercept) of the robust line through points; the slope is never negative."""
+    some = evenly(len(x), MOST_POINTS)
     x, y = x[some], y[some]
-    a, b = np.triu_indices(len(x), 1)
-    apart = np.abs(x[a] - x[b]) > 0.1 * float(np.ptp(x))
-    slope = max(float(np.median((y[a] - y[b])[apart] / (x[a] - x[b])[apart])), 0.0) if apart.any() else 0.0
-    return slope, float(np.median(y - slope * x))
+    steep = slope(x, y, 0.1 * (x.max() - x.min()))
+    steep = steep if steep > 0 else 0.0  # nan where no two points are apart
+    return steep, float(np.median(y - steep * x))

@@ -1,0 +1,38 @@
+"""Robust slopes and running medians: NumPy's own, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.lib.stride_tricks import sliding_window_view
+
+from datamodel.streams import Float
+from reconstruct.sampled.robust import evenly, running_medians, slope
+
+NUMBERS = st.floats(-1e9, 1e9).map(lambda x: round(x, 1))
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=NUMBERS), st.integers(1, 12))
+def test_every_stretch_has_its_median(values: Float, window: int) -> None:
+    """Also where values are equal; there is none where there are fewer values than a stretch has."""
+    expected = np.median(sliding_window_view(values, window), axis=1) if len(values) >= window else np.zeros(0)
+    np.testing.assert_array_equal(running_medians(values, window), expected)
+
+
+@given(arrays(np.float64, (2, 9), elements=NUMBERS), st.floats(0.0, 1e6))
+def test_a_slope_is_the_median_of_those_of_pairs_far_enough_apart(points: Float, least: float) -> None:
+    """Pairs nearer to one another than that say nothing."""
+    a, b = np.triu_indices(9, 1)
+    x, y = points
+    apart = np.abs(x[a] - x[b]) > least
+    expected = np.median((y[a] - y[b])[apart] / (x[a] - x[b])[apart]) if apart.any() else np.nan
+    np.testing.assert_array_equal(slope(x, y, least), expected)
+
+
+@given(st.integers(0, 1000), st.integers(1, 50))
+def test_places_lie_evenly_from_the_first_to_the_last(count: int, most: int) -> None:
+    """As a line of so many points, cut to whole numbers."""
+    expected = np.linspace(0, count - 1, min(count, most)).astype(np.int64)
+    np.testing.assert_array_equal(evenly(count, most), expected)
