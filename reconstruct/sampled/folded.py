@@ -11,6 +11,7 @@ from datamodel.streams import Float, Int
 from reconstruct.sampled.messages import cuts
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
+from reconstruct.sampled.robust import slope
 
 MEDIAN_TO_SD, MEDIAN_ERROR = 1.4826, 1.2533
 # Connections that act alike agree on where their messages part, to this share of their bytes, in so many of them.
@@ -131,9 +132,9 @@ def pace_ns(members: Sequence[Points], iterations: Int) -> Estimate:
         phase = np.concatenate([m.phase[m.iteration == i] for m in members])
         after = np.concatenate([m.after_ns[m.iteration == i] for m in members])
         late = phase > LATER_HALF
-        slope = _slope(phase[late], after[late])
-        if slope is not None:
-            slopes.append(slope)
+        steep = _slope(phase[late], after[late])
+        if steep is not None:
+            slopes.append(steep)
     return _typical(np.array(slopes))
 
 
@@ -143,6 +144,5 @@ def _slope(x: Float, y: Float) -> float | None:
     some = np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).astype(np.int64)
     some = np.argsort(x, kind="stable")[some]
     x, y = x[some], y[some]
-    a, b = np.triu_indices(len(x), 1)
-    apart = np.abs(x[a] - x[b]) > 0.2 * (1 - LATER_HALF)
-    return float(np.median((y[a] - y[b])[apart] / (x[a] - x[b])[apart])) if apart.any() else None
+    steep = slope(x, y, 0.2 * (1 - LATER_HALF))
+    return None if np.isnan(steep) else steep

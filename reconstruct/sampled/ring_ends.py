@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
+from reconstruct.sampled.robust import running_medians, slope
 
 # Fewer points draw no line; more than so many for a line, and for the rest, are not needed in an iteration.
 FEWEST_POINTS, LINE_POINTS, MOST_POINTS = 4, 48, 256
@@ -133,11 +134,10 @@ def _lines(points: Burst, count: int) -> tuple[Float, Float]:
     for row in range(count):
         here = _spread(points.left, np.flatnonzero(points.row == row), LINE_POINTS)
         left, time_ns = points.left[here], points.time_ns[here]
-        a, b = np.triu_indices(len(left), 1)
-        apart = np.abs(left[a] - left[b]) > 0.1 * float(np.ptp(left)) if len(left) else np.zeros(0, np.bool_)
-        if len(left) >= FEWEST_POINTS and apart.any():
-            slope = min(float(np.median((time_ns[a] - time_ns[b])[apart] / (left[a] - left[b])[apart])), 0.0)
-            ends[row], moving[row] = float(np.median(time_ns - slope * left)), -slope
+        steep = slope(left, time_ns, 0.1 * float(np.ptp(left))) if len(left) >= FEWEST_POINTS else np.nan
+        if not np.isnan(steep):
+            moving[row] = max(-steep, 0.0)
+            ends[row] = np.median(time_ns + moving[row] * left)
     return ends, moving
 
 
@@ -232,7 +232,7 @@ def _running(left: Float, off: Float) -> Float:
     if len(off) < window:
         return np.full(len(off), np.median(off) if len(off) else 0.0)
     order = np.argsort(left, kind="stable")
-    medians = np.median(np.lib.stride_tricks.sliding_window_view(off[order], window), axis=1)
+    medians = running_medians(off[order], window)
     smooth = np.empty(len(off))
     smooth[order] = np.pad(medians, window // 2, mode="edge")
     return smooth
