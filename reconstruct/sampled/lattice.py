@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from scipy.signal import zoom_fft
+from scipy.signal import ZoomFFT
 
 from datamodel.streams import Float, Int
+from reconstruct.compiled import compiled
 from reconstruct.sampled.dwell import bins_for, dwell_ns
 from reconstruct.sampled.parts import Part, components
 from reconstruct.sampled.progress import Progress
@@ -133,46 +135,61 @@ def _own_cycles(time_ns: Float, position: Float, cycles: float) -> float:
     """The number of cycles near `cycles` at which a connection's own dwell times repeat best."""
     bins = bins_for(len(time_ns))
     uneven = dwell_ns(time_ns, position, bins)
+    uneven -= uneven.mean()
     low, high = cycles - OWN_CYCLES, cycles + OWN_CYCLES
     power = np.zeros(OWN_STEPS)
     for h in range(1, OWN_HARMONICS + 1):
         if h * high < min(len(time_ns), bins / 2):
-            power += (
-                np.abs(zoom_fft(uneven - uneven.mean(), [h * low, h * high], OWN_STEPS, fs=bins, endpoint=True)) ** 2
-            )
+            power += np.abs(_around(h * low, h * high, bins)(uneven)) ** 2
     return float(np.linspace(low, high, OWN_STEPS)[np.argmax(power)])
 
 
+@lru_cache(maxsize=4 * OWN_HARMONICS)
+def _around(low: float, high: float, bins: int) -> ZoomFFT:
+    """The transform to some frequencies, prepared once for all connections of like length."""
+    return ZoomFFT(bins, [low, high], OWN_STEPS, fs=bins, endpoint=True)
+
+
+@compiled
 def _agreed(low: Float, high: Float, number: Int, tried: int) -> tuple[float, float, float]:
     """(share of the brackets that agree, quantum, origin) of the boundary in most of the brackets, folded."""
     middle = (low + high) / 2
     half = len(number) // 2
-    slopes = (middle[half:] - middle[:-half])[: len(number) - half] / (number[half:] - number[:-half])[
-        : len(number) - half
-    ]
-    step = float(np.median(high - low)) / len(number) / 20
+    pairs = len(number) - half
+    slopes = (middle[half:] - middle[:pairs]) / (number[half:] - number[:pairs])
+    usual, step = np.median(slopes), np.median(high - low) / len(number) / 20
     best = (-1, 0.0, 0.0, 0.0)
-    for quantum in float(np.median(slopes)) + step * (np.arange(tried) - tried // 2):
+    for k in range(tried):
+        quantum = usual + step * (k - tried // 2)
         agree, width, place = _densest(low - number * quantum, high - number * quantum)
-        best = max(best, (agree, width, float(quantum), place))
+        if (agree, width, quantum, place) > best:  # noqa: PLR1730 -- compiled code knows no max of tuples
+            best = agree, width, quantum, place
     return best[0] / len(number), best[2], best[3]
 
 
 def _longest_gaps(time_ns: Float, position: Float, pause: _Pause) -> tuple[Float, Float, Int]:
     """(low, high, numbers): per boundary of a connection the points around the longest gap near it."""
-    gap = np.diff(time_ns)
-    rows = []
-    for number in range(int(position[-1] / pause.quantum) + 1):
-        expected = pause.origin + number * pause.quantum
-        begin = max(int(np.searchsorted(position, expected - REACH * pause.quantum)) - 1, 0)
-        end = int(np.searchsorted(position, expected + REACH * pause.quantum, side="right"))
-        if begin < min(end, len(gap)):
-            longest = begin + int(np.argmax(gap[begin:end]))
-            rows.append((position[longest], position[longest + 1], number))
-    low, high, numbers = np.array(rows, np.float64).reshape(-1, 3).T
-    return low, high, numbers.astype(np.int64)
+    number = np.arange(int(position[-1] / pause.quantum) + 1)
+    expected = pause.origin + number * pause.quantum
+    begin = np.maximum(np.searchsorted(position, expected - REACH * pause.quantum) - 1, 0)
+    end = np.minimum(np.searchsorted(position, expected + REACH * pause.quantum, side="right"), len(position) - 1)
+    number, begin, end = (column[begin < end] for column in (number, begin, end))
+    longest = _greatest(np.diff(time_ns), begin, end)
+    return position[longest], position[longest + 1], number
 
 
+@compiled
+def _greatest(values: Float, begin: Int, end: Int) -> Int:
+    """Place of the greatest value, the first of equal ones, from each begin up to each end."""
+    places = begin.copy()
+    for n in range(len(begin)):
+        for k in range(begin[n], end[n]):
+            if values[k] > values[places[n]]:
+                places[n] = k
+    return places
+
+
+@compiled
 def _gaps_at(time_ns: Float, position: Float, number: Int, at_ns: Float) -> tuple[Float, Float, Int]:
     """(low, high, numbers): the points before and after each instant within the connection's life."""
     after = np.searchsorted(time_ns, at_ns, side="right")
@@ -195,15 +212,21 @@ def _beat(low: Float, high: Float, number: Int) -> tuple[float, float]:
     return 0.0, 0.0
 
 
+@compiled
 def _densest(low: Float, high: Float) -> tuple[int, float, float]:
     """(how many intervals, width, middle) of the stretch that lies in most of the intervals."""
-    edge = np.concatenate([low, high])
-    change = np.concatenate([np.ones(len(low)), -np.ones(len(high))])
-    order = np.lexsort([-change, edge])
-    edge, depth = edge[order], np.cumsum(change[order])
-    top = int(np.argmax(depth))
-    width = float(edge[min(top + 1, len(edge) - 1)] - edge[top])
-    return int(depth[top]), width, float(edge[top] + width / 2)
+    low, high = np.sort(low), np.sort(high)
+    deepest, begin, end = 0, 0.0, 0.0
+    opened, closed = 0, 0
+    while opened < len(low):
+        if low[opened] <= high[closed]:
+            opened += 1
+            if opened - closed > deepest:
+                deepest, begin = opened - closed, low[opened - 1]
+                end = min(low[opened], high[closed]) if opened < len(low) else high[closed]
+        else:
+            closed += 1
+    return deepest, end - begin, begin + (end - begin) / 2
 
 
 def _ends(time_ns: Float, position: Float, quantum: float, origin: float) -> tuple[Int, Float]:
@@ -224,7 +247,16 @@ def _until_quiet_ns(progress: Progress, members: Int, number: Int, end_ns: Float
     after_ns = np.arange(1, int(SOON * PHASES)) / PHASES * period
     rest = np.zeros(len(after_ns))
     for member in members.tolist():
-        time_ns, position = progress.curve(member)
-        gaps = [_gaps_at(time_ns, position, number, end_ns + after) for after in after_ns.tolist()]
-        rest += [_agreed(*gap, 1)[0] if len(gap[0]) >= FEWEST_BRACKETS else 0.0 for gap in gaps]
+        rest += _rests(*progress.curve(member), number, end_ns, after_ns)
     return float(after_ns[np.argmax(rest >= AT_REST * rest.max())])
+
+
+@compiled
+def _rests(time_ns: Float, position: Float, number: Int, end_ns: Float, after_ns: Float) -> Float:
+    """Share of the brackets that agree so long after each of the ends; 0 where there are few."""
+    share = np.zeros(len(after_ns))
+    for k in range(len(after_ns)):
+        low, high, numbers = _gaps_at(time_ns, position, number, end_ns + after_ns[k])
+        if len(low) >= FEWEST_BRACKETS:
+            share[k] = _agreed(low, high, numbers, 1)[0]
+    return share
