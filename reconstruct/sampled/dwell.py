@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float
+from datamodel.streams import Float, Int
+from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 
 FEWEST_BINS, MOST_BINS = 256, 1 << 15
@@ -85,7 +86,16 @@ def _background(power: Float) -> Float:
     """The local median as a smooth curve; never 0."""
     stretch = min(BACKGROUND_CYCLES * STEPS_A_CYCLE, len(power))
     centres = np.arange(stretch // 2, len(power), max(stretch // 4, 1))
-    medians = [np.median(power[max(c - stretch // 2, 0) : c + stretch // 2 + 1]) for c in centres.tolist()]
+    medians = _medians(power, centres, stretch // 2)
     # the mean of exponentially distributed power is its median over ln 2
     level = np.interp(np.arange(len(power)), centres, medians) / np.log(2)
     return np.asarray(np.maximum(level, 1e-300), np.float64)
+
+
+@compiled
+def _medians(values: Float, centres: Int, reach: int) -> Float:
+    """The median within reach of each centre."""
+    found = np.empty(len(centres))
+    for n in range(len(centres)):
+        found[n] = np.median(values[max(centres[n] - reach, 0) : centres[n] + reach + 1])
+    return found
