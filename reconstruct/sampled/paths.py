@@ -26,8 +26,10 @@ def passed(samples: Flows, switches: Mapping[str, str], cables: Sequence[Link], 
     pair = frame["src_addr"].astype(np.int64) * size + frame["dst_addr"]
     rows = []
     for column in ("in_if", "out_if"):
-        key = np.stack([frame["sampler_address"].astype(np.int64), frame[column].astype(np.int64), pair])
-        for sampler, port, both in np.unique(key, axis=1).T.tolist():
+        key = np.stack([pair, frame[column].astype(np.int64), frame["sampler_address"].astype(np.int64)])
+        key = key[:, np.lexsort(key)]
+        first = np.any(np.diff(key, prepend=-1) != 0, axis=0)
+        for both, port, sampler in key[:, first].T.tolist():
             cable = plugged.get((switches.get(samples.addresses[sampler], ""), port))
             if cable is not None:
                 rows.append((both, cable))

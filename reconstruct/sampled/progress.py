@@ -98,14 +98,15 @@ def progress(flows: Flows) -> Progress:
     order = np.lexsort([_sequence(frame), when.time_ns[rows], *reversed(key)])
     frame, key, rows = frame.take(order), [k[order] for k in key], rows[order]
     when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
-    bounds = _bounds(key)
+    bounds, sequence = _bounds(key), _sequence(frame)
+    rates, tcp = frame["sampling_rate"], frame["proto"] == TCP
     curves, kept, faint, sizes, ambiguous = [], [], [], [], 0
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         own = slice(first, last)
         enough = last - first >= FEWEST_POINTS
-        position = _positions(frame.take(np.arange(first, last))) if enough else None
-        ambiguous += enough and position is None
         sizes.append(float(np.median(frame["bytes"][own])))
+        position = _positions(sequence[own], sizes[-1], rates[own], tcp=bool(tcp[first])) if enough else None
+        ambiguous += enough and position is None
         if position is None:
             faint.append(first)
         else:
@@ -148,17 +149,22 @@ def _bounds(key: list[Int]) -> Int:
     return np.concatenate([[0], np.flatnonzero(change) + 1, [len(key[0])]])
 
 
-def _positions(frame: Frame) -> Float | None:
-    """Bytes before each of one connection's samples, in order of time; None where wraps cannot be told."""
-    roce = bool(frame["proto"][0] != TCP)
-    modulus = _PSN_MODULUS if roce else _TCP_MODULUS
-    packet_bytes = float(np.median(frame["bytes"]))
-    advance = float(np.median(np.maximum(frame["sampling_rate"], 1))) * (1.0 if roce else packet_bytes)
+def _positions(sequence: Int, packet_bytes: float, rates: Int, *, tcp: bool) -> Float | None:
+    """Bytes before each of one connection's samples, in order of time; None where wraps cannot be told.
+
+    Args:
+        sequence: (n,) their sequence numbers.
+        packet_bytes: a typical packet.
+        rates: (n,) 1 in how many was sampled.
+        tcp: whether the numbers count bytes, else packets.
+    """
+    modulus = _TCP_MODULUS if tcp else _PSN_MODULUS
+    advance = float(np.median(np.maximum(rates, 1))) * (packet_bytes if tcp else 1.0)
     if SURE_ADVANCES * advance > modulus / 2:
         return None
-    step = (np.diff(_sequence(frame)) + modulus // 2) % modulus - modulus // 2
+    step = (np.diff(sequence) + modulus // 2) % modulus - modulus // 2
     position = np.concatenate([[0.0], np.cumsum(step)])
-    return np.asarray((position - position.min()) * (packet_bytes if roce else 1.0), np.float64)
+    return np.asarray((position - position.min()) * (1.0 if tcp else packet_bytes), np.float64)
 
 
 def _in_order(position: Float, when: Stamps) -> tuple[Float, Float, Float, Float]:
