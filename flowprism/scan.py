@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from datamodel.findings import Finding, Severity
 from datamodel.report import JobReport, Report
@@ -11,17 +11,28 @@ from datamodel.scan import JobScan, Scan, Verdict
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 
 
-def scan(report: Report, expected: Sequence[str] = (), at_least: Severity = "warning") -> Scan:
+NO_DOUBT: Mapping[str, str] = {}
+
+
+def scan(
+    report: Report,
+    expected: Sequence[str] = (),
+    at_least: Severity = "warning",
+    doubts: Mapping[str, str] = NO_DOUBT,
+) -> Scan:
     """Judge a report.
 
     Args:
         report: of the window that is scanned.
         expected: labels or ids of the jobs to judge; empty for all there are. One that is not seen is unknown.
         at_least: findings of a lesser severity are told but do not count.
+        doubts: job id -> why what the report says of it is not trusted; nothing can be told of it then.
     """
-    jobs = _judged(report, expected, at_least)
+    jobs = _judged(report, expected, at_least, doubts)
     general = tuple(f for f in report.findings if f.job is None)
-    reasons = () if jobs else ("no training job was recognised", *report.unassigned)
+    reasons: tuple[str, ...] = () if jobs else ("no training job was recognised", *report.unassigned)
+    if jobs and all(job.id in doubts for job in jobs):
+        reasons = tuple(dict.fromkeys(reason for job in jobs for reason in job.reasons))
     verdicts = [job.verdict for job in jobs]
     if _loud(general, at_least):
         verdicts.append("findings")
@@ -37,13 +48,15 @@ def scan(report: Report, expected: Sequence[str] = (), at_least: Severity = "war
     )
 
 
-def _judged(report: Report, expected: Sequence[str], at_least: Severity) -> tuple[JobScan, ...]:
+def _judged(
+    report: Report, expected: Sequence[str], at_least: Severity, doubts: Mapping[str, str]
+) -> tuple[JobScan, ...]:
     if not expected:
-        return tuple(_job(report, job, at_least) for job in report.jobs)
+        return tuple(_job(report, job, at_least, doubts) for job in report.jobs)
     judged: list[JobScan] = []
     for name in dict.fromkeys(expected):
         seen = [job for job in report.jobs if name in {job.id, job.label}]
-        judged += [_job(report, job, at_least) for job in seen] or [_missing(name)]
+        judged += [_job(report, job, at_least, doubts) for job in seen] or [_missing(name)]
     return tuple(judged)
 
 
@@ -51,9 +64,10 @@ def _missing(name: str) -> JobScan:
     return JobScan(id=None, label=name, verdict="unknown", reasons=("no traffic of this job was recognised",))
 
 
-def _job(report: Report, job: JobReport, at_least: Severity) -> JobScan:
-    findings = tuple(f for f in report.findings if f.job == job.id)
-    smallest = job.detectability.smallest_slowdown_ratio
+def _job(report: Report, job: JobReport, at_least: Severity, doubts: Mapping[str, str]) -> JobScan:
+    findings = tuple(f for f in report.findings if f.job == job.id and job.id not in doubts)
+    smallest = None if job.id in doubts else job.detectability.smallest_slowdown_ratio
+    reasons = (doubts[job.id],) if job.id in doubts else job.detectability.reasons
     verdict: Verdict = "findings" if _loud(findings, at_least) else "unknown" if smallest is None else "healthy"
     return JobScan(
         id=job.id,
@@ -65,7 +79,7 @@ def _job(report: Report, job: JobReport, at_least: Severity) -> JobScan:
         iterations=len(job.iterations),
         period_s=job.period_s,
         smallest_slowdown_ratio=smallest,
-        reasons=job.detectability.reasons if verdict == "unknown" else (),
+        reasons=reasons if verdict == "unknown" else (),
         findings=findings,
     )
 

@@ -75,7 +75,7 @@ FIGURES = (
         {
             "scans_total": "Windows scanned.",
             "scans_failed_total": "Windows that could not be scanned.",
-            "windows_doubted_total": "Windows whose feed has holes, so that they are not trusted.",
+            "windows_doubted_total": "Windows that are not trusted, of some jobs at least, since their feed has holes.",
             "windows_skipped_total": "Windows missed and not caught up.",
             "findings_total": "Findings of all scans.",
             "scan_seconds_total": "Time that scans took.",

@@ -33,7 +33,7 @@ class Made:
         report: of what; jobs are kept as it tells them.
         scan: the verdict.
         rollups, events: what else it tells of its jobs.
-        trusted: whether the layouts that it shows are kept.
+        doubted: jobs that holes of the feed touch; their layouts are not kept.
     """
 
     policy: str
@@ -43,7 +43,7 @@ class Made:
     scan: Scan
     rollups: Sequence[Rollup] = ()
     events: Sequence[Event] = ()
-    trusted: bool = True
+    doubted: frozenset[str] = frozenset()
 
 
 def record(
@@ -58,7 +58,8 @@ def record(
         StorageError: the database cannot be reached, or is full.
     """
     now_ns = made.scan.window.end_ns
-    present = {job.id for job in made.report.jobs} if made.trusted else set[str]()
+    # a job that holes have broken may be there under another name
+    present = set[str]() if made.doubted else {job.id for job in made.report.jobs}
     after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present)
     kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
@@ -70,7 +71,7 @@ def record(
         rollups=made.rollups,
         events=made.events,
         alerts=told,
-        trusted=made.trusted,
+        doubted=made.doubted,
     )
     return after if save_scan(database, result) else None
 

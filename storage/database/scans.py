@@ -52,7 +52,7 @@ class ScanResult:
         rollups: of stretches of time that its window covers wholly.
         events: that happened to its jobs.
         alerts: of what it changed.
-        trusted: whether its jobs' layouts are kept: not where the feed has holes, and jobs seem to lack members.
+        doubted: jobs whose layouts are not kept: where the feed has holes they seem to lack members.
     """
 
     kept: KeptScan
@@ -62,7 +62,7 @@ class ScanResult:
     rollups: Sequence[Rollup] = ()
     events: Sequence[Event] = ()
     alerts: Sequence[OutgoingAlert] = ()
-    trusted: bool = True
+    doubted: frozenset[str] = frozenset()
 
 
 def save_scan(database: Database, result: ScanResult) -> bool:
@@ -76,7 +76,8 @@ def save_scan(database: Database, result: ScanResult) -> bool:
     incidents = incident_rows(result.incidents)
     rollups = [{name: getattr(one, name) for name in _ROLLUP} for one in result.rollups]
     with database.reading() as connection:
-        layouts = _new_layouts(connection, result.jobs, end_ns) if result.trusted else []
+        trusted = [job for job in result.jobs if job.id not in result.doubted]
+        layouts = _new_layouts(connection, trusted, end_ns)
     with database.writing() as connection:
         # Of two replicas that tell of the same scan, the later one waits here for the other, and is then refused.
         if not insert_new(connection, SCANS, scan):

@@ -66,7 +66,7 @@ def looked_again(
         window = Window(start_ns=end_ns - length_ns, end_ns=end_ns) if then is None else then.scan.window
         started_ns = time.time_ns()
         try:
-            sight = doubted(database, looked(settings, database, window), window)
+            sight = doubted(database, settings.store.flow_lake, looked(settings, database, window), window)
         except FlowprismError as error:
             yield Again(window, was_kept=then is not None, problem=str(error))
             continue

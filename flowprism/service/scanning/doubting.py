@@ -1,14 +1,17 @@
-"""Windows whose feed has holes: what they seem to show is not trusted."""
+"""Windows whose feed has holes: what they seem to show of the jobs that the holes touch is not trusted."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from datamodel.report import Window
-from datamodel.scan import JobScan, Scan
-from flowprism.service.scanning.looking import Sight
+from flowprism.service.scanning.looking import Hole, Sight
 from storage.database.engine import Database
 from storage.database.feeds import losses
+from storage.reading import read_kind
+from storage.selecting import Selection
 
 # Of what one exporter sent in a minute. A collector that was away for longer leaves iterations that lack some of their
 # endpoints' traffic, and those look late; single datagrams lost do not.
@@ -16,31 +19,59 @@ MOST_LOST_RATIO = 0.1
 _LONGEST_NS = 3_600_000_000_000  # of a stretch of statistics
 
 
-def doubted(database: Database, sight: Sight, window: Window) -> Sight:
-    """A sight without its findings, and with the reason, where an exporter lost too much of a minute in the window.
+def doubted(database: Database, lake: str, sight: Sight, window: Window) -> Sight:
+    """A sight with the holes of its feed, where an exporter lost too much of a minute in the window.
+
+    Findings about a job that a hole touches are left out, and so are those about no single job.
 
     What was lost is noticed when the exporter is heard again: the hole may begin as early as it was heard before, and
     a window that ends in between has it at its end.
 
+    Args:
+        database: the results, statistics of exporters among them.
+        lake: of flow records; it tells whom an exporter sees.
+        sight: of the window.
+        window: what was looked at.
+
     Raises:
         StorageError: the database cannot be reached.
+        InputError: the lake cannot be read.
     """
-    worst, exporter = 0.0, ""
+    lost = _lost(database, window)
+    if not lost or sight.analysis is None:
+        return sight
+    holes = tuple(
+        Hole(_reason(exporter, ratio), _seen(lake, exporter, window))
+        for exporter, ratio in sorted(lost.items(), key=lambda one: (-one[1], one[0]))
+    )
+    found = replace(sight, holes=holes)
+    doubts = found.doubts(sight.report)
+    findings = tuple(f for f in sight.report.findings if f.job is not None and f.job not in doubts)
+    report = sight.report.model_copy(update={"findings": findings})
+    return replace(found, analysis=replace(sight.analysis, report=report), report=report)
+
+
+def _lost(database: Database, window: Window) -> dict[str, float]:
+    """Exporters that lost more than is trusted -> the share, of the worst minute."""
+    found: dict[str, float] = {}
     for one, since_ns in losses(database, window.start_ns - _LONGEST_NS):
         if since_ns < window.end_ns and one.start_ns + one.length_ns > window.start_ns:
-            worst, exporter = max((worst, exporter), (one.lost / (one.lost + one.datagrams), one.exporter))
-    if worst <= MOST_LOST_RATIO or sight.analysis is None:
-        return sight
-    doubt = f"{exporter} lost {100 * worst:.0f} % of a minute: what the window shows is not trusted"
-    report = sight.report.model_copy(update={"findings": ()})
-    return replace(sight, analysis=replace(sight.analysis, report=report), report=report, doubt=doubt)
+            ratio = one.lost / (one.lost + one.datagrams)
+            if ratio > MOST_LOST_RATIO:
+                found[one.exporter] = max(ratio, found.get(one.exporter, 0.0))
+    return found
 
 
-def without_verdict(verdict: Scan, doubt: str) -> Scan:
-    """A scan that can tell nothing of any job, and why."""
-    jobs = tuple(_unknown(job, doubt) for job in verdict.jobs)
-    return verdict.model_copy(update={"verdict": "unknown", "jobs": jobs, "reasons": (doubt,)})
+def _reason(exporter: str, ratio: float) -> str:
+    return f"{exporter} lost {100 * ratio:.0f} % of a minute: what the window shows is not trusted"
 
 
-def _unknown(job: JobScan, doubt: str) -> JobScan:
-    return job.model_copy(update={"verdict": "unknown", "reasons": (doubt,)})
+def _seen(lake: str, exporter: str, window: Window) -> frozenset[str] | None:
+    """Addresses in the records that an exporter, `agent/domain`, sent of a window; None without any."""
+    agent, _, domain = exporter.rpartition("/")
+    columns = ("src_addr", "dst_addr", "observation_domain_id")
+    selection = Selection(window.start_ns, window.end_ns, exporters=frozenset([agent]), columns=columns)
+    frame, book = read_kind(lake, "flows", selection)
+    own = frame.take(frame["observation_domain_id"] == int(domain))
+    codes = np.union1d(own["src_addr"], own["dst_addr"]).tolist()
+    return frozenset(book[code] for code in codes) if codes else None

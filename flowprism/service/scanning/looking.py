@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +21,23 @@ from storage.selecting import Selection
 
 
 @dataclass(frozen=True, slots=True)
+class Hole:
+    """What an exporter lost of a window.
+
+    Attributes:
+        reason: who lost how much, in words.
+        seen: addresses of what it sent and did not lose; None where there is none, and it may have been anybody's.
+    """
+
+    reason: str
+    seen: frozenset[str] | None
+
+    def touches(self, endpoints: Sequence[str]) -> bool:
+        """Whether traffic of some of these endpoints may be missing."""
+        return self.seen is None or not self.seen.isdisjoint(endpoints)
+
+
+@dataclass(frozen=True, slots=True)
 class Sight:
     """What a window shows.
 
@@ -27,13 +45,22 @@ class Sight:
         analysis: all of it; None where it could not be analysed.
         report: of it; an empty one then.
         problem: why it could not be.
-        doubt: why what it shows is not trusted; its findings are left out then.
+        holes: of its feed, the largest first; findings about jobs that they touch are left out.
     """
 
     analysis: Analysis | None
     report: Report
     problem: str = ""
-    doubt: str = ""
+    holes: tuple[Hole, ...] = ()
+
+    def doubts(self, report: Report) -> dict[str, str]:
+        """Job -> why what the window shows of it is not trusted, of those of a report with whatever names."""
+        found = ((job.id, _first_touching(self.holes, job.endpoints)) for job in report.jobs)
+        return {name: hole.reason for name, hole in found if hole is not None}
+
+
+def _first_touching(holes: Sequence[Hole], endpoints: Sequence[str]) -> Hole | None:
+    return next((hole for hole in holes if hole.touches(endpoints)), None)
 
 
 def looked(settings: Settings, database: Database, window: Window) -> Sight:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamodel.analysis import Analysis
 from datamodel.filters import EventFilter
 from datamodel.findings import Event
 from datamodel.report import Report
 from datamodel.results import KnownJob, Rollup
 from flowprism.service.scanning.happenings import SAME_NS, once
 from flowprism.service.scanning.identity import lasting_names, renamed
+from flowprism.service.scanning.looking import Sight
 from flowprism.service.scanning.membership import changes
 from flowprism.service.scanning.numbering import counted_on, known_iterations, starts_known
 from flowprism.service.scanning.rollups import minutes
@@ -40,17 +40,19 @@ class Remembered:
     events: Sequence[Event] = ()
 
 
-def remembered(database: Database, lake: str, analysis: Analysis, *, trusted: bool) -> Remembered:
+def remembered(database: Database, lake: str, sight: Sight) -> Remembered:
     """Name and number what a window shows as former windows did, and keep its timelines in the lake.
 
-    Where the window is not trusted, since its feed has holes, nobody has left for it.
+    Nobody has left a job that holes of the feed touch.
 
     Raises:
         StorageError: the database cannot be reached.
         InputError: the lake cannot be read.
         OSError: the lake cannot be written.
     """
-    window = analysis.report.window
+    if sight.analysis is None:
+        return Remembered(sight.report)
+    analysis, window = sight.analysis, sight.report.window
     known = known_jobs(database, window.end_ns)
     analysis = renamed(analysis, lasting_names(analysis.report.jobs, known, window.end_ns))
     names = frozenset(job.id for job in analysis.report.jobs)
@@ -62,11 +64,10 @@ def remembered(database: Database, lake: str, analysis: Analysis, *, trusted: bo
         job.id for job in analysis.report.jobs if job.id in before and starts_known(job, before[job.id])
     }
     kept = EventFilter(start_ns=window.start_ns - SAME_NS, end_ns=window.end_ns)
-    happened = list(analysis.report.events)
-    if trusted:
-        groups = newest_groups(database, sorted(names - newcomers))
-        happened += changes(analysis.report.jobs, {one.id: one for one in known}, groups, window.end_ns)
-    told = once(happened, events(database, kept, None, most=_MOST_EVENTS))
+    trusted = [job for job in analysis.report.jobs if job.id not in sight.doubts(analysis.report)]
+    groups = newest_groups(database, sorted({job.id for job in trusted} - newcomers))
+    joined_or_left = changes(trusted, {one.id: one for one in known}, groups, window.end_ns)
+    told = once([*analysis.report.events, *joined_or_left], events(database, kept, None, most=_MOST_EVENTS))
     return Remembered(analysis.report, minutes(analysis, whole), told)
 
 

@@ -15,7 +15,7 @@ from flowprism.scan import scan
 from flowprism.service.incidents import IncidentOptions
 from flowprism.service.recording import Made, record, record_aside
 from flowprism.service.scanning.choosing import chosen
-from flowprism.service.scanning.doubting import doubted, without_verdict
+from flowprism.service.scanning.doubting import doubted
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.looking import Sight, looked
 from flowprism.service.scanning.remembering import Remembered, remembered
@@ -108,7 +108,7 @@ class Scanner:
             verdict = judged(past.report, policy, sight)
             made = Made(
                 policy.name, started_ns, time.time_ns(), past.report, verdict,
-                rollups=past.rollups, events=past.events, trusted=not sight.doubt,
+                rollups=past.rollups, events=past.events, doubted=frozenset(sight.doubts(past.report)),
             )  # fmt: skip
             incidents = self.settings.incidents
             options = IncidentOptions(incidents.confirming_scans, incidents.quiet_scans, incidents.reopen_within_s)
@@ -117,7 +117,8 @@ class Scanner:
 
     def _looked(self, window: Window) -> Sight:
         try:
-            return doubted(self.database, looked(self.settings, self.database, window), window)
+            sight = looked(self.settings, self.database, window)
+            return doubted(self.database, self.settings.store.flow_lake, sight, window)
         except StorageError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one window must not end all scans
@@ -127,9 +128,7 @@ class Scanner:
             return Sight(None, _nothing(window), f"the window could not be analysed: {type(error).__name__}: {error}")
 
     def _remembered(self, sight: Sight) -> Remembered:
-        if sight.analysis is None:
-            return Remembered(sight.report)
-        return remembered(self.database, self.settings.store.analysis_lake, sight.analysis, trusted=not sight.doubt)
+        return remembered(self.database, self.settings.store.analysis_lake, sight)
 
     def _requests(self) -> int:
         """Make the scans that people asked for, and that no other replica is making."""
@@ -178,10 +177,8 @@ class Scanner:
 
 
 def judged(report: Report, policy: Policy, sight: Sight) -> Scan:
-    """The verdict of a policy over what a window shows; none where that is not trusted."""
-    verdict = scan(chosen(report, policy), policy.jobs, policy.at_least)
-    if sight.doubt:
-        return without_verdict(verdict, sight.doubt)
+    """The verdict of a policy over what a window shows, whatever names its jobs have in the report."""
+    verdict = scan(chosen(report, policy), policy.jobs, policy.at_least, sight.doubts(report))
     return verdict.model_copy(update={"reasons": (sight.problem,)}) if sight.problem else verdict
 
 

@@ -18,7 +18,7 @@ class Tally:
     Attributes:
         scans, failures, skipped: windows that were scanned, could not be, and were given up after a stop.
         findings: in all scans.
-        doubted: windows that were scanned and are not trusted, for the feed has holes in them.
+        doubted: windows that were scanned and are not trusted, of some jobs at least, for the feed has holes in them.
         seconds: that scans took, in all.
         behind_s: by which the newest scan was made after the end of its window.
         waiting: why nothing can be scanned; empty where it can.
@@ -43,7 +43,7 @@ class Tally:
         self.findings += len(made.scan.findings) + sum(len(job.findings) for job in made.scan.jobs)
         self.seconds += (made.finished_ns - made.started_ns) / 1e9
         self.behind_s = (time.time_ns() - made.scan.window.end_ns) / 1e9
-        self.doubted += made.scan.verdict == "unknown" and bool(made.scan.jobs) and bool(made.scan.reasons)
+        self.doubted += bool(made.doubted)
         if made.scan.jobs or not made.scan.reasons:
             self.problem = ""
 

@@ -101,7 +101,7 @@ def test_layouts_are_kept_when_they_change(database: Database) -> None:
 def test_layouts_that_are_not_trusted_are_not_kept(database: Database) -> None:
     """Nor do those that name nobody hide whom the one before named."""
     save_scan(database, ScanResult(results.kept(100), [results.job()]))
-    save_scan(database, ScanResult(results.kept(200), [results.job(tp=4)], trusted=False))
+    save_scan(database, ScanResult(results.kept(200), [results.job(tp=4)], doubted=frozenset(["j1"])))
     assert [one.since_ns for one in layouts(database, "j1")] == [100]
     save_scan(database, ScanResult(results.kept(300), [results.job().model_copy(update={"groups": Groups()})]))
     assert len(layouts(database, "j1")) == 2

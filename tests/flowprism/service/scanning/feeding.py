@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from capture.exports import Exports
+from datamodel.flows import Flows
 from datamodel.inventory import Inventory
 from flowprism.demo.feed import END_S, FAULT_FROM_S, Bursts, bundled, datagrams
 from flowprism.inventory_file import load_inventory
@@ -51,4 +52,8 @@ class Feed:
             self._datagrams += len(sent)
             self.at_ns += round(seconds * 1e9)
         said = self._decoder.take()
-        self._store.commit(Batch(self._datagrams, (said.flows,), said.addresses, b""))
+        self.commit(Flows(said.flows, tuple(said.addresses)))
+
+    def commit(self, flows: Flows) -> None:
+        """Commit records as they are."""
+        self._store.commit(Batch(self._datagrams, (flows.frame,), flows.addresses, b""))

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from datamodel.answers import ScanRequest
+from datamodel.flows import FLOWS, Flows
+from datamodel.frame import Frame
 from datamodel.results import FeedStatistics
 from flowprism.demo.feed import FAULT_FROM_S
 from flowprism.service.scanning.leases import Leases
@@ -172,6 +174,27 @@ def test_a_window_with_holes_is_not_trusted(tmp_path: Path, begin_ns: int) -> No
     made.look()
     assert [one.kind for one in incidents(made.database)] == ["slow_link"]
     assert len(layouts(made.database, job.id)) == 1
+
+
+def test_a_hole_spoils_only_what_its_exporter_sees(tmp_path: Path, begin_ns: int) -> None:
+    """Losses of a switch on the other side of the site leave the job's verdict alone."""
+    made, feed = scanner(settings(tmp_path)), Feed(tmp_path / "flows", begin_ns)
+    ends = {"src_addr": [0], "dst_addr": [1], "sampler_address": [2], "bytes": [1000]}
+    times = {"time_flow_start_ns": [begin_ns + 1], "time_flow_end_ns": [begin_ns + 2]}
+    feed.commit(Flows(Frame(FLOWS, ends | times), ("10.9.0.1", "10.9.0.2", "10.9.9.9")))
+    feed.write("hhs")
+    lossy = FeedStatistics("10.9.9.9/0", begin_ns, MINUTE_NS, datagrams=80, records=1000, lost=20)
+    save_feed_statistics(made.database, [lossy])
+    made.look()
+    (kept,) = scans(made.database)
+    assert [finding.kind for job in kept.scan.jobs for finding in job.findings] == ["slow_link"]
+    assert made.tally.figures()["windows_doubted_total"] == 0
+    save_feed_statistics(made.database, [replace(lossy, exporter="10.9.9.9/7")])
+    feed.write("s")
+    made.look()
+    assert scans(made.database)[0].scan.jobs[0].reasons == (
+        "10.9.9.9/7 lost 20 % of a minute: what the window shows is not trusted",
+    )
 
 
 def test_a_scan_on_demand_is_answered_and_changes_nothing_else(tmp_path: Path, begin_ns: int) -> None:
