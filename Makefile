@@ -34,12 +34,12 @@ run: $(STAMP)  ## start the service, play a recorded job into it over UDP, print
 	@$(BIN)/python -m flowprism.demo out
 
 test: $(STAMP)  ## run the tests, without the slow ones
-	@$(BIN)/pytest -q -m "not slow and not soak" --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/pytest -q -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(STAMP)  ## run the slow tests
 	@$(BIN)/pytest -q -m slow
 
-soak: $(STAMP)  ## run the service for ten minutes while all that it stands on goes away
+soak: $(STAMP)  ## of the slow tests, the ten minutes in which all that the service stands on goes away
 	@$(BIN)/pytest -q -m soak
 
 check: $(STAMP)  ## format, lint, types, import law, and the tests that hold docs to code
