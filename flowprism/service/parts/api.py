@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-from contextlib import closing
+from contextlib import closing, suppress
 from ipaddress import ip_address
 
 import uvicorn
 
-from datamodel.errors import InputError
+from datamodel.errors import InputError, StorageError
+from flowprism.dashboard.showing import environment
 from flowprism.garbage import look_seldom
 from flowprism.service.access.settings import check_listening
+from flowprism.service.answers.analyses import names
 from flowprism.service.app import application
 from flowprism.service.parts.birth import Birth
 from flowprism.service.parts.telling import Word, telling
@@ -52,6 +54,17 @@ def address_of(door: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def make_ready(shelf: Shelf) -> None:
+    """Make once what pages have in common, so that whoever comes first does not wait for it longer than others.
+
+    That is their templates, compiled, and the inventory with what people call its endpoints.
+    """
+    for name in environment().list_templates():
+        environment().get_template(name)
+    with suppress(StorageError, ValueError):  # the pages that need it say what is wrong
+        names(shelf)
+
+
 def run(birth: Birth) -> None:
     """Answer until SIGTERM or Ctrl-C, on the door the part was given, or on one of its own.
 
@@ -72,6 +85,7 @@ def run(birth: Birth) -> None:
     )
     look_seldom()
     with closing(door), closing(database), telling(birth, database, Word):
+        make_ready(shelf)
         server = uvicorn.Server(config)
         server.should_exit = birth.stop.is_set()  # it listens to signals itself from now on
         server.run(sockets=[door])

