@@ -46,7 +46,7 @@ def narrowed(
         (fabric.switch.get(s), fabric.switch.get(d))
         for s, d in zip(rates.src.tolist(), rates.dst.tolist(), strict=True)
     ]
-    through = routes(paths, window_ns, rates.streams, ends)
+    through = routes(paths, window_ns, rates.streams, ends, link.slow)
     volume = median_over(rates.bytes, period)
     own = {e: _explained(link, volume, *_port(rates, e)) for e in _endpoints(link)}
     if link.endpoint is not None and max(own.values()) >= HOLDS:
@@ -101,7 +101,7 @@ def _cables(link: SlowLink, volume: Float, through: Routes) -> dict[int, float]:
 def _cable(link: SlowLink, through: Routes, paths: Paths, number: int) -> Cable:
     ways = slice(2 * number, 2 * number + 2)
     streams = int((link.slow & through.must[:, ways].any(axis=1)).sum())
-    return Cable(paths.cables[number], streams, int(through.sightings[link.slow, ways].sum()))
+    return Cable(paths.cables[number], streams, int(through.sightings[ways].sum()))
 
 
 def _explained(link: SlowLink, volume: Float, may: Bool, must: Bool) -> float:

@@ -22,7 +22,7 @@ class Routes:
 
     Attributes:
         may, must: (streams, directions) which the stream can have passed, and which every way open to it passes.
-        sightings: (streams, directions) how often it was seen at an end of that cable, on its way.
+        sightings: (directions,) how often slow streams were seen at an end of that cable, on their way.
     """
 
     may: Bool
@@ -43,7 +43,9 @@ def steady(paths: Paths) -> bool:
     return alike >= FEWEST_ALIKE and changes <= SPREAD * (alike + changes)
 
 
-def routes(paths: Paths, window_ns: tuple[int, int], streams: Int, ends: list[tuple[str | None, str | None]]) -> Routes:
+def routes(
+    paths: Paths, window_ns: tuple[int, int], streams: Int, ends: list[tuple[str | None, str | None]], slow: Bool
+) -> Routes:
     """Where streams went within a time, of the shortest ways between the switches at their ends.
 
     1. Equal-cost routing sends a connection over one of the shortest ways. Each cable of them lies a known number of
@@ -59,12 +61,13 @@ def routes(paths: Paths, window_ns: tuple[int, int], streams: Int, ends: list[tu
         streams: (s,) stream numbers as in `paths`.
         ends: (s) switches that each stream begins and ends at; None where unknown. Such a stream may pass any cable,
             and so may one whose sightings lie on none of the shortest ways.
+        slow: (s,) streams whose sightings are counted.
     """
     web = _Web(paths)
     now = paths.stays.take((paths.stays["first_ns"] <= window_ns[1]) & (paths.stays["last_ns"] >= window_ns[0]))
     bounds = np.searchsorted(now["stream"], np.stack([streams, streams + 1]))
     shape = (len(streams), 2 * len(paths.cables))
-    may, must, sightings = np.ones(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape, np.int64)
+    may, must, sightings = np.ones(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(shape[1], np.int64)
     known: dict[tuple[object, ...], tuple[Bool, Bool] | None] = {}
     for n, (begin, end) in enumerate(bounds.T.tolist()):
         seen = tuple(sorted(set(zip(now["door"][begin:end].tolist(), now["leaves"][begin:end].tolist(), strict=True))))
@@ -75,8 +78,9 @@ def routes(paths: Paths, window_ns: tuple[int, int], streams: Int, ends: list[tu
         if found is None:
             continue
         may[n], must[n] = found
-        for door, leaves, count in zip(*(now[c][begin:end] for c in ("door", "leaves", "sightings")), strict=True):
-            sightings[n, may[n] & web.at(int(door), bool(leaves))] += count
+        own = slice(begin, end if slow[n] else begin)
+        for door, leaves, count in zip(*(now[c][own] for c in ("door", "leaves", "sightings")), strict=True):
+            sightings[may[n] & web.at(int(door), bool(leaves))] += count
     return Routes(may, must, sightings)
 
 

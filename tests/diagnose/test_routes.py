@@ -33,7 +33,7 @@ def seen(cables: Sequence[Link], *stays: Stay) -> Paths:
 
 def way(paths: Paths, ends: tuple[str | None, str | None], *, sure: bool = True) -> list[tuple[str, str]]:
     """Cables, in their direction, that stream 0 must have passed; or may have."""
-    found = routes(paths, (0, 100), np.array([0]), [ends])
+    found = routes(paths, (0, 100), np.array([0]), [ends], np.ones(1, np.bool_))
     told = np.flatnonzero((found.must if sure else found.may)[0]).tolist()
     cables = [(paths.cables[n // 2], n % 2) for n in told]
     return [(c.b, c.a) if back else (c.a, c.b) for c, back in cables]
