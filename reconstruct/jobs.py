@@ -13,9 +13,10 @@ from reconstruct.borrowed import agreed
 from reconstruct.boundaries import Boundaries, boundaries, one_after_another
 from reconstruct.cycles import CONTROL_SHARE, Lattices, Members, cut, joined, members
 from reconstruct.followers import Follower, followers
-from reconstruct.lockstep import in_lockstep, of_one_pace
+from reconstruct.lockstep import of_one_pace, tie
 from reconstruct.meetings import meetings
-from reconstruct.parts import by_label, connected, find, on_one_beat, without_hubs
+from reconstruct.parts import by_label, connected, on_one_beat, without_hubs
+from reconstruct.ragged import offsets_of
 from reconstruct.rhythm import Beats, beats
 from reconstruct.smeared import smeared
 from reconstruct.spreading import each
@@ -184,13 +185,11 @@ def _joined(
 
     The list of candidates is empty afterwards.
     """
-    root = np.arange(len(candidates))
+    label = np.arange(len(candidates))
     edges = [_watched_edges(streams, c) for c in candidates]
-    for a, b in sorted(meet) if meet is not None else of_one_pace(edges):
-        here, there = find(root, a), find(root, b)
-        if here != there and in_lockstep(edges[a], edges[b], options.lockstep_share):
-            root[max(here, there)] = min(here, there)
-    label = np.array([find(root, n) for n in range(len(root))], np.int64)
+    pairs = np.array(sorted(meet) if meet is not None else [*of_one_pace(edges)], np.int64).reshape(-1, 2)
+    offsets = offsets_of(np.array([len(e) for e in edges], np.int64))
+    tie(pairs, offsets, np.concatenate([np.zeros(0, np.int64), *edges]), options.lockstep_share, label)
     waiting = dict(enumerate(candidates))
     candidates.clear()  # rows of parts and of what they make up need not be held all at once
 

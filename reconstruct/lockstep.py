@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from datamodel.streams import Float, Int
+from reconstruct.compiled import compiled
+from reconstruct.parts import find
 
 # Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
 # cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
@@ -33,6 +35,29 @@ def of_one_pace(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
                 yield min(a, b), max(a, b)
 
 
+@compiled
+def tie(pairs: Int, offsets: Int, edges_ns: Int, reach: float, root: Int) -> None:
+    """Write into `root` the smallest member of each sequence's set, sequences in lockstep joined.
+
+    Args:
+        pairs: (pairs, 2) numbers of sequences that may be tied.
+        offsets: (n + 1,) bounds of each sequence's edges.
+        edges_ns: their times.
+        reach: see `tied`.
+        root: (n,) every sequence's own number at first.
+    """
+    for k in range(len(pairs)):
+        a, b = pairs[k]
+        here, there = find(root, a), find(root, b)
+        if here != there:
+            one, other = edges_ns[offsets[a] : offsets[a + 1]], edges_ns[offsets[b] : offsets[b + 1]]
+            if in_lockstep(one, other, reach):
+                root[max(here, there)] = min(here, there)
+    for n in range(len(root)):
+        root[n] = find(root, n)
+
+
+@compiled
 def in_lockstep(a: Int, b: Int, reach: float) -> bool:
     """Whether two sequences of edges are tied to one another.
 
@@ -45,67 +70,108 @@ def in_lockstep(a: Int, b: Int, reach: float) -> bool:
     if abs(len(a) - len(b)) > 1:
         return False
     for shift in (0, -1, 1):
-        n = min(len(a) - max(shift, 0), len(b) - max(-shift, 0))
+        skip, skip_other = max(shift, 0), max(-shift, 0)
+        n = min(len(a) - skip, len(b) - skip_other)
         if n < 3:
             continue
-        left, right = (e[s : s + n].astype(np.float64) for e, s in ((a, max(shift, 0)), (b, max(-shift, 0))))
-        if _at_once(left, right) and tied(left, right, reach):
+        left, right = a[skip : skip + n].astype(np.float64), b[skip_other : skip_other + n].astype(np.float64)
+        if abs(_percentile(left - right, 0.5)) < _percentile(np.diff(left), 0.5) and tied(left, right, reach):
             return True
     return False
 
 
-def _at_once(a: Float, b: Float) -> bool:
-    return bool(np.abs(np.median(a - b)) < np.median(np.diff(a)))
-
-
+@compiled
 def tied(a: Float, b: Float, reach: float) -> bool:
     """Whether the distance of two sequences is noise about a constant, but for one step, or follows from one pace."""
     if _keep_count(a, b):
         return True
-    cycle = float(np.median(np.diff(a)))
-    distance = (a - b - (a[0] - b[0])) / cycle
-    if np.percentile(distance, 90) - np.percentile(distance, 10) > 3 * reach:
+    cycle = _percentile(np.diff(a), 0.5)
+    away, distance = np.empty(len(a)), np.empty(len(a))
+    for k in range(len(a)):
+        away[k] = abs(a[k] - b[k])
+        distance[k] = (a[k] - b[k] - (a[0] - b[0])) / cycle
+    if _percentile(distance, 0.9) - _percentile(distance, 0.1) > 3 * reach:
         return False
-    if np.percentile(np.abs(a - b), 90) < COINCIDENCE * cycle or np.ptp(distance) < EXACT_SHARE:
+    if _percentile(away, 0.9) < COINCIDENCE * cycle or np.max(distance) - np.min(distance) < EXACT_SHARE:
         return True
+    rest = distance - step(distance)
     if len(a) < ENOUGH_TO_TELL:
-        return bool(np.ptp(distance - step(distance)) < reach)
-    return bool(_reverts(distance - step(distance)) or np.corrcoef(np.diff(a), np.diff(b))[0, 1] > SAME_PACE)
+        return bool(np.max(rest) - np.min(rest) < reach)
+    return _reverts(rest) or _correlation(np.diff(a), np.diff(b)) > SAME_PACE
 
 
+@compiled
+def _percentile(values: Float, share: float) -> float:
+    """The value below which this share of them lies."""
+    ranked, at = np.sort(values), share * (len(values) - 1)
+    low = int(at)
+    high = min(low + 1, len(ranked) - 1)
+    return float(ranked[low] + (at - low) * (ranked[high] - ranked[low]))
+
+
+@compiled
+def _correlation(a: Float, b: Float) -> float:
+    """Pearson's; 0 where one of them does not vary."""
+    middle_a, middle_b = np.sum(a) / len(a), np.sum(b) / len(b)
+    own, other, both = 0.0, 0.0, 0.0
+    for k in range(len(a)):
+        off_a, off_b = a[k] - middle_a, b[k] - middle_b
+        own, other, both = own + off_a**2, other + off_b**2, both + off_a * off_b
+    return float(both / np.sqrt(own * other)) if own * other > 0 else 0.0
+
+
+@compiled
 def _keep_count(a: Float, b: Float) -> bool:
     """Whether edges that stray from every even pace stay within one iteration of one another all the same.
 
     A fault that comes, goes or stays may move the edges of two parts against one another by any part of an iteration;
     still the k-th iteration of both is the same one, however long it takes.
     """
-    healthy = np.percentile(np.diff(a), 25)
-    even = np.polyval(np.polyfit(np.arange(len(a)), a - a[0], 1), np.arange(len(a)))
-    longer = np.maximum(np.diff(a), np.diff(b))
-    return bool(np.ptp(a - a[0] - even) > STRAYING * healthy and (np.abs(a - b)[1:] < longer).all())
+    weighted, weight = 0.0, 0.0
+    for k in range(len(a)):
+        if k > 0 and abs(a[k] - b[k]) >= max(a[k] - a[k - 1], b[k] - b[k - 1]):
+            return False
+        number = k - 0.5 * (len(a) - 1)
+        weighted, weight = weighted + number * (a[k] - a[0]), weight + number**2
+    early, late = 0.0, 0.0  # of an even pace through the first edge
+    for k in range(len(a)):
+        stray = a[k] - a[0] - k * weighted / weight
+        early, late = min(early, stray), max(late, stray)
+    return bool(late - early > STRAYING * _percentile(np.diff(a), 0.25))
 
 
+@compiled
 def _reverts(distance: Float) -> bool:
     """Whether a sequence returns to its mean at every step instead of wandering: von Neumann's ratio.
 
     The mean squared step over the variance is 2 for noise about a constant; for a random walk of n steps, the best
     step through it taken out, it is about 24 / n.
     """
-    variance = float(np.var(distance))
-    return variance == 0 or float(np.mean(np.diff(distance) ** 2)) / variance > max(1.0, 30.0 / len(distance))
+    mean = np.sum(distance) / len(distance)
+    squares, steps = (distance[0] - mean) ** 2, 0.0
+    for k in range(1, len(distance)):
+        squares += (distance[k] - mean) ** 2
+        steps += (distance[k] - distance[k - 1]) ** 2
+    ratio = max(1.0, 30.0 / len(distance))
+    return bool(squares == 0 or steps / (len(distance) - 1) > ratio * squares / len(distance))
 
 
+@compiled
 def step(distance: Float) -> Float:
     """The best two-level step through a sequence; flat where no single increment makes it.
 
     A walk drifts from level to level: a step is an increment that makes half the difference and stands out of the rest.
     """
-    n = np.arange(1, len(distance))
-    head, square = np.cumsum(distance)[:-1], np.cumsum(distance**2)[:-1]
-    tail, square_tail = distance.sum() - head, (distance**2).sum() - square
-    cut = 1 + int(np.argmin(square - head**2 / n + square_tail - tail**2 / (len(distance) - n)))
-    before, after = float(distance[:cut].mean()), float(distance[cut:].mean())
+    size, total = len(distance), np.sum(distance)
+    head, most, cut = 0.0, -1.0, 1
+    for n in range(1, size):
+        head += distance[n - 1]
+        explained = head**2 / n + (total - head) ** 2 / (size - n)
+        if explained > most:
+            most, cut = explained, n
+    before, after = np.sum(distance[:cut]) / cut, np.sum(distance[cut:]) / (size - cut)
     increments = np.abs(np.diff(distance))
-    if increments[cut - 1] < max(0.5 * abs(after - before), OUTLYING * float(np.median(increments))):
-        return np.full(len(distance), distance.mean())
-    return np.concatenate([np.full(cut, before), np.full(len(distance) - cut, after)])
+    found = np.full(size, total / size)
+    if increments[cut - 1] >= max(0.5 * abs(after - before), OUTLYING * _percentile(increments, 0.5)):
+        found[:cut], found[cut:] = before, after
+    return found
