@@ -44,7 +44,8 @@ class SampledJob:
         edge_shared_ns: (iterations,) standard error that it shares with all edges of the same `moving_ns`.
         moving_ns: (iterations,) how long the ring that ended last takes for all bytes of an iteration.
         unresolved: directed pairs of its endpoints whose samples are too few, or show no rhythm: what they carry is not
-            known, so its layout is not either. One more where it shares a host with another job.
+            known, so its layout is not either. One more where it shares a host with another job, and for each endpoint
+            in no job, and no service, that it exchanges data with both ways.
     """
 
     endpoints: Int
@@ -103,6 +104,7 @@ def recognise_sampled(
     jobs = [_job(curves, group) for group in _in_lockstep(curves, found, hosts)]
     jobs = _one_job_each([j for j in jobs if len(j.edges_ns) >= FEWEST_ITERATIONS])
     jobs = _open_where_hosts_are_shared(jobs, hosts)
+    jobs = _open_where_others_may_belong(curves, jobs, services)
     return SampledRecognition(tuple(jobs), curves, _reasons(curves, services, jobs))
 
 
@@ -229,10 +231,30 @@ def _open_where_hosts_are_shared(jobs: list[SampledJob], hosts: Sequence[str | N
     return [replace(job, unresolved=job.unresolved + shared) for job, shared in zip(jobs, shares, strict=True)]
 
 
+def _open_where_others_may_belong(
+    curves: Progress, jobs: list[SampledJob], services: frozenset[int]
+) -> list[SampledJob]:
+    """Jobs; endpoints of which nothing is known, that one exchanges data with both ways, may be a stage of it."""
+    known = np.concatenate([np.array(sorted(services), np.int64), *(job.endpoints for job in jobs)])
+    pairs, packets = _pairs(curves)
+    opened = []
+    for job in jobs:
+        data = pairs[packets >= SMALL * np.median(curves.packet_bytes[job.connections])]
+        inside, stray = np.isin(data, job.endpoints), ~np.isin(data, known)
+        others = np.intersect1d(data[inside[:, 0] & stray[:, 1], 1], data[inside[:, 1] & stray[:, 0], 0])
+        opened.append(replace(job, unresolved=job.unresolved + len(others)))
+    return opened
+
+
+def _pairs(curves: Progress) -> tuple[Int, Float]:
+    """(sources and destinations, typical packets) of all connections, those among them of which too little is seen."""
+    pairs = np.concatenate([np.stack([curves.src, curves.dst], axis=1), curves.faint])
+    return pairs, np.concatenate([curves.packet_bytes, curves.faint_packet_bytes])
+
+
 def _unresolved(curves: Progress, members: Int, endpoints: Int) -> int:
     """Directed pairs of endpoints that send data worth the name, but no connection of the job."""
-    pairs = np.concatenate([np.stack([curves.src, curves.dst], axis=1), curves.faint])
-    packets = np.concatenate([curves.packet_bytes, curves.faint_packet_bytes])
+    pairs, packets = _pairs(curves)
     inside = np.isin(pairs, endpoints).all(axis=1) & (packets >= SMALL * np.median(curves.packet_bytes[members]))
     known = set(zip(curves.src[members].tolist(), curves.dst[members].tolist(), strict=True))
     return len({(a, b) for a, b in pairs[inside].tolist()} - known)

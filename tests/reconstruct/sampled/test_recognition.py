@@ -50,6 +50,17 @@ def test_a_fault_that_slows_iterations_does_not_hide_the_rhythm() -> None:
     assert iteration_error(found.jobs[0], ends, 0.95) <= 0.005
 
 
+@pytest.mark.parametrize(("back", "open_pairs"), [(100, 1), (0, 0)])
+def test_who_answers_with_data_may_be_a_stage(back: int, open_pairs: int) -> None:
+    """A few samples of data to an endpoint of which nothing else is known, and of data from it; a store only takes."""
+    ends = iteration_ends(40, PERIOD_MS, 0.03, 5)
+    faint = [Message(0, 8, 0.2, 0.1, 100), *([Message(8, 0, 0.5, 0.1, back)] if back else [])]
+    found = recognise_sampled(sampled([*ring([0, 1, 2, 3]), *faint], ends, 500, 6), frozenset())
+    assert [(job.endpoints.tolist(), job.unresolved) for job in found.jobs] == [([0, 1, 2, 3], open_pairs)]
+    known = recognise_sampled(sampled([*ring([0, 1, 2, 3]), *faint], ends, 500, 6), frozenset([8]))
+    assert [job.unresolved for job in known.jobs] == [0]
+
+
 def test_a_fault_that_comes_and_goes_on_one_rail_does_not_part_a_job() -> None:
     """Rails of the same hosts are one job though one ends a sixth of an iteration later now and then; others drift."""
     own = iteration_ends(40, PERIOD_MS, 0.01, 9)
