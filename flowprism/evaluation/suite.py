@@ -14,8 +14,8 @@ from datamodel.errors import InputError
 from flowprism.evaluation.cases.faulty import KINDS, faults
 from flowprism.evaluation.cases.layouts import MIRRORED, layouts, mirrors
 from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
+from flowprism.evaluation.cases.sampled import FAINT_KINDS, RATES, faint, sampled
 from flowprism.evaluation.cases.sampled import KINDS as CELLS_A_RATE
-from flowprism.evaluation.cases.sampled import RATES, sampled
 from flowprism.evaluation.cases.training import TRAININGS
 from simulate.case import write_case
 from simulate.scenario import Scenario
@@ -67,7 +67,7 @@ SAMPLED = "sampled"
 SWEEPS: dict[str, Family] = {
     f"{SAMPLED}-{rate}": Family(f"cells of a sweep, 1 packet in {rate:,}", partial(sampled, rate), CELLS_A_RATE, 1)
     for rate in RATES
-}
+} | {f"{SAMPLED}-faint": Family("cells of a sweep of which samples show too little", faint, FAINT_KINDS, 1)}
 
 
 @dataclass(frozen=True, slots=True)

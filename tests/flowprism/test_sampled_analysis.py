@@ -21,3 +21,24 @@ def test_a_link_that_becomes_slow_is_timed_and_no_healthy_one_is_named() -> None
     (finding,) = report.findings
     assert finding.kind == "slow_link"
     assert {suspect.ids[-1] for suspect in finding.suspects} >= {f"10.0.{host}.1" for host in range(8)}
+
+
+def test_of_a_fault_that_cannot_be_seen_the_report_says_so() -> None:
+    """Two hosts, 1 in 400,000, three samples an iteration of either, one straggles: seen, but not well enough."""
+    case = simulated(made(CaseName("sampled-faint", 10)), 10)
+    report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
+    (job,) = report.jobs
+    assert case.truth.faults
+    assert not report.findings
+    assert job.detectability.smallest_slowdown_ratio is None
+    assert "iteration times are not known well enough to tell any slowdown: no findings" in job.detectability.reasons
+
+
+def test_of_a_job_that_cannot_be_seen_the_report_says_so() -> None:
+    """Two stages of eight, a sample or two an iteration and connection, one slow NIC: no job, and why."""
+    case = simulated(made(CaseName("sampled-faint", 17)), 17)
+    report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
+    assert case.truth.faults
+    assert not report.jobs
+    assert not report.findings
+    assert report.unassigned == ("16 endpoints: no rhythm that its samples show",)

@@ -22,8 +22,19 @@ CELLS = (
     (400.0, 30.0, 64, 2),
     (400.0, 8.0, 512, 1),
 )
+# Those of which samples show too little, or next to nothing: slow links, short iterations, small groups.
+FAINT_RATE = 400_000
+FAINT_CELLS = (
+    (50.0, 2.0, 8, 1),
+    (60.0, 2.0, 4, 2),
+    (70.0, 2.0, 4, 1),
+    (100.0, 2.0, 2, 1),
+    (100.0, 2.0, 3, 1),
+    (100.0, 1.0, 8, 2),
+)
 FAULTS = ("none", "straggler", "slow_nic")
 KINDS = len(CELLS) * len(FAULTS)
+FAINT_KINDS = len(FAINT_CELLS) * len(FAULTS)
 _ITERATIONS, _ONSET, _SAMPLES = 30, 14, 60_000
 
 
@@ -31,8 +42,18 @@ def sampled(rate: int, number: int, random: np.random.Generator) -> Scenario:
     """The cell of a number, sampled 1 in `rate`; the fault's place and size are drawn."""
     gbps, period_s, group, stages = CELLS[number // len(FAULTS) % len(CELLS)]
     cell = Cell(Feed("sflow", rate), gbps, period_s, group, stages, _ITERATIONS, samples=_SAMPLES)
-    fault = FAULTS[number % len(FAULTS)]
-    rank = int(random.integers(group * stages))
+    return _faulty(cell, FAULTS[number % len(FAULTS)], random)
+
+
+def faint(number: int, random: np.random.Generator) -> Scenario:
+    """A cell of which samples show too little; the fault's place and size are drawn."""
+    gbps, period_s, group, stages = FAINT_CELLS[number // len(FAULTS) % len(FAINT_CELLS)]
+    cell = Cell(Feed("sflow", FAINT_RATE), gbps, period_s, group, stages, _ITERATIONS)
+    return _faulty(cell, FAULTS[number % len(FAULTS)], random)
+
+
+def _faulty(cell: Cell, fault: str, random: np.random.Generator) -> Scenario:
+    rank = int(random.integers(cell.group * cell.stages))
     size = float(random.uniform(1.3, 1.8) if fault == "straggler" else random.uniform(3, 8))
     made: dict[str, tuple[Fault, ...]] = {
         "none": (),

@@ -84,7 +84,7 @@ def test_noise_differs_from_case_to_case() -> None:
 
 
 def test_the_sweep_of_sampled_feeds_is_run_where_it_is_asked_for() -> None:
-    """Six rates of the same cells, no part of the other suites; what is analysed is the feed's capture."""
+    """Six rates of the same cells and faint ones, no part of the other suites; the feed's capture is analysed."""
     swept = names("full", ["sampled"])
     assert len(swept) == sum(family.kinds for family in SWEEPS.values())
     assert not set(swept) & set(names("full"))
