@@ -12,7 +12,8 @@ from capture.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS
 from capture.netflow.definition import Definition, DefinitionError, Specifier, read_definition
 from capture.netflow.layout import FIRST_DATA_SET, SET_HEADER_BYTES, V5_HEADER_BYTES, V5_RECORD_BYTES, VARIABLE
 from capture.netflow.legacy import PADDING, V5_FIELDS
-from capture.netflow.names import V5_NAMES, V9_SCOPES, Element, element, v9_field
+from capture.netflow.names import ENTERPRISE_BIT, V5_NAMES, V9_SCOPES, Element, element, v9_field
+from capture.netflow.told_elements import ToldElements
 
 Fields = dict[str, object]
 
@@ -25,18 +26,25 @@ _HEADERS = {
     NETFLOW9: ("!xxHIIII", ["count", "sysUptime", "unix_secs", "sequence", "domain"]),
     IPFIX: ("!xxHIII", ["length", "exportTime", "sequence", "domain"]),
 }
+_OWN_WORDS = {"protocol", "exporter", "record", "template", "set", "fields", "data", "error"}
+_OWN_WORDS.update(name for _, names in _HEADERS.values() for name in names)
 _VERSIONS = {5: NETFLOW5, 9: NETFLOW9, 10: IPFIX}
 _MOST_TEMPLATES = 1 << 16
-LIST_HEADER_BYTES, ENTERPRISE_BIT = 5, 0x8000
+LIST_HEADER_BYTES = 5
 LIST_SEMANTICS = {0: "noneOf", 1: "exactlyOneOf", 2: "oneOrMoreOf", 3: "allOf", 4: "ordered", 255: "undefined"}
 
 Session = tuple[str, int, int, int]  # source address, source port, protocol, domain
 
 
 class WireTemplates:
-    """The templates announced so far, by session and id, and by exporter whatever the port; the oldest go first."""
+    """The templates announced so far, by session and id, and by exporter whatever the port; the oldest go first.
+
+    Attributes:
+        told: elements that exporters described themselves.
+    """
 
     def __init__(self) -> None:
+        self.told = ToldElements(_OWN_WORDS)
         self._known: OrderedDict[tuple[Session, int], Definition] = OrderedDict()
 
     def put(self, session: Session, definition: Definition) -> None:
@@ -146,7 +154,10 @@ def _templates(content: bytes, number: int, session: Session, templates: WireTem
         templates.put(session, definition)
         kind = "options template" if options else "template"
         fields = [
-            {"name": _named(field, session[2])[0], "length": "variable" if field.length == VARIABLE else field.length}
+            {
+                "name": _named(field, session, templates)[0],
+                "length": "variable" if field.length == VARIABLE else field.length,
+            }
             for field in definition.fields
         ]
         yield {"record": kind if fields else f"{kind} withdrawal", "template": definition.id, "fields": fields}
@@ -163,11 +174,15 @@ def _data(content: bytes, number: int, session: Session, templates: WireTemplate
         return
     at = 0
     while at + definition.least_bytes <= len(content):
-        record, at = _record(content, at, definition, session[2])
+        record, at = _record(content, at, definition, session, templates)
+        if definition.options:
+            templates.told.learn(session[0], record)
         yield head | record
 
 
-def _record(content: bytes, at: int, definition: Definition, protocol: int) -> tuple[Fields, int]:
+def _record(
+    content: bytes, at: int, definition: Definition, session: Session, templates: WireTemplates
+) -> tuple[Fields, int]:
     """One record's fields, and where the next begins."""
     found: Fields = {}
     seen: dict[str, list[object]] = {}
@@ -177,7 +192,7 @@ def _record(content: bytes, at: int, definition: Definition, protocol: int) -> t
             length, at = _told_length(content, at)
         if at + length > len(content):
             return found | {"error": "the record is longer than its set"}, len(content)
-        name, kind = _named(field, protocol)
+        name, kind = _named(field, session, templates)
         values = seen.setdefault(name, [])
         values.append(_value(content[at : at + length], kind))
         found[name] = values[0] if len(values) == 1 else values
@@ -194,13 +209,25 @@ def _told_length(content: bytes, at: int) -> tuple[int, int]:
     return (int.from_bytes(content[at + 1 : at + 3], "big"), at + 3) if at + 3 <= len(content) else (3, at + 1)
 
 
-def _named(field: Specifier, protocol: int) -> Element:
+def _named(field: Specifier, session: Session, templates: WireTemplates) -> Element:
+    """Name and type of a field: the standard's, else what its exporter told, else those of `_standard`."""
+    known = _standard(field, session[2])
+    told = templates.told.get(session[0], field.enterprise, field.element)
+    return told if told.name and known.name == _numbers(field) else known
+
+
+def _standard(field: Specifier, protocol: int) -> Element:
     """Name and type of a field; enterprise/element and no type where it has no name."""
     if protocol == NETFLOW9 and field.scope:
         known = Element(V9_SCOPES.get(field.element, ""), "unsigned64")
     else:
         known = v9_field(field.element) if protocol == NETFLOW9 else element(field.enterprise, field.element)
-    return known if known.name else Element(f"{field.enterprise}/{field.element}", "octetArray")
+    return known if known.name else Element(_numbers(field), "octetArray")
+
+
+def _numbers(field: Specifier) -> str:
+    """What a field is called that has no name."""
+    return f"{field.enterprise}/{field.element}"
 
 
 def _value(content: bytes, kind: str) -> object:
@@ -220,7 +247,7 @@ def _list(content: bytes) -> object:
     if at > len(content) or length == 0:
         return None
     enterprise = int.from_bytes(content[LIST_HEADER_BYTES:at], "big")
-    name, kind = _named(Specifier(enterprise, word & ~ENTERPRISE_BIT, length), IPFIX)
+    name, kind = _standard(Specifier(enterprise, word & ~ENTERPRISE_BIT, length), IPFIX)
     values: list[object] = []
     while at < len(content):
         size, at = _told_length(content, at) if length == VARIABLE else (length, at)

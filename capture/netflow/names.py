@@ -7,8 +7,18 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+CISCO = 9
+ENTERPRISE_BIT = 0x8000
 REVERSE_ENTERPRISE = 29305  # elements of the way back (RFC 5103 section 6.1)
 _OCTETS = "octetArray"
+
+# Abstract data types by the numbers that informationElementDataType has (RFC 5610 section 3.1).
+DATA_TYPES = (
+    "octetArray", "unsigned8", "unsigned16", "unsigned32", "unsigned64", "signed8", "signed16", "signed32", "signed64",
+    "float32", "float64", "boolean", "macAddress", "string", "dateTimeSeconds", "dateTimeMilliseconds",
+    "dateTimeMicroseconds", "dateTimeNanoseconds", "ipv4Address", "ipv6Address", "basicList", "subTemplateList",
+    "subTemplateMultiList", "unsigned256",
+)  # fmt: skip
 
 
 class Element(NamedTuple):
@@ -43,6 +53,12 @@ def _v9_fields() -> dict[int, Element]:
         return {int(r["field"]): Element(r["name"], r["type"]) for r in csv.DictReader(file)}
 
 
+@cache
+def standard_names() -> frozenset[str]:
+    """The names of all elements that have one here."""
+    return frozenset(known.name for known in _elements().values())
+
+
 def element(enterprise: int, number: int) -> Element:
     """An IPFIX information element; enterprise 0 is IANA's own."""
     if enterprise == REVERSE_ENTERPRISE:
@@ -54,5 +70,10 @@ def element(enterprise: int, number: int) -> Element:
 
 
 def v9_field(number: int) -> Element:
-    """A NetFlow v9 field type; those without a name of Cisco's have IANA's, which go on where v9 ends."""
-    return _v9_fields().get(number) or _elements().get((0, number), UNKNOWN)
+    """A NetFlow v9 field type; those without a name of their own have IANA's, which go on where v9 ends.
+
+    From 32768 on they are Cisco's enterprise elements: v9 has no enterprise numbers, so that Cisco's exporters send in
+    v9 as one number what in IPFIX is the bit that announces an enterprise, and the element.
+    """
+    enterprise = CISCO if number & ENTERPRISE_BIT else 0
+    return _v9_fields().get(number) or _elements().get((enterprise, number & ~ENTERPRISE_BIT), UNKNOWN)

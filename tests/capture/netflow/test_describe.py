@@ -20,6 +20,7 @@ from tests.capture.netflow.sender import (
     ipfix,
     netflow9,
     one_set,
+    options_template,
     options_template_9,
     template,
 )
@@ -118,6 +119,41 @@ def test_netflow9_names_and_scopes() -> None:
     assert told["FLOW_SAMPLER_RANDOM_INTERVAL"] == 4
     assert by_kind["data"]["IPV4_SRC_ADDR"] == "10.0.0.1"
     assert by_kind["data"]["NF_F_FWD_FLOW_DELTA_BYTES"] == 6
+
+
+def test_ciscos_own_elements() -> None:
+    """What Cisco sends in IPFIX under its enterprise it sends in v9 under the same number and the highest bit."""
+    announced = one_set(0, template(256, ((45003, VARIABLE), (42128, 4), (37019, 4), (33002, 2), (60000, 1))))
+    _, found = said(netflow9(announced, one_set(256, b"\x04host" + struct.pack("!IIHB", 3, 7, 1001, 9))))
+    told = {"appHTTPHost": "host", "policyQosQueueID": 3, "transportPacketsLost": 7, "NF_F_FW_EXT_EVENT": 1001}
+    assert {name: found[name] for name in told} == told
+    assert found["0/60000"] == "09"
+    fields: tuple[Field, ...] = ((12235, VARIABLE, 9), (9360, 4, 9), (4251, 4, 9), (4317, 4, 9))
+    record = b"\x04host" + struct.pack("!III", 3, 7, 8)
+    _, found = said(ipfix(one_set(2, template(256, fields)), one_set(256, record)))
+    told = {"appHTTPHost": "host", "policyQosQueueID": 3, "transportPacketsLost": 7, "tcpWindowSizeMean": 8}
+    assert {name: found[name] for name in told} == told
+
+
+def test_elements_that_exporters_describe() -> None:
+    """Options data may name an enterprise's element and its type (RFC 5610); registered names stay what they are."""
+    scope: tuple[Field, ...] = ((346, 4), (303, 2))
+    options = one_set(3, options_template(257, scope, ((339, 1), (341, VARIABLE))))
+    about = [(4242, 999, 9, b"temperature"), (9, 9360, 1, b"other"), (4242, 1000, 3, b"error"),
+             (4242, 1001, 3, b"octetDeltaCount"), (4242, 1002, 3, b"two words"), (4242, 1003, 99, b"odd")]  # fmt: skip
+    data = [struct.pack("!IHBB", *numbers, len(name)) + name for *numbers, name in about]
+    fields = tuple((number, 4, enterprise) for enterprise, number, *_ in about)
+    record = struct.pack("!fIIIII", 36.5, 2, 3, 4, 5, 6)
+    messages = (
+        ipfix(options),
+        ipfix(one_set(257, *data)),
+        ipfix(one_set(2, template(256, fields)), one_set(256, record)),
+    )
+    found = said(*messages)[-1]
+    told = {"temperature": 36.5, "policyQosQueueID": 2, "4242/1000": "00000003", "4242/1001": "00000004",
+            "4242/1002": "00000005", "odd": "00000006"}  # fmt: skip
+    assert {name: found[name] for name in told} == told
+    assert said(*messages[2:])[-1]["4242/999"] == record[:4].hex()
 
 
 def test_where_it_had_to_stop() -> None:
