@@ -55,6 +55,24 @@ def _captures() -> list[bytes]:
     return [classic, blocks.out]
 
 
+def _fragments() -> list[bytes]:
+    """A datagram in two fragments over IPv4, in three over IPv6, and one that is whole."""
+    sent = udp(40000, 6343, sflow((flow_sample(_ROCE, 1, 1000, 3, 1000),), sequence=1))
+    pieces = (sent[at : at + 64] for at in range(0, len(sent), 64))
+    heads = (b"\x11\0" + (64 * n | (64 * (n + 1) < len(sent))).to_bytes(2, "big") + b"\0\0\0\7" for n in range(9))
+    six = [ethernet(ip6(44, head + piece, "::1", "::2"), 0x86DD) for head, piece in zip(heads, pieces, strict=False)]
+    four = [ethernet(ip(17, sent[:80], ident=7, fragment=0x2000)), ethernet(ip(17, sent[80:], ident=7, fragment=10))]
+    return [joined(four), joined(six), joined([four[1], ethernet(ip(17, sent)), four[0], *six])]
+
+
+def _texts() -> list[bytes]:
+    """The first lines of what collectors wrote, and of tables of our own."""
+    folder = Path(__file__).parents[1] / "data" / "collectors"
+    written = [path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in (".csv", ".json", ".jsonl")]
+    own = b"time_flow_start_ns,time_flow_end_ns,src_addr,dst_addr,bytes,proto\n1,2,10.0.0.1,::2,3,tcp\n"
+    return [own, *(b"".join(content.splitlines(keepends=True)[:3]) for content in written)]
+
+
 def _dump() -> list[bytes]:
     """The first message GoFlow2 wrote, and others, singly: what is searched after damage costs time by the byte."""
     written = (Path(__file__).parents[1] / "data" / "collectors" / "goflow2.bin").read_bytes()
@@ -80,6 +98,8 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "wire": lambda: [joined(datagrams) for datagrams in export_datagrams()],
     "frame": lambda: [b"\x01" + frame for frame in _FRAMES],
     "capture": _captures,
+    "fragments": _fragments,
+    "text": _texts,
     "bare": lambda: [b"".join(datagrams) for datagrams in export_datagrams()],
     "goflow2": _dump,
 }

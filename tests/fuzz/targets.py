@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
-from capture.capture_file import batches, is_capture
+from capture.capture_file import Batch, batches, is_capture
 from capture.datagram import Datagrams
+from capture.export_capture import ExportPackets
 from capture.exports import Exports
 from capture.frame_index import INDEX
 from capture.goflow2.messages import FlowMessages, read_dump
@@ -21,8 +24,11 @@ from capture.ledger import Ledger
 from capture.mirror import Mirror
 from capture.packet import decode
 from capture.payload_file import payloads
+from capture.records import read_text
+from capture.sflow.layout import LINK_ETHERNET
 from capture.wire import PACKET
 from capture.wire_records import WireRecords
+from datamodel.errors import InputError
 from tests.capture.batches import arrived
 
 _MOST_DATAGRAMS = 16
@@ -117,6 +123,31 @@ def capture(content: bytes) -> None:
             pass
 
 
+def fragments(content: bytes) -> None:
+    """Ethernet frames that may carry export datagrams in fragments: what is put together was there."""
+    frames = list(split(content))
+    sizes = np.array([len(frame) for frame in frames], np.int64)
+    data = np.frombuffer(b"".join(frames), np.uint8)
+    index, packets = np.zeros(len(frames), INDEX), np.zeros(len(frames), PACKET)
+    index["offset"], index["captured_bytes"], index["wire_bytes"] = np.cumsum(sizes) - sizes, sizes, sizes
+    index["link"], index["time_ns"] = LINK_ETHERNET, 10**18 + np.arange(len(frames)) * 10**8
+    decode(data, index, packets)
+    picked = ExportPackets()
+    found = [picked.datagrams(Batch(data, index, packets)), picked.rest()]
+    for batch in found:
+        row = batch.index
+        _hold(bool(((row["offset"] >= 0) & (row["offset"] + row["bytes"] <= len(batch.data))).all()), "outside")
+    _hold(sum(int(batch.index["bytes"].sum()) for batch in found) <= len(content), "more bytes than there were")
+    _hold(min(picked.left_out.values(), default=0) >= 0, f"left out {picked.left_out}")
+
+
+def text(content: bytes) -> None:
+    """CSV or JSON lines of any collector: a table, or one line that says why it is none."""
+    with suppress(InputError):
+        flows = read_text(Path("fuzz.txt"), content, iter(()), Ledger())
+        _hold(len(flows) <= len(content), "more records than bytes")
+
+
 def bare(content: bytes) -> None:
     """A file of bare export datagrams: every byte is in one of them or counted as none."""
     ledger = Ledger()
@@ -145,6 +176,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "wire": wire,
     "frame": frame,
     "capture": capture,
+    "fragments": fragments,
+    "text": text,
     "bare": bare,
     "goflow2": goflow2,
 }
