@@ -14,6 +14,7 @@ import numpy.typing as npt
 from capture.addresses import MAPPED, from_words
 from capture.compiled import compiled, wide
 from capture.key_table import stirred
+from capture.prefetch import prefetch
 
 Words = npt.NDArray[np.int64]
 
@@ -87,27 +88,45 @@ class AddressBook:
 
 
 @compiled
-def sought(high: int, low: int, state: int) -> int:
-    """What the slot of an address holds below its code; `state` is the address's hash."""
-    if high == 0 and low >> 32 == MAPPED >> 32:
-        return _IPV4 | low & _MASK32
-    return wide(state & _MASK32)
+def is_ipv4(high: int, low: int) -> bool:
+    """Whether an address is IPv4-mapped: the low 32 bits are all there is to tell."""
+    return high == 0 and low >> 32 == MAPPED >> 32
+
+
+@compiled
+def slot_of_ipv4(slots: Words, low: int) -> int:
+    """The slot that holds an IPv4-mapped address, or the free one where it belongs: most addresses are such."""
+    mark = _IPV4 | low & _MASK32
+    mask = len(slots) - 1
+    slot = stirred(wide(0), low) & mask
+    while slots[slot] != _FREE and slots[slot] & (_IPV4 | _MASK32) != mark:
+        slot = (slot + 1) & mask
+    return slot
 
 
 @compiled
 def slot_of(words: Words, slots: Words, high: int, low: int) -> int:
     """The slot that holds this address, or the free one where it belongs."""
+    if is_ipv4(high, low):
+        return slot_of_ipv4(slots, low)
     state = stirred(stirred(wide(0), high), low)
-    mark = sought(high, low, state)
     mask = len(slots) - 1
     slot = state & mask
     while slots[slot] != _FREE:
-        if slots[slot] & (_IPV4 | _MASK32) == mark:
+        if slots[slot] & (_IPV4 | _MASK32) == state & _MASK32:
             code = slots[slot] >> _CODE_AT
-            if mark & _IPV4 or (words[code, 1] == low and words[code, 0] == high):
+            if words[code, 1] == low and words[code, 0] == high:
                 break
         slot = (slot + 1) & mask
     return slot
+
+
+@compiled
+def entry(code: int, high: int, low: int) -> int:
+    """What the slot of an address with this code holds."""
+    if is_ipv4(high, low):
+        return code << _CODE_AT | _IPV4 | low & _MASK32
+    return code << _CODE_AT | stirred(stirred(wide(0), high), low) & _MASK32
 
 
 @compiled
@@ -124,7 +143,7 @@ def address_code(words: Words, slots: Words, used: Words, high: int, low: int) -
         code = wide(used[0])
         words[code, 0] = high
         words[code, 1] = low
-        slots[slot] = code << _CODE_AT | sought(high, low, stirred(stirred(wide(0), high), low))
+        slots[slot] = entry(code, high, low)
         used[0] = code + 1
     return wide(slots[slot] >> _CODE_AT)
 
@@ -136,9 +155,15 @@ def code_of(book: Book, high: int, low: int) -> int:
 
 
 @compiled
+def expect(book: Book, high: int, low: int) -> None:
+    """Ask memory for what tells the code of an address that is looked up soon."""
+    prefetch(book.slots, stirred(stirred(wide(0), high), low) & (len(book.slots) - 1))
+
+
+@compiled
 def rehash(words: Words, count: int, slots: Words) -> None:
     """Enter the first `count` addresses into `slots`, which are all free."""
     for code in range(count):
         high, low = words[code, 0], words[code, 1]
         slot = slot_of(words, slots, high, low)
-        slots[slot] = wide(code) << _CODE_AT | sought(high, low, stirred(stirred(wide(0), high), low))
+        slots[slot] = entry(wide(code), high, low)

@@ -37,7 +37,7 @@ class Keys(NamedTuple):
 
 
 class KeyTable:
-    """Gives every key a place, in order of first sight. Memory: 8 bytes a word and 8 to 16 a place."""
+    """Gives every key a place, in order of first sight. Memory: 8 bytes a word and 16 to 32 a place."""
 
     def __init__(self, width: int, places: int) -> None:
         """Begin with no keys, and with room for `places` of `width` words each."""
@@ -67,7 +67,8 @@ class KeyTable:
 
 
 def _slots(places: int) -> Slots:
-    return np.full(1 << (2 * places - 1).bit_length(), _FREE, np.int32)
+    """Four slots a place: in a table that is half full every other search meets another key first."""
+    return np.full(1 << (4 * places - 1).bit_length(), _FREE, np.int32)
 
 
 @compiled

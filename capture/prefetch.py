@@ -13,6 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from capture.key_table import Words
 from capture.window import Bytes
 
 LINE_BYTES = 64  # that come at once
@@ -23,8 +24,8 @@ _INLINE: Compiler = {"nogil": True, "_nrt": False, "forceinline": True}  # as `c
 _READ, _KEEP, _DATA = 0, 3, 1  # arguments of `llvm.prefetch`: for reading, into all caches, no code
 
 
-def prefetch(data: Bytes, at: int) -> None:
-    """Ask for the line of memory with byte `at` of `data`; nothing waits for it. Uncompiled it does nothing."""
+def prefetch(data: Bytes | Words, at: int) -> None:
+    """Ask for the line of memory with element `at` of `data`; nothing waits for it. Uncompiled it does nothing."""
 
 
 @intrinsic
@@ -43,7 +44,7 @@ def _asked(_context: Compiler, data: Compiler, at: Compiler) -> tuple[Compiler, 
 
 @overload(prefetch, strict=False, jit_options=_INLINE)
 def _compiled(data: Compiler, at: Compiler) -> Compiler:  # noqa: ARG001 - numba goes by the names
-    def ask(data: Bytes, at: int) -> None:
+    def ask(data: Bytes | Words, at: int) -> None:
         _asked(data, at)  # type: ignore[call-arg]  # numba adds the first argument
 
     return ask

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capture.address_book import Book, code_of, known_code
+from capture.address_book import Book, code_of, expect, known_code
 from capture.blocks import BLOCK_ROWS, Block, Blocks
 from capture.compiled import compiled, wide
 from capture.datagram import SFLOW5, Index
@@ -306,6 +306,8 @@ def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: O
     if not discarded:
         if reason == FINE:
             note_ends(packet, output.ends, state["flows"] - state["named"])
+            expect(output.book, packet["src_high"], packet["src_low"])
+            expect(output.book, packet["dst_high"], packet["dst_low"])
             flow_row(packet, moment, output.flows[0], state["flows"])
             state["flows"] += 1
         else:
