@@ -67,10 +67,10 @@ def test_a_hundred_thousand_damaged_datagrams_hurt_nobody() -> None:
             chunk.insert(at, (HONEST, honest(number)))
             number += 1
         batch = sent(chunk)
-        began = time.perf_counter()
+        began = time.process_time()
         exports.feed(batch)
         bytes_seen += honest_bytes(exports)
-        seconds += time.perf_counter() - began
+        seconds += time.process_time() - began
     assert_untouched(exports, bytes_seen, number)
     assert exports.datagrams == MUTATED + number
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before_bytes < 500e6

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from flowprism.replay.pacing import Pace, Schedule
 from tests.capture.frames import ethernet, ip, pcap, save, tcp, udp
+from tests.effort import least
 from tests.house.checkout import ROOT
 
 COMMAND = [sys.executable, "-c", "from flowprism.cli import main; main()", "replay"]
@@ -87,17 +88,24 @@ def replay(path: Path, port: int, *options: str) -> subprocess.CompletedProcess[
 def test_order_content_and_timing_are_the_originals(tmp_path: Path) -> None:
     """Each datagram leaves when it did in the capture, counted from the first."""
     times_ms = [0.0, 5.0, 5.0, 200.0, 400.0, 600.0]
-    with listening() as found:
-        done = replay(capture(tmp_path, times_ms), found.port)
-    assert done.returncode == 0, done.stderr
-    assert found.payloads == [netflow5(number) for number in range(6)]
-    passed_ms = [(when - found.times[0]) * 1000 for when in found.times]
-    assert all(passed - due > -20 for passed, due in zip(passed_ms, times_ms, strict=True))
-    assert re.fullmatch(
-        rf"sent 6 datagrams \(432 bytes\) to 127\.0\.0\.1:{found.port} in 0\.[6-9]\d+ s \(\d+/s\); "
-        r"late by \d+\.\d+ ms on average, \d+\.\d+ ms at most\n",
-        done.stdout,
-    )
+    path = capture(tmp_path, times_ms)
+
+    def off_ms() -> float:
+        with listening() as found:
+            done = replay(path, found.port)
+        assert done.returncode == 0, done.stderr
+        assert found.payloads == [netflow5(number) for number in range(6)]
+        said = re.fullmatch(
+            rf"sent 6 datagrams \(432 bytes\) to 127\.0\.0\.1:{found.port} in (\d+\.\d+) s \(\d+/s\); "
+            r"late by \d+\.\d+ ms on average, \d+\.\d+ ms at most\n",
+            done.stdout,
+        )
+        assert said
+        assert float(said[1]) >= 0.6
+        passed_ms = [(when - found.times[0]) * 1000 for when in found.times]
+        return max(abs(due - passed) for passed, due in zip(passed_ms, times_ms, strict=True))
+
+    assert least(off_ms, 100) < 100
 
 
 @pytest.mark.parametrize(("options", "least_s", "most_s"), [
@@ -105,13 +113,18 @@ def test_order_content_and_timing_are_the_originals(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_pace(tmp_path: Path, options: tuple[str, ...], least_s: float, most_s: float) -> None:
     """2 s of capture with 300 datagrams are sent ten times as fast, or at a rate, or at once; none out of order."""
-    with listening() as found:
-        done = replay(capture(tmp_path, list(np.linspace(0, 2000, 300))), found.port, *options)
-    assert done.returncode == 0, done.stderr
-    assert found.payloads == [netflow5(number) for number in range(300)]
-    seconds = re.search(r"in (\d+\.\d+) s", done.stdout)
-    assert seconds
-    assert least_s <= float(seconds[1]) <= most_s
+    path = capture(tmp_path, list(np.linspace(0, 2000, 300)))
+
+    def sent_s() -> float:
+        with listening() as found:
+            done = replay(path, found.port, *options)
+        assert done.returncode == 0, done.stderr
+        assert found.payloads == [netflow5(number) for number in range(300)]
+        seconds = re.search(r"in (\d+\.\d+) s", done.stdout)
+        assert seconds
+        return float(seconds[1])
+
+    assert least_s <= least(sent_s, most_s) < most_s
 
 
 def test_what_is_not_whole_is_not_sent(tmp_path: Path) -> None:

@@ -199,10 +199,10 @@ def test_two_thousand_endpoints_take_seconds() -> None:
     names = ("src", "dst", "start_ns", "end_ns", "bytes", "connection")
     thinned = replace(training, **{n: getattr(training, n)[keep] for n in names})
     rows = streams(flows([thinned], Feed()))
-    begun = time.perf_counter()
+    begun = time.process_time()
     (job,) = recognise(rows, frozenset(), JobOptions()).jobs
     assert len(job.endpoints) == 2000
-    assert time.perf_counter() - begun < 60
+    assert time.process_time() - begun < 60
 
 
 def one_after_another(first: Workload, second: Workload) -> Flows:

@@ -22,6 +22,7 @@ from tests.capture.netflow.sender import (
     options_template_9,
     template,
 )
+from tests.effort import processor_s
 from tests.fuzz.mutation import mutated
 
 MUTATIONS = 20_000
@@ -61,9 +62,9 @@ def test_mutations_are_survived() -> None:
     collector = Collector()
     damaged = list(mutated(seeds(), MUTATIONS, seed=1))
     Collector().rows(*seeds())  # compiles what is not compiled yet
-    began = time.monotonic()
+    began_s = time.process_time()
     rows = sum(len(frame) for i in range(0, MUTATIONS, 1000) for frame in feed(collector, damaged[i : i + 1000]))
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began_s < 60
     accounts = collector.decoder.exporters()
     assert sum(account.records for account in accounts) == rows > 1000
     assert sum(sum(account.rejected.values()) for account in accounts) > 1000
@@ -132,7 +133,5 @@ def test_template_flood_is_linear() -> None:
     ]
     collector = Collector()
     Collector().rows(*seeds())  # compiles what is not compiled yet
-    began = time.monotonic()
-    collector.rows(*flood)
-    assert time.monotonic() - began < 30
+    assert processor_s(lambda: collector.rows(*flood)) < 30
     assert collector.account().templates == 4096

@@ -57,7 +57,7 @@ def receiving(ring: Ring, doors: list[Door], *allowed: str) -> Iterator[None]:
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for something to become true."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.002)

@@ -9,7 +9,6 @@ import random
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +37,7 @@ from tests.capture.sflow.wire import (
     tagged,
     words,
 )
+from tests.effort import least, processor_s
 
 VXLAN = b"\x08\0\0\0\0\0\x4d\0"
 STAMP = tagged(1043, struct.pack("!Q", BEGIN_NS))
@@ -97,9 +97,7 @@ def test_twenty_thousand_damaged_datagrams() -> None:
     payloads = list(mutated(20_000, seed=3))
     fed(*SEEDS)  # compiles
     told = Fed()
-    began = time.perf_counter()
-    told.take(batch(payloads))
-    assert time.perf_counter() - began < 5
+    assert processor_s(lambda: told.take(batch(payloads))) < 5
     accounts = told.decoder.exporters()
     taken = sum(e.datagrams + e.duplicates for e in accounts) + sum(told.decoder.rejected.values())
     assert taken == len(payloads)
@@ -154,9 +152,7 @@ def test_time_is_linear_in_the_bytes(inner: bytes) -> None:
         datagram(*[inner] * 8000, announced=0xFFFFFFFF, sequence=2),
     ]
     fed(*many)
-    began = time.perf_counter()
-    fed(*many * 20)
-    assert time.perf_counter() - began < 1
+    assert least(lambda: processor_s(lambda: fed(*many * 20)), 1) < 1
 
 
 def listed(sample: dict[str, object], name: str) -> list[dict[str, object]]:

@@ -194,7 +194,7 @@ def first_status(app: FastAPI, cookies: dict[str, str]) -> int:
                 told.set_result(message["status"])
 
         task = asyncio.create_task(app(scope, receive, send))  # type: ignore[arg-type] # messages are plain dicts
-        status = await asyncio.wait_for(told, 10)
+        status = await asyncio.wait_for(told, 60)
         left.set()
         await asyncio.wait([task], timeout=5)
         task.cancel()

@@ -45,7 +45,7 @@ class Server:
         """Where it is."""
         return f"http://127.0.0.1:{self.port}"
 
-    def wait(self, count: int, seconds: float = 20.0) -> list[Request]:
+    def wait(self, count: int, seconds: float = 60.0) -> list[Request]:
         """The requests, when so many have come."""
         with self.came:
             assert self.came.wait_for(lambda: len(self.requests) >= count, seconds), f"{len(self.requests)} came"
@@ -81,7 +81,7 @@ def trickling(connection: socket.socket) -> None:
 
 def silent(connection: socket.socket) -> None:
     """No answer, and no end either."""
-    connection.settimeout(20)
+    connection.settimeout(60)
     with contextlib.suppress(OSError):
         connection.recv(1)
 

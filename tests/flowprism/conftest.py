@@ -1,0 +1,23 @@
+"""What several rooms of the product's shell are tested with."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import pytest
+
+from flowprism.service.answers.changes import Change, Watch
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> Event:
+    """Set once a process has looked for changes: the first look is what new things are compared with."""
+    event, look = Event(), Watch.look
+
+    def looking(watch: Watch) -> list[Change]:
+        found = look(watch)
+        event.set()
+        return found
+
+    monkeypatch.setattr(Watch, "look", looking)
+    return event
