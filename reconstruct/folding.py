@@ -16,6 +16,33 @@ REACH = 0.015
 # ... when it is at least this share of the main place's median pause.
 LIKE_MAIN = 0.3
 UNBOUNDED = np.iinfo(np.int64).max
+# Parts a number of 53 bits into two of 26: products of either with a number of turns are exact.
+SPLIT = 2.0**27 + 1
+MOST_TURNS = 2.0**26
+
+
+@compiled
+def remainder(value: float, modulus: float) -> float:
+    """`value % modulus` to the last bit, without the bit-by-bit division that takes most processors ten times as long.
+
+    Dekker's product: both parts of the modulus times the turns are exact, and so are their differences from the value.
+    """
+    if value < 0 or value >= MOST_TURNS * modulus:
+        return value + modulus if -modulus < value < 0 else value % modulus
+    turns = float(np.floor(value / modulus))
+    coarse = SPLIT * modulus - (SPLIT * modulus - modulus)
+    rest = value - turns * coarse - turns * (modulus - coarse)
+    if rest < 0:
+        return rest + modulus
+    return rest - modulus if rest >= modulus else rest
+
+
+@compiled
+def _remainders(values: Float, modulus: float) -> Float:
+    found = np.empty(len(values))
+    for k in range(len(values)):
+        found[k] = remainder(values[k], modulus)
+    return found
 
 
 @compiled
@@ -99,7 +126,7 @@ def recurring(at: Float, length: Float, quantum_bytes: float, count: float) -> t
         quantum_bytes: what to fold at.
         count: cycles of the stream.
     """
-    folded = np.mod(at, quantum_bytes)
+    folded = _remainders(at, quantum_bytes)
     order = np.argsort(folded, kind="mergesort")
     reach = SAME_PLACE_SHARE * quantum_bytes
     begin = _first_gap(folded, order, reach, quantum_bytes)
@@ -110,14 +137,14 @@ def recurring(at: Float, length: Float, quantum_bytes: float, count: float) -> t
         turned[k] = order[(begin + k) % len(at)]
     while low < len(at):
         high = low + 1
-        while high < len(at) and (folded[turned[high]] - folded[turned[high - 1]]) % quantum_bytes <= reach:
+        while high < len(at) and remainder(folded[turned[high]] - folded[turned[high - 1]], quantum_bytes) <= reach:
             high += 1
         inside = turned[low:high]
         first = folded[inside[0]]
-        offset = first + np.median((folded[inside] - first) % quantum_bytes)
+        offset = first + np.median(_remainders(folded[inside] - first, quantum_bytes))
         longest = inside[_longest_each_cycle(at[inside], length[inside], offset, quantum_bytes)]
         if len(longest) >= RECURRENCE * (count - 1):
-            offset = first + np.median((folded[longest] - first) % quantum_bytes)
+            offset = first + np.median(_remainders(folded[longest] - first, quantum_bytes))
             offsets[n], medians[n] = offset % quantum_bytes, np.median(length[longest])
             n += 1
         low = high
@@ -169,7 +196,7 @@ def walked(at: Int, length: Int, place: float, quantum_bytes: float, pause_ns: f
     """
     start, closest = 0, np.inf
     for k in range(len(at) - 1):
-        off = abs((at[k] - place + quantum_bytes / 2) % quantum_bytes - quantum_bytes / 2)
+        off = abs(remainder(at[k] - place + quantum_bytes / 2, quantum_bytes) - quantum_bytes / 2)
         if length[k] >= LIKE_MAIN * pause_ns and off < closest:
             start, closest = k, off
     room = int(at[-1] / ((1 - REACH) * quantum_bytes)) + 2
