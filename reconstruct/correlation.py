@@ -93,13 +93,18 @@ def _less_mean(values: Float, before: Float) -> Float:
 def _by_pairs(place: Int, weight: Float, lags: int) -> Float:
     """Sum over pairs of spikes at each distance; both orders of a pair of one bin."""
     raw = np.zeros(lags)
+    until = 0
     for i in range(len(place)):
-        raw[0] += weight[i] * weight[i]
-        for j in range(i + 1, len(place)):
-            lag = place[j] - place[i]
-            if lag >= lags:
-                break
-            raw[lag] += (2.0 if lag == 0 else 1.0) * weight[i] * weight[j]
+        here, own = place[i], weight[i]
+        while until < len(place) and place[until] - here < lags:
+            until += 1
+        raw[0] += own * own
+        j = i + 1
+        while j < until and place[j] == here:
+            raw[0] += 2.0 * own * weight[j]
+            j += 1
+        for k in range(j, until):
+            raw[np.uint64(place[k] - here)] += own * weight[k]  # unsigned: nobody asks whether it counts from the end
     return raw
 
 
