@@ -12,7 +12,20 @@ import numpy.typing as npt
 from capture.capture_file import BATCH_FRAMES, Batch
 from capture.compiled import compiled, wide
 from capture.frame_index import Index
-from capture.headers import ETHERNET, IPV4, IPV6, be16, be32, ethernet, link_layer, unlabelled
+from capture.headers import (
+    ETHERNET,
+    FRAGMENT_HEADER,
+    IPV4,
+    IPV6,
+    MAX_EXTENSIONS,
+    be16,
+    be32,
+    behind,
+    ethernet,
+    is_extension,
+    link_layer,
+    unlabelled,
+)
 from capture.window import Bytes
 from capture.wire import FINE, Packets, Record
 from datamodel.flows import UDP
@@ -165,10 +178,10 @@ def fragment(data: Bytes, at: int, end: int, link: int, row: Record) -> bool:
 def fragment_header(data: Bytes, at: int, end: int) -> int:
     """Where the fragment header of the IPv6 packet at `at` lies; -1 where it has none."""
     proto, at = wide(data[at + 6]), at + 40
-    for _ in range(8):
-        if at + 8 > end or proto not in (0, 43, 44, 60):  # hop-by-hop, routing, fragment, destination
+    for _ in range(MAX_EXTENSIONS):
+        if at + 8 > end or not is_extension(proto):
             return -1
-        if proto == 44:
+        if proto == FRAGMENT_HEADER:
             return at
-        proto, at = wide(data[at]), at + (wide(data[at + 1]) + 1) * 8
+        proto, at = behind(data, proto, at)
     return -1

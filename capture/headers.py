@@ -23,7 +23,8 @@ from capture.wire import (
 IPV4, IPV6, ETHERNET, INFINIBAND = 0x0800, 0x86DD, 0x6558, 0x8915
 _VLAN, _QINQ, _OLD_QINQ, _MPLS, _MPLS_MULTICAST = 0x8100, 0x88A8, 0x9100, 0x8847, 0x8848
 _MAX_LABELS = 8
-_MAX_EXTENSIONS = 8
+MAX_EXTENSIONS = 8
+FRAGMENT_HEADER, AUTHENTICATION_HEADER = 44, 51  # of IPv6's extension headers those that are not like the others
 MAPPED = 0xFFFF << 32
 LONGEST_PACKET_BYTES = 1 << 20  # that segmentation offload hands over whole: half of it (Linux's BIG TCP)
 _ONE = np.uint64(1)
@@ -182,23 +183,33 @@ def ipv6(data: Bytes, at: int, end: int, wire_end: int, packet: Record) -> tuple
 @compiled
 def extensions(data: Bytes, proto: int, at: int, end: int, packet: Record) -> tuple[int, int]:
     """The upper-layer protocol behind IPv6 extension headers, and where it begins."""
-    for _ in range(_MAX_EXTENSIONS):
-        if proto == 44:  # fragment
-            if at + 8 > end:
-                return -CUT_NETWORK, at
+    for _ in range(MAX_EXTENSIONS):
+        if not is_extension(proto):
+            return proto, at
+        if at + 8 > end:
+            return -CUT_NETWORK, at
+        if proto == FRAGMENT_HEADER:
             packet["ip_id"] = be32(data, at + 4) & 0x7FFFFFFF
             if be16(data, at + 2) & 0xFFF8:
                 packet["fragment"] = 1
                 return wide(data[at]), at + 8
-            proto, at = wide(data[at]), at + 8
-        elif proto in (0, 43, 60, 135, 139, 140):  # hop-by-hop, routing, destination, mobility, HIP, Shim6
-            if at + 8 > end:
-                return -CUT_NETWORK, at
-            proto, at = wide(data[at]), at + (wide(data[at + 1]) + 1) * 8
-        elif proto == 51:  # authentication header, whose length counts 4-byte words
-            if at + 8 > end:
-                return -CUT_NETWORK, at
-            proto, at = wide(data[at]), at + (wide(data[at + 1]) + 2) * 4
-        else:
-            return proto, at
+        proto, at = behind(data, proto, at)
     return -TOO_DEEP, at
+
+
+@compiled
+def is_extension(proto: int) -> bool:
+    """Whether a protocol is an IPv6 extension header.
+
+    These are hop-by-hop options, routing, fragment, authentication, destination options, mobility, HIP, Shim6.
+    """
+    return proto in (0, 43, FRAGMENT_HEADER, AUTHENTICATION_HEADER, 60, 135, 139, 140)
+
+
+@compiled
+def behind(data: Bytes, proto: int, at: int) -> tuple[int, int]:
+    """What follows the extension header at `at`, of which eight bytes are there, and where."""
+    size = 8 if proto == FRAGMENT_HEADER else (wide(data[at + 1]) + 1) * 8
+    if proto == AUTHENTICATION_HEADER:  # counts words of four bytes
+        size = (wide(data[at + 1]) + 2) * 4
+    return wide(data[at]), at + size

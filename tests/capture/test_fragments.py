@@ -39,6 +39,16 @@ def fragments6(datagram: bytes, size: int = 800) -> list[bytes]:
     return [ethernet(ip6(44, body, "2001:db8::1", "2001:db8::2"), 0x86DD) for body in bodies]
 
 
+def fragments6_authenticated(datagram: bytes) -> list[bytes]:
+    """The same behind authentication headers (RFC 4302), whose lengths count other units than those of others do."""
+    plain = fragments6(datagram)
+    before = b"\x2c\x02" + bytes(14)
+    return [
+        frame[:18] + (len(frame) - 54 + len(before)).to_bytes(2, "big") + b"\x33" + frame[21:54] + before + frame[54:]
+        for frame in plain
+    ]
+
+
 def payloads(folder: Path, frames: list[bytes], ledger: Ledger, snap: int = 262144) -> list[tuple[bytes, bool]]:
     """The datagrams of a capture of frames a microsecond apart, and whether each was cut."""
     path = save(folder, pcap([(10**18 + n * 1000, frame) for n, frame in enumerate(frames)], snap=snap))
@@ -49,7 +59,7 @@ def payloads(folder: Path, frames: list[bytes], ledger: Ledger, snap: int = 2621
     ]
 
 
-@pytest.mark.parametrize("cut", [fragments4, fragments6])
+@pytest.mark.parametrize("cut", [fragments4, fragments6, fragments6_authenticated])
 @pytest.mark.parametrize("order", [1, -1])
 def test_fragments_are_put_together(tmp_path: Path, cut: Callable[[bytes], list[bytes]], order: int) -> None:
     """In whatever order they come; the datagram stands where its last fragment came, between its neighbours."""

@@ -22,7 +22,7 @@ def test_regressions_and_damaged_seeds_keep_the_promises(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(TARGETS))
+@pytest.mark.parametrize("name", sorted(TARGETS.keys() - {"text"}))  # no kernel has a part in it
 def test_compiled_kernels_stay_within_their_arrays(name: str, bounds_checked: dict[str, str]) -> None:
     """The same with the compiler's bounds checks on, over many more."""
     command = [sys.executable, "-W", "error", "-m", "tests.fuzz.replay", name, str(SLOW_INPUTS), "2"]
