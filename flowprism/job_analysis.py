@@ -96,7 +96,7 @@ def analysed(task: JobTask) -> JobResult:
     job, flow = task.job, task.streams
     hidden_ns = hidden_pause_ns(flow) if task.metered and not flow.trains.any() else 0
     merged = hidden_ns > MERGES * float(np.median(np.diff(job.edges_ns)))
-    strategy = UNKNOWN if merged else infer(transfers(flow, job), job.edges_ns, job.endpoints, dict(task.seats))
+    strategy = UNKNOWN if merged else _strategy(task)
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
         id=job_id([flow.addresses[e] for e in job.endpoints]),
@@ -122,6 +122,12 @@ def analysed(task: JobTask) -> JobResult:
         events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
+
+
+def _strategy(task: JobTask) -> Strategy:
+    job = task.job
+    moved = transfers(task.streams, job)
+    return infer(moved, job.edges_ns, job.endpoints, dict(task.seats), unexplained=job.unexplained > 0)
 
 
 def _told(report: JobReport, hidden_ns: int) -> JobReport:

@@ -25,6 +25,8 @@ from reconstruct.watches import FEWEST_CYCLES
 # A restarted job keeps this share of its endpoints, one of two hosts at least, and the bytes of an iteration.
 SAME_ENDPOINTS = 0.5
 SAME_WORK = 0.1
+# A stream goes on when it is seen for this share of a job's life.
+GOES_ON = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Job:
         edges_ns: (iterations,) when.
         followers: streams between its endpoints that keep its beat in time, not in bytes.
         restarts: when it fell silent, and when it began again on connections of their own.
+        unexplained: streams of data from its endpoints to those of any job that keep no beat at all, but go on.
     """
 
     endpoints: Int
@@ -69,6 +72,7 @@ class Job:
     edges_ns: Int
     followers: tuple[Follower, ...] = ()
     restarts: tuple[tuple[int, int], ...] = ()
+    unexplained: int = 0
 
     @property
     def stream_numbers(self) -> Int:
@@ -133,6 +137,8 @@ def recognise(
     runs = _one_job_each(joint)
     loose = _loose(large, runs)
     runs = [_with_followers(streams, job, loose) for job in runs]
+    loose = _loose(large & _both_ways(streams, total, options), runs)
+    runs = _with_unexplained(streams, runs, loose)
     jobs = tuple(sorted(_continued(streams, runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
 
@@ -140,8 +146,7 @@ def recognise(
 def _rhythmic(streams: Streams, total: Int, usable: Bool, services: frozenset[int], options: JobOptions) -> Lattices:
     """Streams with a rhythm, of those that are `usable`, each cut at its own fundamental."""
     served = np.isin(streams.src, list(services)) | np.isin(streams.dst, list(services))
-    both_ways = total >= options.control_share * _reverse_bytes(streams, total)
-    some = np.flatnonzero(usable & both_ways & ~served)
+    some = np.flatnonzero(usable & _both_ways(streams, total, options) & ~served)
     heard = beats(streams, some, options.coherence)
     rhythm = np.flatnonzero(heard.coherence > 0)
     heard = Beats(*(column[rhythm] for column in heard))
@@ -158,6 +163,11 @@ def _large(streams: Streams, total: Int, options: JobOptions) -> Bool:
     np.maximum.at(most, streams.src, total)
     np.maximum.at(most, streams.dst, total)
     return np.asarray(total >= options.smallest_stream_share * np.maximum(most[streams.src], most[streams.dst]))
+
+
+def _both_ways(streams: Streams, total: Int, options: JobOptions) -> Bool:
+    """(n,) whether streams are more than the ready-to-receive messages of what comes the other way."""
+    return np.asarray(total >= options.control_share * _reverse_bytes(streams, total))
 
 
 def _reverse_bytes(streams: Streams, total: Int) -> Int:
@@ -226,7 +236,7 @@ def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
     """Streams in no job that carry data."""
     loose = large.copy()
     for job in jobs:
-        loose[job.members.lattices.stream] = False
+        loose[job.stream_numbers] = False
     return np.flatnonzero(loose)
 
 
@@ -242,6 +252,26 @@ def _with_followers(streams: Streams, job: Job, loose: Int) -> Job:
     least = CONTROL_SHARE * float(np.median(lattices.quantum_bytes))
     candidates = [n for n in inside.tolist() if int(streams.bytes[streams.rows(n)].max()) >= least]
     return replace(job, followers=followers(streams, candidates, job.edges_ns))
+
+
+def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
+    """Jobs that know how many loose streams run from their endpoints to those of any job for most of their life.
+
+    What is sent once, parameters when a job begins, is none of them.
+    """
+    inside = np.zeros(len(streams.addresses), np.bool_)
+    for job in jobs:
+        inside[job.endpoints] = True
+    loose = loose[inside[streams.src[loose]] & inside[streams.dst[loose]]]
+    first = streams.start_ns[streams.offsets[loose]]
+    last = streams.end_ns[streams.offsets[loose + 1] - 1]
+    rows = np.diff(streams.offsets)[loose]
+    counted = []
+    for job in jobs:
+        own = np.isin(streams.src[loose], job.endpoints) & (rows >= len(job.edges))
+        own &= np.minimum(last, job.end_ns) - np.maximum(first, job.start_ns) > GOES_ON * (job.end_ns - job.start_ns)
+        counted.append(replace(job, unexplained=int(own.sum())))
+    return counted
 
 
 def _continued(streams: Streams, runs: list[Job]) -> list[Job]:

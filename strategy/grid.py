@@ -79,7 +79,9 @@ def grid(
     2. What is left of endpoints / (pp x dp) sits inside hosts: tensor parallelism by convention, unless rings cross
        rails, which a group that spans the host's GPUs does.
     3. GPUs that share a NIC are told apart by the messages that leave it at once: as many as there are GPUs mean one
-       tensor group, fewer mean replicas of one. Without a pipeline's messages the split is unknown.
+       tensor group, fewer mean replicas of one. Without a pipeline's messages the split is unknown, and so is how many
+       ranks of a context or expert group a NIC holds. Where several leave it, but fewer than there are GPUs, the
+       others may be stages of their own. Where several leave a NIC of which nothing is known, several may share it.
     4. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known.
 
     Args:
@@ -101,15 +103,17 @@ def grid(
         return Grid(Sizes(pp=pp, cp=_size(wire, "cp", None), ep=_size(wire, "ep", None)), (), (), ())
     stage = {e: s for chain in chains or () for s, e in enumerate(chain)}
     rest = len(members) // (pp * gradient)
-    behind = _behind_a_nic(_shared(members, seats), rest, lockstep)
+    gpus = _shared(members, seats)
+    behind = _behind_a_nic(gpus, rest, lockstep)
     tensor = _inside_hosts(reducing, stage, seats, members, rest) if behind and not (crossing and rest > 1) else None
-    cp, ep = _size(wire, "cp", 1), _size(wire, "ep", 1)
+    cp, ep = (_size(wire, kind, 1) if behind or not wire.groups[kind] else None for kind in ("cp", "ep"))
+    if lockstep is not None and 1 < lockstep[1] < gpus:
+        return Grid(Sizes(cp=cp, ep=ep), (), (), ())
     dp = gradient // cp if cp and gradient % cp == 0 else None
     if tensor is None or behind is None or dp is None:
-        known = Sizes(cp=cp, ep=ep, dp=dp if _alone(members, seats, rest) else None, pp=pp)
-        return Grid(
-            known, _alternatives(known, rest * _shared(members, seats), dp), _assumed(known, members, seats), ()
-        )
+        alone = rest == 1 and gpus == 1 and (bool(seats) or lockstep is None or lockstep[1] <= 1)
+        known = Sizes(cp=cp, ep=ep, dp=dp if alone else None, pp=pp)
+        return Grid(known, _alternatives(known, rest * gpus, dp), _assumed(known, members, seats), ())
     known = Sizes(tp=rest * behind[0], cp=cp, ep=ep, dp=dp * behind[1], pp=pp)
     return Grid(known, (), _assumed(known, members, seats), tensor)
 
@@ -188,11 +192,6 @@ def _shared(members: list[int], seats: dict[int, Seat]) -> int:
     """GPUs behind each NIC, where all NICs are known to serve as many; else 1."""
     gpus = {seats[e].gpus if e in seats else None for e in members}
     return (gpus.pop() or 1) if len(gpus) == 1 else 1
-
-
-def _alone(members: list[int], seats: dict[int, Seat], rest: int) -> bool:
-    """Whether nothing is left that might be tp or dp."""
-    return rest == 1 and _shared(members, seats) == 1
 
 
 def _alternatives(sizes: Sizes, gpus: int, dp: int | None) -> tuple[Sizes, ...]:

@@ -12,7 +12,7 @@ from datamodel.layout import Layout, Sharding, Sizes
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
 from strategy.chains import pipelines
-from strategy.closure import Members
+from strategy.closure import Members, tied
 from strategy.collectives import Collectives, collectives
 from strategy.edges import Edges, edges
 from strategy.grid import Grid, completed, grid, uniform
@@ -50,7 +50,9 @@ class Strategy:
 UNKNOWN = Strategy(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
 
 
-def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat]) -> Strategy:
+def infer(
+    transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat], *, unexplained: bool = False
+) -> Strategy:
     """Infer the layout of one job.
 
     1. Pairs are classified by direction, simultaneity and topology (`strategy.edges`, `chains`, `collectives`).
@@ -63,6 +65,8 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
         edges_ns: (iterations,) end of each iteration.
         endpoints: (e,) address codes.
         seats: where endpoints sit; may be empty.
+        unexplained: whether more goes on between the endpoints than is among the transfers. A pipeline may be in it,
+            so that no size is known, not even that there is none.
     """
     transfers, endpoints = latest(transfers, endpoints, len(edges_ns))
     found = edges(transfers, edges_ns)
@@ -74,7 +78,7 @@ def infer(transfers: Frame, edges_ns: Int, endpoints: Int, seats: dict[int, Seat
     reducing = completed(chains, reducing)
     ordered = chains if chains or found.collective.all() else None
     fitted = grid(members, ordered, reducing, wire, seats, crossing, _lockstep(found))
-    if not chains and not _in_step(found, fitted.tensor):
+    if unexplained or (not chains and not _in_step(found, fitted.tensor or _of_one_host(members, seats))):
         fitted = Grid(Sizes(), (), (), ())
     layout = Layout(
         **fitted.sizes.model_dump(),
@@ -104,15 +108,17 @@ def _spanning_hosts(found: Edges, wire: Collectives, seats: dict[int, Seat]) -> 
     """Gradient groups, joined where their rings leave a host by another GPU's NIC than they came in by.
 
     A ring that crosses rails continues inside the host (NCCL's crossNic rings, one a channel): its parts are one group.
+    Rings that cross between other rails are another group's.
     """
     dp, own = wire.groups["dp"], wire.edges["dp"]
-    ends = zip(found.src[own].tolist(), found.dst[own].tolist(), strict=True)
-    crossing = sum(_rail(seats, a) != _rail(seats, b) for a, b in ends)
-    if not seats or 2 * crossing <= len(own):
+    leaves, enters = (_rails(seats, ends[own]) for ends in (found.src, found.dst))
+    if not seats or 2 * int((leaves != enters).sum()) <= len(own):
         return dp, False
-    joined: dict[frozenset[str], list[int]] = {}
+    linked = {rail: n for n, rails in enumerate(tied(leaves, enters)) for rail in rails}
+    joined: dict[tuple[frozenset[str], int], list[int]] = {}
     for group in dp:
-        joined.setdefault(frozenset(seats[e].host for e in group if e in seats), []).extend(group)
+        hosts = frozenset(seats[e].host for e in group if e in seats)
+        joined.setdefault((hosts, linked[_rail(seats, group[0])]), []).extend(group)
     return tuple(sorted(tuple(sorted(g)) for g in joined.values())), True
 
 
@@ -126,6 +132,15 @@ def _in_step(found: Edges, tensor: tuple[Members, ...]) -> bool:
     return 2 * apart <= len(tensor)
 
 
+def _of_one_host(members: list[int], seats: dict[int, Seat]) -> tuple[Members, ...]:
+    """Endpoints of each host whose NICs serve several GPUs; without stages they compute in step."""
+    hosts: dict[str, list[int]] = {}
+    for e in members:
+        if e in seats and (seats[e].gpus or 1) > 1:
+            hosts.setdefault(seats[e].host, []).append(e)
+    return tuple(tuple(own) for own in hosts.values() if len(own) > 1)
+
+
 def _lockstep(found: Edges) -> tuple[int, int] | None:
     """Messages that leave an endpoint at once between stages, and all of one micro-batch; None where they differ."""
     turns = ~found.collective
@@ -135,8 +150,14 @@ def _lockstep(found: Edges) -> tuple[int, int] | None:
     return int(seen[0][0][0]), int(seen[0][0][1])
 
 
-def _rail(seats: dict[int, Seat], endpoint: int) -> int | None:
-    return seats[endpoint].rail if endpoint in seats else None
+def _rails(seats: dict[int, Seat], endpoints: Int) -> Int:
+    return np.array([_rail(seats, e) for e in endpoints.tolist()], np.int64)
+
+
+def _rail(seats: dict[int, Seat], endpoint: int) -> int:
+    """The rail of an endpoint; -1 unknown."""
+    rail = seats[endpoint].rail if endpoint in seats else None
+    return -1 if rail is None else rail
 
 
 def _sharding(wire: Collectives) -> Sharding | None:

@@ -252,6 +252,28 @@ def test_other_work_on_the_same_endpoints_is_another_job() -> None:
     assert jobs[0].end_ns < jobs[1].start_ns
 
 
+@pytest.mark.parametrize(("all_along", "unexplained"), [(True, 1), (False, 0)], ids=["all along", "at the beginning"])
+def test_data_without_a_beat_between_its_endpoints_is_counted(all_along: bool, unexplained: int) -> None:
+    """A stream of bursts of any size at any time; none, if it is over after a quarter of the job's life."""
+    own = flows([train(PLAIN)], Feed())
+    random, begin, end = (
+        np.random.default_rng(3),
+        own.frame["time_flow_start_ns"].min(),
+        own.frame["time_flow_end_ns"].max(),
+    )
+    some = own.frame.take(np.arange(120))
+    start = np.sort(random.integers(begin, end if all_along else begin + (end - begin) // 4, len(some)))
+    size = random.integers(2**22, 2**25, len(some))
+    ends = {
+        "src_addr": np.full(len(some), own.frame["src_addr"][0]),
+        "dst_addr": np.full(len(some), own.frame["dst_addr"][0]),
+    }
+    times = {"time_flow_start_ns": start, "time_flow_end_ns": start + 1_000_000}
+    other = some.replace(**times, **ends, bytes=size, dst_qp=np.full(len(some), 99_999))
+    (job,) = recognise(streams(Flows(concat(FLOWS, [own.frame, other]), own.addresses)), frozenset(), JobOptions()).jobs
+    assert (len(job.endpoints), job.unexplained) == (16, unexplained)
+
+
 def test_a_small_job_beside_a_huge_one_is_whole() -> None:
     """Its largest stream carries less than a two-thousandth of the other's, and still it is a job."""
     small = replace(PLAIN, gradient_bytes=2**20, activation_bytes=2**16)

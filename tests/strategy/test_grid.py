@@ -91,6 +91,29 @@ def test_messages_at_once_tell_gpus_behind_a_nic(at_once: int, messages: int, tp
     assert bool(found.alternatives) == (tp is None)
 
 
+def test_gpus_that_send_nothing_may_be_stages() -> None:
+    """Eight GPUs a NIC of which four send: what stays inside the hosts may be the others' pipeline."""
+    found = grid([0, 1], [(0, 1)], (), wire(), hosts(2, 1, 8), False, (2, 4))
+    assert sizes(found) == (None, 1, 1, None, None)
+
+
+def test_several_messages_of_an_unknown_nic_may_be_replicas() -> None:
+    """Without an inventory one message a micro-batch is one GPU's, two at once may be two ranks of any kind."""
+    reducing = ((0, 1), (2, 3))
+    one, two = (
+        grid([0, 1, 2, 3], [(0, 2), (1, 3)], reducing, wire(dp=reducing), {}, False, (n, n)).sizes for n in (1, 2)
+    )
+    assert (one.dp, one.pp) == (2, 2)
+    assert (two.dp, two.pp) == (None, 2)
+
+
+def test_a_shared_nic_hides_how_many_ranks_of_an_expert_group_it_holds() -> None:
+    """Two NICs of four GPUs each exchange with one another: two members, or eight."""
+    pair = ((0, 1),)
+    found = grid([0, 1], [], pair, wire(dp=pair, ep=pair), hosts(2, 1, 4), crossing=False)
+    assert sizes(found) == (None, 1, None, None, 1)
+
+
 def test_a_stage_completes_another() -> None:
     """A member whose ring was not seen reduces with those whose chains meet its own in the other stage."""
     assert completed(CHAINS, GROUPS[:3]) == GROUPS

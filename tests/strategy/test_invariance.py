@@ -91,3 +91,12 @@ def test_the_unit_of_bytes_does_not_matter(seen: tuple[Frame, Int, Int, dict[int
     want = infer(table, edges_ns, endpoints, known)
     assert replace(found, layout=want.layout) == want
     assert found.layout.model_dump(exclude={"confidence"}) == want.layout.model_dump(exclude={"confidence"})
+
+
+def test_what_goes_on_besides_leaves_every_size_open(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
+    """Groups are those that were seen; a pipeline may be in what was not."""
+    table, edges_ns, endpoints, known = seen
+    whole = infer(table, edges_ns, endpoints, known)
+    found = infer(table, edges_ns, endpoints, known, unexplained=True)
+    assert set(found.layout.model_dump(include={"tp", "cp", "ep", "dp", "pp"}).values()) == {None}
+    assert (found.groups["dp"], found.groups["pp"]) == (whole.groups["dp"], whole.groups["pp"])

@@ -1,0 +1,36 @@
+"""Layouts of which hosts and shared NICs hide a part: it is left open, not taken for one."""
+
+from __future__ import annotations
+
+from datamodel.report import JobReport
+from flowprism.pipeline import AnalysisOptions, analyze_reading
+from simulate.base import dense_volumes, fabric_for, one_job
+from simulate.case import simulated
+from simulate.collective import CollectiveOptions
+from simulate.plan import Plan, packed, tensor_across_hosts
+from simulate.scenario import Scenario
+from simulate.workload import Workload
+
+
+def seen(plan: Plan, collectives: CollectiveOptions, nics: int, *, across: bool) -> JobReport:
+    """What is said of a job on hosts of eight GPUs that share so many NICs."""
+    seats = tensor_across_hosts(plan, 0, 8) if across else packed(plan, 0)
+    work = Workload(volumes=dense_volumes(plan, "llama2-7b", units=2), batches=4, collectives=collectives)
+    job = one_job(plan, work, 8, gpus=seats)
+    case = simulated(Scenario("s", "", fabric_for(plan.world, nics_per_host=nics), (job,)), 1)
+    (found,) = analyze_reading(case.readings["flows"], ("flows",), case.inventory, AnalysisOptions()).report.jobs
+    return found
+
+
+def test_stages_inside_hosts_are_not_denied() -> None:
+    """Eight stages on each host, whose tensor groups lie across two: their NICs begin to send at different times."""
+    found = seen(Plan(tp=2, pp=8), CollectiveOptions(), 2, across=True)
+    assert len(found.endpoints) == 4
+    assert (found.layout.pp, found.layout.dp, found.layout.tp) == (None, None, None)
+
+
+def test_rings_that_cross_between_two_rails_are_no_group_of_the_whole_host() -> None:
+    """Four tensor ranks, each with two replicas a host: rings cross between two rails, four times side by side."""
+    found = seen(Plan(tp=4, dp=4), CollectiveOptions(crossing=True), 8, across=False)
+    assert {len(group) for group in found.groups.dp} == {4}
+    assert found.layout.dp in {4, None}
