@@ -36,6 +36,7 @@ FLAGS = (
 )  # fmt: skip
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 SLOWEST_S = 1.0
+MOST_WAIT_S = 15.0  # by the clock on the wall, however busy the machine is
 MOST_SHIFT = 0.02  # what search engines call good is 0.1
 MOST_TABS = 120
 FOCUSED = "((one) => (one.labels?.[0] ?? one).textContent.trim())(document.activeElement)"
@@ -109,13 +110,21 @@ class Visit:
         return response
 
     def is_fast(self, path: str) -> bool:
-        """Whether a page is loaded in under a second, by the browser's own clock: what one sees on a quiet machine."""
+        """Whether a page takes under a second of processor time, to be served and to be shown.
 
-        def loads_s() -> float:
-            self.open(path)
-            return self.load_s()
+        On a machine with nothing else to do this is what one waits for, and on a busy one it is still the page's own.
+        """
+        browser = self.page.context.new_cdp_session(self.page)
+        browser.send("Performance.enable", {"timeDomain": "threadTicks"})
 
-        return least(loads_s, SLOWEST_S) < SLOWEST_S
+        def work_s() -> float:
+            served_s = processor_s(lambda: self.open(path))
+            assert self.load_s() < MOST_WAIT_S
+            told = browser.send("Performance.getMetrics")["metrics"]
+            (shown_s,) = (float(one["value"]) for one in told if one["name"] == "TaskDuration")  # since it was opened
+            return served_s + shown_s
+
+        return least(work_s, SLOWEST_S) < SLOWEST_S
 
     def is_little_work(self, path: str) -> bool:
         """Whether serving a page takes under a second of processor time. The application runs in this process."""

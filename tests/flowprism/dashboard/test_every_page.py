@@ -73,7 +73,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shelf, str
 def test_page_is_fast_silent_and_accessible(
     chromium: Browser, demo: Shelf, demo_address: str, path: str, theme: Theme, width: int
 ) -> None:
-    """Loaded in under a second; no word on the console, no request elsewhere, axe finds nothing, nothing sticks out."""
+    """Under a second's work; no word on the console, no request elsewhere, axe finds nothing, nothing sticks out."""
     with visiting(chromium, demo_address, width=width, theme=theme) as visit:
         assert visit.is_fast(named(demo, path))
         if "/timeline" in path:
