@@ -108,7 +108,11 @@ def _whole_lines(content: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _header(line: bytes) -> list[str]:
-    return [name.strip() for name in next(csv.reader([line.decode("utf-8", "replace")]), [])]
+    """The names in a header line; none where it is no line of CSV, as with a carriage return inside it."""
+    try:
+        return [name.strip() for name in next(csv.reader([line.decode("utf-8", "replace")]), [])]
+    except csv.Error:
+        return []
 
 
 def _csv_tables(
