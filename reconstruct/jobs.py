@@ -257,7 +257,8 @@ def _with_followers(streams: Streams, job: Job, loose: Int) -> Job:
 def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
     """Jobs that know how many loose streams run from their endpoints to those of any job for most of their life.
 
-    What is sent once, parameters when a job begins, is none of them.
+    What is sent once, parameters when a job begins, is none of them; nor is what a few endpoints do beside training: in
+    a pipeline all stages but the last send on and all but the first send back, half of the endpoints at least.
     """
     inside = np.zeros(len(streams.addresses), np.bool_)
     for job in jobs:
@@ -270,7 +271,8 @@ def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job
     for job in jobs:
         own = np.isin(streams.src[loose], job.endpoints) & (rows >= len(job.edges))
         own &= np.minimum(last, job.end_ns) - np.maximum(first, job.start_ns) > GOES_ON * (job.end_ns - job.start_ns)
-        counted.append(replace(job, unexplained=int(own.sum())))
+        fewest = min(len(np.unique(ends[loose[own]])) for ends in (streams.src, streams.dst))
+        counted.append(replace(job, unexplained=int(own.sum()) if 2 * fewest >= len(job.endpoints) else 0))
     return counted
 
 

@@ -252,23 +252,22 @@ def test_other_work_on_the_same_endpoints_is_another_job() -> None:
     assert jobs[0].end_ns < jobs[1].start_ns
 
 
-@pytest.mark.parametrize(("all_along", "unexplained"), [(True, 1), (False, 0)], ids=["all along", "at the beginning"])
-def test_data_without_a_beat_between_its_endpoints_is_counted(all_along: bool, unexplained: int) -> None:
-    """A stream of bursts of any size at any time; none, if it is over after a quarter of the job's life."""
+@pytest.mark.parametrize(
+    ("senders", "share", "unexplained"),
+    [(8, 1.0, 8), (8, 0.25, 0), (4, 1.0, 0)],
+    ids=["half, all along", "half, at the beginning", "few"],
+)
+def test_data_without_a_beat_between_its_endpoints_is_counted(senders: int, share: float, unexplained: int) -> None:
+    """Bursts of any size at any time, each endpoint's to the next; not where they end early or few send them."""
     own = flows([train(PLAIN)], Feed())
-    random, begin, end = (
-        np.random.default_rng(3),
-        own.frame["time_flow_start_ns"].min(),
-        own.frame["time_flow_end_ns"].max(),
-    )
-    some = own.frame.take(np.arange(120))
-    start = np.sort(random.integers(begin, end if all_along else begin + (end - begin) // 4, len(some)))
-    size = random.integers(2**22, 2**25, len(some))
-    ends = {
-        "src_addr": np.full(len(some), own.frame["src_addr"][0]),
-        "dst_addr": np.full(len(some), own.frame["dst_addr"][0]),
-    }
+    random, begin = np.random.default_rng(3), int(own.frame["time_flow_start_ns"].min())
+    length = int(own.frame["time_flow_end_ns"].max()) - begin
+    names = np.unique(own.frame["src_addr"])[:senders]
+    some = own.frame.take(np.arange(120 * senders))
+    start = begin + np.sort(random.integers(0, int(share * length), len(some)))
+    ends = {"src_addr": np.tile(names, 120), "dst_addr": np.tile(np.roll(names, 1), 120)}
     times = {"time_flow_start_ns": start, "time_flow_end_ns": start + 1_000_000}
+    size = random.integers(2**22, 2**25, len(some))
     other = some.replace(**times, **ends, bytes=size, dst_qp=np.full(len(some), 99_999))
     (job,) = recognise(streams(Flows(concat(FLOWS, [own.frame, other]), own.addresses)), frozenset(), JobOptions()).jobs
     assert (len(job.endpoints), job.unexplained) == (16, unexplained)
