@@ -11,14 +11,14 @@ from datamodel.scan import JobScan, Scan, Verdict
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 
 
-NO_DOUBT: Mapping[str, str] = {}
+_NO_DOUBT: Mapping[str, str] = {}
 
 
 def scan(
     report: Report,
     expected: Sequence[str] = (),
     at_least: Severity = "warning",
-    doubts: Mapping[str, str] = NO_DOUBT,
+    doubts: Mapping[str, str] = _NO_DOUBT,
 ) -> Scan:
     """Judge a report.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from storage.selecting import Selection
 # Of what one exporter sent in a minute. A collector that was away for longer leaves iterations that lack some of their
 # endpoints' traffic, and those look late; single datagrams lost do not.
 MOST_LOST_RATIO = 0.1
+_NOBODY = -2  # no code of an address; -1 stands for an unknown one
 _LONGEST_NS = 3_600_000_000_000  # of a stretch of statistics
 
 
@@ -40,10 +42,9 @@ def doubted(database: Database, lake: str, sight: Sight, window: Window) -> Sigh
     lost = _lost(database, window)
     if not lost or sight.analysis is None:
         return sight
-    holes = tuple(
-        Hole(_reason(exporter, ratio), _seen(lake, exporter, window))
-        for exporter, ratio in sorted(lost.items(), key=lambda one: (-one[1], one[0]))
-    )
+    seen = _seen(lake, lost, window)
+    largest_first = sorted(lost.items(), key=lambda one: (-one[1], one[0]))
+    holes = tuple(Hole(_reason(exporter, ratio), seen[exporter]) for exporter, ratio in largest_first)
     found = replace(sight, holes=holes)
     doubts = found.doubts(sight.report)
     findings = tuple(f for f in sight.report.findings if f.job is not None and f.job not in doubts)
@@ -66,12 +67,19 @@ def _reason(exporter: str, ratio: float) -> str:
     return f"{exporter} lost {100 * ratio:.0f} % of a minute: what the window shows is not trusted"
 
 
-def _seen(lake: str, exporter: str, window: Window) -> frozenset[str] | None:
-    """Addresses in the records that an exporter, `agent/domain`, sent of a window; None without any."""
-    agent, _, domain = exporter.rpartition("/")
-    columns = ("src_addr", "dst_addr", "observation_domain_id")
-    selection = Selection(window.start_ns, window.end_ns, exporters=frozenset([agent]), columns=columns)
-    frame, book = read_kind(lake, "flows", selection)
-    own = frame.take(frame["observation_domain_id"] == int(domain))
-    codes = np.union1d(own["src_addr"], own["dst_addr"]).tolist()
-    return frozenset(book[code] for code in codes) if codes else None
+def _seen(lake: str, exporters: Collection[str], window: Window) -> dict[str, frozenset[str] | None]:
+    """Addresses in the records that each exporter, `agent/domain`, sent of a window; None without any."""
+    sources = {exporter: exporter.rpartition("/")[::2] for exporter in exporters}
+    columns = ("src_addr", "dst_addr", "sampler_address", "observation_domain_id")
+    agents = frozenset(agent for agent, _ in sources.values())
+    frame, book = read_kind(lake, "flows", Selection(window.start_ns, window.end_ns, agents, columns=columns))
+    code = {text: n for n, text in enumerate(book)}
+    found: dict[str, frozenset[str] | None] = {}
+    for exporter, (agent, domain) in sources.items():
+        is_own = (frame["sampler_address"] == code.get(agent, _NOBODY)) & (
+            frame["observation_domain_id"] == int(domain)
+        )
+        own = frame.take(is_own)
+        codes = np.union1d(own["src_addr"], own["dst_addr"]).tolist()
+        found[exporter] = frozenset(book[n] for n in codes) if codes else None
+    return found

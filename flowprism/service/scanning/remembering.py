@@ -64,7 +64,8 @@ def remembered(database: Database, lake: str, sight: Sight) -> Remembered:
         job.id for job in analysis.report.jobs if job.id in before and starts_known(job, before[job.id])
     }
     kept = EventFilter(start_ns=window.start_ns - SAME_NS, end_ns=window.end_ns)
-    trusted = [job for job in analysis.report.jobs if job.id not in sight.doubts(analysis.report)]
+    doubts = sight.doubts(analysis.report)
+    trusted = [job for job in analysis.report.jobs if job.id not in doubts]
     groups = newest_groups(database, sorted({job.id for job in trusted} - newcomers))
     joined_or_left = changes(trusted, {one.id: one for one in known}, groups, window.end_ns)
     told = once([*analysis.report.events, *joined_or_left], events(database, kept, None, most=_MOST_EVENTS))
