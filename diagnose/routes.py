@@ -78,8 +78,9 @@ def routes(
         if found is None:
             continue
         may[n], must[n] = found
-        own = slice(begin, end if slow[n] else begin)
-        for door, leaves, count in zip(*(now[c][own] for c in ("door", "leaves", "sightings")), strict=True):
+        if not slow[n]:
+            continue
+        for door, leaves, count in zip(*(now[c][begin:end] for c in ("door", "leaves", "sightings")), strict=True):
             sightings[may[n] & web.at(int(door), bool(leaves))] += count
     return Routes(may, must, sightings)
 

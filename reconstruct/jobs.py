@@ -123,9 +123,9 @@ def recognise(
             a host: sets whose hosts are all known are joined only where they do.
     """
     total = streams.total_bytes()
-    large = _large(streams, total, options)
+    large, both_ways = _large(streams, total, options), _both_ways(streams, total, options)
     hidden = smeared(streams, options.covered_share)
-    rhythmic = _rhythmic(streams, total, large & ~hidden, services, options)
+    rhythmic = _rhythmic(streams, large & both_ways & ~hidden, services, options)
     parts = on_one_beat(
         streams, [rest for part in connected(streams, rhythmic) for rest in without_hubs(streams, part)]
     )
@@ -137,16 +137,16 @@ def recognise(
     runs = _one_job_each(joint)
     loose = _loose(large, runs)
     runs = [_with_followers(streams, job, loose) for job in runs]
-    loose = _loose(large & _both_ways(streams, total, options), runs)
+    loose = _loose(large & both_ways, runs)
     runs = _with_unexplained(streams, runs, loose)
     jobs = tuple(sorted(_continued(streams, runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
 
 
-def _rhythmic(streams: Streams, total: Int, usable: Bool, services: frozenset[int], options: JobOptions) -> Lattices:
+def _rhythmic(streams: Streams, usable: Bool, services: frozenset[int], options: JobOptions) -> Lattices:
     """Streams with a rhythm, of those that are `usable`, each cut at its own fundamental."""
     served = np.isin(streams.src, list(services)) | np.isin(streams.dst, list(services))
-    some = np.flatnonzero(usable & _both_ways(streams, total, options) & ~served)
+    some = np.flatnonzero(usable & ~served)
     heard = beats(streams, some, options.coherence)
     rhythm = np.flatnonzero(heard.coherence > 0)
     heard = Beats(*(column[rhythm] for column in heard))

@@ -134,8 +134,8 @@ def _belong(seen: _Seen, a: int, b: int) -> bool:
 
 @compiled
 def _cycles(seen: _Seen, n: int, begin_ns: int, end_ns: int) -> float:
-    a, b = seen.offsets[seen.stream[n]], seen.offsets[seen.stream[n] + 1]
-    return cycles_within(seen.row_start_ns[a:b], seen.row_bytes[a:b], seen.quantum_bytes[n], begin_ns, end_ns)
+    rows = seen.offsets, seen.row_start_ns, seen.row_bytes
+    return cycles_within(seen.stream[n], seen.quantum_bytes[n], *rows, begin_ns, end_ns)
 
 
 @compiled

@@ -58,12 +58,11 @@ def watched(frame: Frame, first: Array, last: Array) -> tuple[Int, Int]:
         last: (n,) row with which it ends; it may be another point's.
     """
     ends = np.concatenate([first, last])
-    start, end = frame["time_flow_start_ns"][ends], frame["time_flow_end_ns"][ends]
-    codes = [np.unique(frame[name][ends], return_inverse=True)[1] for name in POINT]
-    point = _codes([*codes, _kinds(frame.take(ends))])
+    rows = frame.take(ends)
+    point = _codes([*(rows[name] for name in POINT), _kinds(rows)])
     looked_ns, ended_ns = np.full(len(ends), _NEVER), np.full(len(ends), -_NEVER)
-    np.minimum.at(looked_ns, point, start)
-    np.maximum.at(ended_ns, point, end)
+    np.minimum.at(looked_ns, point, rows["time_flow_start_ns"])
+    np.maximum.at(ended_ns, point, rows["time_flow_end_ns"])
     return looked_ns[point[: len(first)]], ended_ns[point[len(first) :]]
 
 

@@ -41,13 +41,15 @@ def _cycles_of(
 ) -> Float:
     cycles = np.zeros(len(numbers))
     for k in range(len(numbers)):
-        a, b = offsets[numbers[k]], offsets[numbers[k] + 1]
-        cycles[k] = cycles_within(start_ns[a:b], size[a:b], quantum_bytes[k], begin_ns, end_ns)
+        cycles[k] = cycles_within(numbers[k], quantum_bytes[k], offsets, start_ns, size, begin_ns, end_ns)
     return cycles
 
 
 @compiled
-def cycles_within(start_ns: Int, size: Int, quantum_bytes: float, begin_ns: int, end_ns: int) -> float:
-    """How many cycles of so many bytes a stream's rows hold that begin within a time; rows ascend in time."""
-    a, b = np.searchsorted(start_ns, begin_ns), np.searchsorted(start_ns, end_ns)
-    return float(size[a:b].sum() / quantum_bytes)
+def cycles_within(
+    stream: int, quantum_bytes: float, offsets: Int, start_ns: Int, size: Int, begin_ns: int, end_ns: int
+) -> float:
+    """How many cycles of so many bytes the rows of a stream hold that begin within a time."""
+    first, last = offsets[stream], offsets[stream + 1]
+    a, b = np.searchsorted(start_ns[first:last], begin_ns), np.searchsorted(start_ns[first:last], end_ns)
+    return float(size[first + a : first + b].sum() / quantum_bytes)
