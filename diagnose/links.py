@@ -22,6 +22,8 @@ TELLS_SHARE = 0.02
 HOLDS = 0.75
 # A stream that carries this share of a slow one's bytes through the same port at a normal rate clears the port.
 CLEARS_SHARE = 0.25
+# Where it is rarer than this that a hash puts nothing but one endpoint's streams on a slow cable, its port is meant.
+BY_CHANCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,9 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
     3. All that an endpoint sends, or all that it gets, passes its own port. Where some of it, inside its switch, is as
        fast as ever, the port is clear, and what only the streams to other switches share is an uplink. Where nothing
        stays inside the switch, one slow direction leaves both: cables behind a switch carry the two directions of an
-       endpoint on paths of their own. A single slow stream passes both its ends' ports for certain, and each of several
-       uplinks only if the hash put it there.
+       endpoint on paths of their own. But each of its neighbours that is as fast as ever between switches in the same
+       direction would have to take another of the cables: the more of them, the rarer. A single slow stream passes both
+       its ends' ports for certain, and each of several uplinks only if the hash put it there.
     4. An endpoint that leaves slow streams unexplained is not meant where the uplinks of one switch explain all of
        them, however little those others carry.
     5. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
@@ -192,10 +195,22 @@ class Crossing:
         if self.clears(endpoint, direction, ~fine, volume):
             return switch
         inside = (self._through(endpoint, direction) & self.known & ~self.across).any()
-        several = len(self.fabric.uplinks(switch)) > 1
         other = {"tx": "rx", "rx": "tx"}.get(direction or "")
-        opposite = self._through(endpoint, other) & self.across if other is not None else np.zeros(len(slow), np.bool_)
-        return switch if several and not inside and other is not None and bool((opposite & fine).any()) else None
+        if inside or other is None or not (self._through(endpoint, other) & self.across & fine).any():
+            return None
+        telling = fine & (volume >= CLEARS_SHARE * float(np.median(volume[own])))
+        return switch if self._missed_by_chance(endpoint, other, telling) > BY_CHANCE else None
+
+    def _missed_by_chance(self, endpoint: int, healthy: str, fine: Bool) -> float:
+        """Chance that a slow cable of the endpoint's switch carries none of the neighbours that stayed fast.
+
+        Each neighbour takes one of the cables, as routing by destination has it; where every stream takes one of its
+        own it is rarer still. 0 where the switch has one cable, for that all would pass.
+        """
+        ends, switches = (self.rates.dst, self.reaches) if healthy == "tx" else (self.rates.src, self.leaves)
+        behind = self.across & fine & (switches == switches[ends == endpoint][0])
+        neighbours = len(np.setdiff1d(ends[behind], [endpoint]))
+        return float((1 - 1 / len(self.fabric.uplinks(self.fabric.switch[endpoint]))) ** neighbours)
 
 
 def _endpoint(

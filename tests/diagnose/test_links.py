@@ -249,6 +249,23 @@ def test_a_port_with_nothing_inside_its_switch_stays_suspect() -> None:
     assert [s.ids for s in finding.suspects] == [("a", "s1"), ("a", "s2"), ("a", "10.0.0.1")]
 
 
+@pytest.mark.parametrize(("neighbours", "cables", "port"), [(1, 2, False), (2, 2, True), (2, 8, False), (11, 8, True)])
+def test_neighbours_that_stay_fast_clear_the_uplinks(neighbours: int, cables: int, port: bool) -> None:
+    """All would have to take another cable than 1: of two cables two do so once in four times, of eight eleven do."""
+    others = range(6, 6 + neighbours)
+    uplinks = tuple(Link(a="a", b=f"s{n}") for n in range(cables))
+    switch = dict(enumerate("aabbbb" + "a" * neighbours))
+    place = Fabric(tuple(f"10.0.0.{n}" for n in range(6 + neighbours)), switch=switch, links=uplinks)
+    seen = rates([*OUTWARD, *BACK, *((n, 3) for n in others)], OUTWARD)
+    link = slow_link(seen, SINCE, BEFORE, place)
+    assert link is not None
+    assert (link.endpoint, link.switch) == ((1, None) if port else (None, "a"))
+    trickle = replace(seen, bytes=seen.bytes * np.where(np.isin(seen.src, others), 0.01, 1)[:, None])
+    link = slow_link(trickle, SINCE, BEFORE, place)
+    assert link is not None
+    assert (link.endpoint, link.switch) == (None, "a")
+
+
 def test_of_a_single_slow_stream_both_ports_are_likelier_than_any_uplink() -> None:
     """It passes both ports for certain, and each of several uplinks only if the hash put it there."""
     place = Fabric(BEHIND.addresses, switch=dict(enumerate("aabbcc")), links=UPLINKS)
