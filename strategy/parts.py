@@ -15,7 +15,8 @@ from strategy.segments import medians, runs
 # Parts of a collective begin within this share of the iteration of one another.
 SAME_TIME = 0.2
 # Who works during the passes begins within this share of them, and sends this share of its bytes in each third of them.
-AT_ONCE, SOME = 0.1, 0.02
+# Gradients come no earlier than after one forward pass: a third of a forward and a backward, a quarter if recomputed.
+AT_ONCE, SOME = 0.2, 0.02
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from strategy.chains import pipelines
 from strategy.closure import components, tied
@@ -63,9 +64,9 @@ def test_edges_between_stages_reduce_no_data_parallel_gradient() -> None:
     assert found.groups["dp"] == ((0, 1), (2, 3))
 
 
-def experts(tokens: float, gradients: float) -> list[Edge]:
+def experts(tokens: float, gradients: float, first: float = 0.0) -> list[Edge]:
     """Eight ranks in pairs that exchange tokens; rings of equal experts cross them, a dense ring spans all."""
-    exchange = [e for a in range(0, 8, 2) for e in mesh([a, a + 1], tokens)]
+    exchange = [e for a in range(0, 8, 2) for e in mesh([a, a + 1], tokens, first)]
     return [
         *ring(list(range(8)), 90.0),
         *exchange,
@@ -85,6 +86,12 @@ def test_groups_that_another_set_crosses_are_experts() -> None:
 def test_equal_volumes_at_different_times_stay_apart() -> None:
     """Tokens that happen to weigh as much as the experts' gradients are no part of their rings."""
     assert sorted_out(experts(10.0, 10.0)).groups == sorted_out(experts(30.0, 10.0)).groups
+
+
+@pytest.mark.parametrize(("first", "groups"), [(0.13, 4), (0.21, 0)])
+def test_layers_before_the_first_experts_are_short_of_a_forward_pass(first: float, groups: int) -> None:
+    """Tokens may go only when the first of few layers has computed; gradients not before a whole forward pass."""
+    assert len(sorted_out(experts(30.0, 10.0, first)).groups["ep"]) == groups
 
 
 def test_rings_that_nothing_crosses_are_context_groups() -> None:
