@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
+from datamodel.transfers import ROLES
 from diagnose.delays import PP, Sends
 from diagnose.numbering import Numbering
 from reconstruct.medians import group_medians, row_medians, typical_over
 
+# Of tokens, of keys and values, and of tensor groups across hosts: all in the passes.
+EXCHANGES = frozenset(ROLES.index(name) for name in ("ep", "cp", "tp"))
 # The slowest of healthy sends: this percentile over the peers of a stage.
 HEALTHY_PERCENTILE = 95
 # Without a better time to compare with: so many percent of the peers are taken to be healthy.
@@ -54,8 +57,9 @@ def lateness(
 
     The reference for a send is the 95th percentile over the stage's endpoints and the baseline's iterations: now and
     then a rank is set going by an earlier event, and its delay looks long without being so. Without a baseline it is
-    the peers' 75th percentile in the period. Where there is a pipeline only messages count: a
-    gradient collective starts late at the neighbour of a late rank too.
+    the peers' 75th percentile in the period. Where there is a pipeline only messages count, and else where
+    endpoints exchange tokens, keys or values in the passes only those exchanges do: a gradient collective starts late
+    at the neighbour of a late rank too, and at that of anybody whom a late rank has kept waiting.
 
     Args:
         kinds: delays by kind of send.
@@ -65,10 +69,10 @@ def lateness(
         iteration_ns: iteration time in the period.
         least_ratio: excess worth naming, as a share of the iteration.
     """
-    messages = tuple(k for k in kinds if k.role == PP)
+    telling = _of_the_passes(kinds)
     excess, typical, normal = (np.zeros(len(stages)) for _ in range(3))
     usuals: list[Float] = []
-    for kind in messages or kinds:
+    for kind in telling:
         usuals.append(np.full(len(stages), np.nan))
         now = typical_over(kind.delay_ns, period)
         seen = np.isfinite(now)
@@ -82,8 +86,14 @@ def lateness(
             typical[peers] += now[peers]
     late = excess >= max(least_ratio * iteration_ns, AS_LATE * float(excess.max(initial=0)))
     rows = np.flatnonzero(late)
-    late[rows] = _steadily(messages or kinds, usuals, rows, period, excess[rows] / 2)
+    late[rows] = _steadily(telling, usuals, rows, period, excess[rows] / 2)
     return Lateness(excess, typical, normal, late)
+
+
+def _of_the_passes(kinds: tuple[Sends, ...]) -> tuple[Sends, ...]:
+    """Sends of the passes: messages between stages, else exchanges of tokens, keys and values; all where none are."""
+    messages = tuple(k for k in kinds if k.role == PP)
+    return messages or tuple(k for k in kinds if k.role in EXCHANGES) or kinds
 
 
 def _steadily(kinds: tuple[Sends, ...], usuals: list[Float], rows: Int, period: Int, least_ns: Float) -> Bool:

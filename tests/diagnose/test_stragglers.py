@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from datamodel.streams import Float, Int
+from datamodel.transfers import ROLES
 from diagnose.delays import Sends
 from diagnose.stragglers import Lateness, compute_ratio, lateness, without_predecessors, without_waiting_stages
 from tests.diagnose.hand_made import DP, MS, PP, SECOND
@@ -90,6 +91,14 @@ def test_a_pipeline_is_judged_by_its_messages() -> None:
     """The collective of a late rank's neighbour starts late too: beside messages it does not count."""
     seen = judged(message(delays(e3=90)), gradient(delays(e3=90, e2=95)))
     assert np.flatnonzero(seen.late).tolist() == [3]
+
+
+def test_exchanges_in_the_passes_go_before_gradients() -> None:
+    """Of experts' ranks 3 is late; 6, next to somebody who waits for 3, reduces late. Gradients alone blame 6."""
+    tokens = [Sends(ROLES.index("ep"), 0, slot, delays(e3=80), delays()) for slot in range(3)]
+    late = gradient(delays(e6=150, e3=80))
+    assert np.flatnonzero(judged(*tokens, late).late).tolist() == [3]
+    assert np.flatnonzero(judged(late).late).tolist() == [6]
 
 
 def test_an_occasional_long_delay_is_no_sign() -> None:
