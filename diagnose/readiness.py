@@ -17,7 +17,8 @@ from reconstruct.jobs import Job
 class Ready:
     """Ready-to-receive messages of a job, by endpoint and time; of several after one event the first.
 
-    An event at an endpoint is a record's last byte that it sent, or that was sent to it.
+    An event at an endpoint is a record's last byte that it sent, or that was sent to it. Records as small as messages
+    of readiness are none: what a sender announces beside its data (gloo does) sets nobody going.
 
     Attributes:
         endpoint: (r,) address code of who said so.
@@ -50,13 +51,14 @@ def ready_messages(beside: Streams, own: Streams, job: Job) -> Ready | None:
         return None
     origin, span = _extent(said, own)
 
-    def on_one_axis(ends: Int, times_ns: Int, offsets: Int) -> Int:
+    def on_one_axis(ends: Int, times_ns: Int) -> Int:
         # a stretch for each endpoint, one behind the other
-        place = np.searchsorted(job.endpoints, ends)
-        return np.sort(np.repeat(place * span, np.diff(offsets)) + times_ns - origin)
+        return np.sort(np.searchsorted(job.endpoints, ends) * span + times_ns - origin)
 
-    at = on_one_axis(said.src, said.start_ns, said.offsets)
-    events = on_one_axis(np.append(own.src, own.dst), np.tile(own.end_ns, 2), _twice(own.offsets))
+    at = on_one_axis(np.repeat(said.src, np.diff(said.offsets)), said.start_ns)
+    data = own.bytes >= least
+    ends = [np.repeat(side, np.diff(own.offsets))[data] for side in (own.src, own.dst)]
+    events = on_one_axis(np.concatenate(ends), np.tile(own.end_ns[data], 2))
     before = np.searchsorted(events, at, side="right") - 1
     known = (before >= 0) & (events[before] // span == at // span) & (np.diff(before, prepend=-1) != 0)
     at, since = at[known], (at - events[before])[known]
@@ -84,11 +86,6 @@ def until_ready(ready: Ready, endpoints: Int, edges_ns: Int) -> Sends:
     seen = np.isfinite(first)
     delay, start = (np.where(seen, values, np.nan).reshape(shape) for values in (total, first))
     return Sends(DP, 0, 0, delay, start)
-
-
-def _twice(offsets: Int) -> Int:
-    """Bounds of the rows of some streams, and of the same rows again."""
-    return np.append(offsets, offsets[1:] + offsets[-1])
 
 
 def _extent(said: Streams, own: Streams) -> tuple[int, int]:

@@ -12,11 +12,14 @@ import pytest
 from datamodel.findings import Finding
 from datamodel.truth import Truth
 from diagnose.diagnosis import DiagnosisOptions, diagnose
-from diagnose.readiness import Ready, until_ready
+from diagnose.readiness import Ready, ready_messages, until_ready
 from flowprism.evaluation.analysing import analysed
 from flowprism.evaluation.marks import marks
 from flowprism.evaluation.suite import CaseName, written
+from reconstruct.jobs import JobOptions, recognise
+from reconstruct.streams import streams
 from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view
+from tests.workloads.feed import Feed, Message, flows
 
 COUNT, FIRST = 24, 12
 HOSTS = ("h0", "h1")
@@ -56,6 +59,24 @@ def test_what_an_endpoint_takes_is_added_up() -> None:
     ready = Ready(np.array([4, 4, 4, 7, 4]), np.array([5, 10, 11, 12, 21]), np.array([1, 2, 4, 8, 16]))
     delay = until_ready(ready, np.array([4, 7]), np.array([10, 20])).delay_ns
     assert delay.tolist() == [[3.0, 4.0], [pytest.approx(np.nan, nan_ok=True), 8.0]]
+
+
+def test_what_a_sender_announces_sets_nobody_going() -> None:
+    """0 is ready 0.35 s after the last data; what 1 announces 0.1 s before is no event."""
+
+    def each_second(src: int, dst: int, at_s: float, lasts_s: float, size: int, connection: int) -> Message:
+        start = np.round((np.arange(30) + at_s) * SECOND).astype(np.int64)
+        row = np.full((4, 30), [[src], [dst], [size], [connection]])
+        return Message(row[0], row[1], start, start + round(lasts_s * SECOND), row[2], row[3])
+
+    data = [each_second(a, b, 0.5, 0.1, 1 << 20, 0) for a, b in ((0, 1), (1, 0))]
+    announced, said = each_second(1, 0, 0.85, 0, 48, 0), each_second(0, 1, 0.95, 0, 48, 1)
+    seen = streams(flows([], Feed(), [*data, announced, said]))
+    (job,) = recognise(seen, frozenset(), JobOptions()).jobs
+    own = np.isin(np.arange(len(seen)), job.stream_numbers)
+    ready = ready_messages(seen.take(np.flatnonzero(~own)), seen.take(np.flatnonzero(own)), job)
+    assert ready is not None
+    np.testing.assert_allclose(ready.since_ns, 0.35 * SECOND, atol=1e6)
 
 
 @pytest.mark.parametrize("number", [138, 52])
