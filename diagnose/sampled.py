@@ -12,7 +12,7 @@ from diagnose.compute_findings import regression_finding
 from diagnose.diagnosis import MOST_PLACES, DiagnosisOptions, joined
 from diagnose.job import JobView
 from diagnose.periods import Period, periods
-from diagnose.sampled_arrivals import late_in_rings
+from diagnose.sampled_arrivals import late_in_rings, meet_first_in_rings
 from diagnose.sampled_delays import Late, late_in_pipelines
 from diagnose.sampled_findings import LEAST_PROBABLE, late_finding, ring_finding
 from diagnose.sampled_passages import Passages, messages_between_stages
@@ -83,6 +83,8 @@ def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
         return [_unexplained(view.job, slow, compute=False)]
     if len(between):
         return _of_late(view, slow, late_in_pipelines(view, between, slow.longer_ns))
+    if not meet_first_in_rings(view):
+        return [_unexplained(view.job, slow, compute=False)]
     return _of_late(view, slow, late_in_rings(view, slow.compared, slow.longer_ns))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.streams import Float, Int
 from diagnose.sampled_delays import Late
 from diagnose.sampled_view import Compared, SampledView
+from diagnose.stragglers import EXCHANGES
 from reconstruct.sampled.folded import Points
 
 # Who waits sends at its old time until here, in shares of its bytes; a ring of three has waited before its first third.
@@ -47,13 +48,23 @@ class _Head:
         return p * (1 - p) / max(self.samples, 1)
 
 
+def meet_first_in_rings(view: SampledView) -> bool:
+    """Whether ranks that wait for one another do so first in their gradient rings.
+
+    Sharded training gathers and scatters all through the iteration, and the head of its bytes begins nothing. Those who
+    exchange tokens, keys or values before arrive as late as the latest of them.
+    """
+    return not view.job.sharded and not np.isin(view.role, list(EXCHANGES)).any()
+
+
 def late_in_rings(view: SampledView, compared: Compared, longer_ns: float) -> Late:
-    """Who arrives late at its gradient rings, where nothing else tells.
+    """Who arrives late at its gradient rings, where nothing else tells and they `meet_first_in_rings`.
 
     A member sends its own first chunk when it arrives, and then what its predecessor sent it. So the successor of a
     late rank sends one chunk in time before it stalls, the next one two; the late rank itself sends none, and in a
-    rendezvous ring neither does its predecessor. The step from nothing to a chunk lies behind the late rank. Those that
-    compute together, on rails of their own, count as one.
+    rendezvous ring neither does its predecessor. The step from nothing to a chunk lies behind the late rank. In a long
+    ring, whose chunks are small, the step behind its successor looks alike; that one only waits. Those that compute
+    together, on rails of their own, count as one.
     """
     ends, number = view.job.endpoints, view.computing()
     heads, follows = _heads(view, compared, longer_ns)
@@ -66,6 +77,8 @@ def late_in_rings(view: SampledView, compared: Compared, longer_ns: float) -> La
     largest = max((rise for rise, _ in steps.values()), default=0.0)
     roots = [g for g, (rise, sigma) in steps.items() if sigma >= SURE and rise >= AS_LARGE * largest]
     roots = [g for g in roots if heads[g].share <= PUNCTUAL]
+    waiting = {follows[g] for g in roots}
+    roots = [g for g in roots if g not in waiting] or roots
     excess, error, before = np.zeros(len(ends)), np.full(len(ends), longer_ns), np.zeros(len(ends))
     for group in roots:
         own = number[ends] == group

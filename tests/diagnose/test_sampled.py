@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from datamodel.fabric import Fabric
+from datamodel.transfers import ROLES
+from datamodel.truth import Truth
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.sampled import diagnose_samples
+from flowprism.evaluation.analysing import analysed
+from flowprism.evaluation.marks import marks
+from flowprism.evaluation.suite import CaseName, written
 from tests.diagnose.sampled_job import CABLES, Fault, job, over
 
 
@@ -99,6 +106,23 @@ def test_without_a_pipeline_the_place_of_the_stall_tells_the_straggler(rank: int
     """The successor of a late rank sends one chunk in time, the next one two; the late one none."""
     (found,) = diagnose_samples(job(Fault(late_ms={rank: 200.0}), staged=False), DiagnosisOptions(), 1.05)
     assert (found.kind, found.subject.ids) == ("straggler", (f"10.0.0.{rank + 1}",))
+
+
+def test_in_a_long_ring_one_rank_is_late(tmp_path: Path) -> None:
+    """Its successor sends hardly more in time than itself, and is another step ahead of the next."""
+    files = written(CaseName("sampled-4096", 19), tmp_path)
+    found = marks(analysed(files), Truth.model_validate_json(files.truth.read_bytes()))
+    assert (found["faults"], found["false"]) == (1.0, 0)
+
+
+def test_who_met_before_the_ring_is_not_told_apart_by_it() -> None:
+    """In sharded training, and where tokens went before, anybody who waited stalls alike: no place is named."""
+    view = job(Fault(late_ms={2: 300.0}), staged=False)
+    sharded = replace(view, job=replace(view.job, sharded=True))
+    exchange = replace(view, role=np.where(view.src == 0, ROLES.index("ep"), view.role))
+    for seen in (sharded, exchange):
+        (finding,) = diagnose_samples(seen, DiagnosisOptions(), 1.05)
+        assert (finding.kind, finding.severity) == ("regression", "info")
 
 
 def test_where_pairs_are_not_seen_nobody_is_a_straggler() -> None:
