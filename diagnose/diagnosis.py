@@ -31,6 +31,8 @@ from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_pred
 # Ranks that are late in more places at once have a cause that is in none of them.
 MOST_PLACES = 2
 LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
+# Sends that all begin within this share of what all are late by begin together.
+AT_THE_SAME_MOMENT = 0.01
 # An iteration waits for its latest: who sends late explains it by this share of what it lost, or ready messages tell.
 EXPLAINS = 0.5
 
@@ -134,7 +136,8 @@ def _of_compute(
     if rather_ready and seen.excess_ns.max() < EXPLAINS * (period.duration_ns - before):
         return None
     if _everybody(measured, seen.late, slow, baseline, ratio):
-        waits = kinds is measured.kinds and _in_pairs(job, seen.late)
+        begin = _begin_together(kinds, slow, float(seen.excess_ns.max()))
+        waits = kinds is measured.kinds and (begin or _in_pairs(job, seen.late))
         return None if waits else [regression_finding(job, span, ratio, period.duration_ns, before, compute=True)]
     uneven = _uneven(measured, seen.late)
     if uneven is not None:
@@ -223,6 +226,16 @@ def _in_pairs(job: JobView, late: Bool) -> bool:
     """Whether late endpoints are in rings of two without a pipeline: each waits for the other, whoever is the cause."""
     after = job.successors()
     return not any(job.groups.get("pp", ())) and all(after.get(after.get(int(e), -1)) == e for e in job.endpoints[late])
+
+
+def _begin_together(kinds: tuple[Sends, ...], period: Int, excess_ns: float) -> bool:
+    """Whether all send at the very same moment: then everybody waits for the latest, and nobody's delay is its own.
+
+    Ranks that compute each for themselves come apart by more than a hundredth of what each takes longer.
+    """
+    first = np.nanmin([k.start_ns[:, period] for k in kinds], axis=0)
+    apart = first.max(axis=0) - first.min(axis=0)
+    return bool(np.nanmedian(apart) < AT_THE_SAME_MOMENT * excess_ns)
 
 
 def _uneven(measured: _Measured, late: Bool) -> int | None:
