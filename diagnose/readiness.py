@@ -45,7 +45,7 @@ def ready_messages(beside: Streams, own: Streams, job: Job) -> Ready | None:
     if not len(told):
         return None
     largest = np.maximum.reduceat(told.bytes, told.offsets[:-1])
-    least = CONTROL_SHARE * float(np.median(job.members.lattices.quantum_bytes))
+    least = CONTROL_SHARE * float(np.median(job.members.quantum_bytes))
     said = told.take(np.flatnonzero(largest < least))
     if not len(said):
         return None

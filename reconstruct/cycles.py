@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -152,6 +152,9 @@ def joined(parts: list[Lattices]) -> Lattices:
 class Members:
     """The streams of a job with their rows: a sequence of `Cycles`, kept side by side in columns.
 
+    They take as much memory as the streams themselves, and are needed for no longer than it takes to find when each
+    stream crossed its boundaries.
+
     Attributes:
         lattices: all that needs no rows.
         row_offsets: (n + 1,) bounds of each stream's entries in the next two.
@@ -192,11 +195,6 @@ class Members:
             break_ns=self.break_ns[breaks],
             floor_ns=float(own.floor_ns[i]),
         )
-
-    def renumbered(self, numbers: Int, shift: Int) -> Members:
-        """The same with other stream numbers; row numbers less (n,) `shift`."""
-        rows = self.rows - np.repeat(shift, np.diff(self.row_offsets))
-        return replace(self, lattices=replace(self.lattices, stream=numbers), rows=rows)
 
 
 def cut(streams: Streams, numbers: Int, beats: Beats) -> Lattices:
@@ -323,6 +321,27 @@ def _floor_ns(start_ns: Int, end_ns: Int, trains: bool, pause_ns: Float, cycle_n
     if not trains and length > 0:
         return float(min(STEP_LENGTHS * length, SHORTEST_PAUSE_SHARE * cycle_ns))
     return float(max(SHORTEST_PAUSE_SHARE * cycle_ns, 0.6 * pause_threshold_ns(pause_ns, trains)))
+
+
+def data_rows(streams: Streams, lattices: Lattices) -> tuple[Int, Int]:
+    """(n + 1,) bounds of each stream's data rows, and the row numbers between them: those of at least `least_bytes`."""
+    rows = np.empty(int(np.diff(streams.offsets)[lattices.stream].sum()), np.int64)
+    counts = np.empty(len(lattices), np.int64)
+    _thin_each(lattices.stream, lattices.least_bytes, streams.offsets, whole(streams.bytes), rows, counts)
+    offsets = offsets_of(counts)
+    return offsets, _cut_off(rows, int(offsets[-1]))
+
+
+@compiled
+def _thin_each(numbers: Int, least_bytes: Float, offsets: Int, size: Int, rows: Int, counts: Int) -> None:
+    r = 0
+    for n in range(len(numbers)):
+        first = r
+        for k in range(offsets[numbers[n]], offsets[numbers[n] + 1]):
+            if size[k] >= least_bytes[n]:
+                rows[r] = k
+                r += 1
+        counts[n] = r - first
 
 
 def members(streams: Streams, lattices: Lattices) -> Members:

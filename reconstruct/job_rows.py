@@ -8,6 +8,7 @@ import numpy as np
 
 from datamodel.streams import Float, Int, Streams
 from reconstruct.compiled import compiled, whole
+from reconstruct.cycles import data_rows
 from reconstruct.jobs import Job
 from reconstruct.ragged import offsets_of, ragged
 
@@ -64,22 +65,28 @@ def job_rows(streams: Streams, job: Job) -> JobRows:
     after the edge; with an earlier row, at most a twentieth of an iteration before it, where the pause before that one
     is longer.
     """
-    numbers, offsets, rows = _data_rows(job)
+    numbers, offsets, rows = _data_rows(streams, job)
     period = float(np.median(np.diff(job.edges_ns))) if len(job.edges_ns) > 1 else 0.0
-    start, end = streams.start_ns[rows], streams.end_ns[rows]
+    start, end, size = (_entries(column, rows) for column in (streams.start_ns, streams.end_ns, streams.bytes))
     pause, iteration = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     _walk(offsets, start, end, whole(job.edges_ns), round(AHEAD_SHARE * period), pause, iteration)
-    return JobRows(numbers, offsets, rows, start, end, streams.bytes[rows], pause, iteration, period)
+    return JobRows(numbers, offsets, rows, start, end, size, pause, iteration, period)
 
 
-def _data_rows(job: Job) -> tuple[Int, Int, Int]:
+def _entries(column: Int, rows: Int) -> Int:
+    """A column's entries at ascending rows; the column itself where these are all: most jobs carry nothing but data."""
+    return column if len(rows) == len(column) else column[rows]
+
+
+def _data_rows(streams: Streams, job: Job) -> tuple[Int, Int, Int]:
     """(streams,) numbers ascending, (streams + 1,) bounds, and the row numbers between them; of members and followers.
 
     Streams without data rows are left out.
     """
-    members, numbers = job.members, job.stream_numbers
-    count = np.concatenate([np.diff(members.row_offsets), np.array([len(f.rows) for f in job.followers], np.int64)])
-    rows = np.concatenate([members.rows, *(f.rows for f in job.followers)])
+    numbers = job.stream_numbers
+    offsets, rows = data_rows(streams, job.members)
+    count = np.concatenate([np.diff(offsets), np.array([len(f.rows) for f in job.followers], np.int64)])
+    rows = np.concatenate([rows, *(f.rows for f in job.followers)])
     order = np.argsort(numbers, kind="stable")
     order = order[count[order] > 0]
     if len(order) == len(count) and (np.diff(order) == 1).all():  # most jobs: nothing to move

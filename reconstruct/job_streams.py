@@ -20,12 +20,10 @@ def job_streams(streams: Streams, job: Job) -> tuple[Streams, Job]:
         streams: the streams the job was found in.
         job: one of its jobs.
     """
-    inside = job.members.lattices.stream
     numbers = np.unique(job.stream_numbers)
     own = streams.take(numbers)
     shift = streams.offsets[numbers] - own.offsets[:-1]
-    place = np.searchsorted(numbers, inside)
-    members = job.members.renumbered(place, shift[place])
+    members = replace(job.members, stream=np.searchsorted(numbers, job.members.stream))
     following = []
     for f in job.followers:
         here = int(np.searchsorted(numbers, f.stream))

@@ -11,7 +11,7 @@ import numpy as np
 from datamodel.streams import Bool, Int, Streams
 from reconstruct.borrowed import agreed
 from reconstruct.boundaries import Boundaries, boundaries, one_after_another
-from reconstruct.cycles import CONTROL_SHARE, Lattices, Members, cut, joined, members
+from reconstruct.cycles import CONTROL_SHARE, Lattices, cut, joined, members
 from reconstruct.followers import Follower, followers
 from reconstruct.lockstep import of_one_pace, tie
 from reconstruct.meetings import meetings
@@ -56,7 +56,7 @@ class Job:
 
     Attributes:
         endpoints: (e,) address codes, ascending.
-        members: its streams, cut into cycles, by stream number; a sequence of `Cycles`.
+        members: its streams on the lattices of their cycles, by stream number; their rows are those of the streams.
         boundaries: when each of them crossed the end of each iteration.
         edges: (iterations,) the boundary number that ends each complete iteration.
         edges_ns: (iterations,) when.
@@ -66,7 +66,7 @@ class Job:
     """
 
     endpoints: Int
-    members: Members
+    members: Lattices
     boundaries: Boundaries
     edges: Int
     edges_ns: Int
@@ -77,17 +77,17 @@ class Job:
     @property
     def stream_numbers(self) -> Int:
         """Of its members, then of its followers."""
-        return np.array([*self.members.lattices.stream.tolist(), *(f.stream for f in self.followers)], np.int64)
+        return np.array([*self.members.stream.tolist(), *(f.stream for f in self.followers)], np.int64)
 
     @property
     def start_ns(self) -> int:
         """Its first byte."""
-        return int(self.members.lattices.start_ns.min())
+        return int(self.members.start_ns.min())
 
     @property
     def end_ns(self) -> int:
         """Its last byte."""
-        return int(self.members.lattices.end_ns.max())
+        return int(self.members.end_ns.max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def recognise(
     runs = [_with_followers(streams, job, loose) for job in runs]
     loose = _loose(large & both_ways, runs)
     runs = _with_unexplained(streams, runs, loose)
-    jobs = tuple(sorted(_continued(streams, runs), key=lambda j: int(j.endpoints[0])))
+    jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
 
 
@@ -181,11 +181,10 @@ def _reverse_bytes(streams: Streams, total: Int) -> Int:
 
 
 def _job(streams: Streams, part: Lattices) -> Job | None:
-    own = members(streams, part)
-    found = boundaries(streams, own)
+    found = boundaries(streams, members(streams, part))
     edges, edges_ns = found.edges()
     ends = np.unique([streams.src[part.stream], streams.dst[part.stream]])
-    return Job(ends.astype(np.int64), own, found, edges, edges_ns) if len(edges) >= 2 else None
+    return Job(ends.astype(np.int64), part, found, edges, edges_ns) if len(edges) >= 2 else None
 
 
 def _joined(
@@ -201,11 +200,11 @@ def _joined(
     offsets = offsets_of(np.array([len(e) for e in edges], np.int64))
     tie(pairs, offsets, np.concatenate([np.zeros(0, np.int64), *edges]), options.lockstep_share, label)
     waiting = dict(enumerate(candidates))
-    candidates.clear()  # rows of parts and of what they make up need not be held all at once
+    candidates.clear()  # boundaries of parts and of what they make up need not be held all at once
 
     def one_job(numbers: Int) -> list[Job]:
         parts = [waiting.pop(n) for n in numbers.tolist()]
-        job = parts[0] if len(parts) == 1 else _job(streams, joined([p.members.lattices for p in parts]))
+        job = parts[0] if len(parts) == 1 else _job(streams, joined([p.members for p in parts]))
         return [job] if job is not None else parts
 
     return [job for jobs in each(one_job, by_label(label)) for job in jobs]
@@ -216,7 +215,7 @@ def _watched_edges(streams: Streams, job: Job) -> Int:
 
     The others are those of some streams only, and with them of another moment of the iteration.
     """
-    stream = job.members.lattices.stream
+    stream = job.members.stream
     since, until = streams.watch_start_ns[stream].max(), streams.watch_end_ns[stream].min()
     watched = job.edges_ns[(job.edges_ns >= since) & (job.edges_ns <= until)]
     return watched if len(watched) >= FEWEST_CYCLES else job.edges_ns
@@ -225,7 +224,7 @@ def _watched_edges(streams: Streams, job: Job) -> Int:
 def _one_job_each(jobs: list[Job]) -> list[Job]:
     """Endpoints train in one job at a time: of candidates that share one, the job that moves most bytes is meant."""
     kept: list[Job] = []
-    for job in sorted(jobs, key=lambda j: (-int(j.members.lattices.total_bytes.sum()), int(j.endpoints[0]))):
+    for job in sorted(jobs, key=lambda j: (-int(j.members.total_bytes.sum()), int(j.endpoints[0]))):
         at_once = (k for k in kept if k.start_ns < job.end_ns and job.start_ns < k.end_ns)
         if not any(np.isin(job.endpoints, other.endpoints, assume_unique=True).any() for other in at_once):
             kept.append(job)
@@ -243,7 +242,7 @@ def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
 def _with_followers(streams: Streams, job: Job, loose: Int) -> Job:
     """A job with the streams between its endpoints that have no rhythm in bytes, or lost it, but keep its beat."""
     steady = job.boundaries.steady()
-    lattices, inside = job.members.lattices, loose
+    lattices, inside = job.members, loose
     if not steady.all() and (again := _job(streams, lattices.take(np.flatnonzero(steady)))) is not None:
         inside = np.union1d(loose, lattices.stream[~steady])
         job = replace(again, endpoints=job.endpoints)
@@ -276,7 +275,7 @@ def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job
     return counted
 
 
-def _continued(streams: Streams, runs: list[Job]) -> list[Job]:
+def _continued(runs: list[Job]) -> list[Job]:
     """Join what ran one after the other on the same endpoints with the same work: a job before and after a restart."""
     found: list[Job] = []
     for run in sorted(runs, key=lambda j: (j.start_ns, int(j.endpoints[0]))):
@@ -284,7 +283,7 @@ def _continued(streams: Streams, runs: list[Job]) -> list[Job]:
         if before is None:
             found.append(run)
         else:
-            found[before] = _one_after_another(streams, found[before], run)
+            found[before] = _one_after_another(found[before], run)
     return found
 
 
@@ -295,20 +294,19 @@ def _restarted(job: Job, run: Job) -> bool:
     same = len(np.intersect1d(job.endpoints, run.endpoints, assume_unique=True))
     if same < SAME_ENDPOINTS * max(len(job.endpoints), len(run.endpoints)):
         return False
-    now, then = float(run.members.lattices.quantum_bytes.sum()), float(job.members.lattices.quantum_bytes.sum())
+    now, then = float(run.members.quantum_bytes.sum()), float(job.members.quantum_bytes.sum())
     return abs(now - then) <= SAME_WORK * then
 
 
-def _one_after_another(streams: Streams, job: Job, run: Job) -> Job:
+def _one_after_another(job: Job, run: Job) -> Job:
     """Both as one job: iterations of the second are counted on."""
-    lattices = joined([job.members.lattices, run.members.lattices])
-    stream = np.concatenate([job.members.lattices.stream, run.members.lattices.stream])
+    stream = np.concatenate([job.members.stream, run.members.stream])
     later = tuple(
         replace(f, iteration=np.where(f.iteration >= 0, f.iteration + len(job.edges), -1)) for f in run.followers
     )
     return Job(
         endpoints=np.union1d(job.endpoints, run.endpoints),
-        members=members(streams, lattices),
+        members=joined([job.members, run.members]),
         boundaries=one_after_another(job.boundaries, run.boundaries, np.argsort(stream, kind="stable")),
         edges=np.concatenate([job.edges, run.edges + job.boundaries.end_ns.shape[1]]),
         edges_ns=np.concatenate([job.edges_ns, run.edges_ns]),

@@ -38,6 +38,7 @@ def streams(flows: Flows) -> Streams:
         place, offsets, ends, name = _numbered(met, together)
         order = _ordered(frame, volume, met, place, offsets)
         ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
+    del volume, met  # of a large window they would take as much as the columns that are gathered now
     return _streams(flows, ranked, order, (ends, name), offsets)
 
 

@@ -54,6 +54,14 @@ def test_it_is_small_and_pickles(whole: tuple[Streams, tuple[Job, ...]]) -> None
     assert job.edges_ns.tolist() == jobs[0].edges_ns.tolist()
 
 
+def test_a_job_holds_no_rows(whole: tuple[Streams, tuple[Job, ...]]) -> None:
+    """What is found of jobs is small beside a single column of their rows: those of a large cluster fill its memory."""
+    rows, jobs = whole
+    size = [rows.take(np.unique(job.stream_numbers)).bytes.nbytes for job in jobs]
+    members = [replace(job, followers=()) for job in jobs]
+    assert all(len(pickle.dumps(job)) < one for job, one in zip(members, size, strict=True))
+
+
 def test_a_column_of_one_value_stays_one(whole: tuple[Streams, tuple[Job, ...]]) -> None:
     """A column that is a view of one value takes no memory when streams are taken either."""
     rows, _ = whole
