@@ -14,6 +14,9 @@ from strategy.parts import Part, parts
 
 # What begins this share of the iteration before another thing does not wait for it.
 BEFORE = 0.02
+# Layers before the first experts take at most this share of the passes. Gradients come no earlier than after a whole
+# forward pass: a third of a forward and a backward, a quarter if recomputed.
+BEFORE_EXPERTS = 0.2
 KINDS = ("dp", "ep", "cp", "tp", "unclear")
 
 
@@ -103,11 +106,14 @@ def _kind(part: Part, at: dict[int, list[Part]], whole: int) -> str:
     """What a part serves; `whole` is the number of endpoints tied to it."""
     near = {id(q): q for e in part.members for q in at[e] if q.first > part.first + BEFORE}
     later = [q for q in near.values() if len(q.members & part.members) > 1]
-    if not later or not part.works_until(min(part.end, *(q.first for q in later))):
+    if not later:
+        return "dp"
+    until = min(part.end, *(q.first for q in later))
+    if _crossed(part, list(near.values()), whole) and part.works_until(until, BEFORE_EXPERTS):
+        return "ep"
+    if not part.works_until(until):
         return "dp"
     several, spans = len(part.members) > 2, len(part.members) == whole
-    if _crossed(part, list(near.values()), whole):
-        return "ep"
     if part.mesh and several:
         return "ep" if spans else "unclear"
     if not spans:

@@ -15,8 +15,7 @@ from strategy.segments import medians, runs
 # Parts of a collective begin within this share of the iteration of one another.
 SAME_TIME = 0.2
 # Who works during the passes begins within this share of them, and sends this share of its bytes in each third of them.
-# Gradients come no earlier than after one forward pass: a third of a forward and a backward, a quarter if recomputed.
-AT_ONCE, SOME = 0.2, 0.02
+AT_ONCE, SOME = 0.1, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +45,13 @@ class Part:
         """Whether it works during the passes."""
         return self.works_until(self.end)
 
-    def works_until(self, end: float) -> bool:
-        """Whether it works from the beginning of the passes on, and in each third of the time until `end`."""
+    def works_until(self, end: float, at_once: float = AT_ONCE) -> bool:
+        """Whether it works from the beginning of the passes on, and in each third of the time until `end`.
+
+        It begins within the share `at_once` of that time.
+        """
         length = end - self.begin
-        return self.first - self.begin <= AT_ONCE * length and _in_each_third(self.spread, self.begin, end)
+        return self.first - self.begin <= at_once * length and _in_each_third(self.spread, self.begin, end)
 
 
 def parts(edges: Edges, chosen: Int, host: Int) -> list[Part]:
