@@ -195,10 +195,12 @@ def _joined(
     The list of candidates is empty afterwards.
     """
     label = np.arange(len(candidates))
-    edges = [_watched_edges(streams, c) for c in candidates]
+    watches = [_watch_ns(streams, c) for c in candidates]
+    edges = [_watched_edges(c, watch) for c, watch in zip(candidates, watches, strict=True)]
     pairs = np.array(sorted(meet) if meet is not None else [*of_one_pace(edges)], np.int64).reshape(-1, 2)
     offsets = offsets_of(np.array([len(e) for e in edges], np.int64))
-    tie(pairs, offsets, np.concatenate([np.zeros(0, np.int64), *edges]), options.lockstep_share, label)
+    watch_ns = np.array(watches, np.int64).reshape(-1, 2)
+    tie(pairs, offsets, np.concatenate([np.zeros(0, np.int64), *edges]), watch_ns, options.lockstep_share, label)
     waiting = dict(enumerate(candidates))
     candidates.clear()  # boundaries of parts and of what they make up need not be held all at once
 
@@ -210,14 +212,18 @@ def _joined(
     return [job for jobs in each(one_job, by_label(label)) for job in jobs]
 
 
-def _watched_edges(streams: Streams, job: Job) -> Int:
+def _watch_ns(streams: Streams, job: Job) -> tuple[int, int]:
+    """The time in which all streams of a job could be seen."""
+    stream = job.members.stream
+    return int(streams.watch_start_ns[stream].max()), int(streams.watch_end_ns[stream].min())
+
+
+def _watched_edges(job: Job, watch_ns: tuple[int, int]) -> Int:
     """Ends of iterations in the time in which all streams of a job could be seen; all of them where that is too short.
 
     The others are those of some streams only, and with them of another moment of the iteration.
     """
-    stream = job.members.stream
-    since, until = streams.watch_start_ns[stream].max(), streams.watch_end_ns[stream].min()
-    watched = job.edges_ns[(job.edges_ns >= since) & (job.edges_ns <= until)]
+    watched = job.edges_ns[(job.edges_ns >= watch_ns[0]) & (job.edges_ns <= watch_ns[1])]
     return watched if len(watched) >= FEWEST_CYCLES else job.edges_ns
 
 

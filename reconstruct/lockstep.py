@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.streams import Float, Int
 from reconstruct.compiled import compiled
 from reconstruct.parts import find
+from reconstruct.watches import FEWEST_CYCLES
 
 # Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
 # cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
@@ -36,13 +37,16 @@ def of_one_pace(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
 
 
 @compiled
-def tie(pairs: Int, offsets: Int, edges_ns: Int, reach: float, root: Int) -> None:
+def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, root: Int) -> None:
     """Write into `root` the smallest member of each sequence's set, sequences in lockstep joined.
+
+    Of two that were not seen for the same time, what lies in the time in which both were seen is compared.
 
     Args:
         pairs: (pairs, 2) numbers of sequences that may be tied.
         offsets: (n + 1,) bounds of each sequence's edges.
         edges_ns: their times.
+        watch_ns: (n, 2) from when until when each could be seen.
         reach: see `tied`.
         root: (n,) every sequence's own number at first.
     """
@@ -51,10 +55,21 @@ def tie(pairs: Int, offsets: Int, edges_ns: Int, reach: float, root: Int) -> Non
         here, there = find(root, a), find(root, b)
         if here != there:
             one, other = edges_ns[offsets[a] : offsets[a + 1]], edges_ns[offsets[b] : offsets[b + 1]]
+            if abs(len(one) - len(other)) > 1:
+                since = max(watch_ns[a, 0], watch_ns[b, 0])
+                until = min(watch_ns[a, 1], watch_ns[b, 1])
+                one, other = _within(one, since, until), _within(other, since, until)
+                if min(len(one), len(other)) < FEWEST_CYCLES:
+                    continue
             if in_lockstep(one, other, reach):
                 root[max(here, there)] = min(here, there)
     for n in range(len(root)):
         root[n] = find(root, n)
+
+
+@compiled
+def _within(edges_ns: Int, since_ns: int, until_ns: int) -> Int:
+    return edges_ns[np.searchsorted(edges_ns, since_ns) : np.searchsorted(edges_ns, until_ns, side="right")]
 
 
 @compiled

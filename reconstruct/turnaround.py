@@ -37,7 +37,11 @@ def micro_batches(streams: Streams, part: Lattices) -> int:
     own = members(streams, part.take(some))
     met = crossed(streams, own, np.arange(len(some)), own.lattices.main)
     reach_ns = TOGETHER_SHARE * float(np.median(part.cycle_ns))
-    found = _turns_each(np.searchsorted(some, pairs), own.lattices.start_ns, met.offsets, met.begin_ns, reach_ns)
+    seen = part.stream[some]
+    watch_ns = np.stack([streams.watch_start_ns[seen], streams.watch_end_ns[seen]], axis=1)
+    found = _turns_each(
+        np.searchsorted(some, pairs), own.lattices.start_ns, met.offsets, met.begin_ns, watch_ns, reach_ns
+    )
     times, votes = np.unique(found, return_counts=True)
     return int(times[votes.argmax()]) if 2 * votes.max() > len(found) else 1
 
@@ -55,25 +59,36 @@ def _exchanging(streams: Streams, part: Lattices) -> Int:
 
 
 @compiled
-def _turns_each(pairs: Int, start_ns: Int, offsets: Int, behind_ns: Int, reach_ns: float) -> Int:
+def _turns_each(pairs: Int, start_ns: Int, offsets: Int, behind_ns: Int, watch_ns: Int, reach_ns: float) -> Int:
     """(n,) after how many messages one goes alone again, in both directions alike and regularly; 1 where none does so.
+
+    Messages that were sent while the other direction could not be seen are left out: they only seem to go alone.
 
     Args:
         pairs: (n, 2) streams that run against one another.
         start_ns: (streams,) first byte of each.
         offsets: (streams + 1,) bounds of each stream's entries in the next.
         behind_ns: first byte behind each message; 0 behind the last.
+        watch_ns: (streams, 2) from when until when each could be seen.
         reach_ns: messages that begin so near to one another go together.
     """
     found = np.ones(len(pairs), np.int64)
     for n in range(len(pairs)):
         a, b = pairs[n]
-        forth = _begins(start_ns[a], behind_ns[offsets[a] : offsets[a + 1]])
-        back = _begins(start_ns[b], behind_ns[offsets[b] : offsets[b + 1]])
+        since, until = max(watch_ns[a, 0], watch_ns[b, 0]), min(watch_ns[a, 1], watch_ns[b, 1])
+        forth = _between(_begins(start_ns[a], behind_ns[offsets[a] : offsets[a + 1]]), since, until)
+        back = _between(_begins(start_ns[b], behind_ns[offsets[b] : offsets[b + 1]]), since, until)
+        if min(len(forth), len(back)) < FEWEST_TURNS:
+            continue
         turns = _regular(_alone(forth, back, reach_ns))
         if turns == _regular(_alone(back, forth, reach_ns)):
             found[n] = turns
     return found
+
+
+@compiled
+def _between(begins_ns: Int, since_ns: int, until_ns: int) -> Int:
+    return begins_ns[np.searchsorted(begins_ns, since_ns) : np.searchsorted(begins_ns, until_ns, side="right")]
 
 
 @compiled

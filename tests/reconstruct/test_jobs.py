@@ -13,7 +13,7 @@ from datamodel.frame import concat
 from datamodel.streams import Float
 from reconstruct.boundaries import Boundaries
 from reconstruct.jobs import JobOptions, Recognition, recognise
-from reconstruct.lockstep import in_lockstep, of_one_pace, step, tied
+from reconstruct.lockstep import in_lockstep, of_one_pace, step, tie, tied
 from reconstruct.meetings import meetings
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
@@ -295,6 +295,19 @@ def test_sequences_of_other_times_are_in_step_with_nobody() -> None:
     common = edges(np.random.default_rng(1), 30, 0.01).astype(np.int64)
     assert in_lockstep(common, common + 500_000_000, REACH)
     assert not in_lockstep(common, common + 10_000_000_000, REACH)
+
+
+@pytest.mark.parametrize(("since", "longer", "label"), [(10, 0.0, 0), (10, 0.03, 1), (26, 0.0, 1), (0, 0.0, 1)])
+def test_sequences_are_compared_in_the_time_in_which_both_were_seen(since: int, longer: float, label: int) -> None:
+    """One lacks its first ten edges. It is in step if nobody watched it then, is not slower, and has five in common."""
+    common = edges(np.random.default_rng(1), 30, 0.01).astype(np.int64)
+    other = common + 500_000_000 + (longer * (common - common[10])).astype(np.int64)
+    parts = [common, other[max(since, 10) :]]
+    offsets = np.array([0, 30, 30 + len(parts[1])])
+    watch_ns = np.array([[0, 10**12], [common[since] if since else 0, 10**12]])
+    root = np.arange(2)
+    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, REACH, root)
+    assert root.tolist() == [0, label]
 
 
 def test_pairs_of_one_pace_are_those_that_cannot_drift_apart() -> None:

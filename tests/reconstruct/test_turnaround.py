@@ -18,12 +18,13 @@ MS, MESSAGE_BYTES = 1_000_000, 30_000_000
 
 
 def exchange(forth_ns: Int, back_ns: Int) -> Streams:
-    """Messages of 2 ms from one endpoint to another, and back."""
+    """Messages of 2 ms from one endpoint to another, and back; each way has an exporter of its own."""
     start_ns = np.concatenate([forth_ns, back_ns])
     back = np.repeat([0, 1], [len(forth_ns), len(back_ns)])
     columns = {
         "time_flow_start_ns": start_ns,
         "time_flow_end_ns": start_ns + 2 * MS,
+        "sampler_address": back,
         "src_addr": back,
         "dst_addr": 1 - back,
         "dst_qp": 10 + back,
@@ -34,12 +35,16 @@ def exchange(forth_ns: Int, back_ns: Int) -> Streams:
     return streams(Flows(Frame(FLOWS, columns), ("10.0.0.1", "10.0.1.1")))
 
 
-def pipeline(batches: int, iterations: int, step_ns: int = 230 * MS) -> Streams:
-    """Two stages: each message forward but the first leaves with the one backward of the batch before."""
+def pipeline(batches: int, iterations: int, step_ns: int = 230 * MS, unseen: slice = slice(0)) -> Streams:
+    """Two stages: each message forward but the first leaves with the one backward of the batch before.
+
+    Those backward are not seen in the iterations `unseen`.
+    """
     noise = np.random.default_rng(1).integers(-3 * MS, 3 * MS, (iterations, batches + 1))
     slots = np.arange(batches + 1) * step_ns + noise
     begin = np.arange(iterations)[:, None] * (batches + 1) * step_ns
-    return exchange((begin + slots[:, :-1]).ravel(), (begin + slots[:, 1:]).ravel())
+    seen = np.delete(np.arange(iterations), unseen)
+    return exchange((begin + slots[:, :-1]).ravel(), (begin + slots[:, 1:])[seen].ravel())
 
 
 def replicas(saves_every: int, iterations: int, step_ns: int = 230 * MS) -> Streams:
@@ -52,6 +57,13 @@ def replicas(saves_every: int, iterations: int, step_ns: int = 230 * MS) -> Stre
 def heard(flow: Streams) -> Lattices:
     """Both streams at their own beat."""
     return cut(flow, np.arange(2), beats(flow, np.arange(2), 0.5))
+
+
+@pytest.mark.parametrize("unseen", [slice(13), slice(11, 24)])
+def test_messages_whose_answers_nobody_could_see_do_not_go_alone(unseen: slice) -> None:
+    """One of two exporters is heard later, or falls silent."""
+    flow = pipeline(8, 24, unseen=unseen)
+    assert micro_batches(flow, heard(flow)) == 8
 
 
 @pytest.mark.parametrize(("batches", "told"), [(2, 1), (4, 4), (8, 8), (16, 16)])
