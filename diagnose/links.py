@@ -16,11 +16,12 @@ from reconstruct.medians import median_over
 SLOW_SHARE = 0.6
 # ... or, where the job was never better, below this share of its peers.
 SLOW_AMONG_PEERS = 0.5
-# A stream that was never as fast as this share of the fastest carries too little: latency sets its rate, not a link.
+# A stream that was never as fast as this share of the fastest, and carries little: latency sets its rate, not a link.
 TELLS_SHARE = 0.02
 # A link is named when it carries this share of the time that slow streams lose.
 HOLDS = 0.75
-# A stream that carries this share of a slow one's bytes through the same port at a normal rate clears the port.
+# A stream that carries this share of a slow one's bytes through the same port at a normal rate clears the port; and
+# one that carries this share of what quick streams do is no message of a few bytes.
 CLEARS_SHARE = 0.25
 # Where it is rarer than this that a hash puts nothing but one endpoint's streams on a slow cable, its port is meant.
 BY_CHANCE = 0.25
@@ -124,9 +125,14 @@ def lost_ns(rates: Rates, period: Int, now: Float, normal: Float) -> Float:
 
 
 def _telling(rates: Rates) -> Rates:
-    """Rates without those of streams that say nothing of links: acknowledgements, readiness, a barrier's few bytes."""
+    """Rates without those of streams that say nothing of links: acknowledgements, readiness, a barrier's few bytes.
+
+    Latency sets the rate of a few bytes. What carries about as much as quick streams do is slow for another reason.
+    """
     best = np.where(np.isfinite(rates.delivered_bps), rates.delivered_bps, 0).max(axis=1, initial=0)
     tells = best >= TELLS_SHARE * best.max(initial=0)
+    volume = rates.bytes.sum(axis=1)
+    tells |= volume >= CLEARS_SHARE * np.median(volume[tells]) if tells.any() else tells
     return replace(rates, delivered_bps=np.where(tells[:, None], rates.delivered_bps, np.nan))
 
 

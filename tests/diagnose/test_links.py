@@ -70,6 +70,16 @@ def test_nothing_slow_is_no_link() -> None:
     assert slow_link(rates(both_ways(6), ()), SINCE, NOBODY, fabric(6)) is None
 
 
+@pytest.mark.parametrize(("share_of_bytes", "named"), [(1.0, True), (0.3, True), (0.001, False)])
+def test_what_never_got_up_to_speed_tells_if_it_is_no_few_bytes(share_of_bytes: float, named: bool) -> None:
+    """At a hundredth of the others' rate from the first byte on: a slow link, or a barrier whose rate latency sets."""
+    seen = rates(both_ways(6), [(2, 3), (2, 1)], 0.01, always=True)
+    small = np.isin(seen.src, [2])[:, None]
+    volume, busy_ns = (np.where(small, share_of_bytes * v, v) for v in (seen.bytes, seen.busy_ns))
+    link = slow_link(replace(seen, bytes=volume, busy_ns=busy_ns), SINCE, NOBODY, fabric(6))
+    assert (link is not None and (link.endpoint, link.direction) == (2, "tx")) == named
+
+
 @pytest.mark.parametrize(
     ("slow", "direction"),
     [
@@ -120,7 +130,8 @@ def test_a_trickle_says_nothing_of_a_link() -> None:
     back = [(b, a) for a, b in one_way(6)]
     seen = rates(both_ways(6), [(2, 1)])
     trickle = np.array([(a, b) in back for a, b in both_ways(6)])[:, None]
-    thin = replace(seen, delivered_bps=np.where(trickle, seen.delivered_bps / 1000, seen.delivered_bps))
+    slower, less = (np.where(trickle, v / 1000, v) for v in (seen.delivered_bps, seen.bytes))
+    thin = replace(seen, delivered_bps=slower, bytes=less)
     for baseline in (BEFORE, NOBODY):
         assert slow_link(thin, SINCE, baseline, fabric(6)) is None
 
