@@ -24,7 +24,7 @@ _LONGEST_NS = 3_600_000_000_000  # of a stretch of statistics
 def doubted(database: Database, lake: str, sight: Sight, window: Window) -> Sight:
     """A sight with the holes of its feed, where an exporter lost too much of a minute in the window.
 
-    Findings about a job that a hole touches are left out, and so are those about no single job.
+    Findings about a job that a hole touches are left out. Those about the feed are of what came, and stay.
 
     What was lost is noticed when the exporter is heard again: the hole may begin as early as it was heard before, and
     a window that ends in between has it at its end.
@@ -47,7 +47,7 @@ def doubted(database: Database, lake: str, sight: Sight, window: Window) -> Sigh
     holes = tuple(Hole(_reason(exporter, ratio), seen[exporter]) for exporter, ratio in largest_first)
     found = replace(sight, holes=holes)
     doubts = found.doubts(sight.report)
-    findings = tuple(f for f in sight.report.findings if f.job is not None and f.job not in doubts)
+    findings = tuple(f for f in sight.report.findings if f.job not in doubts)
     report = sight.report.model_copy(update={"findings": findings})
     return replace(found, analysis=replace(sight.analysis, report=report), report=report)
 
