@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from diagnose.compute_findings import Until, load_finding, regression_finding, s
 from diagnose.delays import PP, Sends, sends
 from diagnose.events import rests
 from diagnose.hang_findings import hang_finding
-from diagnose.hangs import hang
+from diagnose.hangs import Hang, hang
 from diagnose.job import JobView
 from diagnose.link_findings import link_finding, with_cause
 from diagnose.links import SlowLink, slow_link
@@ -68,21 +68,55 @@ def diagnose(job: JobView, options: DiagnosisOptions) -> list[Finding]:
        uneven pipeline or the whole job, compared with the job at its best.
     2. At its best, the job may still be held back by something that was there all along: the same, among peers.
     3. A job that stopped inside an iteration hangs.
+
+    Endpoints and iterations are compared in the time in which all exporters of the job were heard: who causes what the
+    others show may be the one that is not seen. What is slow beyond that time is told without a place.
     """
-    stuck = hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns, job.groups.get("tp", ()))
+    stuck = _stuck(job)
     found = [hang_finding(job, stuck)] if stuck is not None else []
-    if job.iterations >= options.fewest_iterations:
-        measured = _Measured(
-            job,
-            options,
-            sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded),
-            _until_ready(job),
-            rates(job.operations, job.iterations),
-        )
-        parts = periods(job.edges_ns, options.least_slowdown_ratio)
-        found += joined([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
-        found += _persistent(measured, parts, found)
+    whole = job.seen_whole()
+    if whole.iterations >= options.fewest_iterations:
+        found += _compared(whole, options, found)
+    if whole is not job and job.iterations >= options.fewest_iterations:
+        found += _beyond(job, options, found)
     return sorted(found, key=lambda f: (f.start_ns, f.kind, f.id))
+
+
+def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> list[Finding]:
+    """What is found by comparing iterations, and endpoints, with one another; `stuck` is a hang that was found."""
+    measured = _Measured(
+        job,
+        options,
+        sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded),
+        _until_ready(job),
+        rates(job.operations, job.iterations),
+    )
+    parts = periods(job.edges_ns, options.least_slowdown_ratio)
+    found = joined([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
+    return found + _persistent(measured, parts, [*stuck, *found])
+
+
+def _beyond(job: JobView, options: DiagnosisOptions, found: list[Finding]) -> list[Finding]:
+    """Slow periods in which nothing was found, of a job that was not seen as a whole all the time."""
+    slow = [(p, _span(job, p)) for p in periods(job.edges_ns, options.least_slowdown_ratio) if p.slow]
+    return joined([_unexplained(job, p, span) for p, span in slow if not any(_meet(f, span) for f in found)], [])
+
+
+def _meet(finding: Finding, span_ns: tuple[int, int | None]) -> bool:
+    """Whether a finding holds some of a stretch of time."""
+    begun = span_ns[1] is None or finding.start_ns < span_ns[1]
+    return begun and (finding.end_ns is None or finding.end_ns > span_ns[0])
+
+
+def _stuck(job: JobView) -> Hang | None:
+    """A hang, by those who were seen to the end; who was not may as well be who did not go on."""
+    if not job.lost:
+        return hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns, job.groups.get("tp", ()))
+    seen = job.operations.take(~np.isin(job.operations["endpoint"], job.lost))
+    last_ns = max(job.last_sent_ns[e] for e in np.unique(seen["endpoint"]).tolist())
+    last_sent_ns = {**job.last_sent_ns, **dict.fromkeys(job.lost, last_ns)}
+    found = hang(seen, job.edges_ns, job.window_end_ns, last_sent_ns, job.groups.get("tp", ()))
+    return found and replace(found, culprits=tuple(sorted({*found.culprits, *job.lost})))
 
 
 def _until_ready(job: JobView) -> Sends | None:
@@ -108,10 +142,13 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     found = _of_compute(measured, measured.kinds, period, (slow, baseline))
     if found is None and measured.ready is not None:
         found = _of_compute(measured, (measured.ready,), period, (slow, baseline))
+    return [_unexplained(job, period, span)] if found is None else found
+
+
+def _unexplained(job: JobView, period: Period, span: tuple[int, int | None]) -> Finding:
+    """That a job was slower, and not why."""
     before = period.duration_ns / period.slowdown_ratio
-    if found is None:
-        return [regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)]
-    return found
+    return regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)
 
 
 def _slow_link(measured: _Measured, slow: Int, baseline: Int) -> SlowLink | None:

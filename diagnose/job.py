@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from datamodel.streams import Int
 from datamodel.transfers import ROLES
 from diagnose.queues import NO_NOTICES, Notices
 from diagnose.readiness import Ready
+from reconstruct.watched_iterations import WatchedIterations
 
 DP = ROLES.index("dp")
 
@@ -37,6 +38,7 @@ class JobView:
         notices: congestion notifications between its endpoints.
         paths: where its streams were seen between switches; None where no feed tells.
         restarts: when it stopped, and when it began again on new connections.
+        watched: which iterations were seen from end to end; None for all.
     """
 
     id: str
@@ -53,6 +55,7 @@ class JobView:
     notices: Notices = NO_NOTICES
     paths: Paths | None = None
     restarts: tuple[tuple[int, int], ...] = ()
+    watched: WatchedIterations | None = None
 
     @property
     def iterations(self) -> int:
@@ -68,6 +71,25 @@ class JobView:
     def period_ns(self) -> float:
         """Median iteration time."""
         return float(np.median(np.diff(self.edges_ns)))
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Senders that could not be seen any more when the job was last seen."""
+        return self.watched.lost if self.watched is not None else ()
+
+    def seen_whole(self) -> JobView:
+        """The job in the longest stretch of iterations that were all seen from end to end, counted from 0 anew.
+
+        The iteration before it is its first one: that is never compared, and only its end is known.
+        """
+        if self.watched is None or self.watched.whole.all():
+            return self
+        first, end = self.watched.longest()
+        first = max(first - 1, 0)
+        number = self.operations["iteration"].astype(np.int64) - first
+        inside = (number >= 0) & (number < end - first)
+        operations = self.operations.replace(iteration=np.where(inside, number, -1))
+        return replace(self, edges_ns=self.edges_ns[first:end], operations=operations, watched=None)
 
     def measured_ns(self, span_ns: tuple[int, int | None]) -> tuple[int, int]:
         """The window a finding was measured over: its span, to the last edge where it is still on."""

@@ -28,6 +28,7 @@ from reconstruct.metered import hidden_pause_ns
 from reconstruct.operations import operations
 from reconstruct.timelines import group_names, spans
 from reconstruct.transfers import transfers
+from reconstruct.watched_iterations import watched_iterations
 from strategy.layout import UNKNOWN, Strategy, infer
 from strategy.placement import Seat
 
@@ -113,6 +114,7 @@ def analysed(task: JobTask) -> JobResult:
         notices=task.notices,
         paths=task.paths,
         restarts=job.restarts,
+        watched=watched_iterations(flow, job),
     )
     findings = unlocated(view, task.options) if merged else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)

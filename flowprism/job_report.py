@@ -55,8 +55,11 @@ class Shown:
 def shown(job: JobView, strategy: Strategy) -> Shown:
     """What a feed of mirrors or exact records shows of a job."""
     begin_ns = int(job.operations["start_ns"].min())
-    noise = noise_ratio(durations_ns(job.edges_ns))
-    return Shown(job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, _detectability(job, noise))
+    whole = job.seen_whole()
+    noise = noise_ratio(durations_ns(whole.edges_ns))
+    return Shown(
+        job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, _detectability(job, whole.iterations, noise)
+    )
 
 
 def job_report(job: Shown, inventory: Inventory | None) -> JobReport:
@@ -110,15 +113,20 @@ def _tenant(hosts: tuple[str, ...], label: JobLabel | None, inventory: Inventory
     return owners[0] if owners else None
 
 
-def _detectability(job: JobView, noise: float) -> Detectability:
-    """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the noise."""
+def _detectability(job: JobView, compared: int, noise: float) -> Detectability:
+    """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the noise.
+
+    `compared` iterations were seen from end to end by all exporters, with the edge before them.
+    """
     reasons = ["every packet or message is recorded; the optimizer step after the last transfer is not seen"]
-    if not np.isfinite(noise) or job.iterations < 6:
+    if compared < job.iterations:
+        reasons.append(f"some endpoints were not seen all the time: {compared} of {job.iterations} iterations compared")
+    if not np.isfinite(noise) or compared < 6:
         reasons.append("fewer than six iterations: nothing to compare with")
         return Detectability(timeline_error_ratio=None, smallest_slowdown_ratio=None, reasons=tuple(reasons))
     if noise > 0.05:
         reasons.append(f"iteration times vary by {100 * noise:.0f} % by themselves")
-    smallest = 1 + max(0.05, 3 * noise / np.sqrt(max(job.iterations / 2, 1)))
+    smallest = 1 + max(0.05, 3 * noise / np.sqrt(max(compared / 2, 1)))
     error = UNSEEN_ENDING_RATIO + 0.1 * noise
     return Detectability(
         timeline_error_ratio=round(float(error), 5),

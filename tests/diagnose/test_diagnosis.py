@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from datamodel.fabric import Fabric
 from datamodel.findings import Finding
+from datamodel.frame import Frame, concat
+from datamodel.operations import OPERATIONS
 from diagnose.diagnosis import DiagnosisOptions, diagnose
+from reconstruct.watched_iterations import WatchedIterations
 from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, fabric, job_view, operations
 
 COUNT, FIRST = 24, 12
@@ -76,6 +80,52 @@ def test_flapping_is_one_finding() -> None:
     assert (finding.kind, finding.cause, finding.subject.ids) == ("straggler", "flap", ("10.0.0.3",))
     assert (finding.start_ns, finding.end_ns) == (int(edges[5]), None)
     assert "came and went 3 times" in finding.summary
+
+
+def seen_for(first: int, end: int, lost: tuple[int, ...] = ()) -> list[Finding]:
+    """Findings where 3 is late from iteration 12 on, and some exporter is heard in some iterations only."""
+    late = since(FIRST, 3, 1.1)
+    ops, edges = Ring(compute_s=late).run(COUNT)
+    whole = np.arange(COUNT)
+    watched = WatchedIterations((whole >= first) & (whole < end), lost)
+    return diagnose(replace(job_view(ops, edges, fabric(6)), watched=watched), DiagnosisOptions())
+
+
+def test_ranks_are_compared_while_all_are_seen() -> None:
+    """As long as that holds iterations before and after, the same is found, since the same time."""
+    (finding,) = seen_for(4, COUNT)
+    _, edges = Ring(compute_s=since(FIRST, 3, 1.1)).run(COUNT)
+    assert (finding.kind, finding.subject.ids) == ("straggler", ("10.0.0.3",))
+    assert (finding.start_ns, finding.end_ns) == (int(edges[FIRST - 1]), None)
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, FIRST), (0, 3)])
+def test_what_is_slow_while_some_are_not_seen_has_no_place(first: int, end: int) -> None:
+    """Who is late may wait for one that is not seen; that iterations take longer is known all the same."""
+    (finding,) = seen_for(first, end)
+    _, edges = Ring(compute_s=since(FIRST, 3, 1.1)).run(COUNT)
+    assert (finding.kind, finding.severity, finding.subject.type) == ("regression", "info", "job")
+    assert finding.start_ns == int(edges[FIRST - 1])
+
+
+@pytest.mark.parametrize("lost", [(), (2,)])
+def test_who_was_lost_before_the_silence_may_be_its_cause(lost: tuple[int, ...]) -> None:
+    """2 was not seen for three iterations when all stopped: its silence is no hang, and of a hang it is a suspect."""
+    ops, edges = Ring(members=4).run(10)
+    begin = int(edges[-1]) + 800 * MS
+    further = [Op(e, (e + 1) % 4, begin, begin + 50 * MS, 10, bytes=12_500_000) for e in (0, 1)]
+    gone = (ops["endpoint"] == 2) & (ops["iteration"] >= 7)
+    ended, hung = ops.take(~gone), concat(OPERATIONS, [ops.take(~gone), operations(further)])
+    watched = WatchedIterations(np.arange(10) < 7, lost)
+
+    def found(seen: Frame) -> list[Finding]:
+        view = job_view(seen, edges, fabric(4), window_end_ns=int(edges[-1]) + 30 * SECOND)
+        return [f for f in diagnose(replace(view, watched=watched), DiagnosisOptions()) if f.kind == "hang"]
+
+    assert [f.subject.ids for f in found(ended)] == ([] if lost else [("10.0.0.2",)])
+    (finding,) = found(hung)
+    assert "10.0.0.2" in finding.subject.ids
+    assert (len(finding.suspects) > 1) == bool(lost)
 
 
 def test_two_places_are_two_findings() -> None:

@@ -1,29 +1,41 @@
-"""Exporters that are heard later than others, or fall silent: one job all the same, and nothing is wrong with it."""
+"""Exporters that are heard later than others, or fall silent: one job all the same, and nobody is blamed for it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from datamodel.reading import Reading
+from datamodel.report import Report
 from datamodel.streams import Bool
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from storage.reading import read
 from storage.selecting import Selection
 from tests.flowprism.service.scanning.feeding import Feed, fabric, parts
 
-ORDER = "hhhhh"
+HEALTHY, FAULTY = "hhhhh", "hhhss"
+SLOW = ("leaf2", "10.2.3.2")
 S = 1_000_000_000
+
+
+def _recorded(lake: Path, order: str) -> Reading:
+    Feed(lake, S).write(order)
+    return read(lake, Selection())
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Reading:
     """The bundled job, healthy, as four leaves export it."""
-    lake = tmp_path_factory.mktemp("lake")
-    Feed(lake, S).write(ORDER)
-    return read(lake, Selection())
+    return _recorded(tmp_path_factory.mktemp("lake"), HEALTHY)
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+    """The same, a link slow in the second half."""
+    return _recorded(tmp_path_factory.mktemp("lake"), FAULTY)
 
 
 @pytest.mark.parametrize("late", [True, False], ids=["heard later", "silent earlier"])
@@ -33,16 +45,32 @@ def test_what_an_exporter_does_not_see_is_no_fault(
     recorded: Reading, leaves: tuple[int, ...], share: float, late: bool
 ) -> None:
     """Without some leaves for a part of the time: the same sixteen endpoints, no hang and no late rank."""
-    report = analyze_reading(_without(recorded, leaves, share, late), ("lake",), fabric(), AnalysisOptions()).report
-    (job,) = report.jobs
-    assert len(job.endpoints) == 16
+    report = _report(_without(recorded, HEALTHY, leaves, share, late))
     assert [f.summary for f in report.findings if f.kind != "feed"] == []
 
 
-def _without(recorded: Reading, leaves: tuple[int, ...], share: float, late: bool) -> Reading:
+@pytest.mark.parametrize("late", [True, False], ids=["heard later", "silent earlier"])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize("leaf", [1, 2, 3, 4])
+def test_of_a_fault_nobody_else_is_blamed(faulty: Reading, leaf: int, share: float, late: bool) -> None:
+    """A link is slow while a leaf is not seen, or not seen yet: it is named, or nobody is; the job is known as slow."""
+    found = _report(_without(faulty, FAULTY, (leaf,), share, late)).findings
+    assert {f.subject.ids for f in found if f.severity != "info"} <= {SLOW}
+    seen_before_and_after = share < 0.5
+    assert not seen_before_and_after or any(f.subject.ids == SLOW for f in found)
+
+
+def _report(reading: Reading) -> Report:
+    report = analyze_reading(reading, ("lake",), fabric(), AnalysisOptions()).report
+    (job,) = report.jobs
+    assert len(job.endpoints) == 16
+    return report
+
+
+def _without(recorded: Reading, order: str, leaves: tuple[int, ...], share: float, late: bool) -> Reading:
     """A recording in which some leaves' exporters are missing for a share of the time, first or last."""
     frame = recorded.flows.frame
-    length_ns = round(sum(parts()[name][1] for name in ORDER) * S)
+    length_ns = round(sum(parts()[name][1] for name in order) * S)
     begin_ns = int(frame["time_flow_start_ns"].min())
     of_others: Bool = ~np.isin(frame["observation_domain_id"], leaves)
     if late:
