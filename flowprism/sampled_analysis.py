@@ -122,7 +122,7 @@ def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResul
 
 def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around) -> JobResult:
     seen = _strategy(job, progress, around)
-    strategy = seen if not job.unresolved else UNKNOWN
+    strategy = UNKNOWN if job.unresolved or _one_stage_by_default(seen.layout) else seen
     told = of_samples(progress, job)
     view = _view(job, progress, samples, seen, around)
     error = told.timeline_error_ratio
@@ -133,6 +133,14 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     shown = Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, interval_errors_ns(job))
     return _result(shown, around, findings)
+
+
+def _one_stage_by_default(layout: Layout) -> bool:
+    """Whether nothing but the lack of messages that take turns says that there is one stage.
+
+    Samples blur turns: where the rings do not fit together either, a pipeline may be taken for a part of them.
+    """
+    return layout.pp == 1 and layout.dp is None
 
 
 def _view(job: SampledJob, progress: Progress, samples: Flows, strategy: Strategy, around: Around) -> SampledView:

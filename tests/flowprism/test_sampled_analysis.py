@@ -42,3 +42,12 @@ def test_of_a_job_that_cannot_be_seen_the_report_says_so() -> None:
     assert not report.jobs
     assert not report.findings
     assert report.unassigned == ("16 endpoints: no rhythm that its samples show",)
+
+
+def test_one_stage_is_not_told_where_rings_do_not_fit_together() -> None:
+    """Two stages of eight, 1 in 400,000: their messages pass for a part of the rings, so no size is told."""
+    case = simulated(made(CaseName("sampled-400000", 9)), 9)
+    report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
+    (job,) = report.jobs
+    assert len(job.endpoints) == 16
+    assert (job.layout.pp, job.layout.dp) == (None, None)
