@@ -72,12 +72,7 @@ def _groups(fabric: Fabric, job: Job) -> tuple[Groups, dict[str, int]]:
         "tp": plan.tp_groups(), "dp": plan.gradient_groups(), "pp": plan.pp_groups(), "ep": plan.ep_groups(),
         "cp": plan.cp_groups(),
     }  # fmt: skip
-    if plan.ep > 1 and _inside(host, ranks["ep"]):
-        sizes["ep"] = 1
-    if plan.cp > 1 and _inside(host, ranks["cp"]):
-        sizes["tp"], sizes["cp"] = plan.tp * plan.cp, 1
-        ranks["tp"] = plan.ranks().reshape(-1, plan.tp * plan.cp)
-        ranks["dp"] = plan.ranks().transpose(0, 2, 3, 1).reshape(-1, plan.dp)
+    _inside_hosts(fabric, job, host, sizes, ranks)
     _keep_to_rails(fabric, job, nic, sizes, ranks)
     named = {
         kind: _addresses(fabric, nic[groups], ordered=kind != "pp")
@@ -85,6 +80,33 @@ def _groups(fabric: Fabric, job: Job) -> tuple[Groups, dict[str, int]]:
         if sizes[kind] > 1 or (kind == "dp" and groups.shape[1] > 1)
     }
     return {kind: groups for kind, groups in named.items() if groups}, sizes
+
+
+def _inside_hosts(fabric: Fabric, job: Job, host: Int, sizes: dict[str, int], ranks: dict[str, Int]) -> None:
+    """Expert and context groups that never leave a host: ranks that work in step, as those of a tensor group do.
+
+    Where gradient rings cross from one member's NIC to another's, the fabric shows them all in one gradient group.
+    """
+    plan, nic = job.plan, fabric.nic_of_gpu(job.attempts[-1].gpus)
+    members = by_host(plan.gradient_groups(), host).members
+    inside = {kind: _inside(host, ranks[kind]) for kind in ("ep", "cp")}
+    sizes |= {kind: 1 for kind in inside if inside[kind]}
+    if not inside["cp"]:
+        return
+    step = max(plan.ep, plan.cp) if inside["ep"] and plan.ep % plan.cp == 0 else plan.cp
+    crossing = _crossing(job) and members.shape[1] > 1 and len(np.unique(nic[members[0, 0]])) > 1
+    replicas = plan.dp * plan.cp // (1 if crossing else step)
+    sizes["dp"] = replicas
+    if not crossing:
+        sizes["tp"] = plan.tp * step
+        grid = plan.ranks().reshape(plan.pp, replicas, step * plan.tp)
+        ranks["tp"], ranks["dp"] = grid.reshape(-1, step * plan.tp), grid.transpose(0, 2, 1).reshape(-1, replicas)
+
+
+def _crossing(job: Job) -> bool:
+    """Whether gradient rings leave a host by another NIC than they enter; trees do not."""
+    how = job.workload.collectives
+    return how.crossing and not (how.tree and job.workload.sharding == "none")
 
 
 def _inside(host: Int, groups: Int) -> bool:
@@ -101,7 +123,8 @@ def _keep_to_rails(fabric: Fabric, job: Job, nic: Int, sizes: dict[str, int], ra
     members = by_host(ranks["dp"], host).members
     local = members.shape[2]
     apart = local > 1 and len(np.unique(nic[members[0, 0]])) == local
-    crossed = job.workload.collectives.crossing or sizes["cp"] > 1 or (sizes["ep"] > 1 and not job.proxied)
+    on_rails = job.proxied and fabric.rail_optimised
+    crossed = (_crossing(job) and members.shape[1] > 1) or sizes["cp"] > 1 or (sizes["ep"] > 1 and not on_rails)
     if not apart or crossed:
         return
     sizes["tp"], sizes["dp"] = sizes["tp"] * local, sizes["dp"] // local

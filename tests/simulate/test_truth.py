@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simulate.base import fabric_for
+from simulate.collective import CollectiveOptions
 from simulate.faults import Fault
 from simulate.plan import Plan
 from simulate.truth import true_faults, true_job, uneven_stages
@@ -19,6 +20,36 @@ def test_replicas_that_share_a_host_are_one_subject() -> None:
     group = next(a.ids for a in fault.accept if a.type == "group")
     assert group in true_job(run, 0, 0).groups["tp"]
     assert group == tuple(sorted(fabric.address(n) for n in range(8)))
+
+
+def test_experts_inside_a_host_count_as_tensor_parallel() -> None:
+    """They exchange tokens in every layer, and so keep step; replicas that share a NIC with them do not."""
+    fabric = replace(fabric_for(32), nics_per_host=1)
+    sizes = true_job(ran(job(Plan(tp=2, ep=2, dp=16)), fabric=fabric), 0, 0).layout
+    assert sizes == {"tp": 4, "cp": 1, "ep": 1, "dp": 8, "pp": 1}
+
+
+def test_what_crossing_rings_tie_together_reduces_gradients() -> None:
+    """Contexts inside a host are members of rings that leave by another NIC than they come in by; not of trees."""
+    for tree, tp, dp in ((False, 1, 16), (True, 8, 2)):
+        options = CollectiveOptions(crossing=True, tree=tree)
+        made = job(Plan(cp=2, dp=8), collectives=options)
+        sizes = true_job(ran(made, fabric=fabric_for(16)), 0, 0).layout
+        assert sizes == {"tp": tp, "cp": 1, "ep": 1, "dp": dp, "pp": 1}
+
+
+def test_proxied_tokens_keep_to_rails_where_there_are_rails() -> None:
+    """Under plain leaves they are sent from every NIC to every other: replicas of one host meet on the fabric."""
+    for rails, tp, ep, dp in ((True, 8, 2, 6), (False, 4, 4, 12)):
+        made = replace(job(Plan(tp=4, ep=4, dp=12)), proxied=True)
+        sizes = true_job(ran(made, fabric=fabric_for(48, rail_optimised=rails)), 0, 0).layout
+        assert sizes == {"tp": tp, "cp": 1, "ep": ep, "dp": dp, "pp": 1}
+
+
+def test_replicas_inside_a_host_count_as_tensor_parallel_whatever_rings_may_do() -> None:
+    """No ring leaves the host, so that none crosses."""
+    made = job(Plan(tp=2, dp=4, pp=2), collectives=CollectiveOptions(crossing=True))
+    assert true_job(ran(made, fabric=fabric_for(16)), 0, 0).layout == {"tp": 8, "cp": 1, "ep": 1, "dp": 1, "pp": 2}
 
 
 def test_a_heavy_output_projection_is_an_imbalance_that_may_be_named() -> None:
