@@ -43,7 +43,7 @@ class JobOptions:
     """
 
     coherence: float = 0.5
-    smallest_stream_share: float = 0.0005
+    smallest_stream_share: float = 0.00005
     smallest_quantum_bytes: int = 16_384
     control_share: float = 0.02
     covered_share: float = 0.5
@@ -136,7 +136,7 @@ def recognise(
     joint = _joined(streams, candidates, meet, options)
     runs = _one_job_each(joint)
     loose = _loose(large, runs)
-    runs = [_with_followers(streams, job, loose) for job in runs]
+    runs = [_with_followers(streams, job, loose) for job in _grown(streams, runs, np.flatnonzero(large & both_ways))]
     loose = _loose(large & both_ways, runs)
     runs = _with_unexplained(streams, runs, loose)
     jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
@@ -158,26 +158,38 @@ def _large(streams: Streams, total: Int, options: JobOptions) -> Bool:
     """(n,) whether streams carry a part of what their ends send and receive that is worth looking at.
 
     Other jobs are no measure: beside one that moves a hundred times as much a small job's pipeline still is one.
+    Connections of a pair with as many rows share out the same messages, and count together.
     """
     most = np.zeros(len(streams.addresses), np.int64)
     np.maximum.at(most, streams.src, total)
     np.maximum.at(most, streams.dst, total)
-    return np.asarray(total >= options.smallest_stream_share * np.maximum(most[streams.src], most[streams.dst]))
+    alike = np.stack([streams.src, streams.dst, np.diff(streams.offsets)])
+    _, of_stream = np.unique(alike, axis=1, return_inverse=True)
+    shared = np.bincount(of_stream.ravel(), total)[of_stream.ravel()]
+    return np.asarray(shared >= options.smallest_stream_share * np.maximum(most[streams.src], most[streams.dst]))
 
 
 def _both_ways(streams: Streams, total: Int, options: JobOptions) -> Bool:
-    """(n,) whether streams are more than the ready-to-receive messages of what comes the other way."""
-    return np.asarray(total >= options.control_share * _reverse_bytes(streams, total))
+    """(n,) whether streams are more than the ready-to-receive messages of what comes the other way.
+
+    Those are short, so records of them are small too. One of many connections that share out a message, or a message
+    beside a collective of the same pair, is a small part of all that comes back, but no smaller record by record.
+    """
+    rows = np.diff(streams.offsets)
+    back, back_rows = _reverse(streams, total), _reverse(streams, rows)
+    small = total < options.control_share * back
+    short = total * np.maximum(back_rows, 1.0) < options.control_share * back.astype(np.float64) * rows
+    return np.asarray(~(small & short))
 
 
-def _reverse_bytes(streams: Streams, total: Int) -> Int:
-    """(n,) bytes that each stream's destination sent to its source."""
+def _reverse(streams: Streams, values: Int) -> Int:
+    """(n,) sum of `values` over all streams from each stream's destination to its source."""
     code = len(streams.addresses)
     pair, of_stream = np.unique(streams.src * code + streams.dst, return_inverse=True)
-    volume = np.bincount(of_stream, total, len(pair))
+    volume = np.bincount(of_stream, values, len(pair))
     back = streams.dst * code + streams.src
     at = np.minimum(np.searchsorted(pair, back), max(len(pair) - 1, 0))
-    return np.where(pair[at] == back, volume[at], 0).astype(np.int64) if len(pair) else total
+    return np.where(pair[at] == back, volume[at], 0).astype(np.int64) if len(pair) else values
 
 
 def _job(streams: Streams, part: Lattices) -> Job | None:
@@ -243,6 +255,38 @@ def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
     for job in jobs:
         loose[job.stream_numbers] = False
     return np.flatnonzero(loose)
+
+
+def _grown(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
+    """Jobs with the endpoints, of no other job, that exchange messages on their beat with those they have.
+
+    Where gradients leave the hosts of some stages only (shared embeddings), lengths vary, and no bytes come back, the
+    other stages are known by their messages alone. Who only sends or only receives is no rank (a loader, a store).
+    """
+    for job in jobs:
+        loose = np.setdiff1d(loose, job.stream_numbers)
+    grown = list(jobs)
+    for n, job in enumerate(jobs):
+        taken = np.zeros(len(streams.addresses), np.bool_)
+        for other in grown:
+            if other.start_ns < job.end_ns and job.start_ns < other.end_ns:
+                taken[other.endpoints] = True
+        grown[n] = _with_neighbours(streams, job, loose, taken)
+    return grown
+
+
+def _with_neighbours(streams: Streams, job: Job, loose: Int, taken: Bool) -> Job:
+    """A job grown step by step by who exchanges messages with it; `taken` are endpoints of jobs of its time."""
+    inside = np.zeros(len(taken), np.bool_)
+    inside[job.endpoints] = True
+    while True:
+        src, dst = streams.src[loose], streams.dst[loose]
+        out = loose[(inside[src] & ~taken[dst]) | (inside[dst] & ~taken[src])]
+        ends = {(int(streams.src[f.stream]), int(streams.dst[f.stream])) for f in followers(streams, out, job.edges_ns)}
+        met = [end for end in ends if end[::-1] in ends]
+        if not met:
+            return replace(job, endpoints=np.flatnonzero(inside))
+        inside[np.array(met)] = taken[np.array(met)] = True
 
 
 def _with_followers(streams: Streams, job: Job, loose: Int) -> Job:

@@ -326,3 +326,37 @@ def test_parts_meet_in_hosts_or_over_other_streams() -> None:
     assert meetings(rows, parts, hosts, large) == {(0, 1), (0, 2)}
     assert meetings(rows, parts, hosts, ~large) == {(0, 1)}
     assert meetings(rows, parts, [None, *hosts[1:]], large) is None
+
+
+def test_small_messages_beside_large_gradients_are_part_of_the_job() -> None:
+    """A pipeline whose activations weigh a ten-thousandth of the gradients."""
+    (job,) = found(flows([train(replace(PLAIN, gradient_bytes=2**31, activation_bytes=2**16))], Feed())).jobs
+    assert len(job.stream_numbers) == 32
+
+
+def test_messages_shared_out_over_many_connections_are_no_control_traffic() -> None:
+    """Each of 64 connections carries less than a fiftieth of what comes the other way."""
+    own = flows([train(Workload(Grid(dp=2, pp=2)))], Feed())
+    turns = np.flatnonzero((own.frame["bytes"] > 2**20) & (own.frame["bytes"] < 2**23))
+    rows = np.concatenate([np.setdiff1d(np.arange(len(own.frame)), turns), np.repeat(turns, 64)])
+    lane = np.concatenate([np.zeros(len(own.frame) - len(turns), np.int64), np.tile(np.arange(64), len(turns))])
+    parts = own.frame.take(rows)
+    share = np.where(np.isin(rows, turns), 64, 1)
+    late = np.where(share > 1, np.random.default_rng(1).integers(0, 1000, len(rows)), 0)  # in no order of turns
+    parts = parts.replace(
+        bytes=parts["bytes"] // share,
+        packets=parts["packets"] // share,
+        dst_qp=parts["dst_qp"] + 1000 * lane,
+        time_flow_start_ns=parts["time_flow_start_ns"] + late,
+    )
+    (job,) = found(Flows(parts.sort("time_flow_start_ns"), own.addresses)).jobs
+    assert len(job.members.lattices.stream) == 4 + 4 * 64
+
+
+def test_stages_without_gradients_on_the_fabric_belong_to_the_job() -> None:
+    """First and last stage share an embedding, the others exchange messages of varying length with their neighbours."""
+    shy = Workload(Grid(pp=4), sequence_spread=0.5, embedding_bytes=2.0**23)
+    begins = np.arange(0, 4_000_000_000, 400_000_000, dtype=np.int64)
+    (job,) = found(flows([train(shy)], Feed(), [storage_reads(40, range(4), begins, 3_000_000)])).jobs
+    assert len(job.endpoints) == 4
+    assert len(job.followers) == 6
