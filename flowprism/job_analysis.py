@@ -45,7 +45,7 @@ class JobTask:
         streams, job: the job's own streams, and the job on them.
         outside: rows between the job's endpoints and others, as `datamodel.flows.FLOWS`.
         window: of the feed.
-        place, seats: where the job's endpoints are plugged in.
+        place, seats: where the job's endpoints are plugged in, and others of their hosts.
         last_sent_ns: address code -> last payload byte it sent to anyone.
         ready: its ready-to-receive messages; None where the feed shows none.
         notices: congestion notifications between its endpoints.

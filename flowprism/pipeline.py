@@ -214,6 +214,9 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
     """What makes the task of a job, by the job's number."""
     job_of, labels = _job_of(scene.flow, found), scene.labels()
     between, beside = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
+    on_host: dict[str, list[int]] = {}
+    for code, seat in scene.seats.items():
+        on_host.setdefault(seat.host, []).append(code)
 
     def task(number: int) -> JobTask:
         job = found.jobs[number]
@@ -226,7 +229,7 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
             outside=_outside(between, job),
             window=scene.window,
             place=scene.place.around(members),
-            seats={e: scene.seats[e] for e in members if e in scene.seats},
+            seats=_seats_beside(scene.seats, on_host, members),
             last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
             ready=ready_messages(beside, flow, job),
             notices=scene.notices.among(job.endpoints),
@@ -238,6 +241,12 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
         )
 
     return task
+
+
+def _seats_beside(known: dict[int, Seat], on_host: dict[str, list[int]], members: list[int]) -> dict[int, Seat]:
+    """Seats of a job's endpoints and of all others on its hosts: whether it fills them tells what may be missing."""
+    hosts = dict.fromkeys(known[e].host for e in members if e in known)
+    return {e: known[e] for host in hosts for e in on_host[host]}
 
 
 def _job_of(flow: Streams, found: Recognition) -> Int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -50,8 +51,10 @@ def collectives(edges: Edges, stage: dict[int, int], host: Int) -> Collectives:
     2. Edges of like bytes at like times fall into parts. One that works during the passes, and members of which reduce
        gradients with one another later, exchanges tokens (ep) when other later parts cross it, one member each: the
        ranks that hold the same experts; or when it is a mesh over all who are tied to it. Else a ring or a pair passes
-       keys and values (cp), and a mesh of three or more, which may be either, is unclear; so is a pair that nothing
-       lies beyond. A ring of all who reduce together is cp when it is done before they do, else it gathers parameters.
+       keys and values (cp). What may be either is unclear: a mesh of three or more, a pair that nothing lies beyond,
+       two parts of the same members, and what works in the passes but not all through them. A ring of all who reduce
+       together is cp when it is done before they do, or in a pipeline, else it gathers parameters. Where some only
+       send and others only receive, the ring closes inside hosts: unclear as well.
     3. Everything else reduces gradients. Data parallelism is an equivalence relation that holds cp and ep: it is
        closed over all their edges.
     4. Unless a pipeline's parts all work through its passes and none reduces at the end: they are tensor groups. Fully
@@ -67,7 +70,7 @@ def collectives(edges: Edges, stage: dict[int, int], host: Int) -> Collectives:
         stages[endpoint] = number
     within = np.flatnonzero(edges.collective & (stages[edges.src] == stages[edges.dst]))
     found = parts(edges, within, host)
-    kinds = _sorted_out(found, tied(edges.src[within], edges.dst[within]))
+    kinds = _sorted_out(edges, found, tied(edges.src[within], edges.dst[within]), piped=bool(stage))
     if stage and 2 * sum(p.throughout for p in kinds["dp"]) > len(kinds["dp"]) and not kinds["cp"]:
         kinds["tp"], kinds["dp"] = kinds["dp"], []
     numbers = {kind: np.concatenate([np.zeros(0, np.int64), *(p.edges for p in kinds[kind])]) for kind in KINDS}
@@ -84,14 +87,22 @@ def collectives(edges: Edges, stage: dict[int, int], host: Int) -> Collectives:
     )
 
 
-def _sorted_out(found: list[Part], whole: tuple[Members, ...]) -> dict[str, list[Part]]:
-    """Parts by kind; `whole` are all endpoints tied to one another within a stage."""
+def _sorted_out(edges: Edges, found: list[Part], whole: tuple[Members, ...], *, piped: bool) -> dict[str, list[Part]]:
+    """Parts by kind; `whole` are all endpoints tied to one another within a stage, `piped`: there are stages."""
     kinds: dict[str, list[Part]] = {kind: [] for kind in KINDS}
     at = _by_endpoint(found)
     size = {endpoint: len(members) for members in whole for endpoint in members}
     for part in found:
-        kinds[_kind(part, at, size[min(part.members)])].append(part)
+        kinds[_kind(part, at, size[min(part.members)], piped=piped, closed=_closed(edges, part))].append(part)
+    twice = {members for members, n in Counter(p.members for p in kinds["ep"]).items() if n > 1}
+    kinds["unclear"] += [p for p in kinds["ep"] if p.members in twice]  # keys as well as tokens
+    kinds["ep"] = [p for p in kinds["ep"] if p.members not in twice]
     return kinds
+
+
+def _closed(edges: Edges, part: Part) -> bool:
+    """Whether all members both send and receive."""
+    return not np.setxor1d(edges.src[part.edges], edges.dst[part.edges]).size
 
 
 def _by_endpoint(found: list[Part]) -> dict[int, list[Part]]:
@@ -102,25 +113,39 @@ def _by_endpoint(found: list[Part]) -> dict[int, list[Part]]:
     return at
 
 
-def _kind(part: Part, at: dict[int, list[Part]], whole: int) -> str:
-    """What a part serves; `whole` is the number of endpoints tied to it."""
-    near = {id(q): q for e in part.members for q in at[e] if q.first > part.first + BEFORE}
-    later = [q for q in near.values() if len(q.members & part.members) > 1]
+def _kind(part: Part, at: dict[int, list[Part]], whole: int, *, piped: bool, closed: bool) -> str:
+    """What a part serves; `whole` is the number of endpoints tied to it, `closed`: all of its own send and receive."""
+    meeting = list({id(q): q for e in part.members for q in at[e] if q is not part}.values())
+    near = [q for q in meeting if q.first > part.first + BEFORE]
+    throughout = part.works_until(min([part.end, *(q.first for q in near)]))
+    if near and not closed and throughout:
+        return "unclear"
+    if throughout and _crossed(part, near, whole) and any(_reduces_after(q, part) for q in meeting):
+        return "ep"
+    later = [q for q in near if len(q.members & part.members) > 1]
     if not later:
         return "dp"
     until = min(part.end, *(q.first for q in later))
-    if _crossed(part, list(near.values()), whole) and part.works_until(until, BEFORE_EXPERTS):
+    if _crossed(part, near, whole) and part.works_until(until, BEFORE_EXPERTS):
         return "ep"
     if not part.works_until(until):
-        return "dp"
+        return "unclear" if closed and any(q.members > part.members for q in later) else "dp"
     several, spans = len(part.members) > 2, len(part.members) == whole
     if part.mesh and several:
         return "ep" if spans else "unclear"
     if not spans:
         return "cp"
-    if part.last >= min(q.first for q in later) + BEFORE:
+    if part.last >= min(q.first for q in later) + BEFORE and not piped:
         return "dp"
     return "cp" if several else "unclear"
+
+
+def _reduces_after(other: Part, part: Part) -> bool:
+    """Whether two members of a part send something else with one another when it is done; before it as well, maybe.
+
+    Parameters that are gathered at the end of an iteration, or the beginning of the next, carry as much as gradients.
+    """
+    return len(other.members & part.members) > 1 and other.last > part.last + BEFORE
 
 
 def _crossed(part: Part, later: list[Part], whole: int) -> bool:

@@ -82,7 +82,8 @@ def grid(
        tensor group, fewer mean replicas of one. Without a pipeline's messages the split is unknown, and so is how many
        ranks of a context or expert group a NIC holds. Where several leave it, but fewer than there are GPUs, the
        others may be stages of their own. Where several leave a NIC of which nothing is known, several may share it.
-    4. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known.
+    4. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known. Where gradients seem
+       to be reduced in two steps, one of them may be theirs, and what looks like a context group: pp alone is known.
 
     Args:
         members: the job's endpoints.
@@ -99,7 +100,9 @@ def grid(
     gradient = _tiling(reducing, members) if reducing else 1
     if gradient is None or not _rows_and_columns(chains or [], reducing):
         return Grid(Sizes(pp=pp), (), (), ())
-    if wire.split or wire.groups["unclear"]:
+    if wire.split:
+        return Grid(Sizes(pp=pp), (), (), ())
+    if wire.groups["unclear"]:
         return Grid(Sizes(pp=pp, cp=_size(wire, "cp", None), ep=_size(wire, "ep", None)), (), (), ())
     stage = {e: s for chain in chains or () for s, e in enumerate(chain)}
     rest = len(members) // (pp * gradient)

@@ -69,6 +69,13 @@ def test_tensor_groups_across_hosts_hide_everything() -> None:
     assert found.tensor == GROUPS
 
 
+def test_what_may_be_tensor_groups_is_no_context_group() -> None:
+    """Gradients reduced in two steps: pairs that work in the passes may be either, and only the pipeline is known."""
+    pairs = ((0, 1), (2, 3), (4, 5), (6, 7))
+    found = grid(list(range(8)), CHAINS, GROUPS, wire(split=True, dp=GROUPS, cp=pairs), hosts(8, 2), crossing=False)
+    assert sizes(found) == (None, None, None, None, 2)
+
+
 def test_an_odd_rest_means_that_somebody_is_missing() -> None:
     """Seven of the eight endpoints of each host: no tensor group of seven."""
     seated = hosts(16, 8)

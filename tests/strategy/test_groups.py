@@ -118,6 +118,24 @@ def test_a_ring_that_is_done_before_gradients_go_is_a_context_group() -> None:
     assert gathers.groups["dp"] == ((0, 1, 2, 3),)
 
 
+def test_what_works_in_the_passes_of_a_pipeline_is_no_gradient() -> None:
+    """Gradients overlap the last pass; before, all of a stage go round: keys, and between two keys or tokens."""
+    pipeline = [e for n in range(4) for e in both_ways(n, n + 4, 5.0, 0.05)]
+    for members, kind in (([0, 1, 2, 3], "cp"), ([0, 1], "unclear")):
+        other = [m + 4 for m in members]
+        keys = [*ring(members, 30.0, 0.0, 0.8), *ring(other, 30.0, 0.05, 0.8)]
+        gradients = [*ring(members, 90.0, 0.7), *ring(other, 90.0, 0.7)]
+        found = sorted_out([*pipeline, *keys, *gradients], {n: n // 4 for n in range(8)})
+        assert found.groups[kind] == (tuple(members), tuple(other))
+
+
+def test_rings_that_close_inside_hosts_are_unclear() -> None:
+    """0 sends keys to 1 and 2 to 3; 1 and 3 pass them on to 2 and 0 over NVLink: cp 4, or crossing rings."""
+    keys = [Edge(0, 1, 30.0, 0.0, 0.7), Edge(2, 3, 30.0, 0.0, 0.7)]
+    gradients = [*ring([0, 3], 90.0), *ring([1, 2], 90.0)]
+    assert sorted_out([*keys, *gradients]).groups["unclear"] == ((0, 1), (2, 3))
+
+
 def test_gradients_reduced_in_two_steps_are_split() -> None:
     """Rings busy in the passes and rings at the end that cross them: shards with replicas, or tensor groups."""
     inner = [*ring([0, 1], 30.0, 0.0), *ring([2, 3], 30.0, 0.0)]
