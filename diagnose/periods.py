@@ -120,6 +120,8 @@ def scattered(edges_ns: Int, parts: list[Period], least_ratio: float) -> Period 
         return None
     durations = durations_ns(edges_ns)[fine]
     usual, low = np.percentile(durations, [30, 10])
+    if usual <= 0:
+        return None  # several ends fell on one instant: they are no iterations
     limit = usual * (1 + max(least_ratio, OUTLYING * (usual - low) / usual))
     slow = np.array(fine)[durations > limit]
     rest = np.array(fine)[durations <= limit]

@@ -87,9 +87,21 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     between = least[1 : count - 1]
     if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
         least[0] = most[0] = float(np.median(between))
+    if count == 2 and _closest_ns(messages, stages, period) < (1 - STANDS_OUT) * least[0]:
+        return None
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
     return StageCompute(least, most, batches, _spread(messages, stages, period)) if known else None
+
+
+def _closest_ns(messages: list[Sends], stages: Int, period: Int) -> float:
+    """Least time between messages that the first stage sends forward once the pipeline is full; infinite of none."""
+    full = [k for k in messages if k.towards == 1 and k.slot >= int(stages.max())]
+    if len(full) < 2:
+        return float("inf")
+    starts = np.sort([k.start_ns[np.ix_(stages == 0, period)] for k in full], axis=0)
+    apart = [a[np.isfinite(a)] for a in np.diff(starts, axis=0)]
+    return min((float(np.median(a)) for a in apart if len(a)), default=float("inf"))
 
 
 def _went_together(messages: list[Sends], stages: Int, period: Int) -> bool:

@@ -173,3 +173,9 @@ def test_the_boundary_is_the_first_slow_iteration() -> None:
     assert split([1.0, 1.002] + [1.25, 1.251, 1.249] * 3) == [(1, 2, False), (3, 11, True)]
     found = split([1.0, 1.001, 1.002] * 5 + [1.4, 1.41, 1.39] + [1.0, 1.001, 1.002] * 4)
     assert found == [(1, 15, False), (16, 18, True), (19, 30, False)]
+
+
+def test_iterations_that_end_at_once_are_no_measure() -> None:
+    """Where most edges fall on one instant, nothing stands out from their distance, which is none."""
+    edges = np.sort(np.concatenate([np.zeros(12, np.int64), np.arange(1, 5) * 1_000_000_000]))
+    assert scattered(edges, [Period(1, len(edges) - 1, 0.0, (), 1.0)], LEAST) is None

@@ -123,6 +123,19 @@ def test_an_interleaved_pipeline_is_not_measured() -> None:
     assert stage_compute((*pipeline(), *wraps), STAGES, ITERATIONS) is None
 
 
+def test_two_interleaved_stages_are_not_measured() -> None:
+    """The first seems to compute 60 ms a micro-batch, and yet sends two 40 ms apart: they are chunks of its layers."""
+    for apart_ms, known in ((60, True), (40, False)):
+        sends = [kind(PP, 1, n, s0=10 if n < 2 else 60) for n in range(4)]
+        timed = [
+            Sends(k.role, 1, n, k.delay_ns, np.where(k.delay_ns > 0, apart_ms * n * MS, np.nan))
+            for n, k in enumerate(sends)
+        ]
+        kinds = (*timed, *(kind(PP, -1, n, s1=30) for n in range(4)), kind(DP, 0, 0, s0=40, s1=1))
+        cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:4], k.start_ns[:4]) for k in kinds)
+        assert (stage_compute(cut, np.repeat([0, 1], PEERS), ITERATIONS) is not None) == known
+
+
 def test_passes_that_differ_by_themselves_tell_no_stage_apart() -> None:
     """The last stage takes 45 ms on the median, the others 30, but every pass may take half or twice as long."""
     uneven = np.tile([0.5, 0.75, 1.0, 1.0, 1.0, 1.0, 1.5, 2.0], (3 * PEERS, 1))
