@@ -12,6 +12,7 @@ import numpy as np
 
 from datamodel.errors import InputError
 from flowprism.evaluation.cases.faulty import KINDS, faults
+from flowprism.evaluation.cases.independent import independent
 from flowprism.evaluation.cases.layouts import MIRRORED, layouts, mirrors
 from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
 from flowprism.evaluation.cases.sampled import FAINT_KINDS, RATES, faint, sampled
@@ -35,6 +36,7 @@ class Family:
         rounds: in the full suite.
         medium: in the medium one.
         small: numbers of the cases in the small one.
+        unknown_every: every so many-th case is analysed without its inventory; 0: none is.
     """
 
     about: str
@@ -43,6 +45,7 @@ class Family:
     rounds: int
     medium: int = 1
     small: tuple[int, ...] = ()
+    unknown_every: int = 0
 
     def numbers(self, size: Size) -> Sequence[int]:
         """Numbers of its cases."""
@@ -68,6 +71,11 @@ SWEEPS: dict[str, Family] = {
     f"{SAMPLED}-{rate}": Family(f"cells of a sweep, 1 packet in {rate:,}", partial(sampled, rate), CELLS_A_RATE, 1)
     for rate in RATES
 } | {f"{SAMPLED}-faint": Family("cells of a sweep of which samples show too little", faint, FAINT_KINDS, 1)}
+
+# Layouts nobody chose: likewise run where they are asked for, because what they ask is not always to be answered.
+RANDOM: dict[str, Family] = {
+    "random": Family("every dimension of a job drawn by itself", independent, 1, 240, 60, (0, 1, 2), unknown_every=3)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +161,9 @@ def written(case: CaseName, folder: Path) -> CaseFiles:
         return CaseFiles(records, case.recorded / "inventory.yaml", _truth(case.recorded), case.recorded.name)
     scenario = made(case)
     write_case(scenario, folder, seed=case.number)
+    every = _family(case.family).unknown_every
+    if every and case.number % every == every - 1:
+        (folder / "inventory.yaml").rename(folder / "truth" / "inventory.yaml")
     feeds = [folder / "export" / f"{feed.kind}.pcap.gz" for feed in scenario.feeds]
     return CaseFiles(
         feeds[0] if feeds else folder / "flows.parquet",
@@ -163,9 +174,10 @@ def written(case: CaseName, folder: Path) -> CaseFiles:
 
 
 def _family(name: str) -> Family:
-    every = FAMILIES | SWEEPS
+    every = FAMILIES | SWEEPS | RANDOM
     if name not in every:
-        raise InputError(f"no family of cases is called {name!r}; there are {', '.join([*FAMILIES, SAMPLED])}")
+        there = ", ".join([*FAMILIES, SAMPLED, *RANDOM])
+        raise InputError(f"no family of cases is called {name!r}; there are {there}")
     return every[name]
 
 

@@ -350,7 +350,7 @@ def test_messages_shared_out_over_many_connections_are_no_control_traffic() -> N
         time_flow_start_ns=parts["time_flow_start_ns"] + late,
     )
     (job,) = found(Flows(parts.sort("time_flow_start_ns"), own.addresses)).jobs
-    assert len(job.members.lattices.stream) == 4 + 4 * 64
+    assert len(job.members.stream) == 4 + 4 * 64
 
 
 def test_stages_without_gradients_on_the_fabric_belong_to_the_job() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.training import PIPELINES, REPLICAS, Drawn, Training, draw
 from simulate.base import GPUS_PER_HOST, fabric_for
+from simulate.fabric import Fabric
 from simulate.faults import Fault
 from simulate.job import Job
 from simulate.plan import Plan, packed
@@ -103,9 +104,13 @@ def faults(number: int, random: Random) -> Scenario:
     drawn = _worked(name, drawn, random)
     made = plain(drawn, about=name, faults=(fault,))
     if name.startswith("hang"):
-        fabric = fabric_for(drawn.fabric.gpus + 16, services=2)
-        return replace(made, fabric=fabric, window_s=_HANG_WINDOW_S, bustle=Bustle(seconds=_HANG_WINDOW_S))
+        return hanging(made, fabric_for(drawn.fabric.gpus + 2 * GPUS_PER_HOST, services=2), _HANG_WINDOW_S)
     return replace(made, telemetry="mirror", gathered=_GATHERED) if turn % _MIRROR_EVERY == 3 else made
+
+
+def hanging(made: Scenario, fabric: Fabric, window_s: float) -> Scenario:
+    """The scenario on a fabric with hosts and services to spare, whose other traffic goes on when the job hangs."""
+    return replace(made, fabric=fabric, window_s=window_s, bustle=Bustle(seconds=window_s))
 
 
 def _worked(name: str, drawn: Drawn, random: Random) -> Drawn:

@@ -10,7 +10,8 @@ import numpy as np
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.training import SMALL_PIPELINES, TRAININGS, Drawn, Training, draw, hosts_of
 from simulate.base import GPUS_PER_HOST, fabric_for
-from simulate.job import Attempt
+from simulate.fabric import Fabric
+from simulate.job import Attempt, Job
 from simulate.plan import Plan
 from simulate.scenario import Bustle, Scenario
 from simulate.workload import Noise, Pauses
@@ -35,7 +36,8 @@ NOISES: dict[str, dict[str, Any]] = {
     "checkpoints": {"pauses": Pauses(checkpoint_every=50, checkpoint_bytes=1e9, checkpoint_s=1.0)},
 }
 _NEIGHBOUR_GPUS = 64
-EVENTS = ("checkpoints", "evaluations", "both", "restart", "host-replaced")
+RESTARTS = ("restart", "host-replaced")
+EVENTS = ("checkpoints", "evaluations", "both", *RESTARTS)
 
 
 def clean(number: int, random: np.random.Generator) -> Scenario:
@@ -50,9 +52,15 @@ def events(number: int, random: np.random.Generator) -> Scenario:
     """Checkpoints, evaluations, restarts and replaced hosts."""
     event = EVENTS[number % len(EVENTS)]
     drawn = draw(Training(SMALL_PIPELINES), random, _ITERATIONS)
+    if event in RESTARTS:
+        hosts = hosts_of(drawn.job.plan) + (event == "host-replaced")
+        return restarted(drawn.job, fabric_for(hosts * GPUS_PER_HOST), random, event)
+    return paused(drawn, random, event)
+
+
+def paused(drawn: Drawn, random: np.random.Generator, event: str) -> Scenario:
+    """Checkpoints, evaluations or both every so many iterations."""
     job = drawn.job
-    if event in {"restart", "host-replaced"}:
-        return _restarted(drawn, random, event)
     every = int(random.integers(6, 14))
     size = float(random.uniform(0.5e9, 3e9))
     writing = {"checkpoint_every": every, "checkpoint_bytes": size, "checkpoint_s": float(random.uniform(1, 4))}
@@ -62,9 +70,9 @@ def events(number: int, random: np.random.Generator) -> Scenario:
     return plain(Drawn(job, replace(drawn.fabric, services=4)), about=event)
 
 
-def _restarted(drawn: Drawn, random: np.random.Generator, event: str) -> Scenario:
-    """A crash about the middle, and a second attempt, on a spare host in the place of any one."""
-    job, times = drawn.job, int(random.integers(14, 26))
+def restarted(job: Job, fabric: Fabric, random: np.random.Generator, event: str) -> Scenario:
+    """A crash about the middle, and a second attempt; `host-replaced`: with the fabric's last host in place of any."""
+    times = int(random.integers(14, 26))
     before = job.attempts[0].gpus
     after = before.copy()
     hosts = hosts_of(job.plan)
@@ -73,7 +81,6 @@ def _restarted(drawn: Drawn, random: np.random.Generator, event: str) -> Scenari
         after[lost] = hosts * GPUS_PER_HOST + before[lost] % GPUS_PER_HOST
     down = Attempt(after, _ITERATIONS - times, down_s=float(random.uniform(5, 15)))
     job = replace(job, attempts=(Attempt(before, times, crashes=True), down))
-    fabric = fabric_for((hosts + (event == "host-replaced")) * GPUS_PER_HOST)
     return Scenario("", event, fabric, (job,))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from datamodel.errors import InputError
 from flowprism.evaluation.suite import FAMILIES, SWEEPS, CaseName, made, named, names, recorded, written
+from simulate.job import seated
 from tests.conftest import SHARED
 
 
@@ -98,3 +99,23 @@ def test_a_sampled_case_is_analysed_from_its_datagrams(tmp_path: Path) -> None:
     files = written(CaseName("sampled-400000", 0), tmp_path)
     assert files.records == tmp_path / "export" / "sflow.pcap.gz"
     assert files.records.exists()
+
+
+def test_random_layouts_are_run_where_they_are_asked_for() -> None:
+    """No part of the other suites; no two alike, and every NIC of a job sends or receives across hosts."""
+    drawn = names("full", ["random"])
+    assert not set(drawn) & set(names("full"))
+    scenarios = [made(case) for case in drawn[:12]]
+    assert len({s.about for s in scenarios}) == 12
+    for scenario in scenarios:
+        (job,), fabric = scenario.jobs, scenario.fabric
+        seat = seated(fabric, job, 0, checkpoint=False, evaluation=False)
+        out = fabric.host_of_nic(np.maximum(seat.src, 0)) != fabric.host_of_nic(np.maximum(seat.dst, 0))
+        assert {*fabric.nic_of_gpu(job.attempts[0].gpus)} <= {*seat.src[out], *seat.dst[out]}
+
+
+def test_a_third_of_random_layouts_is_analysed_without_its_inventory(tmp_path: Path) -> None:
+    """It lies beside the truth there."""
+    told = [written(CaseName("random", n), tmp_path / str(n)).inventory.exists() for n in range(3)]
+    assert told == [True, True, False]
+    assert (tmp_path / "2" / "truth" / "inventory.yaml").exists()
