@@ -25,8 +25,9 @@ UNSEEN_SHARE, PIECES, COMPUTING = 0.02, 5, 0.5
 NEIGHBOURS, OUTLYING, SHARED = 15, 3.0, 1.5
 # A 95 % interval reaches so many standard errors to either side.
 REACHES = 1.96
-# This share of a normal error lies within its standard deviation.
-WITHIN_DEVIATION = 0.683
+# This share of a normal error lies within its standard deviation. Taken so from n errors, a deviation is known as well
+# as from the squares of so much of n: p (1 - p) / (n f^2) is the variance of a quantile, f the density of |z| at 1.
+WITHIN_DEVIATION, QUANTILE_FREEDOM = 0.683, 0.54
 # Mean absolute error of a normal one, in standard deviations.
 MEAN_ERROR = 0.8
 
@@ -44,7 +45,8 @@ def iteration_errors_ns(job: SampledJob) -> Float:
 def interval_errors_ns(job: SampledJob) -> Float:
     """(iterations - 1,) the same, as much wider as makes 1.96 of it hold 95 %.
 
-    The jitter itself is told by a few neighbours, so the error is Student's, with as many degrees of freedom.
+    The jitter itself is told by a few neighbours, and the error of edges by iterations of like pace, so the error is
+    Student's, with as many degrees of freedom as their sum has: the more, the less either makes of it alone.
     """
     errors, freedom = _errors_ns(job)
     return np.asarray(errors * stdtrit(np.maximum(freedom, 1.0), 0.975) / REACHES, np.float64)
@@ -57,11 +59,25 @@ def _errors_ns(job: SampledJob) -> tuple[Float, Float]:
     computing = np.maximum(steps - np.nan_to_num(job.moving_ns[1:]), COMPUTING * steps)
     unseen = UNSEEN_SHARE * float(np.min(steps / computing))  # as a share of computing, which alone jitters
     jitter = np.sqrt(2 * PIECES) * unseen * noise
-    change = unseen * np.diff(computing, prepend=computing[:1])
+    change = np.diff(computing, prepend=computing[:1])
+    change[np.abs(change) <= OUTLYING * np.sqrt(2) * noise] = 0.0  # that is jitter, and counted already
     edges = np.hypot(job.edge_error_ns[1:], job.edge_error_ns[:-1])
     other = np.diff(job.moving_ns) != 0
     shared = np.where(other, np.hypot(job.edge_shared_ns[1:], job.edge_shared_ns[:-1]), 0.0)
-    return np.asarray(np.sqrt(edges**2 + shared**2 + jitter**2 + change**2), np.float64), freedom
+    variance = np.asarray(edges**2 + shared**2 + jitter**2 + (unseen * change) ** 2, np.float64)
+    return np.sqrt(variance), _freedom(variance, (jitter**2, freedom), (edges**2, _edge_freedom(job)))
+
+
+def _freedom(variance: Float, *parts: tuple[Float, Float]) -> Float:
+    """Degrees of freedom of a sum of variances, some of which are estimates of so many (Welch 1947; Satterthwaite)."""
+    doubt = np.sum([part**2 / freedom for part, freedom in parts], axis=0)
+    return np.asarray(variance**2 / np.maximum(doubt, np.finfo(np.float64).tiny), np.float64)
+
+
+def _edge_freedom(job: SampledJob) -> Float:
+    """(iterations - 1,) degrees of freedom of edges' errors: as many iterations as have the same pace tell them."""
+    _, which, alike = np.unique(job.moving_ns, return_inverse=True, return_counts=True)
+    return np.asarray(QUANTILE_FREEDOM * alike[which][1:], np.float64)
 
 
 def _noises_ns(steps: Float) -> tuple[Float, Float]:
