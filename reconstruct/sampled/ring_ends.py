@@ -173,17 +173,16 @@ def _medians(rows: Float) -> Float:
 
 
 def _like_paces(moving: Float) -> list[Int]:
-    """Iterations by pace: neighbours in order of pace are alike, where at least a few are."""
+    """Iterations by pace: neighbours in order of pace are alike; a few that are like no others go with the nearest."""
     known = np.flatnonzero(np.isfinite(moving))
     order = known[np.argsort(moving[known], kind="stable")]
     pace = np.maximum(moving[order], 1.0)
-    parts: list[Int] = []
-    for part in np.split(order, np.flatnonzero(pace[1:] > SAME_PACE * pace[:-1]) + 1):
-        if parts and min(len(part), len(parts[-1])) < FEWEST_ALIKE:
-            parts[-1] = np.concatenate([parts[-1], part])
-        else:
-            parts.append(part)
-    return [np.sort(part) for part in parts if len(part)]
+    steps = pace[1:] / pace[:-1]
+    cuts = np.flatnonzero(steps > SAME_PACE)
+    while len(cuts) and len(few := np.flatnonzero(np.diff([-1, *cuts, len(order) - 1]) < FEWEST_ALIKE)):
+        beside = cuts[max(int(few[0]) - 1, 0) : int(few[0]) + 1]
+        cuts = np.setdiff1d(cuts, beside[np.argmin(steps[beside])])
+    return [np.sort(part) for part in np.split(order, cuts + 1) if len(part)]
 
 
 def _together(points: Burst, ends: Float, pace: float, alike: Int) -> tuple[Float, Float, float, float]:

@@ -64,3 +64,12 @@ def test_an_iteration_without_samples_has_no_end() -> None:
     assert np.isnan(found.time_ns[4])
     assert abs(found.time_ns[9] - ends[9]) < 10 * MS
     assert found.error_ns[9] > 3 * np.nanmedian(found.error_ns)
+
+
+def test_an_iteration_between_two_paces_goes_with_the_nearer_one() -> None:
+    """A ring becomes five times slower; the first such iteration, at 3.3 times, is laid over the slow ones."""
+    pace = np.where(np.arange(ITERATIONS) < 15, 200.0, 1000.0)
+    pace[15] = 660.0
+    found = ring_ends(burst(6, 1.0, pace, np.zeros(MEMBERS), points=20)[0], ITERATIONS)
+    assert 180 < found.moving_ns[14] / MS < 220
+    assert 900 < found.moving_ns[15] / MS < 1100
