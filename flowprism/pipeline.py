@@ -144,6 +144,7 @@ def analyze_reading(
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
     passing = at_cables(reading.flows, exporters, place.links)
+    reports_ns = _reports_ns(reading)
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
     flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
@@ -157,7 +158,7 @@ def analyze_reading(
     where = seats(inventory, flow.addresses)
     scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways)
     results = _job_results(scene, found, options, told)
-    around = Around(place, scene.seats, services, hosts, scene.labels(), exporters, options.diagnosis)
+    around = Around(place, scene.seats, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns)
     further, unassigned = _further_results(samples, hiding, around, found)
     report = Report(
         provenance=_provenance(inputs, inventory, options),
@@ -182,6 +183,12 @@ def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> Notices:
     """Congestion notifications of all records that count every packet, by corrected clocks."""
     told = flows.take(np.flatnonzero(flows.frame["cnp_packets"]))
     return Notices.of(corrected(told.take(whole(told.frame)), clocks))
+
+
+def _reports_ns(reading: Reading) -> dict[tuple[int, int], int]:
+    """Code of each exporter's address, and its domain -> when its last datagram arrived."""
+    codes = {address: code for code, address in enumerate(reading.flows.addresses)}
+    return {(codes[a.agent], a.domain): a.last_ns for a in reading.accounts if a.agent in codes}
 
 
 def _further_results(

@@ -20,6 +20,7 @@ from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job import JobView
 from diagnose.periods import noise_ratio
 from diagnose.sampled import diagnose_samples, unlocated
+from diagnose.sampled_hangs import sampled_hang
 from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
 from flowprism.job_report import Shown, job_id, job_report
@@ -29,6 +30,7 @@ from reconstruct.sampled.messages import messages
 from reconstruct.sampled.paths import passed
 from reconstruct.sampled.progress import Progress, numbered
 from reconstruct.sampled.recognition import FEWEST_ITERATIONS, SampledJob, recognise_sampled
+from reconstruct.sampled.standstill import standstill
 from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
 from reconstruct.smeared import smeared
 from strategy.layout import UNKNOWN, Strategy, infer
@@ -52,6 +54,7 @@ class Around:
         labels: the inventory's tenants and jobs.
         exporters: name of the switch of each exporter's address.
         options: thresholds of the findings.
+        reports_ns: code of an exporter's address, and its domain -> when its last datagram arrived.
     """
 
     place: Fabric
@@ -61,6 +64,7 @@ class Around:
     labels: Inventory | None
     exporters: Mapping[str, str]
     options: DiagnosisOptions
+    reports_ns: Mapping[tuple[int, int], int]
 
 
 def apart(flows: Flows, complete: Bool, flow: Streams, covered_share: float) -> tuple[Flows, Flows]:
@@ -130,6 +134,8 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
         findings = diagnose_samples(view, around.options, told.smallest_slowdown_ratio)
     else:
         findings = unlocated(view.job, around.options) if told.smallest_slowdown_ratio is not None else []
+    if told.smallest_slowdown_ratio is not None:
+        findings += sampled_hang(view, standstill(progress, job, samples, around.reports_ns))
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     shown = Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, interval_errors_ns(job))
     return _result(shown, around, findings)

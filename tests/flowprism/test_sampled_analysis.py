@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from datamodel.report import Report
+from datamodel.truth import Truth
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import CaseName, made
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import simulated
+from simulate.export.feed import Feed
+from simulate.faults import Fault
+from simulate.scenario import Bustle
+from simulate.sweep import Cell, sweep
 
 
 def test_a_link_that_becomes_slow_is_timed_and_no_healthy_one_is_named() -> None:
@@ -51,3 +59,27 @@ def test_one_stage_is_not_told_where_rings_do_not_fit_together() -> None:
     (job,) = report.jobs
     assert len(job.endpoints) == 16
     assert (job.layout.pp, job.layout.dp) == (None, None)
+
+
+def stopped(*faults: Fault) -> tuple[Report, Truth]:
+    """A ring of eight, 1 in 4,096, and a minute in which storage and counters of ports are still reported."""
+    made = sweep(Cell(Feed("sflow", 4096), 200.0, 2.0, 8, 1, 30, samples=60_000), *faults)
+    fabric = replace(made.fabric, hosts=made.fabric.hosts + 4, services=2)
+    case = simulated(replace(made, fabric=fabric, window_s=110.0, bustle=Bustle(seconds=110.0, bulk_bytes=2e6)), 3)
+    return analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report, case.truth
+
+
+def test_of_a_job_that_hangs_those_are_suspects_who_may_have_stopped_first() -> None:
+    """A NIC dies: its predecessor and its host send nothing of the ring, all others a chunk or more."""
+    report, truth = stopped(Fault("hang_communication", first=20, rank=3))
+    (finding,) = report.findings
+    assert (finding.kind, finding.severity) == ("hang", "critical")
+    assert {suspect.ids for suspect in finding.suspects} == {("10.0.2.1",), ("10.0.3.1",)}
+    assert outcome(report, truth)[0].faults[0].named == 0.5
+
+
+def test_a_job_that_ends_is_silent_too_and_nothing_is_said() -> None:
+    """Its last iteration was whole."""
+    report, _ = stopped()
+    assert [len(job.iterations) for job in report.jobs] == [30]
+    assert not report.findings
