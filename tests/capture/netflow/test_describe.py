@@ -135,6 +135,19 @@ def test_ciscos_own_elements() -> None:
     assert {name: found[name] for name in told} == told
 
 
+def test_elements_of_other_enterprises() -> None:
+    """What vendors publish has their names and types: here Juniper's, Keysight's, Gigamon's and others'."""
+    fields: tuple[Field, ...] = ((137, 4, 2636), (194, 16, 3054), (203, 6, 3054), (501, VARIABLE, 16982),
+                                 (207, 4, 26866), (100, 4, 13745), (301, 2, 47729),
+                                 (4, 2, 32622))  # fmt: skip
+    record = b"\x18\0\0\5" + bytes(15) + b"\1" + b"\2\0\0\0\0\7" + b"\4host" + A + A + b"ok" + b"\1\2"
+    _, found = said(ipfix(one_set(2, template(256, fields)), one_set(256, record)))
+    told = {"juniperCommonProperties": "18000005", "ixiaThreatIPv6": "::1", "ixiaDhcpClientMac": "02:00:00:00:00:07",
+            "HTTPRequestHost": "host", "DnsResponseIPv4Address": "10.0.0.1", "client_ip_v4": "10.0.0.1",
+            "RadiusPacketTypeCodeText": "ok", "localPort": 258}  # fmt: skip
+    assert {name: found[name] for name in told} == told
+
+
 def test_elements_that_exporters_describe() -> None:
     """Options data may name an enterprise's element and its type (RFC 5610); registered names stay what they are."""
     scope: tuple[Field, ...] = ((346, 4), (303, 2))
