@@ -172,6 +172,9 @@ def _data(content: bytes, number: int, session: Session, templates: WireTemplate
     if definition.least_bytes == 0:
         yield head | {"error": "its template says that its records are empty"}
         return
+    if len(content) < definition.least_bytes and any(content):
+        yield head | {"data": content.hex(), "error": "shorter than one record of its template"}
+        return
     at = 0
     while at + definition.least_bytes <= len(content):
         record, at = _record(content, at, definition, session, templates)

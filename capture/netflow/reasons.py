@@ -32,8 +32,9 @@ from capture.wire import REASONS as PACKET_REASONS
     SAMPLERS_FULL,
     NO_SECTION,
     WITHDRAWN_OVER_UDP,
+    SHORT_SET,
     FIRST_PACKET_REASON,
-) = range(25)
+) = range(26)
 
 STILL_WAITING = "set that waits for its template so far"  # no code: it is not left out yet
 
@@ -62,6 +63,7 @@ REASONS = (
     "samplers of one exporter too many",
     "record of an empty packet section",
     "template withdrawals over UDP (ignored, as RFC 7011 section 8.4 says)",
+    "set shorter than one record of its template",
     *(f"exported packet section: {reason}" if reason else "exported packet section" for reason in PACKET_REASONS),
 )
 

@@ -52,6 +52,7 @@ from capture.netflow.reasons import (
     OTHER_PORT,
     RESERVED_SET,
     SAMPLERS_FULL,
+    SHORT_SET,
     WITHDRAWN_OVER_UDP,
 )
 from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn, no_sampler, told_rate
@@ -208,6 +209,9 @@ def data_set(data: Bytes, tables: Tables) -> int:
         tables.templates[row]["used_ns"] = progress["received_ns"]
         if progress["protocol"] != NETFLOW5 and tables.templates[row]["port"] != progress["port"]:
             tables.sources[progress["exporter"]]["doubts"][OTHER_PORT] += 1
+        if is_short(data, progress, tables.templates[row]):
+            tables.exporters[progress["exporter"]]["rejected"][SHORT_SET] += 1
+            progress["records"] = -1
     template = tables.templates[progress["template"]]
     kind = template["kind"]
     if kind == FLOWS and not template["flags"] & WALKED:
@@ -218,6 +222,18 @@ def data_set(data: Bytes, tables: Tables) -> int:
         return telling_options(data, tables, template)
     other_records(data, tables, template)
     return DONE
+
+
+@compiled
+def is_short(data: Bytes, progress: Row, template: Row) -> bool:
+    """Whether a whole set holds no record of its template, yet something: its records are of another form.
+
+    A set has at least one record (RFC 7011 section 3.4.3); one that its datagram cut is counted for that already.
+    """
+    at, end = progress["at"], progress["set_end"]
+    if progress["protocol"] == NETFLOW5 or at + template["record_bytes"] <= end or all_zero(data, at, end):
+        return False
+    return bool(be16(data, progress["set_at"] + 2) == end - progress["set_at"])
 
 
 @compiled

@@ -125,6 +125,17 @@ def test_lying_set_length() -> None:
     assert collector.rejected() == {"set longer than its datagram; the whole records in it were decoded": 1}
 
 
+def test_set_shorter_than_a_record() -> None:
+    """Something that is no whole record of its template is counted, unless it is filling, and tells no loss."""
+    known = ipfix(one_set(2, template(256, FLOW)))
+    for content, count in ((b"\1" * 13, 1), (bytes(13), 0), (b"", 0)):
+        collector = Collector()
+        assert collector.rows(known, ipfix(one_set(256, content))) == []
+        assert len(collector.rows(ipfix(one_set(256, flow()), sequence=count))) == 1
+        assert collector.rejected().get("set shorter than one record of its template", 0) == count
+        assert collector.account().lost == 0
+
+
 def test_template_flood_is_linear() -> None:
     """Datagrams full of one-field templates are read in a time that grows with their bytes."""
     flood = [

@@ -176,6 +176,8 @@ def test_where_it_had_to_stop() -> None:
     assert [record.get("octetDeltaCount") for record in records][:2] == [None, 1]
     assert "missing" in records[-2]["error"]
     assert "has" in records[-1]["error"]
+    short = said(ipfix(one_set(2, template(256, FLOW)), one_set(256, b"\1" * 13)))[-1]
+    assert (short["data"], short["error"]) == ("01" * 13, "shorter than one record of its template")
     assert said(b"\x00")[0]["error"] == "ends inside its header"
     assert said(ipfix(one_set(300, b"1234")))[0]["error"] == "its template is not known"
 
