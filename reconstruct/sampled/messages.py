@@ -14,7 +14,7 @@ from datamodel.transfers import TRANSFERS
 from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
-from reconstruct.sampled.robust import evenly, running_medians, slope
+from reconstruct.sampled.robust import evenly, running_deviations, running_medians, slope
 
 # A pause between messages takes this share of the iteration at least, and exceeds by so many standard errors what
 # chance makes of as many samples, before and behind its place, as half the iterations: each is of another one.
@@ -114,23 +114,13 @@ def cuts(phase: Float, at: Float, iterations: int) -> Float:
         return np.array([0.0, 1.0])
     order = np.argsort(phase, kind="stable")
     phase, ordered = phase[order], at[order]
-    level = running_medians(ordered, beside)
-    spread = MEDIAN_TO_SD * float(np.median(_deviations(ordered, level)))
+    level, away = running_medians(ordered, beside), running_deviations(ordered, beside)
+    spread = MEDIAN_TO_SD * float(np.median(away))
     jump = np.maximum(level[beside:] - level[:-beside], 0.0)
     least = max(SHORTEST_PAUSE, SURE * spread * np.sqrt(2.0 / beside))
     peaks, _ = find_peaks(np.concatenate([[0.0], jump, [0.0]]), height=least, distance=beside)
     before = peaks - 1 + beside - 1
     return np.concatenate([[0.0], (phase[before] + phase[before + 1]) / 2, [1.0]])
-
-
-@compiled
-def _deviations(values: Float, level: Float) -> Float:
-    """Median distance of each stretch of values from its own median."""
-    window = len(values) - len(level) + 1
-    found = np.empty(len(level))
-    for k in range(len(level)):
-        found[k] = np.median(np.abs(values[k : k + window] - level[k]))
-    return found
 
 
 @compiled

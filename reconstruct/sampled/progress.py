@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.flows import TCP, Flows
+from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
 from reconstruct.sampled.stamps import Stamps, stamps
@@ -24,6 +24,9 @@ SURE_ADVANCES = 8.0
 CONTROL_BYTES = 100
 # Fewer points show no rhythm.
 FEWEST_POINTS = 12
+# What curves are not made of: rows of these columns need not be put in order.
+_ASKED = {"src_port", "dst_port", "proto", "dst_qp", "sampling_rate", "psn_first", "tcp_seq_first"}
+UNASKED = frozenset(FLOWS.names) - FLOWS.required - _ASKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +96,11 @@ def progress(flows: Flows) -> Progress:
     """The progress curves of all connections that sequence-numbered samples show."""
     rows = np.flatnonzero(numbered(flows))
     when = stamps(flows.frame)
-    frame = flows.frame.take(rows)
+    frame = flows.frame.without(UNASKED)
+    frame = frame.take(rows) if len(rows) < len(frame) else frame
     key = _connection_keys(frame)
-    order = np.lexsort([_sequence(frame), when.time_ns[rows], *reversed(key)])
+    telling = [column for column in key if (column != column[:1]).any()]
+    order = np.lexsort([_sequence(frame), when.time_ns[rows], *reversed(telling)])
     frame, key, rows = frame.take(order), [k[order] for k in key], rows[order]
     when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
     bounds, sequence = _bounds(key), _sequence(frame)

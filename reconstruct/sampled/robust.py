@@ -45,6 +45,35 @@ def running_medians(values: Float, window: int) -> Float:
 
 
 @compiled
+def running_deviations(values: Float, window: int) -> Float:
+    """(n - window + 1,) the median distance of every `window` values in a row from their median."""
+    found = np.empty(max(len(values) - window + 1, 0))
+    ranked = np.sort(values[:window])
+    for k in range(len(found)):
+        if k:
+            _exchange(ranked, values[k - 1], values[k + window - 1])
+        found[k] = _median_distance(ranked, (ranked[(window - 1) // 2] + ranked[window // 2]) / 2)
+    return found
+
+
+@compiled
+def _median_distance(ranked: Float, middle: float) -> float:
+    """The median distance of ascending values from their median: the nearest lie on both sides of it, step by step."""
+    above = len(ranked) // 2
+    below = above - 1
+    last = before = 0.0
+    for _ in range(len(ranked) // 2 + 1):
+        before = last
+        if below < 0 or (above < len(ranked) and ranked[above] - middle <= middle - ranked[below]):
+            last = ranked[above] - middle
+            above += 1
+        else:
+            last = middle - ranked[below]
+            below -= 1
+    return last if len(ranked) % 2 else (before + last) / 2
+
+
+@compiled
 def _exchange(ranked: Float, old: float, new: float) -> None:
     """Put one value in another one's stead into ascending values."""
     at = np.searchsorted(ranked, old)

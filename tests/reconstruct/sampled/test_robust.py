@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.lib.stride_tricks import sliding_window_view
 
 from datamodel.streams import Float
-from reconstruct.sampled.robust import evenly, running_medians, slope
+from reconstruct.sampled.robust import evenly, running_deviations, running_medians, slope
 
 NUMBERS = st.floats(-1e9, 1e9).map(lambda x: round(x, 1))
 
@@ -19,6 +19,16 @@ def test_every_stretch_has_its_median(values: Float, window: int) -> None:
     """Also where values are equal; there is none where there are fewer values than a stretch has."""
     expected = np.median(sliding_window_view(values, window), axis=1) if len(values) >= window else np.zeros(0)
     np.testing.assert_array_equal(running_medians(values, window), expected)
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=NUMBERS), st.integers(1, 12))
+def test_every_stretch_has_its_median_distance(values: Float, window: int) -> None:
+    """From its own median, an even number of values or an odd one."""
+    expected = np.zeros(0)
+    if len(values) >= window:
+        rows = sliding_window_view(values, window)
+        expected = np.median(np.abs(rows - np.median(rows, axis=1)[:, None]), axis=1)
+    np.testing.assert_array_equal(running_deviations(values, window), expected)
 
 
 @given(arrays(np.float64, (2, 9), elements=NUMBERS), st.floats(0.0, 1e6))
