@@ -22,6 +22,8 @@ from reconstruct.smeared import smeared
 from reconstruct.spreading import each
 from reconstruct.watches import FEWEST_CYCLES
 
+# A message that says a buffer is ready takes 32 to 128 bytes, and the headers of its packet.
+READY_BYTES = 256
 # A restarted job keeps this share of its endpoints, one of two hosts at least, and the bytes of an iteration.
 SAME_ENDPOINTS = 0.5
 SAME_WORK = 0.1
@@ -172,13 +174,15 @@ def _large(streams: Streams, total: Int, options: JobOptions) -> Bool:
 def _both_ways(streams: Streams, total: Int, options: JobOptions) -> Bool:
     """(n,) whether streams are more than the ready-to-receive messages of what comes the other way.
 
-    Those are short, so records of them are small too. One of many connections that share out a message, or a message
-    beside a collective of the same pair, is a small part of all that comes back, but no smaller record by record.
+    Those are short, so records of them are small too: beside others, or in themselves where each is of one packet. One
+    of many connections that share out a message, or a message beside a collective of the same pair, is a small part of
+    all that comes back, but no smaller record by record.
     """
     rows = np.diff(streams.offsets)
     back, back_rows = _reverse(streams, total), _reverse(streams, rows)
     small = total < options.control_share * back
     short = total * np.maximum(back_rows, 1.0) < options.control_share * back.astype(np.float64) * rows
+    short |= total < READY_BYTES * rows
     return np.asarray(~(small & short))
 
 

@@ -17,7 +17,7 @@ from reconstruct.lockstep import in_lockstep, of_one_pace, step, tie, tied
 from reconstruct.meetings import meetings
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
-from tests.workloads.feed import EPOCH_NS, Feed, address, calls, flows, storage_reads
+from tests.workloads.feed import EPOCH_NS, Feed, Message, address, calls, flows, storage_reads
 from tests.workloads.grid import Grid
 from tests.workloads.training import GRADIENT, Training, Workload, train
 
@@ -360,3 +360,19 @@ def test_stages_without_gradients_on_the_fabric_belong_to_the_job() -> None:
     (job,) = found(flows([train(shy)], Feed(), [storage_reads(40, range(4), begins, 3_000_000)])).jobs
     assert len(job.endpoints) == 4
     assert len(job.followers) == 6
+
+
+def test_ready_messages_among_records_of_single_packets_leave_nothing_unexplained() -> None:
+    """Data in packets of 4 kB, ready messages of 102 bytes: short in themselves, however short records of data are."""
+    random = np.random.default_rng(3)
+
+    def packets(src: int, dst: int, a_second: int, size: int, connection: int, within_s: float) -> Message:
+        place = np.arange(30 * a_second)
+        start = np.sort(np.round((place // a_second + random.uniform(0, within_s, len(place))) * 1e9).astype(np.int64))
+        row = np.full((4, len(place)), [[src], [dst], [size], [connection]])
+        return Message(row[0], row[1], start, start, row[2], row[3])
+
+    data = [packets(a, b, 100, 4096, 0, 0.1) for a, b in ((0, 1), (1, 0))]
+    ready = [packets(a, b, 10, 102, 1, 1.0) for a, b in ((0, 1), (1, 0))]
+    (job,) = recognise(streams(flows([], Feed(), [*data, *ready])), frozenset(), JobOptions()).jobs
+    assert (len(job.members), job.unexplained) == (2, 0)
