@@ -25,12 +25,16 @@ OUTLYING = 5.0
 
 
 def of_one_pace(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
-    """Pairs of sequences that may be tied: about as many edges, that end up no farther apart than an iteration."""
+    """Pairs of sequences that may be tied: about as many edges, that end up no farther apart than an iteration.
+
+    The longest one counts: a fault in the middle may make the later iterations several times as long as the earlier.
+    """
     count = np.array([len(e) for e in edges_ns], np.int64)
     cycle = np.array([(e[-1] - e[0]) / (len(e) - 1) for e in edges_ns], np.float64)
+    longest = np.array([np.diff(e).max() for e in edges_ns], np.float64)
     order = np.argsort(cycle, kind="stable")
     for place, a in enumerate(order.tolist()):
-        farthest = np.searchsorted(cycle[order], cycle[a] * (1 + 1 / max(count[a] - 2, 1)), side="right")
+        farthest = np.searchsorted(cycle[order], cycle[a] + longest[a] / max(count[a] - 2, 1), side="right")
         for b in order[place + 1 : farthest].tolist():
             if abs(count[a] - count[b]) <= 1:
                 yield min(a, b), max(a, b)

@@ -376,3 +376,11 @@ def test_ready_messages_among_records_of_single_packets_leave_nothing_unexplaine
     ready = [packets(a, b, 10, 102, 1, 1.0) for a, b in ((0, 1), (1, 0))]
     (job,) = recognise(streams(flows([], Feed(), [*data, *ready])), frozenset(), JobOptions()).jobs
     assert (len(job.members), job.unexplained) == (2, 0)
+
+
+def test_a_fault_that_begins_an_iteration_later_in_one_part_parts_nobody() -> None:
+    """Iterations take five times as long from the middle on; one part's last early edge is late by most of that."""
+    early = np.cumsum(np.repeat([380, 1800], [12, 16])) * 1_000_000
+    late = early + np.repeat([0, 1404], [11, 17]) * 1_000_000
+    assert in_lockstep(early, late, REACH)
+    assert [*of_one_pace([early, late])] == [(0, 1)]
