@@ -23,7 +23,14 @@ TRANSFERS = Schema(
             required=False,
             default=1,
         ),
-        Column("records", "i4", "", "records it is made of", required=False, default=1),
+        Column(
+            "messages",
+            "i4",
+            "",
+            "messages it is made of: records, of packet trains those under way side by side",
+            required=False,
+            default=1,
+        ),
     ),
 )
 

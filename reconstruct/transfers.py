@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.compiled import compiled
 from datamodel.frame import Frame, empty
 from datamodel.streams import Bool, Float, Int, Streams
 from datamodel.transfers import TRANSFERS
+from reconstruct.compiled import compiled
 from reconstruct.cycles import Cycles
 from reconstruct.job_rows import STEP_LENGTHS, TRAIN_PAUSE_SHARE, JobRows, job_rows
 from reconstruct.jobs import Job
@@ -40,6 +40,7 @@ def transfers(streams: Streams, job: Job) -> Frame:
     low = np.flatnonzero(first)
     numbers, iteration = seen.streams, seen.iteration
     owner = np.searchsorted(seen.offsets, low, side="right") - 1
+    at_once = _at_once(low, seen)
     return Frame(
         TRANSFERS,
         {
@@ -51,8 +52,8 @@ def transfers(streams: Streams, job: Job) -> Frame:
             "start_ns": seen.start_ns[low],
             "end_ns": np.maximum.reduceat(seen.end_ns, low),
             "bytes": np.add.reduceat(seen.bytes, low),
-            "at_once": _at_once(low, seen),
-            "records": np.diff(np.append(low, len(first))),
+            "at_once": at_once,
+            "messages": np.maximum(_messages(low, seen, streams.trains[numbers][owner]), at_once),
         },
     )
 
@@ -72,6 +73,28 @@ def _count_beginnings(bounds: Int, start: Int, end: Int, count: Int) -> None:
         while row < stop and start[row] <= until:
             row += 1
         count[n] = row - bounds[n]
+
+
+def _messages(low: Int, seen: JobRows, trains: Bool) -> Int:
+    """(transfers,) messages in each: its records; of packet trains, which are pieces, those under way side by side."""
+    count = np.diff(np.append(low, len(seen.rows)))
+    _count_side_by_side(np.append(low, len(seen.rows)), seen.start_ns, seen.end_ns, trains, count)
+    return count
+
+
+@compiled
+def _count_side_by_side(bounds: Int, start: Int, end: Int, chosen: Bool, count: Int) -> None:
+    """Write the most rows under way in one moment over the `count` of each chosen transfer."""
+    for n in range(len(bounds) - 1):
+        if not chosen[n]:
+            continue
+        ends = np.sort(end[bounds[n] : bounds[n + 1]])
+        over, most = 0, 1
+        for k in range(len(ends)):
+            while over < k and ends[over] <= start[bounds[n] + k]:
+                over += 1
+            most = max(most, k + 1 - over)
+        count[n] = most
 
 
 def message_starts(streams: Streams, seen: JobRows) -> Bool:

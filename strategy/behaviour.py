@@ -28,7 +28,7 @@ class Behaviour:
         first_ns, last_ns: (streams,) median time from the iteration's beginning to the first and last byte.
         spread: (streams, PARTS) share of its bytes sent in each part of an iteration.
         bounds: (streams + 1,) row bounds.
-        iteration, slot, start_ns, end_ns, at_once, records: (rows,) their transfers.
+        iteration, slot, start_ns, end_ns, at_once, messages: (rows,) their transfers.
         iterations: how many iterations were looked at.
         period_ns: median length of those.
     """
@@ -47,7 +47,7 @@ class Behaviour:
     start_ns: Int
     end_ns: Int
     at_once: Int
-    records: Int
+    messages: Int
     iterations: int
     period_ns: float
 
@@ -62,7 +62,7 @@ def behaviour(transfers: Frame, edges_ns: Int) -> Behaviour:
         transfers: the job's transfers.
         edges_ns: (iterations,) end of each iteration.
     """
-    usable = _undisturbed(edges_ns)
+    usable = undisturbed(edges_ns)
     inside = transfers["iteration"].astype(np.int64)
     rows = np.flatnonzero((inside >= 0) & usable[np.maximum(inside, 0)]) if len(edges_ns) else np.zeros(0, np.int64)
     stream, start = transfers["stream"][rows].astype(np.int64), transfers["start_ns"][rows]
@@ -101,13 +101,13 @@ def behaviour(transfers: Frame, edges_ns: Int) -> Behaviour:
         start_ns=start,
         end_ns=end,
         at_once=transfers["at_once"][rows].astype(np.int64),
-        records=transfers["records"][rows].astype(np.int64),
+        messages=transfers["messages"][rows].astype(np.int64),
         iterations=int(usable.sum()),
         period_ns=float(np.median(length[usable])) if usable.any() else 0.0,
     )
 
 
-def _undisturbed(edges_ns: Int) -> Bool:
+def undisturbed(edges_ns: Int) -> Bool:
     """(iterations,) whether an iteration's beginning is known and it takes no longer than the median one."""
     length = np.diff(edges_ns)
     return np.concatenate([[False], length <= np.median(length)]) if len(length) else np.zeros(len(edges_ns), bool)

@@ -34,6 +34,7 @@ class Edges:
         iteration_bytes: median bytes of an iteration, parallel streams summed.
         transfers: transfers of an iteration.
         at_once, messages: messages that begin together in its last transfer of an iteration, and all in it.
+        leads: share of iterations in which one and the same of its streams is among those that begin it.
         first_ns, last_ns: median time of the first and last byte after the iteration's beginning.
         spread: (edges, PARTS) share of its bytes sent in each part of the iteration.
         collective: whether it is part of a collective: one way only, or both ways at once in every slot.
@@ -48,6 +49,7 @@ class Edges:
     transfers: Int
     at_once: Float
     messages: Float
+    leads: Float
     first_ns: Float
     last_ns: Float
     spread: Float
@@ -70,7 +72,7 @@ def edges(transfers: Frame, edges_ns: Int) -> Edges:
     found = behaviour(transfers, edges_ns)
     edge, leader = _merged(found)
     size = np.bincount(edge, found.iteration_bytes, len(leader)).astype(np.float64)
-    at_once, messages = lanes(found, edge, len(leader))
+    at_once, messages, leads = lanes(found, edge, len(leader))
     acts = _reverse_together(found, leader, size)
     return Edges(
         src=found.src[leader],
@@ -79,6 +81,7 @@ def edges(transfers: Frame, edges_ns: Int) -> Edges:
         transfers=found.transfers[leader],
         at_once=at_once,
         messages=messages,
+        leads=leads,
         first_ns=found.first_ns[leader],
         last_ns=found.last_ns[leader],
         spread=found.spread[leader],

@@ -11,6 +11,8 @@ from strategy.collectives import Collectives
 from strategy.placement import Seat
 
 BY_CONVENTION = "tp: a factor that never leaves a host is attributed to tensor parallelism"
+IN_STEP = "tp: endpoints that begin to send in the same moments are one tensor group"
+ONE_GPU = "tp: each endpoint is one GPU, as one message leaves it at a time"
 ONE_CONNECTION = "tp: each GPU behind a shared NIC sends its activations on one connection"
 EXPERT_DEFAULT = "ep = 1: no all-to-all traffic was seen"
 CONTEXT_DEFAULT = "cp = 1: no ring inside the gradient groups was seen"
@@ -81,7 +83,7 @@ def grid(
     3. GPUs that share a NIC are told apart by the messages that leave it at once: as many as there are GPUs mean one
        tensor group, fewer mean replicas of one. Without a pipeline's messages the split is unknown, and so is how many
        ranks of a context or expert group a NIC holds. Where several leave it, but fewer than there are GPUs, the
-       others may be stages of their own. Where several leave a NIC of which nothing is known, several may share it.
+       others may be stages of their own.
     4. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known. Where gradients seem
        to be reduced in two steps, one of them may be theirs, and what looks like a context group: pp alone is known.
 
@@ -90,10 +92,87 @@ def grid(
         chains: its pipelines; none where there are none, None where pairs take turns in no order of stages.
         reducing: its gradient groups.
         wire: all groups seen on the fabric.
-        seats: where endpoints sit; may be empty.
+        seats: where endpoints sit.
         crossing: whether gradient rings cross rails.
         lockstep: messages of the pipeline that leave a NIC at once, and all of one micro-batch; None if not known.
     """
+    tiles = _tiles(members, chains, reducing, wire)
+    if isinstance(tiles, Grid):
+        return tiles
+    pp, gradient, rest = tiles
+    stage = {e: s for chain in chains or () for s, e in enumerate(chain)}
+    gpus = _shared(members, seats)
+    behind = _behind_a_nic(gpus, rest, lockstep)
+    tensor = _inside_hosts(reducing, stage, seats, members, rest) if behind and not (crossing and rest > 1) else None
+    cp, ep = (_size(wire, kind, 1) if behind or not wire.groups[kind] else None for kind in ("cp", "ep"))
+    if lockstep is not None and 1 < lockstep[1] < gpus:
+        return Grid(Sizes(cp=cp, ep=ep), (), (), ())
+    dp = gradient // cp if cp and gradient % cp == 0 else None
+    if tensor is None or behind is None or dp is None:
+        known = Sizes(cp=cp, ep=ep, dp=dp if rest == 1 and gpus == 1 else None, pp=pp)
+        return Grid(known, _alternatives(known, rest * gpus, dp), _assumed(known, members, seats), ())
+    known = Sizes(tp=rest * behind[0], cp=cp, ep=ep, dp=dp * behind[1], pp=pp)
+    return Grid(known, (), _assumed(known, members, seats), tensor)
+
+
+def grid_without_hosts(
+    members: list[int],
+    chains: list[Members] | None,
+    reducing: tuple[Members, ...],
+    wire: Collectives,
+    lockstep: tuple[int, int] | None,
+    in_step: tuple[Members, ...] | None,
+) -> Grid:
+    """Fit a grid to all groups of a job of which nobody knows who shares a host, or a NIC.
+
+    1. Chains and gradient groups tile the job as in `grid`.
+    2. Endpoints / (pp x dp) are ranks of a tensor group, or replicas that reduce inside hosts. They are the former
+       where chains in lockstep go through all gradient groups; else it is open.
+    3. Messages that leave an endpoint at once are those of one tensor group's ranks behind a NIC, or the channels and
+       queue pairs of one GPU: one replica either way, tp is open. Where more follow, each lot is a replica's. One
+       message at a time is one GPU's.
+    4. Without a pipeline nothing tells who is in lockstep.
+
+    Args:
+        members: the job's endpoints.
+        chains: its pipelines, as in `grid`.
+        reducing: its gradient groups.
+        wire: all groups seen on the fabric.
+        lockstep: messages that leave an endpoint at once, and all of one micro-batch; None if not known.
+        in_step: numbers of chains in lockstep, sets that go through all gradient groups; None where there are none.
+    """
+    tiles = _tiles(members, chains, reducing, wire)
+    if isinstance(tiles, Grid):
+        return tiles
+    pp, gradient, rest = tiles
+    cp, ep = _size(wire, "cp", 1), _size(wire, "ep", 1)
+    dp = gradient // cp if cp and gradient % cp == 0 else None
+    replicas = _replicas(lockstep) if chains else 1
+    apart = rest == 1 or (in_step is not None and replicas == 1)
+    if dp is None or replicas is None or not apart or (replicas > 1 and (wire.groups["cp"] or wire.groups["ep"])):
+        known = Sizes(cp=cp, ep=ep, pp=pp)
+        return Grid(known, _alternatives(known, rest, dp), _assumed(known, members, {}), ())
+    known = Sizes(tp=rest if lockstep == (1, 1) else None, cp=cp, ep=ep, dp=dp * replicas, pp=pp)
+    sets = in_step if rest > 1 and in_step and len(in_step[0]) == rest else ()
+    tensor = tuple(
+        sorted(tuple(sorted(m)) for own in sets for m in zip(*((chains or [])[n] for n in own), strict=True))
+    )
+    assumed = _assumed(known.model_copy(update={"tp": None}), members, {})
+    shown = ((IN_STEP,) if rest > 1 else (), (ONE_GPU,)) if known.tp else ()
+    return Grid(known, (), (*(text for texts in shown for text in texts), *assumed), tensor)
+
+
+def _replicas(lockstep: tuple[int, int] | None) -> int | None:
+    """Replicas behind each NIC, by the messages that leave it at once and all of them; None where they are uneven."""
+    if lockstep is None or lockstep[1] % max(lockstep[0], 1):
+        return None
+    return lockstep[1] // max(lockstep[0], 1)
+
+
+def _tiles(
+    members: list[int], chains: list[Members] | None, reducing: tuple[Members, ...], wire: Collectives
+) -> tuple[int, int, int] | Grid:
+    """Stages, endpoints of a gradient group, and how often these fit into the job; what is known where they do not."""
     pp = _pipeline(members, chains)
     if pp is None or wire.groups["tp"]:
         return Grid(Sizes(), (), (), wire.groups["tp"])
@@ -104,21 +183,7 @@ def grid(
         return Grid(Sizes(pp=pp), (), (), ())
     if wire.groups["unclear"]:
         return Grid(Sizes(pp=pp, cp=_size(wire, "cp", None), ep=_size(wire, "ep", None)), (), (), ())
-    stage = {e: s for chain in chains or () for s, e in enumerate(chain)}
-    rest = len(members) // (pp * gradient)
-    gpus = _shared(members, seats)
-    behind = _behind_a_nic(gpus, rest, lockstep)
-    tensor = _inside_hosts(reducing, stage, seats, members, rest) if behind and not (crossing and rest > 1) else None
-    cp, ep = (_size(wire, kind, 1) if behind or not wire.groups[kind] else None for kind in ("cp", "ep"))
-    if lockstep is not None and 1 < lockstep[1] < gpus:
-        return Grid(Sizes(cp=cp, ep=ep), (), (), ())
-    dp = gradient // cp if cp and gradient % cp == 0 else None
-    if tensor is None or behind is None or dp is None:
-        alone = rest == 1 and gpus == 1 and (bool(seats) or lockstep is None or lockstep[1] <= 1)
-        known = Sizes(cp=cp, ep=ep, dp=dp if alone else None, pp=pp)
-        return Grid(known, _alternatives(known, rest * gpus, dp), _assumed(known, members, seats), ())
-    known = Sizes(tp=rest * behind[0], cp=cp, ep=ep, dp=dp * behind[1], pp=pp)
-    return Grid(known, (), _assumed(known, members, seats), tensor)
+    return pp, gradient, len(members) // (pp * gradient)
 
 
 def _behind_a_nic(gpus: int, rest: int, lockstep: tuple[int, int] | None) -> tuple[int, int] | None:

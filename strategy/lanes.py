@@ -12,7 +12,7 @@ from strategy.segments import medians
 TOGETHER_SHARE = 0.01
 
 
-def lanes(streams: Behaviour, edge: Int, edges: int) -> tuple[Float, Float]:
+def lanes(streams: Behaviour, edge: Int, edges: int) -> tuple[Float, Float, Float]:
     """Messages that begin at once, and all messages, in each edge's last transfer of an iteration.
 
     The ranks of a tensor group sum up what they computed in every layer, and so send in the same moment; replicas of
@@ -24,10 +24,11 @@ def lanes(streams: Behaviour, edge: Int, edges: int) -> tuple[Float, Float]:
         edges: how many there are.
 
     Returns:
-        (edges,) median over iterations of the messages that begin with the first one, and of all.
+        (edges,) median over iterations of the messages that begin with the first one, and of all; and the share of
+        iterations in which the stream that most often does begins with the first one.
     """
     if not len(streams.start_ns):
-        return np.zeros(edges), np.zeros(edges)
+        return np.zeros(edges), np.zeros(edges), np.zeros(edges)
     owner = np.repeat(np.arange(len(streams.number)), np.diff(streams.bounds))
     change = (np.diff(owner) != 0) | (np.diff(streams.iteration) != 0)
     last = np.flatnonzero(np.append(change, True))
@@ -39,6 +40,9 @@ def lanes(streams: Behaviour, edge: Int, edges: int) -> tuple[Float, Float]:
     leader = np.repeat(first, np.diff(np.append(first, len(of))))
     length = (streams.end_ns[last] - streams.start_ns[last])[leader]
     together = start - start[leader] <= TOGETHER_SHARE * length
-    counts = np.where(together, streams.at_once[last], 0), streams.records[last]
+    counts = np.where(together, streams.at_once[last], 0), streams.messages[last]
     at_once, every = (np.add.reduceat(c, first).astype(np.float64) for c in counts)
-    return medians(at_once, of[first], edges), medians(every, of[first], edges)
+    leads = np.zeros(edges)
+    np.maximum.at(leads, edge, np.bincount(owner[last][together], minlength=len(edge)))
+    leads /= np.maximum(np.bincount(of[first], minlength=edges), 1)
+    return medians(at_once, of[first], edges), medians(every, of[first], edges), leads

@@ -15,7 +15,8 @@ from strategy.chains import pipelines
 from strategy.closure import Members, tied
 from strategy.collectives import Collectives, collectives
 from strategy.edges import Edges, edges
-from strategy.grid import Grid, completed, grid, uniform
+from strategy.grid import Grid, completed, grid, grid_without_hosts, uniform
+from strategy.lockstep import tensor_ranks
 from strategy.membership import latest
 from strategy.placement import Seat
 
@@ -77,7 +78,13 @@ def infer(
     reducing, crossing = _spanning_hosts(found, wire, seats)
     reducing = completed(chains, reducing)
     ordered = chains if chains or found.collective.all() else None
-    fitted = grid(members, ordered, reducing, wire, seats, crossing, _lockstep(found))
+    lockstep = _lockstep(found)
+    if seats:
+        fitted = grid(members, ordered, reducing, wire, seats, crossing, lockstep)
+    else:
+        in_step = tensor_ranks(transfers, edges_ns, found, chains, reducing) if chains else None
+        told = lockstep is not None and (lockstep[0] == lockstep[1] or _take_turns(found))
+        fitted = grid_without_hosts(members, ordered, reducing, wire, lockstep if told else None, in_step)
     if unexplained or (not chains and not _in_step(found, fitted.tensor or _of_one_host(members, seats))):
         fitted = Grid(Sizes(), (), (), ())
     layout = Layout(
@@ -148,6 +155,14 @@ def _lockstep(found: Edges) -> tuple[int, int] | None:
     if not seen or seen[0][1] < AGREED * int(turns.sum()):
         return None
     return int(seen[0][0][0]), int(seen[0][0][1])
+
+
+def _take_turns(found: Edges) -> bool:
+    """Whether no stream is nearly always the first of those side by side: replicas overtake one another.
+
+    Of messages that one GPU sends one after the other on several connections, the same is always the first.
+    """
+    return 2 * int((found.leads[~found.collective] < AGREED).sum()) > int((~found.collective).sum())
 
 
 def _rails(seats: dict[int, Seat], endpoints: Int) -> Int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from datamodel.report import JobReport
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.base import dense_volumes, fabric_for, one_job
@@ -12,13 +14,16 @@ from simulate.scenario import Scenario
 from simulate.workload import Workload
 
 
-def seen(plan: Plan, collectives: CollectiveOptions, nics: int, *, across: bool) -> JobReport:
-    """What is said of a job on hosts of eight GPUs that share so many NICs."""
+def seen(
+    plan: Plan, collectives: CollectiveOptions, nics: int, *, across: bool, known: bool = True, queue_pairs: int = 1
+) -> JobReport:
+    """What is said of a job on hosts of eight GPUs that share so many NICs, with an inventory or without."""
     seats = tensor_across_hosts(plan, 0, 8) if across else packed(plan, 0)
     work = Workload(volumes=dense_volumes(plan, "llama2-7b", units=2), batches=4, collectives=collectives)
-    job = one_job(plan, work, 8, gpus=seats)
+    job = one_job(plan, work, 8, gpus=seats, queue_pairs=queue_pairs)
     case = simulated(Scenario("s", "", fabric_for(plan.world, nics_per_host=nics), (job,)), 1)
-    (found,) = analyze_reading(case.readings["flows"], ("flows",), case.inventory, AnalysisOptions()).report.jobs
+    inventory = case.inventory if known else None
+    (found,) = analyze_reading(case.readings["flows"], ("flows",), inventory, AnalysisOptions()).report.jobs
     return found
 
 
@@ -34,3 +39,26 @@ def test_rings_that_cross_between_two_rails_are_no_group_of_the_whole_host() -> 
     found = seen(Plan(tp=4, dp=4), CollectiveOptions(crossing=True), 8, across=False)
     assert {len(group) for group in found.groups.dp} == {4}
     assert found.layout.dp in {4, None}
+
+
+@pytest.mark.parametrize(
+    ("plan", "nics", "queue_pairs", "tp", "dp"),
+    [
+        (Plan(tp=8, dp=2, pp=2), 8, 1, 8, 2),
+        (Plan(tp=8, dp=2, pp=2), 8, 4, None, 2),
+        (Plan(tp=8, dp=2, pp=2), 4, 1, None, 2),
+        (Plan(tp=8, dp=2, pp=4), 1, 1, None, 2),
+        (Plan(tp=4, dp=4, pp=4), 1, 1, None, 4),
+        (Plan(tp=4, dp=8, pp=2), 8, 1, None, None),
+    ],
+    ids=["plain", "queue pairs", "two a NIC", "eight a NIC", "replicas of one NIC", "replicas on rails of their own"],
+)
+def test_times_tell_replicas_without_an_inventory(
+    plan: Plan, nics: int, queue_pairs: int, tp: int | None, dp: int | None
+) -> None:
+    """Who begins to send in the same moments is one replica, be it GPUs or one GPU's queue pairs.
+
+    tp is told of NICs that send one message at a time. Replicas whose rings never meet stay open.
+    """
+    found = seen(plan, CollectiveOptions(), nics, across=False, known=False, queue_pairs=queue_pairs)
+    assert (found.layout.tp, found.layout.dp, found.layout.pp) == (tp, dp, plan.pp)

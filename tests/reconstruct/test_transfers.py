@@ -56,6 +56,15 @@ def test_every_record_is_in_one_transfer() -> None:
     (job,) = recognise(rows, frozenset(), JobOptions()).jobs
     table = transfers(rows, job)
     assert (table["at_once"] >= 1).all()
-    assert (table["at_once"] <= table["records"]).all()
+    assert (table["at_once"] <= table["messages"]).all()
     members = len(data_rows(rows, job.members)[1])
-    assert int(table["records"].sum()) == members + sum(len(f.rows) for f in job.followers)
+    assert int(table["messages"].sum()) == members + sum(len(f.rows) for f in job.followers)
+
+
+def test_pieces_of_a_message_are_one_message() -> None:
+    """What a mirror cuts into many rows, one behind the other, counts once."""
+    rows = streams(flows([train(PLAIN)], Feed(trains=True)))
+    (job,) = recognise(rows, frozenset(), JobOptions()).jobs
+    table = transfers(rows, job)
+    assert (table["messages"] == 1).all()
+    assert 2 * len(table) < len(data_rows(rows, job.members)[1])

@@ -35,6 +35,7 @@ def table(*edges: Edge) -> Edges:
         transfers=np.ones(len(edges), np.int64),
         at_once=np.ones(len(edges)),
         messages=np.ones(len(edges)),
+        leads=np.ones(len(edges)),
         first_ns=np.array([e.first * SECOND for e in edges]),
         last_ns=np.array([e.last * SECOND for e in edges]),
         spread=np.array([_evenly((middle >= e.first) & (middle <= e.last)) for e in edges]),

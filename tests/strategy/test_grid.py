@@ -7,7 +7,17 @@ import pytest
 
 from strategy.closure import Members
 from strategy.collectives import KINDS, Collectives
-from strategy.grid import BY_CONVENTION, ONE_CONNECTION, Grid, completed, grid, uniform
+from strategy.grid import (
+    BY_CONVENTION,
+    IN_STEP,
+    ONE_CONNECTION,
+    ONE_GPU,
+    Grid,
+    completed,
+    grid,
+    grid_without_hosts,
+    uniform,
+)
 from strategy.placement import Seat
 
 
@@ -41,10 +51,21 @@ def test_what_is_left_inside_hosts_is_tensor_parallel() -> None:
 
 
 def test_without_hosts_the_split_is_open() -> None:
-    """Nothing says what is inside a host: tp and dp are null and listed."""
-    found = grid(list(range(8)), CHAINS, GROUPS, wire(dp=GROUPS), {}, crossing=False)
+    """Nothing says what is inside a host, nor who computes in lockstep: tp and dp are null and listed."""
+    found = grid_without_hosts(list(range(8)), CHAINS, GROUPS, wire(dp=GROUPS), (1, 1), None)
     assert sizes(found) == (None, 1, 1, None, 2)
     assert [(w.tp, w.dp) for w in found.alternatives] == [(1, 4), (2, 2)]
+
+
+@pytest.mark.parametrize(("lockstep", "tp", "dp"), [((1, 1), 2, 2), ((4, 4), None, 2), ((1, 2), None, None)])
+def test_without_hosts_chains_in_lockstep_are_tensor_ranks(
+    lockstep: tuple[int, int], tp: int | None, dp: int | None
+) -> None:
+    """Chains 0 and 1, and 2 and 3, send in the same moments: two ranks each, unless the NICs may serve several GPUs."""
+    found = grid_without_hosts(list(range(8)), CHAINS, GROUPS, wire(dp=GROUPS), lockstep, ((0, 1), (2, 3)))
+    assert sizes(found) == (tp, 1, 1, dp, 2)
+    assert found.tensor == (((0, 1), (2, 3), (4, 5), (6, 7)) if dp else ())
+    assert ({IN_STEP, ONE_GPU} <= set(found.assumed)) == (tp is not None)
 
 
 def test_rows_that_cross_columns_are_no_grid() -> None:
@@ -104,14 +125,30 @@ def test_gpus_that_send_nothing_may_be_stages() -> None:
     assert sizes(found) == (None, 1, 1, None, None)
 
 
-def test_several_messages_of_an_unknown_nic_may_be_replicas() -> None:
-    """Without an inventory one message a micro-batch is one GPU's, two at once may be two ranks of any kind."""
+@pytest.mark.parametrize(
+    ("lockstep", "tp", "dp"), [((1, 1), 1, 2), ((2, 2), None, 2), ((4, 8), None, 4), ((3, 8), None, None)]
+)
+def test_messages_of_an_unknown_nic_tell_its_replicas(
+    lockstep: tuple[int, int], tp: int | None, dp: int | None
+) -> None:
+    """Channels of one GPU and ranks of one tensor group begin at once: one replica; each further lot is another's."""
     reducing = ((0, 1), (2, 3))
-    one, two = (
-        grid([0, 1, 2, 3], [(0, 2), (1, 3)], reducing, wire(dp=reducing), {}, False, (n, n)).sizes for n in (1, 2)
-    )
-    assert (one.dp, one.pp) == (2, 2)
-    assert (two.dp, two.pp) == (None, 2)
+    found = grid_without_hosts([0, 1, 2, 3], [(0, 2), (1, 3)], reducing, wire(dp=reducing), lockstep, None)
+    assert (found.sizes.tp, found.sizes.dp, found.sizes.pp) == (tp, dp, 2)
+
+
+def test_replicas_behind_an_unknown_nic_hide_how_many_experts_it_holds() -> None:
+    """They may be ranks of one expert group: neither is told."""
+    pair = ((0, 1), (2, 3))
+    found = grid_without_hosts([0, 1, 2, 3], [(0, 2), (1, 3)], pair, wire(dp=pair, ep=pair), (1, 2), None)
+    assert found.sizes.dp is None
+
+
+def test_without_a_pipeline_nobody_is_known_to_be_in_lockstep() -> None:
+    """Two rings that never meet are two tensor ranks' or one group's two rails'; a single ring is all there is."""
+    two, one = ((0, 1), (2, 3)), ((0, 1, 2, 3),)
+    dp = [grid_without_hosts([0, 1, 2, 3], [], g, wire(dp=g), None, None).sizes.dp for g in (two, one)]
+    assert dp == [None, 4]
 
 
 def test_a_shared_nic_hides_how_many_ranks_of_an_expert_group_it_holds() -> None:
