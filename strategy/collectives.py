@@ -131,8 +131,8 @@ def _kind(part: Part, at: dict[int, list[Part]], whole: int, *, piped: bool, clo
     if not part.works_until(until):
         return "unclear" if closed and any(q.members > part.members for q in later) else "dp"
     several, spans = len(part.members) > 2, len(part.members) == whole
-    if part.mesh and several:
-        return "ep" if spans else "unclear"
+    if part.mesh is not False and several:
+        return "ep" if spans and part.mesh else "unclear"
     if not spans:
         return "cp"
     if part.last >= min(q.first for q in later) + BEFORE and not piped:

@@ -58,8 +58,9 @@ def infer(
 
     1. Pairs are classified by direction, simultaneity and topology (`strategy.edges`, `chains`, `collectives`).
     2. One grid is fitted to all groups (`strategy.grid`); where none fits, sizes are null.
-    3. Endpoints of a host that are taken for a tensor group compute in step. Where they begin to send at times of their
-       own, they are stages of a pipeline whose messages stay inside hosts, and the rings may be anything.
+    3. Endpoints of a host that are taken for a tensor group compute in step; where hosts are not known and there is no
+       pipeline, so do those of all gradient groups. Where they begin to send at times of their own, they are stages of
+       a pipeline whose messages stay inside hosts, and the rings may be anything.
 
     Args:
         transfers: the job's transfers.
@@ -85,7 +86,8 @@ def infer(
         in_step = tensor_ranks(transfers, edges_ns, found, chains, reducing) if chains else None
         told = lockstep is not None and (lockstep[0] == lockstep[1] or _take_turns(found))
         fitted = grid_without_hosts(members, ordered, reducing, wire, lockstep if told else None, in_step)
-    if unexplained or (not chains and not _in_step(found, fitted.tensor or _of_one_host(members, seats))):
+    together = _in_step(found, fitted.tensor or _of_one_host(members, seats)) if seats else _in_phase(found, reducing)
+    if unexplained or (not chains and not together):
         fitted = Grid(Sizes(), (), (), ())
     layout = Layout(
         **fitted.sizes.model_dump(),
@@ -131,12 +133,26 @@ def _spanning_hosts(found: Edges, wire: Collectives, seats: dict[int, Seat]) -> 
 
 def _in_step(found: Edges, tensor: tuple[Members, ...]) -> bool:
     """Whether the members of most tensor groups begin to send together."""
-    begin: dict[int, float] = {}
-    for endpoint, first_ns in zip(found.src.tolist(), found.first_ns.tolist(), strict=True):
-        begin[endpoint] = min(first_ns, begin.get(endpoint, np.inf))
+    begin = _begins_ns(found)
     seen = [[begin[e] for e in group if e in begin] for group in tensor]
     apart = sum(max(times, default=0.0) - min(times, default=0.0) > IN_STEP * found.period_ns for times in seen)
     return 2 * apart <= len(tensor)
+
+
+def _in_phase(found: Edges, reducing: tuple[Members, ...]) -> bool:
+    """Whether most gradient groups begin to send about when the middle one does: not half of them, as two stages do."""
+    begin = _begins_ns(found)
+    usual = np.array([np.median([begin[e] for e in group if e in begin] or [np.inf]) for group in reducing])
+    near = np.abs(usual - np.quantile(usual, 0.5, method="lower")) <= IN_STEP * found.period_ns if len(usual) else usual
+    return len(usual) == 0 or 2 * int(near.sum()) > len(usual)
+
+
+def _begins_ns(found: Edges) -> dict[int, float]:
+    """Endpoint -> when it begins to send, after the iteration's beginning."""
+    begin: dict[int, float] = {}
+    for endpoint, first_ns in zip(found.src.tolist(), found.first_ns.tolist(), strict=True):
+        begin[endpoint] = min(first_ns, begin.get(endpoint, np.inf))
+    return begin
 
 
 def _of_one_host(members: list[int], seats: dict[int, Seat]) -> tuple[Members, ...]:

@@ -25,7 +25,7 @@ class Part:
     Attributes:
         members: address codes.
         edges: (e,) numbers of its edges.
-        mesh: whether everybody sends to everybody who is not on the same host.
+        mesh: whether everybody sends to everybody who is not on the same host; None where that depends on who is.
         first, last: median over its edges of the first and last byte, shares of the iteration.
         begin, end: likewise of its members' passes.
         spread: (PARTS,) share of its bytes sent in each part of the iteration.
@@ -33,7 +33,7 @@ class Part:
 
     members: frozenset[int]
     edges: Int
-    mesh: bool
+    mesh: bool | None
     first: float
     last: float
     begin: float
@@ -78,11 +78,29 @@ def parts(edges: Edges, chosen: Int, host: Int) -> list[Part]:
     found = []
     for rows, first, last, begins, ends_at in zip(np.split(chosen[order], bounds), *times, strict=True):
         ends = np.unique(np.concatenate([edges.src[rows], edges.dst[rows]]))
-        directed = len(np.unique(edges.src[rows] * codes + edges.dst[rows]))
-        mesh = directed == len(ends) ** 2 - int((np.unique(host[ends], return_counts=True)[1] ** 2).sum())
+        mesh = _mesh(edges.src[rows], edges.dst[rows], ends, host)
         spread = edges.spread[rows].mean(axis=0)
         found.append(Part(frozenset(ends.tolist()), rows, mesh, first, last, begins, ends_at, spread))
     return found
+
+
+def _mesh(src: Int, dst: Int, ends: Int, host: Int) -> bool | None:
+    """Whether all `ends` send to all others but those of their host.
+
+    Where hosts are not known, they are those that never send to one another, equally many each. Of four endpoints that
+    each send to two, a ring both ways does the same: None.
+    """
+    directed = np.unique(np.searchsorted(ends, src) * len(ends) + np.searchsorted(ends, dst))
+    if len(directed) == len(ends) ** 2 - int((np.unique(host[ends], return_counts=True)[1] ** 2).sum()):
+        return True
+    if 2 * len(directed) < len(ends) ** 2 or (host[ends] != ends).any():
+        return False
+    sends = np.zeros((len(ends), len(ends)), np.bool_)
+    sends.ravel()[directed] = True
+    _, own, count = np.unique(sends, axis=0, return_inverse=True, return_counts=True)
+    if (count != count[0]).any() or (sends != (own.ravel()[:, None] != own.ravel())).any():
+        return False
+    return True if len(ends) > 4 else None
 
 
 def _kinds(edges: Edges, chosen: Int) -> Int:

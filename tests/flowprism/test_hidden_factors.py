@@ -41,6 +41,12 @@ def test_rings_that_cross_between_two_rails_are_no_group_of_the_whole_host() -> 
     assert found.layout.dp in {4, None}
 
 
+def test_stages_inside_unknown_hosts_are_not_denied() -> None:
+    """Two stages on each host, tensor groups across: rings of one stage begin when those of the other are under way."""
+    found = seen(Plan(tp=8, dp=4, pp=2), CollectiveOptions(), 8, across=True, known=False)
+    assert (found.layout.pp, found.layout.dp, found.layout.tp) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("plan", "nics", "queue_pairs", "tp", "dp"),
     [

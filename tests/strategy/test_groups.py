@@ -109,6 +109,25 @@ def test_a_mesh_that_nothing_crosses_is_unclear() -> None:
     assert (found.groups["ep"], found.groups["cp"]) == ((), ())
 
 
+def over_hosts(members: int, a_host: int) -> list[Edge]:
+    """Tokens from everybody to everybody but who shares a host, and then a ring of gradients."""
+    tokens = [e for e in mesh(list(range(members)), 30.0) if e.src // a_host != e.dst // a_host]
+    return [*tokens, *ring(list(range(members)), 90.0)]
+
+
+def test_hosts_show_as_those_that_exchange_nothing() -> None:
+    """Eight experts, two a host that nobody knows: each sends to six others, and no ring does."""
+    found = sorted_out(over_hosts(8, 2))
+    assert (found.groups["ep"], found.groups["cp"]) == ((tuple(range(8)),), ())
+
+
+def test_four_that_send_to_two_each_may_be_a_ring() -> None:
+    """Tokens between two hosts of two, or keys passed both ways round: neither is told."""
+    found = sorted_out(over_hosts(4, 2))
+    assert found.groups["unclear"] == ((0, 1, 2, 3),)
+    assert (found.groups["ep"], found.groups["cp"]) == ((), ())
+
+
 def test_a_ring_that_is_done_before_gradients_go_is_a_context_group() -> None:
     """Everybody passes keys to everybody's next, and reduces with the same: one context group, no replicas."""
     found = sorted_out([*ring([0, 1, 2, 3], 30.0, 0.0, 0.8), *ring([0, 1, 2, 3], 90.0, 0.82)])
