@@ -62,10 +62,10 @@ def test_slow_link_is_named(report: Report) -> None:
 
 
 def test_without_an_inventory_it_is_still_one_job_and_one_link() -> None:
-    """Rails that never meet on the fabric keep their beat together; what happens inside hosts stays open."""
+    """Rails that never meet on the fabric keep their beat together, and begin in step as tensor ranks do."""
     report = analyze([FOLDER / "mirror.pcap.gz"], None, AnalysisOptions()).report
     (job,), (finding,) = report.jobs, report.findings
-    assert (len(job.endpoints), job.layout.pp, job.layout.tp, job.layout.dp) == (16, 2, None, None)
+    assert (len(job.endpoints), job.layout.pp, job.layout.tp, job.layout.dp) == (16, 2, 2, 4)
     assert (finding.kind, finding.subject.ids) == ("slow_link", ("10.2.3.2",))
 
 
