@@ -117,7 +117,8 @@ def until_terminated(work: Callable[[dict[str, Any], Callable[[], bool]], None])
         sys.exit(CANNOT_STORE)
     except InputError as error:
         refuse(str(error))
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
 
 
 def _end_orphaned(supervisor: int) -> None:

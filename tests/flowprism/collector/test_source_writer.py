@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from flowprism.collector.source_writer import REFUSED
 from tests.house.checkout import ROOT
 
 # A source whose client holds the main thread, so that no handler of a signal runs; its number goes to stderr.
@@ -27,6 +30,30 @@ child.stdin.write(json.dumps({{"supervisor": os.getpid()}}).encode())
 child.stdin.close()
 child.wait()
 """
+
+# A source that cannot be read, and is told to end while its interpreter closes down, when handlers are gone.
+REFUSING = """
+import os, signal
+from datamodel.errors import InputError
+from flowprism.collector import source_writer
+class Last:
+    def __del__(self, kill=os.kill, number=signal.SIGTERM):
+        kill(PID, number)
+PID = os.getpid()
+last = Last()
+def work(plan, stopped):
+    raise InputError("gone")
+source_writer.until_terminated(work)
+"""
+
+
+def test_a_source_that_is_refused_may_be_told_to_end() -> None:
+    """It ends as one that was refused, not as one that a signal killed before all was stored."""
+    plan = json.dumps({"supervisor": os.getpid()})
+    ended = subprocess.run(
+        [sys.executable, "-c", REFUSING], cwd=ROOT, input=plan, stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert (ended.returncode, json.loads(ended.stdout)) == (REFUSED, {"refused": "gone"})
 
 
 def test_a_source_that_hears_no_signal_ends_soon_after_its_supervisor() -> None:
