@@ -8,8 +8,8 @@ import numpy as np
 
 from datamodel.streams import Float, Int
 from reconstruct.compiled import compiled
-from reconstruct.parts import find
-from reconstruct.watches import FEWEST_CYCLES
+from reconstruct.parts import find, settle, unite
+from reconstruct.watches import FEWEST_CYCLES, within
 
 # Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
 # cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
@@ -56,24 +56,17 @@ def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, ro
     """
     for k in range(len(pairs)):
         a, b = pairs[k]
-        here, there = find(root, a), find(root, b)
-        if here != there:
+        if find(root, a) != find(root, b):
             one, other = edges_ns[offsets[a] : offsets[a + 1]], edges_ns[offsets[b] : offsets[b + 1]]
             if abs(len(one) - len(other)) > 1:
                 since = max(watch_ns[a, 0], watch_ns[b, 0])
                 until = min(watch_ns[a, 1], watch_ns[b, 1])
-                one, other = _within(one, since, until), _within(other, since, until)
+                one, other = within(one, since, until), within(other, since, until)
                 if min(len(one), len(other)) < FEWEST_CYCLES:
                     continue
             if in_lockstep(one, other, reach):
-                root[max(here, there)] = min(here, there)
-    for n in range(len(root)):
-        root[n] = find(root, n)
-
-
-@compiled
-def _within(edges_ns: Int, since_ns: int, until_ns: int) -> Int:
-    return edges_ns[np.searchsorted(edges_ns, since_ns) : np.searchsorted(edges_ns, until_ns, side="right")]
+                unite(root, a, b)
+    settle(root)
 
 
 @compiled

@@ -93,7 +93,7 @@ def by_label(label: Int) -> list[Int]:
 
 @compiled
 def _unite(number: Int, bounds: Int, seen: _Seen, root: Int) -> None:
-    """Write into `root` the smallest member of each stream's set (union by smallest, paths halved).
+    """Write into `root` the smallest member of each stream's set.
 
     Args:
         number: stream of each entry; entries of one endpoint side by side.
@@ -106,11 +106,9 @@ def _unite(number: Int, bounds: Int, seen: _Seen, root: Int) -> None:
             a = number[i]
             for j in range(i + 1, bounds[e + 1]):
                 b = number[j]
-                here, there = find(root, a), find(root, b)
-                if here != there and _belong(seen, a, b):
-                    root[max(here, there)] = min(here, there)
-    for n in range(len(root)):
-        root[n] = find(root, n)
+                if find(root, a) != find(root, b) and _belong(seen, a, b):
+                    unite(root, a, b)
+    settle(root)
 
 
 @compiled
@@ -140,11 +138,25 @@ def _cycles(seen: _Seen, n: int, begin_ns: int, end_ns: int) -> float:
 
 @compiled
 def find(root: Int, n: int) -> int:
-    """The smallest member of the set that `n` is in."""
+    """The smallest member of the set that `n` is in, paths halved."""
     while root[n] != n:
         root[n] = root[root[n]]
         n = root[n]
     return n
+
+
+@compiled
+def unite(root: Int, a: int, b: int) -> None:
+    """Make one set of those of two members."""
+    here, there = find(root, a), find(root, b)
+    root[max(here, there)] = min(here, there)
+
+
+@compiled
+def settle(root: Int) -> None:
+    """Write for each the smallest member of its set, once all are united."""
+    for n in range(len(root)):
+        root[n] = find(root, n)
 
 
 @compiled

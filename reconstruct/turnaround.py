@@ -13,6 +13,7 @@ from datamodel.streams import Bool, Int, Streams
 from reconstruct.compiled import compiled
 from reconstruct.crossing import crossed
 from reconstruct.cycles import Lattices, members
+from reconstruct.watches import within
 
 # A stream whose cycle is a single message; a part that is made of such pairs.
 SINGLE_SHARE = 0.9
@@ -76,19 +77,14 @@ def _turns_each(pairs: Int, start_ns: Int, offsets: Int, behind_ns: Int, watch_n
     for n in range(len(pairs)):
         a, b = pairs[n]
         since, until = max(watch_ns[a, 0], watch_ns[b, 0]), min(watch_ns[a, 1], watch_ns[b, 1])
-        forth = _between(_begins(start_ns[a], behind_ns[offsets[a] : offsets[a + 1]]), since, until)
-        back = _between(_begins(start_ns[b], behind_ns[offsets[b] : offsets[b + 1]]), since, until)
+        forth = within(_begins(start_ns[a], behind_ns[offsets[a] : offsets[a + 1]]), since, until)
+        back = within(_begins(start_ns[b], behind_ns[offsets[b] : offsets[b + 1]]), since, until)
         if min(len(forth), len(back)) < FEWEST_TURNS:
             continue
         turns = _regular(_alone(forth, back, reach_ns))
         if turns == _regular(_alone(back, forth, reach_ns)):
             found[n] = turns
     return found
-
-
-@compiled
-def _between(begins_ns: Int, since_ns: int, until_ns: int) -> Int:
-    return begins_ns[np.searchsorted(begins_ns, since_ns) : np.searchsorted(begins_ns, until_ns, side="right")]
 
 
 @compiled

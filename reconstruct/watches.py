@@ -53,3 +53,9 @@ def cycles_within(
     first, last = offsets[stream], offsets[stream + 1]
     a, b = np.searchsorted(start_ns[first:last], begin_ns), np.searchsorted(start_ns[first:last], end_ns)
     return float(size[first + a : first + b].sum() / quantum_bytes)
+
+
+@compiled
+def within(times_ns: Int, since_ns: int, until_ns: int) -> Int:
+    """Of ascending times those of a stretch, both its ends included."""
+    return times_ns[np.searchsorted(times_ns, since_ns) : np.searchsorted(times_ns, until_ns, side="right")]

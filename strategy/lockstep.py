@@ -7,7 +7,7 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.streams import Int
 from reconstruct.compiled import compiled
-from reconstruct.parts import find
+from reconstruct.parts import settle, unite
 from strategy.behaviour import undisturbed
 from strategy.closure import Members
 from strategy.edges import Edges
@@ -110,8 +110,6 @@ def _join(begin: Int, limit_ns: float, root: Int) -> None:
                         far += 1
                 if 2 * far > samples:
                     break
-            here, there = find(root, a), find(root, b)
-            if close > far and here != there:
-                root[max(here, there)] = min(here, there)
-    for n in range(chains):
-        root[n] = find(root, n)
+            if close > far:
+                unite(root, a, b)
+    settle(root)
