@@ -30,6 +30,9 @@ SAME_WORK = 0.1
 # A stream goes on when it is seen for this share of a job's life.
 GOES_ON = 0.5
 
+# Packed source and destination of each pair of endpoints, ascending, and (n,) which of them each stream has.
+_Pairs = tuple[Int, Int]
+
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
@@ -125,7 +128,8 @@ def recognise(
             a host: sets whose hosts are all known are joined only where they do.
     """
     total = streams.total_bytes()
-    large, both_ways = _large(streams, total, options), _both_ways(streams, total, options)
+    pairs = np.unique(streams.src * len(streams.addresses) + streams.dst, return_inverse=True)
+    large, both_ways = _large(streams, pairs, total, options), _both_ways(streams, pairs, total, options)
     hidden = smeared(streams, options.covered_share)
     rhythmic = _rhythmic(streams, large & both_ways & ~hidden, services, options)
     parts = on_one_beat(
@@ -138,9 +142,9 @@ def recognise(
     joint = _joined(streams, candidates, meet, options)
     runs = _one_job_each(joint)
     loose = _loose(large, runs)
-    runs = [_with_followers(streams, job, loose) for job in _grown(streams, runs, np.flatnonzero(large & both_ways))]
-    loose = _loose(large & both_ways, runs)
-    runs = _with_unexplained(streams, runs, loose)
+    grown = _grown(streams, runs, _loose(large & both_ways, runs))
+    runs = [_with_followers(streams, job, loose) for job in grown]
+    runs = _with_unexplained(streams, runs, _loose(large & both_ways, runs))
     jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
 
@@ -156,7 +160,7 @@ def _rhythmic(streams: Streams, usable: Bool, services: frozenset[int], options:
     return found.take(np.flatnonzero(found.quantum_bytes >= options.smallest_quantum_bytes))
 
 
-def _large(streams: Streams, total: Int, options: JobOptions) -> Bool:
+def _large(streams: Streams, pairs: _Pairs, total: Int, options: JobOptions) -> Bool:
     """(n,) whether streams carry a part of what their ends send and receive that is worth looking at.
 
     Other jobs are no measure: beside one that moves a hundred times as much a small job's pipeline still is one.
@@ -165,13 +169,13 @@ def _large(streams: Streams, total: Int, options: JobOptions) -> Bool:
     most = np.zeros(len(streams.addresses), np.int64)
     np.maximum.at(most, streams.src, total)
     np.maximum.at(most, streams.dst, total)
-    alike = np.stack([streams.src, streams.dst, np.diff(streams.offsets)])
-    _, of_stream = np.unique(alike, axis=1, return_inverse=True)
-    shared = np.bincount(of_stream.ravel(), total)[of_stream.ravel()]
+    rows = np.diff(streams.offsets)
+    _, alike = np.unique(pairs[1] * (rows.max(initial=0) + 1) + rows, return_inverse=True)
+    shared = np.bincount(alike, total)[alike]
     return np.asarray(shared >= options.smallest_stream_share * np.maximum(most[streams.src], most[streams.dst]))
 
 
-def _both_ways(streams: Streams, total: Int, options: JobOptions) -> Bool:
+def _both_ways(streams: Streams, pairs: _Pairs, total: Int, options: JobOptions) -> Bool:
     """(n,) whether streams are more than the ready-to-receive messages of what comes the other way.
 
     Those are short, so records of them are small too: beside others, or in themselves where each is of one packet. One
@@ -179,19 +183,18 @@ def _both_ways(streams: Streams, total: Int, options: JobOptions) -> Bool:
     all that comes back, but no smaller record by record.
     """
     rows = np.diff(streams.offsets)
-    back, back_rows = _reverse(streams, total), _reverse(streams, rows)
+    back, back_rows = _reverse(streams, pairs, total), _reverse(streams, pairs, rows)
     small = total < options.control_share * back
     short = total * np.maximum(back_rows, 1.0) < options.control_share * back.astype(np.float64) * rows
     short |= total < READY_BYTES * rows
     return np.asarray(~(small & short))
 
 
-def _reverse(streams: Streams, values: Int) -> Int:
+def _reverse(streams: Streams, pairs: _Pairs, values: Int) -> Int:
     """(n,) sum of `values` over all streams from each stream's destination to its source."""
-    code = len(streams.addresses)
-    pair, of_stream = np.unique(streams.src * code + streams.dst, return_inverse=True)
+    pair, of_stream = pairs
     volume = np.bincount(of_stream, values, len(pair))
-    back = streams.dst * code + streams.src
+    back = streams.dst * len(streams.addresses) + streams.src
     at = np.minimum(np.searchsorted(pair, back), max(len(pair) - 1, 0))
     return np.where(pair[at] == back, volume[at], 0).astype(np.int64) if len(pair) else values
 
@@ -267,8 +270,6 @@ def _grown(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
     Where gradients leave the hosts of some stages only (shared embeddings), lengths vary, and no bytes come back, the
     other stages are known by their messages alone. Who only sends or only receives is no rank (a loader, a store).
     """
-    for job in jobs:
-        loose = np.setdiff1d(loose, job.stream_numbers)
     grown = list(jobs)
     for n, job in enumerate(jobs):
         taken = np.zeros(len(streams.addresses), np.bool_)
