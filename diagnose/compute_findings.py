@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.findings import Evidence, Finding, Severity, Subject, Suspect
 from datamodel.streams import Int
 from diagnose.job import JobView
+from diagnose.periods import Period
 from diagnose.stages import StageCompute
 from diagnose.stragglers import Lateness
 from diagnose.wording import finding_id, listed, percent, severity
@@ -156,19 +157,17 @@ def load_finding(job: JobView, wait_ratio: float, span_ns: Span) -> Finding:
     )
 
 
-def regression_finding(
-    job: JobView, span_ns: Span, slowdown_ratio: float, period_ns: float, baseline_ns: float, compute: bool
-) -> Finding:
+def regression_finding(job: JobView, period: Period, span_ns: Span, *, compute: bool) -> Finding:
     """Describe a job that is slower as a whole.
 
     With `compute`, compute grew everywhere; else only the iteration time says so, and nobody can be sent anywhere.
     """
-    window = job.measured_ns(span_ns)
+    window, slowdown_ratio = job.measured_ns(span_ns), period.slowdown_ratio
     grade: Severity = severity(slowdown_ratio) if compute else "info"
     evidence = Evidence(
         metric="iteration time",
-        value=round(period_ns / 1e9, 6),
-        baseline=round(baseline_ns / 1e9, 6),
+        value=round(period.duration_ns / 1e9, 6),
+        baseline=round(period.duration_ns / slowdown_ratio / 1e9, 6),
         unit="s",
         where=job.id,
         window_ns=window,

@@ -99,7 +99,8 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
 def _beyond(job: JobView, options: DiagnosisOptions, found: list[Finding]) -> list[Finding]:
     """Slow periods in which nothing was found, of a job that was not seen as a whole all the time."""
     slow = [(p, _span(job, p)) for p in periods(job.edges_ns, options.least_slowdown_ratio) if p.slow]
-    return joined([_unexplained(job, p, span) for p, span in slow if not any(_meet(f, span) for f in found)], [])
+    untold = [(p, span) for p, span in slow if not any(_meet(f, span) for f in found)]
+    return joined([regression_finding(job, p, span, compute=False) for p, span in untold], [])
 
 
 def _meet(finding: Finding, span_ns: tuple[int, int | None]) -> bool:
@@ -142,13 +143,7 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     found = _of_compute(measured, measured.kinds, period, (slow, baseline))
     if found is None and measured.ready is not None:
         found = _of_compute(measured, (measured.ready,), period, (slow, baseline))
-    return [_unexplained(job, period, span)] if found is None else found
-
-
-def _unexplained(job: JobView, period: Period, span: tuple[int, int | None]) -> Finding:
-    """That a job was slower, and not why."""
-    before = period.duration_ns / period.slowdown_ratio
-    return regression_finding(job, span, period.slowdown_ratio, period.duration_ns, before, compute=False)
+    return [regression_finding(job, period, span, compute=False)] if found is None else found
 
 
 def _slow_link(measured: _Measured, slow: Int, baseline: Int) -> SlowLink | None:
@@ -173,9 +168,10 @@ def _of_compute(
     if rather_ready and seen.excess_ns.max() < EXPLAINS * (period.duration_ns - before):
         return None
     if _everybody(measured, seen.late, slow, baseline, ratio):
-        begin = _begin_together(kinds, slow, float(seen.excess_ns.max()))
-        waits = kinds is measured.kinds and (begin or _in_pairs(job, seen.late))
-        return None if waits else [regression_finding(job, span, ratio, period.duration_ns, before, compute=True)]
+        waits = kinds is measured.kinds and (
+            _begin_together(kinds, slow, float(seen.excess_ns.max())) or _in_pairs(job, seen.late)
+        )
+        return None if waits else [regression_finding(job, period, span, compute=True)]
     uneven = _uneven(measured, seen.late)
     if uneven is not None:
         compute = stage_compute(measured.kinds, job.stages, slow)
@@ -270,9 +266,10 @@ def _begin_together(kinds: tuple[Sends, ...], period: Int, excess_ns: float) -> 
 
     Ranks that compute each for themselves come apart by more than a hundredth of what each takes longer.
     """
-    first = np.nanmin([k.start_ns[:, period] for k in kinds], axis=0)
+    first = np.fmin.reduce([k.start_ns[:, period] for k in kinds])
     apart = first.max(axis=0) - first.min(axis=0)
-    return bool(np.nanmedian(apart) < AT_THE_SAME_MOMENT * excess_ns)
+    seen = apart[np.isfinite(apart)]
+    return bool(len(seen) and np.median(seen) < AT_THE_SAME_MOMENT * excess_ns)
 
 
 def _uneven(measured: _Measured, late: Bool) -> int | None:

@@ -62,7 +62,7 @@ def unlocated(job: JobView, options: DiagnosisOptions) -> list[Finding]:
     if job.iterations < options.fewest_iterations:
         return []
     slow = [_slow(job, p) for p in periods(job.edges_ns, options.least_slowdown_ratio) if p.slow]
-    return joined([_unexplained(job, s, compute=False) for s in slow], [])
+    return joined([regression_finding(job, s.period, s.span_ns, compute=False) for s in slow], [])
 
 
 def _slow(job: JobView, period: Period) -> _Slow:
@@ -79,20 +79,18 @@ def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
     between = messages_between_stages(view, slow.compared)
     if held:
         return [_of_rings(view, slow, (held, rings), between)]
-    if not view.whole:
-        return [_unexplained(view.job, slow, compute=False)]
-    if len(between):
+    if view.whole and len(between):
         return _of_late(view, slow, late_in_pipelines(view, between, slow.longer_ns))
-    if not meet_first_in_rings(view):
-        return [_unexplained(view.job, slow, compute=False)]
-    return _of_late(view, slow, late_in_rings(view, slow.compared, slow.longer_ns))
+    if view.whole and meet_first_in_rings(view):
+        return _of_late(view, slow, late_in_rings(view, slow.compared, slow.longer_ns))
+    return [regression_finding(view.job, slow.period, slow.span_ns, compute=False)]
 
 
 def _of_rings(view: SampledView, slow: _Slow, rings: tuple[list[Paced], list[Paced]], between: Passages) -> Finding:
     """The link that slow rings pass; `rings` are those that are slow, and all."""
     found = suspects(view, rings, between, slow.compared)
     if found is None or found.probability[0] < LEAST_PROBABLE:
-        return _unexplained(view.job, slow, compute=False)
+        return regression_finding(view.job, slow.period, slow.span_ns, compute=False)
     return ring_finding(view, *rings, found, (slow.span_ns, slow.period.slowdown_ratio))
 
 
@@ -101,19 +99,13 @@ def _of_late(view: SampledView, slow: _Slow, late: Late) -> list[Finding]:
     seen = np.unique(number[late.endpoints[np.isfinite(late.excess_ns)]])
     surely = np.unique(number[late.endpoints[late.surely]])
     if len(seen) and len(surely) >= EVERYBODY * len(seen):
-        return [_unexplained(view.job, slow, compute=True)]
+        return [regression_finding(view.job, slow.period, slow.span_ns, compute=True)]
     groups = np.unique(number[late.endpoints[late.late]])
     if 0 < len(groups) <= MOST_PLACES:
         members = [_members(late, number, int(g)) for g in groups]
         return [late_finding(view, m, late, (slow.span_ns, slow.period.slowdown_ratio)) for m in members]
-    return [_unexplained(view.job, slow, compute=False)]
+    return [regression_finding(view.job, slow.period, slow.span_ns, compute=False)]
 
 
 def _members(late: Late, number: Int, group: int) -> Int:
     return np.asarray(late.endpoints[number[late.endpoints] == group], np.int64)
-
-
-def _unexplained(job: JobView, slow: _Slow, *, compute: bool) -> Finding:
-    duration = slow.period.duration_ns
-    before = duration / slow.period.slowdown_ratio
-    return regression_finding(job, slow.span_ns, slow.period.slowdown_ratio, duration, before, compute=compute)
