@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from datamodel.fabric import Fabric
 from datamodel.findings import Event, Finding
 from datamodel.frame import Frame
@@ -24,16 +22,13 @@ from diagnose.readiness import Ready
 from diagnose.sampled import unlocated
 from flowprism.job_report import job_id, job_report, shown
 from reconstruct.jobs import Job
-from reconstruct.metered import hidden_pause_ns
+from reconstruct.metered import merged_pause_ns
 from reconstruct.operations import operations
 from reconstruct.timelines import group_names, spans
 from reconstruct.transfers import transfers
 from reconstruct.watched_iterations import watched_iterations
 from strategy.layout import UNKNOWN, Strategy, infer
 from strategy.placement import Seat
-
-# Messages lie nearer together than this share of an iteration: a meter that merges such tells iterations, nothing else.
-MERGES = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +90,8 @@ class JobResult:
 def analysed(task: JobTask) -> JobResult:
     """Layout, operations, findings, events and the report of one job."""
     job, flow = task.job, task.streams
-    hidden_ns = hidden_pause_ns(flow) if task.metered and not flow.trains.any() else 0
-    merged = hidden_ns > MERGES * float(np.median(np.diff(job.edges_ns)))
-    strategy = UNKNOWN if merged else _strategy(task)
+    merged_ns = merged_pause_ns(flow, job) if task.metered else 0
+    strategy = UNKNOWN if merged_ns else _strategy(task)
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
         id=job_id([flow.addresses[e] for e in job.endpoints]),
@@ -116,10 +110,10 @@ def analysed(task: JobTask) -> JobResult:
         restarts=job.restarts,
         watched=watched_iterations(flow, job),
     )
-    findings = unlocated(view, task.options) if merged else diagnose(view, task.options)
+    findings = unlocated(view, task.options) if merged_ns else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
-        report=_told(job_report(shown(view, strategy), task.labels), hidden_ns if merged else 0),
+        report=_told(job_report(shown(view, strategy), task.labels), merged_ns),
         findings=tuple(findings),
         events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
@@ -132,11 +126,11 @@ def _strategy(task: JobTask) -> Strategy:
     return infer(moved, job.edges_ns, job.endpoints, dict(task.seats), unexplained=job.unexplained > 0)
 
 
-def _told(report: JobReport, hidden_ns: int) -> JobReport:
+def _told(report: JobReport, merged_ns: int) -> JobReport:
     """The report with what a meter hides among its reasons."""
-    if not hidden_ns:
+    if not merged_ns:
         return report
-    reason = f"records merge messages less than {hidden_ns / 1e9:.2g} s apart: no layout, and no place of a slowdown"
+    reason = f"records merge messages less than {merged_ns / 1e9:.2g} s apart: no layout, and no place of a slowdown"
     told = report.detectability.model_copy(update={"reasons": (*report.detectability.reasons, reason)})
     return report.model_copy(update={"detectability": told})
 

@@ -30,11 +30,12 @@ from diagnose.feeds import SPOILS, FeedView, doubted, feed_findings
 from diagnose.queues import Notices
 from diagnose.readiness import ready_messages
 from flowprism import __version__
+from flowprism.further_jobs import further_jobs
 from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
 from flowprism.period import Period
 from flowprism.progress import Progress
-from flowprism.sampled_analysis import Around, apart, sampled_results, volume_results
+from flowprism.sampled_analysis import Around, apart, aside
 from flowprism.workers import Crew, in_order
 from reconstruct.clock_network import exporter_clocks
 from reconstruct.clocks import ClockOffset, UnknownClock, corrected
@@ -140,7 +141,8 @@ def analyze_reading(
         )
     )
     summary = _summary(reading, second, _clocks(place.addresses, clocks, unknown))
-    flows = reading.flows if kept.all() else reading.flows.take(kept)
+    useful = kept if kept.all() else kept | aside(reading.flows, kept)
+    flows, kept = (reading.flows, kept) if useful.all() else (reading.flows.take(useful), kept[useful])
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
     passing = at_cables(reading.flows, exporters, place.links)
@@ -151,21 +153,23 @@ def analyze_reading(
     complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
     ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None
-    samples, hiding = apart(flows, complete, flow, options.jobs.covered_share)
+    parts = apart(flows, kept, flow, options.jobs.covered_share)
     del flows, passing
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)
     where = seats(inventory, flow.addresses)
     scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways)
+    around = Around(
+        place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered
+    )
+    further, found = further_jobs(flow, parts, around, found)
     results = _job_results(scene, found, options, told)
-    around = Around(place, scene.seats, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns)
-    further, unassigned = _further_results(samples, hiding, around, found)
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
         feed=summary,
         jobs=tuple(r.report for r in [*results, *further]),
-        unassigned=_unassigned(unassigned, window),
+        unassigned=_unassigned(found.unassigned, window),
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
         findings=_by_severity(
             [
@@ -189,17 +193,6 @@ def _reports_ns(reading: Reading) -> dict[tuple[int, int], int]:
     """Code of each exporter's address, and its domain -> when its last datagram arrived."""
     codes = {address: code for code, address in enumerate(reading.flows.addresses)}
     return {(codes[a.agent], a.domain): a.last_ns for a in reading.accounts if a.agent in codes}
-
-
-def _further_results(
-    samples: Flows, hiding: Flows, around: Around, found: Recognition
-) -> tuple[list[JobResult], dict[str, int]]:
-    """Jobs that only samples or volumes show, and why further endpoints are in no job."""
-    taken = np.zeros(len(around.place.addresses), np.bool_)
-    for job in found.jobs:
-        taken[job.endpoints] = True
-    sampled, reasons = sampled_results(samples, around, taken)
-    return [*sampled, *volume_results(hiding, around, taken)], found.unassigned | reasons
 
 
 def _nobody_listens(stage: str, done: int, total: int) -> None:
@@ -364,10 +357,10 @@ def _by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda f: (order[f.severity], f.start_ns, f.id)))
 
 
-def _unassigned(reasons: Mapping[str, int], window: Window) -> tuple[str, ...]:
+def _unassigned(reasons: Mapping[str, Int], window: Window) -> tuple[str, ...]:
     if not window.end_ns:
         return ("the input holds no usable flow record",)
-    return tuple(f"{n} endpoint{'s' if n > 1 else ''}: {reason}" for reason, n in reasons.items())
+    return tuple(f"{len(ends)} endpoint{'s' if len(ends) > 1 else ''}: {reason}" for reason, ends in reasons.items())
 
 
 def _flat_options(options: AnalysisOptions) -> dict[str, str | int | float | bool | None]:

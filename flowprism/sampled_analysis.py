@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from datamodel.frame import empty
 from datamodel.inventory import Inventory
 from datamodel.layout import Layout
 from datamodel.operations import OPERATIONS
+from datamodel.report import Detectability
 from datamodel.streams import Bool, Int, Streams
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job import JobView
@@ -24,6 +26,7 @@ from diagnose.sampled_hangs import sampled_hang
 from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
 from flowprism.job_report import Shown, job_id, job_report
+from reconstruct.jobs import Job
 from reconstruct.sampled.detectability import interval_errors_ns, of_samples, of_volumes
 from reconstruct.sampled.folded import points
 from reconstruct.sampled.messages import messages
@@ -32,12 +35,15 @@ from reconstruct.sampled.progress import Progress, numbered
 from reconstruct.sampled.recognition import FEWEST_ITERATIONS, SampledJob, recognise_sampled
 from reconstruct.sampled.standstill import standstill
 from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
+from reconstruct.sightings import whole
 from reconstruct.smeared import smeared
 from strategy.layout import UNKNOWN, Strategy, infer
 from strategy.placement import Seat
 
 # Where iteration times are known to worse than this, the times of messages within them tell no place.
 LOCATES = 0.02
+# Of the iterations that merged records show, samples may miss so many at the window's ends.
+MISSED_ENDS = 2
 # Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
 # this share at least, by that at most.
 NOISES, QUICK_LEAST, QUICK_MOST = 3.0, 0.05, 0.15
@@ -55,6 +61,7 @@ class Around:
         exporters: name of the switch of each exporter's address.
         options: thresholds of the findings.
         reports_ns: code of an exporter's address, and its domain -> when its last datagram arrived.
+        metered: whether a meter told of some.
     """
 
     place: Fabric
@@ -65,47 +72,84 @@ class Around:
     exporters: Mapping[str, str]
     options: DiagnosisOptions
     reports_ns: Mapping[tuple[int, int], int]
+    metered: bool
 
 
-def apart(flows: Flows, complete: Bool, flow: Streams, covered_share: float) -> tuple[Flows, Flows]:
-    """Sampled packets that tell their sequence number; and records that hide iterations.
-
-    The latter are samples without numbers, records of unknown rate, which may be samples, and those of streams that
-    span their pauses.
+def aside(flows: Flows, kept: Bool) -> Bool:
+    """(rows,) numbered samples of which exact records count the bytes, that may tell the time better.
 
     Args:
-        flows: all records that count.
-        complete: which of them are whole (`reconstruct.sightings.whole`).
-        flow: the streams of these.
+        flows: all records.
+        kept: which of them carry the volume (`reconstruct.sightings.carrying`).
+    """
+    return ~kept & ~whole(flows.frame) & numbered(flows)
+
+
+class Apart(NamedTuple):
+    """Records that are no whole messages.
+
+    Attributes:
+        samples: packets that tell their sequence number.
+        spare: more of them, of which whole records count the bytes and show the pauses.
+        hiding: records that hide iterations: samples without numbers, records of unknown rate, which may be samples,
+            and those of streams that span their pauses.
+    """
+
+    samples: Flows
+    spare: Flows
+    hiding: Flows
+
+
+def apart(flows: Flows, kept: Bool, flow: Streams, covered_share: float) -> Apart:
+    """What is told from samples and volumes, not from streams.
+
+    Args:
+        flows: all records that carry the volume, and samples that were put aside (`aside`).
+        kept: which of them are the former.
+        flow: the streams of those that are whole (`reconstruct.sightings.whole`).
         covered_share: see `reconstruct.smeared`.
     """
     frame, hidden = flows.frame, smeared(flow, covered_share)
-    hiding = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE)
-    samples = np.zeros(len(flows), np.bool_)
+    complete = whole(frame)
+    hiding, samples = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE), np.zeros(len(flows), np.bool_)
     if hiding.any():
         told = numbered(flows)
         samples, hiding = told & ~complete, hiding & ~told
+    spare = ~kept
     if hidden.any():
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
-        hiding = hiding | np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
-    return flows.take(np.flatnonzero(samples)), flows.take(np.flatnonzero(hiding))
+        beside = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
+        spare, hiding = spare & ~beside, hiding | (beside & kept)
+    return Apart(*(flows.take(np.flatnonzero(some)) for some in (samples & ~spare, spare, hiding)))
 
 
-def sampled_results(samples: Flows, around: Around, taken: Bool) -> tuple[list[JobResult], dict[str, int]]:
+def sampled_results(
+    samples: Flows, around: Around, taken: Bool, merged: Sequence[Job]
+) -> tuple[list[JobResult], dict[str, Int]]:
     """The jobs that sampled packets with sequence numbers show, and why other traffic of theirs is in none.
 
     Args:
         samples: such packets (`apart`).
         around: what else is known.
         taken: (addresses,) endpoints of jobs that a better feed shows; those of further jobs are added.
+        merged: jobs that a meter shows, which leaves iterations and nothing else. Samples tell more where they show all
+            of these and place messages.
     """
     if not len(samples):
         return [], {}
     found = recognise_sampled(samples, around.services, around.hosts)
-    jobs = [job for job in found.jobs if not taken[job.endpoints].any()]
+    jobs = [j for j in found.jobs if not taken[j.endpoints].any() and _tells_more(j, found.progress, merged)]
     for job in jobs:
         taken[job.endpoints] = True
     return [_sampled(job, found.progress, samples, around) for job in jobs], found.unassigned
+
+
+def _tells_more(job: SampledJob, progress: Progress, merged: Sequence[Job]) -> bool:
+    """Whether samples show all endpoints and iterations of the merged jobs that they meet, and places beside."""
+    inside = [np.isin(other.endpoints, job.endpoints, assume_unique=True) for other in merged]
+    met = [(own, other) for own, other in zip(inside, merged, strict=True) if own.any()]
+    whole_ones = all(own.all() and len(job.edges_ns) + MISSED_ENDS >= len(other.edges_ns) for own, other in met)
+    return not met or (whole_ones and _places(of_samples(progress, job)))
 
 
 def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResult]:
@@ -129,8 +173,7 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
     strategy = UNKNOWN if job.unresolved or _one_stage_by_default(seen.layout) else seen
     told = of_samples(progress, job)
     view = _view(job, progress, samples, seen, around)
-    error = told.timeline_error_ratio
-    if error is not None and error <= LOCATES:
+    if _places(told):
         findings = diagnose_samples(view, around.options, told.smallest_slowdown_ratio)
     else:
         findings = unlocated(view.job, around.options) if told.smallest_slowdown_ratio is not None else []
@@ -139,6 +182,11 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     shown = Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, interval_errors_ns(job))
     return _result(shown, around, findings)
+
+
+def _places(told: Detectability) -> bool:
+    """Whether iteration times are known well enough to look for places of messages within them."""
+    return told.timeline_error_ratio is not None and told.timeline_error_ratio <= LOCATES
 
 
 def _one_stage_by_default(layout: Layout) -> bool:

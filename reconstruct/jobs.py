@@ -101,11 +101,11 @@ class Recognition:
 
     Attributes:
         jobs: by first endpoint.
-        unassigned: reason -> number of endpoints.
+        unassigned: reason -> address codes of endpoints.
     """
 
     jobs: tuple[Job, ...]
-    unassigned: dict[str, int]
+    unassigned: dict[str, Int]
 
 
 def recognise(
@@ -372,8 +372,8 @@ def _one_after_another(job: Job, run: Job) -> Job:
 
 def _reasons(
     streams: Streams, services: frozenset[int], hidden: Bool, rhythmic: Lattices, jobs: tuple[Job, ...]
-) -> dict[str, int]:
-    """Why endpoints that carried data are in no job: reason -> number of endpoints."""
+) -> dict[str, Int]:
+    """Why endpoints that carried data are in no job: reason -> their codes."""
     size = len(streams.addresses)
     rest, named = np.zeros(size, bool), np.zeros(size, bool)
     in_rhythm, unseen = np.zeros(size, bool), np.zeros(size, bool)
@@ -383,10 +383,10 @@ def _reasons(
     named[list(services)] = True
     in_rhythm[streams.src[rhythmic.stream]] = in_rhythm[streams.dst[rhythmic.stream]] = True
     unseen[streams.src[hidden]] = unseen[streams.dst[hidden]] = True
-    counts = {
+    why = {
         "named as a service by the inventory": rest & named,
         "periodic, but only sends or only receives, or keeps step with nobody": rest & in_rhythm & ~named,
         "records span the pauses between bursts (cut by timeouts, not by message)": rest & unseen & ~in_rhythm & ~named,
         "no periodic traffic": rest & ~in_rhythm & ~named & ~unseen,
     }
-    return {reason: int(which.sum()) for reason, which in counts.items() if which.any()}
+    return {reason: np.flatnonzero(which) for reason, which in why.items() if which.any()}

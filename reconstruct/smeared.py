@@ -13,13 +13,17 @@ from reconstruct.rhythm import pauses_ns
 
 # Parts of a stream that are judged apart, of so many records at least.
 PARTS, LEAST_ROWS = 3, 30
+# A checkpoint, or a hole between what two exporters saw, is a long pause too: of one part so many make no rhythm, of
+# the whole stream one more.
+STRAY_PAUSES = 1
 
 
 def smeared(streams: Streams, covered_share: float) -> Bool:
-    """(n,) streams of flow records that cover most of the time and last longer than any pause between them.
+    """(n,) streams of flow records that cover most of the time and last longer than the pauses between them.
 
     Training computes for a good part of every iteration. A record of one message is short beside that pause, also where
-    sharded training fills most of the time with messages; a record that is longer than every pause contains pauses.
+    sharded training fills most of the time with messages; a record that is longer than every pause, but for one or two
+    that are no iteration's, contains pauses.
     A slow link stretches messages over the pauses too, but for as long as it is slow; a timeout does so all the time: a
     stream that shows its pauses in one part of its records is not smeared.
     Packet trains of a mirror are cut at every pause and are never smeared; neither is a single record. Records that
@@ -45,21 +49,22 @@ def _judge(
             continue
         rows = high - low
         parts = min(PARTS, max(rows // LEAST_ROWS, 1))
+        stray = STRAY_PAUSES if parts > 1 else STRAY_PAUSES + 1
         hides = True
         for part in range(parts):
             own = slice(low + rows * part // parts, low + rows * (part + 1) // parts)
-            hides = hides and _hides(start_ns[own], end_ns[own], size[own], covered_share)
+            hides = hides and _hides(start_ns[own], end_ns[own], size[own], covered_share, stray)
         found[stream] = hides
 
 
 @compiled
-def _hides(start_ns: Int, end_ns: Int, size: Int, covered_share: float) -> bool:
-    """Whether records cover most of their time and the typical one outlasts every pause between them."""
-    pause_ns = pauses_ns(start_ns, end_ns)
+def _hides(start_ns: Int, end_ns: Int, size: Int, covered_share: float, stray: int) -> bool:
+    """Whether records cover most of their time and the typical one outlasts all but so many pauses between them."""
+    pause_ns = np.sort(pauses_ns(start_ns, end_ns))
     life_ns = np.max(end_ns) - start_ns[0]
     if life_ns - np.sum(pause_ns) <= covered_share * life_ns:
         return False
-    return bool(_typical_ns(end_ns - start_ns, size) > np.max(pause_ns))
+    return bool(len(pause_ns) <= stray or _typical_ns(end_ns - start_ns, size) > pause_ns[-1 - stray])
 
 
 @compiled

@@ -71,12 +71,12 @@ class SampledRecognition:
     Attributes:
         jobs: by first endpoint.
         progress: the curves that connection numbers point into.
-        unassigned: reason -> number of endpoints.
+        unassigned: reason -> address codes of endpoints.
     """
 
     jobs: tuple[SampledJob, ...]
     progress: Progress
-    unassigned: dict[str, int]
+    unassigned: dict[str, Int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +260,12 @@ def _unresolved(curves: Progress, members: Int, endpoints: Int) -> int:
     return len({(a, b) for a, b in pairs[inside].tolist()} - known)
 
 
-def _reasons(curves: Progress, services: frozenset[int], jobs: list[SampledJob]) -> dict[str, int]:
+def _reasons(curves: Progress, services: frozenset[int], jobs: list[SampledJob]) -> dict[str, Int]:
     """Why endpoints of sampled connections are in no job."""
     inside = {int(e) for job in jobs for e in job.endpoints}
     seen = {int(e) for e in _endpoints(curves, np.arange(len(curves)))} if len(curves) else set()
     reasons = {
-        "a service of the inventory": len(seen & services),
-        "no rhythm that its samples show": len(seen - inside - services),
+        "a service of the inventory": seen & services,
+        "no rhythm that its samples show": seen - inside - services,
     }
-    return {reason: count for reason, count in reasons.items() if count}
+    return {reason: np.array(sorted(ends), np.int64) for reason, ends in reasons.items() if ends}

@@ -61,6 +61,26 @@ def test_without_an_inventory_nothing_wrong_is_claimed(feed: str, shared: Path) 
     assert (seen["wrong_sizes"], seen["false"]) == (0, 0)
 
 
+@pytest.mark.parametrize("name", CAPTURES)
+def test_export_feeds_together_are_no_worse_than_the_best_of_them(name: str, shared: Path) -> None:
+    """Records that timeouts cut, some sampled, some of a rate nobody tells, some of other switches: samples tell."""
+    found = case(shared, name)
+    feeds = [found.records.parent / f"{feed}.pcap.gz" for feed in FEEDS]
+    together = analyze(feeds, load_inventory(found.inventory), AnalysisOptions()).report
+    truth = Truth.model_validate_json(found.truth.read_bytes())
+    assert marks(together, truth) == marked(shared, name, "sflow")[0]
+
+
+@pytest.mark.parametrize("name", ["s2-slow-nic", "s4-two-jobs"])
+def test_meters_together_claim_nothing_wrong(name: str, shared: Path) -> None:
+    """One ends before the other: the hole between what the two saw is no pause of the training's."""
+    found = case(shared, name)
+    feeds = [found.records.parent / f"{feed}.pcap.gz" for feed in ("ipfix", "nf9")]
+    report = analyze(feeds, load_inventory(found.inventory), AnalysisOptions()).report
+    seen = marks(report, Truth.model_validate_json(found.truth.read_bytes()))
+    assert (seen["jobs"], seen["wrong_sizes"], seen["false"]) == (1, 0, 0)
+
+
 @pytest.mark.parametrize("name", ["s2-slow-nic", "s4-two-jobs"])
 def test_a_mirror_is_not_spoilt_by_other_feeds(name: str, analysed: Analysed, shared: Path) -> None:
     """Beside five export feeds of the same window a mirror gives the jobs, findings and events it gives alone."""

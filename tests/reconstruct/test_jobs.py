@@ -109,7 +109,7 @@ def test_storage_and_remote_calls_are_in_no_job(training: Training) -> None:
     recognition = found(flows([training], Feed(), [reads, rpc]))
     assert len(recognition.jobs) == 1
     assert len(recognition.jobs[0].endpoints) == 16
-    assert sum(recognition.unassigned.values()) == 3
+    assert sum(map(len, recognition.unassigned.values())) == 3
 
 
 def test_services_named_by_the_inventory_are_left_out(training: Training) -> None:
@@ -117,14 +117,15 @@ def test_services_named_by_the_inventory_are_left_out(training: Training) -> Non
     rows = streams(flows([training], Feed(), [storage_reads(40, range(16), training.ends_ns, 3_000_000)]))
     code = rows.addresses.index(address(40))
     recognition = recognise(rows, frozenset({code}), JobOptions())
-    assert recognition.unassigned == {"named as a service by the inventory": 1}
+    assert list(map(len, recognition.unassigned.values())) == [1]
+    assert "named as a service by the inventory" in recognition.unassigned
 
 
 def test_traffic_without_rhythm_is_no_job() -> None:
     """Remote calls alone give no job and a reason for each endpoint."""
     recognition = found(flows([], Feed(), [calls(range(8), 60.0, 3)]))
     assert recognition.jobs == ()
-    assert sum(recognition.unassigned.values()) == 8
+    assert sum(map(len, recognition.unassigned.values())) == 8
 
 
 @pytest.mark.parametrize("trains", [False, True], ids=["messages", "trains"])

@@ -42,6 +42,16 @@ def test_records_that_leave_no_pause_are_smeared(duration_ns: int, every_ns: int
     assert found.tolist() == [hidden] * 4
 
 
+@pytest.mark.parametrize("count", [18, 120])
+def test_a_hole_in_what_was_seen_is_no_rhythm(count: int) -> None:
+    """Records that leave no pause, but one: a checkpoint, or what an exporter lost."""
+    flows = records(1_900_000_000, 2_000_000_000, count=count)
+    later = np.where(flows.frame["time_flow_start_ns"] > count * PERIOD_NS, 3_000_000_000, 0)
+    times = {name: flows.frame[name] + later for name in ("time_flow_start_ns", "time_flow_end_ns")}
+    apart = Flows(flows.frame.replace(**times), flows.addresses)
+    assert smeared(streams(apart), JobOptions().covered_share).all()
+
+
 def test_messages_that_fill_most_of_the_time_are_not_smeared() -> None:
     """Sharded training sends nearly always, but each record is one message, short beside the pause of an iteration."""
     burst = records(19_000_000, 20_000_000, count=400)
@@ -74,4 +84,6 @@ def test_no_job_is_made_of_smeared_records_and_the_reason_is_told() -> None:
     """Equal bytes come back every two seconds, but that is the exporter's timeout, not the training's rhythm."""
     found = recognise(streams(records(1_900_000_000, 2_000_000_000)), frozenset(), JobOptions())
     assert found.jobs == ()
-    assert found.unassigned == {"records span the pauses between bursts (cut by timeouts, not by message)": 4}
+    ((reason, endpoints),) = found.unassigned.items()
+    assert reason == "records span the pauses between bursts (cut by timeouts, not by message)"
+    assert endpoints.tolist() == [0, 1, 2, 3]
