@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.signal import ZoomFFT
 
 from datamodel.streams import Float, Int
 from reconstruct.compiled import compiled
 from reconstruct.sampled.dwell import bins_for, dwell_ns
 from reconstruct.sampled.parts import Part, components
 from reconstruct.sampled.progress import Progress
+from reconstruct.sampled.transform import Transform, transform
 
 # A cycle is folded into so many bins to find its pauses.
 FOLDED_BINS = 64
@@ -137,17 +137,18 @@ def _own_cycles(time_ns: Float, position: Float, cycles: float) -> float:
     uneven = dwell_ns(time_ns, position, bins)
     uneven -= uneven.mean()
     low, high = cycles - OWN_CYCLES, cycles + OWN_CYCLES
-    power = np.zeros(OWN_STEPS)
-    for h in range(1, OWN_HARMONICS + 1):
-        if h * high < min(len(time_ns), bins / 2):
-            power += np.abs(_around(h * low, h * high, bins)(uneven)) ** 2
+    harmonics = sum(h * high < min(len(time_ns), bins / 2) for h in range(1, OWN_HARMONICS + 1))
+    if not harmonics:
+        return low
+    power = _around(low, high, harmonics, bins).power(uneven).reshape(harmonics, OWN_STEPS).sum(axis=0)
     return float(np.linspace(low, high, OWN_STEPS)[np.argmax(power)])
 
 
-@lru_cache(maxsize=4 * OWN_HARMONICS)
-def _around(low: float, high: float, bins: int) -> ZoomFFT:
-    """The transform to some frequencies, prepared once for all connections of like length."""
-    return ZoomFFT(bins, [low, high], OWN_STEPS, fs=bins, endpoint=True)
+@lru_cache(maxsize=8)
+def _around(low: float, high: float, harmonics: int, bins: int) -> Transform:
+    """The transform to frequencies around the first harmonics, prepared once for all connections of like length."""
+    steps = np.linspace(low, high, OWN_STEPS)
+    return transform(bins, np.concatenate([h * steps for h in range(1, harmonics + 1)]))
 
 
 @compiled
