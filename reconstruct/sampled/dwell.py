@@ -8,6 +8,7 @@ cycles, so their spectra over cycles per window add up.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +25,8 @@ STEPS_A_CYCLE = 4
 LONGEST_SHARE = 0.4
 # The background of a spectrum is its median over stretches of so many cycles.
 BACKGROUND_CYCLES = 50
+# The median of one stretch is usually that of the one before, to this factor: they share three quarters.
+AS_USUAL = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,41 @@ class Spectrum:
 
 def dwell_ns(time_ns: Float, position: Float, bins: int) -> Float:
     """(bins,) time spent in equal steps of position: spread evenly between two points, long pauses clipped."""
-    gap = np.diff(time_ns)
-    longest = np.sort(gap)[::-1]
-    running = np.cumsum(longest)
-    cap = longest[min(int(np.searchsorted(running, LONGEST_SHARE * running[-1])), len(longest) - 1)]
-    clock = np.concatenate([[0.0], np.cumsum(np.minimum(gap, cap))])
-    # points of equal position would hide the pause between them
-    apart = position + np.arange(len(position)) * 1e-9 * max(float(position[-1]), 1.0)
-    return np.asarray(np.diff(np.interp(np.linspace(apart[0], apart[-1], bins + 1), apart, clock)), np.float64)
+    return _spread(time_ns, position, np.sort(np.diff(time_ns)), bins)
+
+
+@compiled
+def _spread(time_ns: Float, position: Float, pauses: Float, bins: int) -> Float:
+    """The same, of a curve and its pauses by length."""
+    cap = _longest(pauses)
+    apart, clock = position.copy(), np.zeros(len(position))
+    for n in range(1, len(position)):
+        # points of equal position would hide the pause between them
+        apart[n] += n * 1e-9 * max(position[-1], 1.0)
+        clock[n] = clock[n - 1] + min(time_ns[n] - time_ns[n - 1], cap)
+    found, step = np.empty(bins), (apart[-1] - apart[0]) / bins
+    point, before = 0, 0.0
+    for k in range(bins):
+        at = (k + 1) * step + apart[0]
+        while point + 2 < len(apart) and apart[point + 1] <= at:
+            point += 1
+        steep = (clock[point + 1] - clock[point]) / (apart[point + 1] - apart[point])
+        now = steep * (at - apart[point]) + clock[point] if k + 1 < bins and at < apart[-1] else clock[-1]
+        found[k], before = now - before, now
+    return found
+
+
+@compiled
+def _longest(pauses: Float) -> float:
+    """The pause, of ascending ones, which with the longer ones holds `LONGEST_SHARE` of all time."""
+    total = running = 0.0
+    for pause in pauses[::-1]:
+        total += pause
+    for pause in pauses[::-1]:
+        running += pause
+        if running >= LONGEST_SHARE * total:
+            break
+    return float(pause)
 
 
 def bins_for(points: int) -> int:
@@ -61,10 +91,14 @@ def spectrum(progress: Progress, connection: int) -> Float:
     time_ns, position = progress.curve(connection)
     bins = bins_for(len(time_ns))
     uneven = dwell_ns(time_ns, position, bins)
-    uneven = (uneven - uneven.mean()) * np.hanning(bins)
-    power = np.abs(np.fft.rfft(uneven, bins * STEPS_A_CYCLE)) ** 2
-    power = power[: len(time_ns) * STEPS_A_CYCLE]  # more cycles than points cannot be told apart
-    return flattened(power)
+    wave = np.fft.rfft((uneven - uneven.mean()) * _hann(bins), bins * STEPS_A_CYCLE)
+    wave = wave[: len(time_ns) * STEPS_A_CYCLE]  # more cycles than points cannot be told apart
+    return flattened(wave.real**2 + wave.imag**2)
+
+
+@lru_cache(maxsize=8)
+def _hann(bins: int) -> Float:
+    return np.asarray(np.hanning(bins), np.float64)
 
 
 def flattened(power: Float) -> Float:
@@ -86,9 +120,8 @@ def _background(power: Float) -> Float:
     """The local median as a smooth curve; never 0."""
     stretch = min(BACKGROUND_CYCLES * STEPS_A_CYCLE, len(power))
     centres = np.arange(stretch // 2, len(power), max(stretch // 4, 1))
-    medians = _medians(power, centres, stretch // 2)
     # the mean of exponentially distributed power is its median over ln 2
-    level = np.interp(np.arange(len(power)), centres, medians) / np.log(2)
+    level = _between(centres, _medians(power, centres, stretch // 2), len(power)) / np.log(2)
     return np.asarray(np.maximum(level, 1e-300), np.float64)
 
 
@@ -96,6 +129,29 @@ def _background(power: Float) -> Float:
 def _medians(values: Float, centres: Int, reach: int) -> Float:
     """The median within reach of each centre."""
     found = np.empty(len(centres))
+    near, usual = np.empty(2 * reach + 1), 0.0
     for n in range(len(centres)):
-        found[n] = np.median(values[max(centres[n] - reach, 0) : centres[n] + reach + 1])
+        some = values[max(centres[n] - reach, 0) : centres[n] + reach + 1]
+        # It lies among the few values that are about as large as the median before, unless that changes much.
+        low, high, below, count = usual * AS_USUAL, usual / AS_USUAL, 0, 0
+        for value in some:
+            near[count] = value
+            below += value < low
+            count += (value >= low) & (value <= high)
+        middle = len(some) // 2 - below
+        told = len(some) % 2 == 1 and 0 <= middle < count
+        usual = np.sort(near[:count])[middle] if told else np.median(some)
+        found[n] = usual
+    return found
+
+
+@compiled
+def _between(centres: Int, levels: Float, count: int) -> Float:
+    """(count,) levels at each place, straight from centre to centre, and level before the first and after the last."""
+    found = np.full(count, levels[-1])
+    found[: centres[0]] = levels[0]
+    for n in range(len(centres) - 1):
+        steep = (levels[n + 1] - levels[n]) / (centres[n + 1] - centres[n])
+        for k in range(centres[n], centres[n + 1]):
+            found[k] = steep * (k - centres[n]) + levels[n]
     return found
