@@ -10,7 +10,7 @@ from datamodel.flows import FLOWS, Flows
 from datamodel.frame import concat
 from datamodel.streams import Bool, Int, Streams
 from flowprism.job_analysis import JobResult
-from flowprism.sampled_analysis import Apart, Around, sampled_results, volume_results
+from flowprism.sampled_analysis import Apart, Around, Lesser, sampled_results, volume_results
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, Recognition
 from reconstruct.metered import merged_pause_ns
@@ -19,7 +19,7 @@ from reconstruct.metered import merged_pause_ns
 def further_jobs(
     flow: Streams, parts: Apart, around: Around, found: Recognition
 ) -> tuple[list[JobResult], Recognition]:
-    """Jobs that only samples or volumes show, or samples better than a meter; and what is left of those found before.
+    """Jobs that only samples or volumes show, or samples better than records; and what is left of those found before.
 
     Args:
         flow: the streams that those were found in.
@@ -31,15 +31,40 @@ def further_jobs(
         the results of further jobs; and the recognition less jobs that samples show better, with the reasons why
         sampled endpoints are in no job.
     """
-    sampled = around.metered and (len(parts.samples) or len(parts.spare))
-    merged = tuple(job for job in found.jobs if sampled and merged_pause_ns(*job_streams(flow, job)))
-    lesser = {id(job) for job in merged}
-    taken = _ends(flow.addresses, [job for job in found.jobs if id(job) not in lesser])
-    results, reasons = sampled_results(_with_spare(parts, merged), around, taken, merged)
-    left = tuple(job for job in found.jobs if id(job) not in lesser or not taken[job.endpoints].any())
+    lesser = _lesser(flow, parts, around, found)
+    taken = _ends(flow.addresses, [job for n, job in enumerate(found.jobs) if n not in lesser])
+    results, reasons = sampled_results(_with_spare(parts, taken), around, taken, tuple(lesser.values()))
+    left = tuple(job for n, job in enumerate(found.jobs) if n not in lesser or not taken[job.endpoints].any())
     taken |= _ends(flow.addresses, left)
     results += volume_results(parts.hiding, around, taken)
     return results, Recognition(left, _in_none([found.unassigned, reasons], taken))
+
+
+def _lesser(flow: Streams, parts: Apart, around: Around, found: Recognition) -> dict[int, Lesser]:
+    """Jobs of which samples may show more, by number: a meter merged messages, or not all pairs are recorded."""
+    if not len(parts.samples) and not len(parts.spare):
+        return {}
+    recorded = np.unique(flow.src << 32 | flow.dst)
+    src, dst = (parts.samples.frame[name].astype(np.int64) for name in ("src_addr", "dst_addr"))
+    beyond = ~np.isin(src << 32 | dst, recorded)
+    open_ended = np.zeros(len(flow.addresses), np.bool_)
+    open_ended[src[beyond]] = open_ended[dst[beyond]] = True
+    lesser = {}
+    for n, job in enumerate(found.jobs):
+        if around.metered and merged_pause_ns(*job_streams(flow, job)):
+            lesser[n] = Lesser(job, np.zeros(0, np.int64))
+        elif open_ended[job.endpoints].any():
+            lesser[n] = Lesser(job, recorded)
+    return lesser
+
+
+def _with_spare(parts: Apart, taken: Bool) -> Flows:
+    """The samples, with those put aside that run between endpoints of no job."""
+    samples, spare = parts.samples, parts.spare
+    free = ~taken[spare.frame["src_addr"]] & ~taken[spare.frame["dst_addr"]]
+    if not free.any():
+        return samples
+    return Flows(concat(FLOWS, [samples.frame, spare.take(np.flatnonzero(free)).frame]), samples.addresses)
 
 
 def _in_none(reasons: Sequence[Mapping[str, Int]], taken: Bool) -> dict[str, Int]:
@@ -49,15 +74,6 @@ def _in_none(reasons: Sequence[Mapping[str, Int]], taken: Bool) -> dict[str, Int
         rest[why] = ends[free[ends]]
         free[ends] = False
     return {why: ends for why, ends in rest.items() if len(ends)}
-
-
-def _with_spare(parts: Apart, merged: Sequence[Job]) -> Flows:
-    """The samples, with those put aside that endpoints of merged jobs sent."""
-    samples, spare = parts.samples, parts.spare
-    if not merged or not len(spare):
-        return samples
-    more = spare.take(np.flatnonzero(_ends(spare.addresses, merged)[spare.frame["src_addr"]]))
-    return Flows(concat(FLOWS, [samples.frame, more.frame]), samples.addresses)
 
 
 def _ends(addresses: Sequence[str], jobs: Sequence[Job]) -> Bool:

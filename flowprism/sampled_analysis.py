@@ -42,7 +42,7 @@ from strategy.placement import Seat
 
 # Where iteration times are known to worse than this, the times of messages within them tell no place.
 LOCATES = 0.02
-# Of the iterations that merged records show, samples may miss so many at the window's ends.
+# Of the iterations that records show, samples may miss so many at the window's ends.
 MISSED_ENDS = 2
 # Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
 # this share at least, by that at most.
@@ -85,12 +85,25 @@ def aside(flows: Flows, kept: Bool) -> Bool:
     return ~kept & ~whole(flows.frame) & numbered(flows)
 
 
+class Lesser(NamedTuple):
+    """A job of which samples may show more than records do.
+
+    Attributes:
+        job: as records show it.
+        pairs: packed source and destination of what is recorded as well as it can be, ascending; a meter that merges
+            messages records nothing so.
+    """
+
+    job: Job
+    pairs: Int
+
+
 class Apart(NamedTuple):
     """Records that are no whole messages.
 
     Attributes:
         samples: packets that tell their sequence number.
-        spare: more of them, of which whole records count the bytes and show the pauses.
+        spare: more of them, of which whole records count the bytes.
         hiding: records that hide iterations: samples without numbers, records of unknown rate, which may be samples,
             and those of streams that span their pauses.
     """
@@ -115,16 +128,15 @@ def apart(flows: Flows, kept: Bool, flow: Streams, covered_share: float) -> Apar
     if hiding.any():
         told = numbered(flows)
         samples, hiding = told & ~complete, hiding & ~told
-    spare = ~kept
     if hidden.any():
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
         beside = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
-        spare, hiding = spare & ~beside, hiding | (beside & kept)
-    return Apart(*(flows.take(np.flatnonzero(some)) for some in (samples & ~spare, spare, hiding)))
+        hiding = hiding | (beside & kept)
+    return Apart(*(flows.take(np.flatnonzero(some)) for some in (samples & kept, ~kept, hiding)))
 
 
 def sampled_results(
-    samples: Flows, around: Around, taken: Bool, merged: Sequence[Job]
+    samples: Flows, around: Around, taken: Bool, lesser: Sequence[Lesser]
 ) -> tuple[list[JobResult], dict[str, Int]]:
     """The jobs that sampled packets with sequence numbers show, and why other traffic of theirs is in none.
 
@@ -132,24 +144,29 @@ def sampled_results(
         samples: such packets (`apart`).
         around: what else is known.
         taken: (addresses,) endpoints of jobs that a better feed shows; those of further jobs are added.
-        merged: jobs that a meter shows, which leaves iterations and nothing else. Samples tell more where they show all
-            of these and place messages.
+        lesser: jobs of which samples may tell more: a job that they show takes their place.
     """
     if not len(samples):
         return [], {}
     found = recognise_sampled(samples, around.services, around.hosts)
-    jobs = [j for j in found.jobs if not taken[j.endpoints].any() and _tells_more(j, found.progress, merged)]
+    jobs = [j for j in found.jobs if not taken[j.endpoints].any() and _tells_more(j, found.progress, lesser)]
     for job in jobs:
         taken[job.endpoints] = True
     return [_sampled(job, found.progress, samples, around) for job in jobs], found.unassigned
 
 
-def _tells_more(job: SampledJob, progress: Progress, merged: Sequence[Job]) -> bool:
-    """Whether samples show all endpoints and iterations of the merged jobs that they meet, and places beside."""
-    inside = [np.isin(other.endpoints, job.endpoints, assume_unique=True) for other in merged]
-    met = [(own, other) for own, other in zip(inside, merged, strict=True) if own.any()]
-    whole_ones = all(own.all() and len(job.edges_ns) + MISSED_ENDS >= len(other.edges_ns) for own, other in met)
-    return not met or (whole_ones and _places(of_samples(progress, job)))
+def _tells_more(job: SampledJob, progress: Progress, lesser: Sequence[Lesser]) -> bool:
+    """Whether samples show all endpoints and iterations of the lesser jobs that they meet, more pairs, and places."""
+    inside = [np.isin(other.job.endpoints, job.endpoints, assume_unique=True) for other in lesser]
+    met = [(own, other) for own, other in zip(inside, lesser, strict=True) if own.any()]
+    pairs = progress.src[job.connections] << 32 | progress.dst[job.connections]
+    more = all(
+        own.all()
+        and len(job.edges_ns) + MISSED_ENDS >= len(other.job.edges_ns)
+        and not np.isin(pairs, other.pairs).all()
+        for own, other in met
+    )
+    return not met or (more and _places(of_samples(progress, job)))
 
 
 def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResult]:

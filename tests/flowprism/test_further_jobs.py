@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from capture.reading import merged
+from datamodel.reading import Reading
 from datamodel.report import Report
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulated
@@ -28,8 +30,12 @@ def seen(meter: Feed, samples_one_in: int) -> Case:
 
 def told(case: Case, *feeds: str) -> Report:
     """The report of some feeds together, without what it says about the feeds."""
-    reading = merged([case.readings[feed] for feed in feeds])
-    report = analyze_reading(reading, feeds, case.inventory, AnalysisOptions()).report
+    return told_of(case, *(case.readings[feed] for feed in feeds))
+
+
+def told_of(case: Case, *readings: Reading) -> Report:
+    """The same of readings."""
+    report = analyze_reading(merged(readings), (), case.inventory, AnalysisOptions()).report
     return report.model_copy(update={"findings": tuple(f for f in report.findings if f.kind != "feed")})
 
 
@@ -54,3 +60,25 @@ def test_samples_that_show_no_job_leave_that_of_the_meter() -> None:
     assert [f.kind for f in metered.findings] == ["regression"]
     assert (together.jobs, together.findings) == (metered.jobs, metered.findings)
     assert together.unassigned == ()
+
+
+@pytest.mark.parametrize("hosts", [2, 5])
+def test_records_of_some_hosts_alone_do_not_hide_what_samples_show_of_all(hosts: int) -> None:
+    """Every message that some hosts send or receive, samples of all: the whole job, and its slow link, from samples."""
+    case = seen(MERGING, 4096)
+    messages = case.readings["flows"]
+    some = {f"10.0.{host}.1" for host in range(hosts)}
+    codes = [code for code, address in enumerate(messages.flows.addresses) if address in some]
+    frame = messages.flows.frame
+    own = np.isin(frame["src_addr"], codes) | np.isin(frame["dst_addr"], codes)
+    part = replace(messages, flows=messages.flows.take(np.flatnonzero(own)))
+    alone, together = told(case, "sflow"), told_of(case, part, case.readings["sflow"])
+    assert [f.kind for f in alone.findings] == ["slow_link"]
+    assert (together.jobs, together.findings) == (alone.jobs, alone.findings)
+
+
+def test_records_of_all_messages_are_not_outdone() -> None:
+    """Samples beside them change nothing."""
+    case = seen(MERGING, 4096)
+    alone, together = told(case, "flows"), told(case, "flows", "sflow")
+    assert (together.jobs, together.findings) == (alone.jobs, alone.findings)
