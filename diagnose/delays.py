@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,9 +12,25 @@ from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import ROLES
 from diagnose.numbering import Numbering
+from reconstruct.dates import Dates
 
 PP = ROLES.index("pp")
 DP = ROLES.index("dp")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What sends may be, where a feed dates packets between two moments; (endpoints, iterations) each.
+
+    Attributes:
+        earliest_ns, latest_ns: between which two each was sent.
+        least_ns, most_ns: between which two its delay is.
+    """
+
+    earliest_ns: Float
+    latest_ns: Float
+    least_ns: Float
+    most_ns: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +43,7 @@ class Sends:
         slot: place among the sends of that kind in an iteration (`datamodel.operations`).
         delay_ns: (endpoints, iterations) from the last event at the endpoint to the send; nan where not seen.
         start_ns: (endpoints, iterations) when it was sent.
+        bounds: between what these lie; None where they are known.
     """
 
     role: int
@@ -34,6 +51,42 @@ class Sends:
     slot: int
     delay_ns: Float
     start_ns: Float
+    bounds: Bounds | None = None
+
+    @property
+    def earliest_ns(self) -> Float:
+        """Sent no earlier, as far as dates tell."""
+        return self.start_ns if self.bounds is None else self.bounds.earliest_ns
+
+    @property
+    def latest_ns(self) -> Float:
+        """Sent no later, as far as dates tell."""
+        return self.start_ns if self.bounds is None else self.bounds.latest_ns
+
+    @property
+    def least_ns(self) -> Float:
+        """Delays as short as dates allow."""
+        return self.delay_ns if self.bounds is None else self.bounds.least_ns
+
+    @property
+    def most_ns(self) -> Float:
+        """Delays as long as dates allow."""
+        return self.delay_ns if self.bounds is None else self.bounds.most_ns
+
+
+def dated(kinds: tuple[Sends, ...], endpoints: Int, dates: Dates | None) -> tuple[Sends, ...]:
+    """Sends with the bounds that the dates of their packets leave, of endpoints as address codes."""
+    if dates is None:
+        return kinds
+
+    def bounded(kind: Sends, dates: Dates) -> Sends:
+        own = np.repeat(endpoints, kind.start_ns.shape[1])
+        starts = dates.bounds(own, kind.start_ns.ravel())
+        events = dates.bounds(own, (kind.start_ns - kind.delay_ns).ravel())
+        found = (*starts, np.maximum(starts[0] - events[1], 0), np.maximum(starts[1] - events[0], 0))
+        return replace(kind, bounds=Bounds(*(f.reshape(kind.start_ns.shape) for f in found)))
+
+    return tuple(bounded(kind, dates) for kind in kinds)
 
 
 def sends(
@@ -73,7 +126,8 @@ def sends(
     for n, name in enumerate(names):
         rows = order[bounds[n] : bounds[n + 1]]
         cell = own[rows] * iterations + operations["iteration"][rows]
-        found.append(Sends(*name, *(v.reshape(shape) for v in _first_of_each(cell, start[rows], delay[rows], shape))))
+        first, sent = _first_of_each(cell, start[rows], delay[rows], shape)
+        found.append(Sends(*name, first.reshape(shape), sent.reshape(shape)))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from datamodel.streams import Bool, Int
 from diagnose.cables import narrowed
 from diagnose.causes import cause_of
 from diagnose.compute_findings import Until, load_finding, regression_finding, stage_finding, straggler_finding
-from diagnose.delays import PP, Sends, sends
+from diagnose.delays import PP, Sends, dated, sends
 from diagnose.events import rests
 from diagnose.hang_findings import hang_finding
 from diagnose.hangs import Hang, hang
@@ -87,7 +87,7 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
     measured = _Measured(
         job,
         options,
-        sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded),
+        dated(sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded), job.endpoints, job.dates),
         _until_ready(job),
         rates(job.operations, job.iterations),
     )
@@ -123,7 +123,7 @@ def _stuck(job: JobView) -> Hang | None:
 def _until_ready(job: JobView) -> Sends | None:
     """Delays by ready-to-receive messages; None with a pipeline, whose messages tell who waits for whom."""
     piped = any(chain for chain in job.groups.get("pp", ()))
-    return None if piped or job.ready is None else until_ready(job.ready, job.endpoints, job.edges_ns)
+    return None if piped or job.ready is None else until_ready(job.ready, job.endpoints, job.edges_ns, job.dates)
 
 
 def _span(job: JobView, period: Period) -> tuple[int, int | None]:
@@ -167,6 +167,9 @@ def _of_compute(
     rather_ready = kinds is measured.kinds and measured.ready is not None
     if rather_ready and seen.excess_ns.max() < EXPLAINS * (period.duration_ns - before):
         return None
+    uncertain = kinds is measured.kinds and job.dates is not None
+    if uncertain and _begin_together(kinds, slow, float(seen.excess_ns.max())):
+        return None  # dates that do not tell who sent first do not tell who was late
     if _everybody(measured, seen.late, slow, baseline, ratio):
         waits = kinds is measured.kinds and (
             _begin_together(kinds, slow, float(seen.excess_ns.max())) or _in_pairs(job, seen.late)
@@ -264,10 +267,12 @@ def _in_pairs(job: JobView, late: Bool) -> bool:
 def _begin_together(kinds: tuple[Sends, ...], period: Int, excess_ns: float) -> bool:
     """Whether all send at the very same moment: then everybody waits for the latest, and nobody's delay is its own.
 
-    Ranks that compute each for themselves come apart by more than a hundredth of what each takes longer.
+    Ranks that compute each for themselves come apart by more than a hundredth of what each takes longer. Dates that are
+    uncertain cannot order what is less apart.
     """
-    first = np.fmin.reduce([k.start_ns[:, period] for k in kinds])
-    apart = first.max(axis=0) - first.min(axis=0)
+    early = np.fmin.reduce([k.earliest_ns[:, period] for k in kinds])
+    late = np.fmin.reduce([k.latest_ns[:, period] for k in kinds])
+    apart = early.max(axis=0) - late.min(axis=0)
     seen = apart[np.isfinite(apart)]
     return bool(len(seen) and np.median(seen) < AT_THE_SAME_MOMENT * excess_ns)
 

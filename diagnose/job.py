@@ -14,6 +14,7 @@ from datamodel.streams import Int
 from datamodel.transfers import ROLES
 from diagnose.queues import NO_NOTICES, Notices
 from diagnose.readiness import Ready
+from reconstruct.dates import Dates
 from reconstruct.watched_iterations import WatchedIterations
 
 DP = ROLES.index("dp")
@@ -39,6 +40,7 @@ class JobView:
         paths: where its streams were seen between switches; None where no feed tells.
         restarts: when it stopped, and when it began again on new connections.
         watched: which iterations were seen from end to end; None for all.
+        dates: between what its packets were sent; None where their times are known.
     """
 
     id: str
@@ -56,6 +58,7 @@ class JobView:
     paths: Paths | None = None
     restarts: tuple[tuple[int, int], ...] = ()
     watched: WatchedIterations | None = None
+    dates: Dates | None = None
 
     @property
     def iterations(self) -> int:

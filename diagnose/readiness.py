@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.streams import Int, Streams
-from diagnose.delays import DP, Sends
+from datamodel.streams import Float, Int, Streams
+from diagnose.delays import DP, Bounds, Sends
 from diagnose.numbering import Numbering
 from reconstruct.cycles import CONTROL_SHARE
+from reconstruct.dates import Dates
 from reconstruct.jobs import Job
 
 
@@ -29,6 +30,11 @@ class Ready:
     endpoint: Int
     at_ns: Int
     since_ns: Int
+
+    @property
+    def event_ns(self) -> Int:
+        """(r,) when the last event was."""
+        return self.at_ns - self.since_ns
 
 
 def ready_messages(beside: Streams, own: Streams, job: Job) -> Ready | None:
@@ -65,7 +71,7 @@ def ready_messages(beside: Streams, own: Streams, job: Job) -> Ready | None:
     return Ready(job.endpoints[at // span], at % span + origin, since)
 
 
-def until_ready(ready: Ready, endpoints: Int, edges_ns: Int) -> Sends:
+def until_ready(ready: Ready, endpoints: Int, edges_ns: Int, dates: Dates | None = None) -> Sends:
     """How long each endpoint took in an iteration, all in all, from what reached it to being ready for the next.
 
     Between a rank and its successor data moves when both are ready, so that of two that wait for each other both seem
@@ -75,17 +81,26 @@ def until_ready(ready: Ready, endpoints: Int, edges_ns: Int) -> Sends:
         ready: of the job.
         endpoints: (e,) address codes, ascending.
         edges_ns: (iterations,) end of each complete one.
+        dates: between what packets were sent; None where their times are known.
     """
     shape = len(endpoints), len(edges_ns)
     iteration = np.searchsorted(edges_ns, ready.at_ns)
     inside = iteration < len(edges_ns)
     cell = (Numbering(endpoints).of(ready.endpoint) * len(edges_ns) + iteration)[inside]
-    total = np.bincount(cell, ready.since_ns[inside], shape[0] * shape[1])
-    first = np.full(len(total), np.inf)
+    first = np.full(shape[0] * shape[1], np.inf)
     np.minimum.at(first, cell, ready.at_ns[inside])
     seen = np.isfinite(first)
-    delay, start = (np.where(seen, values, np.nan).reshape(shape) for values in (total, first))
-    return Sends(DP, 0, 0, delay, start)
+
+    def total(since_ns: Float | Int) -> Float:
+        return np.where(seen, np.bincount(cell, since_ns[inside], len(seen)), np.nan).reshape(shape)
+
+    sent = Sends(DP, 0, 0, total(ready.since_ns), np.where(seen, first, np.nan).reshape(shape))
+    if dates is None:
+        return sent
+    starts = dates.bounds(np.repeat(endpoints, shape[1]), sent.start_ns.ravel())
+    said, events = (dates.bounds(ready.endpoint, t.astype(np.float64)) for t in (ready.at_ns, ready.event_ns))
+    delays = (total(np.maximum(a - b, 0)) for a, b in ((said[0], events[1]), (said[1], events[0])))
+    return replace(sent, bounds=Bounds(*(s.reshape(shape) for s in starts), *delays))
 
 
 def _extent(said: Streams, own: Streams) -> tuple[int, int]:

@@ -55,6 +55,9 @@ def lateness(
 ) -> Lateness:
     """Compare each endpoint's delays in a period with those of its stage at the job's best.
 
+    Where dates leave open how long a delay was, it is as short as they allow, and the healthy ones as long: a lateness
+    that uncertain dates explain is none.
+
     The reference for a send is the 95th percentile over the stage's endpoints and the baseline's iterations: now and
     then a rank is set going by an earlier event, and its delay looks long without being so. Without a baseline it is
     the peers' 75th percentile in the period. Where there is a pipeline only messages count, and else where
@@ -75,19 +78,25 @@ def lateness(
     for kind in telling:
         usuals.append(np.full(len(stages), np.nan))
         now = typical_over(kind.delay_ns, period)
+        least, most = (now, now) if kind.bounds is None else _between(kind, period)
         seen = np.isfinite(now)
         for stage in np.unique(stages[seen]):
             peers = np.flatnonzero(seen & (stages == stage))
-            usual = _reference(kind.delay_ns, now, np.flatnonzero(stages == stage), baseline)
+            usual = _reference(kind.most_ns, most, np.flatnonzero(stages == stage), baseline)
             usuals[-1][peers] = usual
             if np.isfinite(usual):
-                excess[peers] += np.maximum(now[peers] - usual, 0)
+                excess[peers] += np.maximum(least[peers] - usual, 0)
                 normal[peers] += usual
             typical[peers] += now[peers]
     late = excess >= max(least_ratio * iteration_ns, AS_LATE * float(excess.max(initial=0)))
     rows = np.flatnonzero(late)
     late[rows] = _steadily(telling, usuals, rows, period, excess[rows] / 2)
     return Lateness(excess, typical, normal, late)
+
+
+def _between(kind: Sends, period: Int) -> tuple[Float, Float]:
+    """Typical delays of a period, as short and as long as dates allow."""
+    return typical_over(kind.least_ns, period), typical_over(kind.most_ns, period)
 
 
 def _of_the_passes(kinds: tuple[Sends, ...]) -> tuple[Sends, ...]:
@@ -104,7 +113,7 @@ def _steadily(kinds: tuple[Sends, ...], usuals: list[Float], rows: Int, period: 
     """
     total = np.zeros((len(rows), len(period)))
     for kind, usual in zip(kinds, usuals, strict=True):
-        beyond = kind.delay_ns[np.ix_(rows, period)] - usual[rows, None]
+        beyond = kind.most_ns[np.ix_(rows, period)] - usual[rows, None]
         total += np.where(row_medians(beyond)[:, None] > 0, np.nan_to_num(beyond), 0.0)
     return np.asarray((total >= least_ns[:, None]).mean(axis=1) >= STEADILY)
 

@@ -21,6 +21,7 @@ from diagnose.queues import Notices
 from diagnose.readiness import Ready
 from diagnose.sampled import unlocated
 from flowprism.job_report import job_id, job_report, shown
+from reconstruct.dates import Dates
 from reconstruct.jobs import Job
 from reconstruct.metered import merged_pause_ns
 from reconstruct.operations import operations
@@ -49,6 +50,7 @@ class JobTask:
         tables: whether timelines and pair table are wanted beside the report.
         metered: whether the records are a meter's, which merges what follows within its timeout.
         paths: where its streams were seen between switches; None where no feed tells.
+        dates: between what its packets were sent; None where their times are known.
     """
 
     number: int
@@ -66,6 +68,7 @@ class JobTask:
     tables: bool
     metered: bool = False
     paths: Paths | None = None
+    dates: Dates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ def analysed(task: JobTask) -> JobResult:
         paths=task.paths,
         restarts=job.restarts,
         watched=watched_iterations(flow, job),
+        dates=task.dates,
     )
     findings = unlocated(view, task.options) if merged_ns else diagnose(view, task.options)
     hangs = any(f.kind == "hang" for f in findings)

@@ -39,6 +39,7 @@ from flowprism.sampled_analysis import Around, apart, aside
 from flowprism.workers import Crew, in_order
 from reconstruct.clock_network import exporter_clocks
 from reconstruct.clocks import ClockOffset, UnknownClock, corrected
+from reconstruct.dates import Dates, dates
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
@@ -85,6 +86,7 @@ class _Scene:
     inventory: Inventory | None
     metered: bool
     paths: Paths | None
+    dates: Dates | None
 
     def labels(self) -> Inventory | None:
         """The inventory without what is known of each endpoint."""
@@ -154,11 +156,12 @@ def analyze_reading(
     flow = streams(flows if complete.all() else flows.take(complete))
     ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None
     parts = apart(flows, kept, flow, options.jobs.covered_share)
+    when = dates(flows if complete.all() else flows.take(complete))
     del flows, passing
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)
     where = seats(inventory, flow.addresses)
-    scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways)
+    scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when)
     around = Around(
         place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered
     )
@@ -238,6 +241,7 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
             tables=options.tables,
             metered=scene.metered,
             paths=scene.paths.of(np.unique(job.stream_numbers)) if scene.paths is not None else None,
+            dates=scene.dates.among(job.endpoints) if scene.dates is not None else None,
         )
 
     return task
