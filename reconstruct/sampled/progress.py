@@ -8,6 +8,7 @@ byte or packet, whatever the sampling rate; the rate only says how many points o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,7 +25,7 @@ SURE_ADVANCES = 8.0
 CONTROL_BYTES = 100
 # Fewer points show no rhythm.
 FEWEST_POINTS = 12
-# What curves are not made of: rows of these columns need not be put in order.
+# What curves are not made of: rows of these columns need not be taken.
 _ASKED = {"src_port", "dst_port", "proto", "dst_qp", "sampling_rate", "psn_first", "tcp_seq_first"}
 UNASKED = frozenset(FLOWS.names) - FLOWS.required - _ASKED
 
@@ -99,38 +100,39 @@ def progress(flows: Flows) -> Progress:
     frame = flows.frame.without(UNASKED)
     frame = frame.take(rows) if len(rows) < len(frame) else frame
     key = _connection_keys(frame)
-    telling = [column for column in key if (column != column[:1]).any()]
-    order = np.lexsort([_sequence(frame), when.time_ns[rows], *reversed(telling)])
-    frame, key, rows = frame.take(order), [k[order] for k in key], rows[order]
+    number, sequence = _numbers(key), _sequence(frame)
+    order = _order(number, when.time_ns[rows], sequence)
+    bounds, sequence, sent = _bounds(number[order]), sequence[order], frame["bytes"][order]
+    rates, leading = frame["sampling_rate"][order], order[bounds[:-1]]
+    rows = rows[order]
     when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
-    bounds, sequence = _bounds(key), _sequence(frame)
-    rates, tcp = frame["sampling_rate"], frame["proto"] == TCP
+    tcp = frame["proto"][leading] == TCP
     curves, kept, faint, sizes, ambiguous = [], [], [], [], 0
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for n, (first, last) in enumerate(pairwise(bounds.tolist())):
         own = slice(first, last)
         enough = last - first >= FEWEST_POINTS
-        sizes.append(float(np.median(frame["bytes"][own])))
-        position = _positions(sequence[own], sizes[-1], rates[own], tcp=bool(tcp[first])) if enough else None
+        sizes.append(float(np.median(sent[own])))
+        position = _positions(sequence[own], sizes[-1], rates[own], tcp=bool(tcp[n])) if enough else None
         ambiguous += enough and position is None
         if position is None:
-            faint.append(first)
+            faint.append(n)
         else:
             some = Stamps(when.time_ns[own], when.earliest_ns[own], when.latest_ns[own])
             curves.append(_in_order(position, some))
-            kept.append(first)
-    firsts = bounds[:-1].tolist()
-    typical = dict(zip(firsts, sizes, strict=True))
+            kept.append(n)
+    src, dst = (frame[name][leading].astype(np.int64) for name in ("src_addr", "dst_addr"))
+    packet_bytes = np.array(sizes, np.float64)
     return Progress(
-        src=frame["src_addr"][kept].astype(np.int64),
-        dst=frame["dst_addr"][kept].astype(np.int64),
+        src=src[kept],
+        dst=dst[kept],
         offsets=np.concatenate([[0], np.cumsum([len(c[0]) for c in curves])]).astype(np.int64),
         time_ns=np.concatenate([c[0] for c in curves]) if curves else np.zeros(0),
         earliest_ns=np.concatenate([c[1] for c in curves]) if curves else np.zeros(0),
         doubt_ns=np.concatenate([c[2] for c in curves]) if curves else np.zeros(0),
         position_bytes=np.concatenate([c[3] for c in curves]) if curves else np.zeros(0),
-        faint=np.stack([frame["src_addr"][faint], frame["dst_addr"][faint]], axis=1).astype(np.int64),
-        packet_bytes=np.array([typical[first] for first in kept], np.float64),
-        faint_packet_bytes=np.array([typical[first] for first in faint], np.float64),
+        faint=np.stack([src[faint], dst[faint]], axis=1),
+        packet_bytes=packet_bytes[kept],
+        faint_packet_bytes=packet_bytes[faint],
         ambiguous=ambiguous,
         addresses=flows.addresses,
     )
@@ -147,11 +149,51 @@ def _connection_keys(frame: Frame) -> list[Int]:
     return [frame["src_addr"].astype(np.int64), frame["dst_addr"].astype(np.int64), queue_pair, *ports]
 
 
-def _bounds(key: list[Int]) -> Int:
-    if not len(key[0]):
+def _numbers(key: list[Int]) -> Int:
+    """(rows,) number of each row's connection, in the order in which their names sort."""
+    number, count = np.zeros(len(key[0]), np.int64), 1
+    for column in key:
+        rank, different = _ranks(column)
+        if different > 1:
+            number, count = _ranks(number * different + rank)
+    return number.astype(np.uint16) if count <= 1 << 16 else number  # numpy sorts so short ones by counting
+
+
+def _ranks(values: Int) -> tuple[Int, int]:
+    """(how many different values are less than each; how many different ones there are)."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low > max(len(values), 1 << 16):
+        different = np.unique(values)
+        return np.searchsorted(different, values), len(different)
+    seen = np.zeros(high - low + 1, np.bool_)
+    seen[values - low] = True
+    rank = np.cumsum(seen) - 1
+    return rank[values - low], int(rank[-1]) + 1
+
+
+def _order(number: Int, time_ns: Int, sequence: Int) -> Int:
+    """Rows by connection, time and sequence number; equal ones as they were.
+
+    Those of a connection mostly stand by time, and few came at one time, so that there is little to be sorted.
+    """
+    order = np.argsort(number, kind="stable")
+    same = np.diff(number[order]) == 0
+    if (np.diff(time_ns[order])[same] < 0).any():
+        order = np.argsort(time_ns, kind="stable")
+        order = order[np.argsort(number[order], kind="stable")]
+    at_once = same & (np.diff(time_ns[order]) == 0)
+    if at_once.any():
+        tied = np.flatnonzero(np.append(at_once, False) | np.insert(at_once, 0, False))
+        run = np.cumsum(np.insert(~at_once, 0, True))[tied]
+        order[tied] = order[tied][np.lexsort([sequence[order[tied]], run])]
+    return order
+
+
+def _bounds(number: Int) -> Int:
+    """Where ascending numbers change, both ends included; one bound where there are none."""
+    if not len(number):
         return np.zeros(1, np.int64)
-    change = np.any([np.diff(column) != 0 for column in key], axis=0)
-    return np.concatenate([[0], np.flatnonzero(change) + 1, [len(key[0])]])
+    return np.concatenate([[0], np.flatnonzero(np.diff(number)) + 1, [len(number)]])
 
 
 def _positions(sequence: Int, packet_bytes: float, rates: Int, *, tcp: bool) -> Float | None:

@@ -41,3 +41,18 @@ def test_control_packets_and_records_are_no_points() -> None:
     small[0], many[1] = 62, 9
     changed = type(flows)(flows.frame.replace(bytes=small, packets=many), flows.addresses)
     assert np.flatnonzero(~numbered(changed)).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("tcp", [True, False])
+def test_curves_are_the_same_whatever_the_order_of_rows(tcp: bool) -> None:
+    """Also of samples that came at one time: their sequence numbers tell which was first."""
+    flows = sampled(ring([0, 1, 2, 3]), iteration_ends(20, 1000, 0.02, 1), 1000, 2, tcp=tcp)
+    coarse = flows.frame["time_flow_start_ns"] // 50_000_000 * 50_000_000
+    flows = type(flows)(flows.frame.replace(time_flow_start_ns=coarse, time_flow_end_ns=coarse), flows.addresses)
+    shuffled = progress(flows.take(np.random.default_rng(3).permutation(len(flows))))
+    found = progress(flows)
+    assert len(found) == 4
+    for name in ("src", "dst", "offsets", "time_ns", "position_bytes", "packet_bytes"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(shuffled, name))
+    for n in range(4):
+        assert (np.diff(found.curve(n)[1]) > 0).all()
