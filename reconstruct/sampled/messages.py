@@ -14,7 +14,7 @@ from datamodel.transfers import TRANSFERS
 from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
-from reconstruct.sampled.robust import evenly, running_deviations, running_medians, slope
+from reconstruct.sampled.robust import evenly, running_deviations, slope
 
 # A pause between messages takes this share of the iteration at least, and exceeds by so many standard errors what
 # chance makes of as many samples, before and behind its place, as half the iterations: each is of another one.
@@ -114,7 +114,7 @@ def cuts(phase: Float, at: Float, iterations: int) -> Float:
         return np.array([0.0, 1.0])
     order = np.argsort(phase, kind="stable")
     phase, ordered = phase[order], at[order]
-    level, away = running_medians(ordered, beside), running_deviations(ordered, beside)
+    level, away = running_deviations(ordered, beside)
     spread = MEDIAN_TO_SD * float(np.median(away))
     jump = np.maximum(level[beside:] - level[:-beside], 0.0)
     least = max(SHORTEST_PAUSE, SURE * spread * np.sqrt(2.0 / beside))

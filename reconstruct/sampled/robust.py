@@ -45,32 +45,37 @@ def running_medians(values: Float, window: int) -> Float:
 
 
 @compiled
-def running_deviations(values: Float, window: int) -> Float:
-    """(n - window + 1,) the median distance of every `window` values in a row from their median."""
-    found = np.empty(max(len(values) - window + 1, 0))
+def running_deviations(values: Float, window: int) -> tuple[Float, Float]:
+    """(the median of every `window` values in a row; their median distance from it), (n - window + 1,) each."""
+    count = max(len(values) - window + 1, 0)
+    medians, found = np.empty(count), np.empty(count)
     ranked = np.sort(values[:window])
-    for k in range(len(found)):
+    for k in range(count):
         if k:
             _exchange(ranked, values[k - 1], values[k + window - 1])
-        found[k] = _median_distance(ranked, (ranked[(window - 1) // 2] + ranked[window // 2]) / 2)
-    return found
+        medians[k] = (ranked[(window - 1) // 2] + ranked[window // 2]) / 2
+        found[k] = _distance(ranked, medians[k], window // 2)
+        if window % 2 == 0:
+            found[k] = (_distance(ranked, medians[k], window // 2 - 1) + found[k]) / 2
+    return medians, found
 
 
 @compiled
-def _median_distance(ranked: Float, middle: float) -> float:
-    """The median distance of ascending values from their median: the nearest lie on both sides of it, step by step."""
-    above = len(ranked) // 2
-    below = above - 1
-    last = before = 0.0
-    for _ in range(len(ranked) // 2 + 1):
-        before = last
-        if below < 0 or (above < len(ranked) and ranked[above] - middle <= middle - ranked[below]):
-            last = ranked[above] - middle
-            above += 1
+def _distance(ranked: Float, middle: float, nearer: int) -> float:
+    """How far from the middle that of ascending values lies to which so many others are nearer.
+
+    The nearest ones stand in a row; it is one end of the first such row that reaches as far above as below, or of the
+    row before.
+    """
+    first, last = 0, len(ranked) - 1 - nearer
+    while first < last:
+        half = (first + last) // 2
+        if middle - ranked[half] > ranked[half + nearer] - middle:
+            first = half + 1
         else:
-            last = middle - ranked[below]
-            below -= 1
-    return last if len(ranked) % 2 else (before + last) / 2
+            last = half
+    farthest = max(middle - ranked[first], ranked[first + nearer] - middle)
+    return float(min(farthest, middle - ranked[first - 1]) if first else farthest)
 
 
 @compiled
