@@ -21,19 +21,16 @@ def passed(samples: Flows, switches: Mapping[str, str], cables: Sequence[Link], 
         src: (connections,) address codes of senders.
         dst: (connections,) address codes of receivers.
     """
-    frame, size = samples.frame, len(samples.addresses)
+    size, found = len(samples.addresses), np.zeros((len(src), len(cables)), np.bool_)
+    frame = samples.frame
     plugged = {(c.a, c.a_port): n for n, c in enumerate(cables)} | {(c.b, c.b_port): n for n, c in enumerate(cables)}
-    pair = frame["src_addr"].astype(np.int64) * size + frame["dst_addr"]
-    rows = []
     for column in ("in_if", "out_if"):
-        key = np.stack([pair, frame[column].astype(np.int64), frame["sampler_address"].astype(np.int64)])
-        key = key[:, np.lexsort(key)]
-        first = np.any(np.diff(key, prepend=-1) != 0, axis=0)
-        for both, port, sampler in key[:, first].T.tolist():
-            cable = plugged.get((switches.get(samples.addresses[sampler], ""), port))
-            if cable is not None:
-                rows.append((both, cable))
-    found = np.zeros((len(src), len(cables)), np.bool_)
-    for both, cable in rows:
-        found[src * size + dst == both, cable] = True
+        door = frame["sampler_address"].astype(np.int64) << 32 | frame[column] & 0xFFFFFFFF
+        doors = np.unique(door)
+        named = [(switches.get(samples.addresses[d >> 32], ""), d & 0xFFFFFFFF) for d in doors.tolist()]
+        cable = np.array([plugged.get(name, -1) for name in named], np.int64)[np.searchsorted(doors, door)]
+        rows = np.flatnonzero(cable >= 0)
+        pair = frame["src_addr"][rows].astype(np.int64) * size + frame["dst_addr"][rows]
+        for both, number in zip(*divmod(np.unique(pair * len(cables) + cable[rows]), max(len(cables), 1)), strict=True):
+            found[src * size + dst == both, number] = True
     return found
