@@ -147,12 +147,12 @@ def analyze_reading(
     flows, kept = (reading.flows, kept) if useful.all() else (reading.flows.take(useful), kept[useful])
     metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
     lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
-    passing = at_cables(reading.flows, exporters, place.links)
+    complete = whole(flows.frame)  # without any there are no streams whose paths could be asked for
+    passing = at_cables(reading.flows, exporters, place.links) if complete.any() else None
     reports_ns = _reports_ns(reading)
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
     flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
-    complete = whole(flows.frame)
     flow = streams(flows if complete.all() else flows.take(complete))
     ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None
     parts = apart(flows, kept, flow, options.jobs.covered_share)

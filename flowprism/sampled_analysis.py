@@ -132,7 +132,8 @@ def apart(flows: Flows, kept: Bool, flow: Streams, covered_share: float) -> Apar
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
         beside = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
         hiding = hiding | (beside & kept)
-    return Apart(*(flows.take(np.flatnonzero(some)) for some in (samples & kept, ~kept, hiding)))
+    masks = samples & kept, ~kept, hiding
+    return Apart(*(flows if some.all() else flows.take(np.flatnonzero(some)) for some in masks))
 
 
 def sampled_results(

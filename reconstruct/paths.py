@@ -37,8 +37,7 @@ def at_cables(flows: Flows, switches: Mapping[str, str], cables: Sequence[Link])
         seen |= _door(flows, column, switches, doors) >= 0
     if not seen.any():
         return None
-    found = flows.take(seen)
-    return found.take(volumes(found.frame) > 0)
+    return flows.take(seen & (volumes(flows.frame) > 0))
 
 
 def doors_of(cables: Sequence[Link]) -> tuple[tuple[str, int], ...]:
