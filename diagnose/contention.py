@@ -9,6 +9,7 @@ import numpy as np
 
 from datamodel.fabric import Fabric
 from datamodel.findings import Evidence, Finding
+from datamodel.paths import Paths
 from datamodel.streams import Bool, Float, Int, Streams
 from diagnose.numbering import Numbering
 from diagnose.wording import finding_id, gbps, listed, percent
@@ -37,7 +38,7 @@ class _Load:
 
 
 def contended(
-    findings: Sequence[Finding], jobs: Mapping[str, Int], streams: Streams, fabric: Fabric
+    findings: Sequence[Finding], jobs: Mapping[str, Int], streams: Streams, fabric: Fabric, paths: Paths | None = None
 ) -> tuple[Finding, ...]:
     """Call slow uplinks contention where others' traffic came over the same switch with the slowness.
 
@@ -45,31 +46,43 @@ def contended(
     sends over the switch's uplinks when the job does while it is slow, and hardly does while it is not. Two jobs of one
     pace that take turns do not meet, however much each of them sends.
 
+    What others send passes a switch's uplinks if one end only is behind it, or if it was seen there: an inventory of a
+    cluster's hosts leaves out who else is on the fabric.
+
     Args:
         findings: of all jobs.
         jobs: job id -> its endpoints.
         streams: everybody's, the traffic of no job included.
         fabric: which switch each endpoint is behind.
+        paths: where streams were seen between switches, by number in `streams`; None where no feed tells.
 
     Returns:
         All findings in the order given; those of kind `slow_uplink` that others' traffic explains are `contention`.
     """
     if not fabric.switch or not any(f.kind == "slow_uplink" for f in findings):
         return tuple(findings)
+    owner = _owners(streams, list(jobs.values()))
+    over = _over_uplinks(streams, fabric, paths)
+    return tuple(
+        _relabelled(f, list(jobs), streams, owner, over) if f.kind == "slow_uplink" and f.job in jobs else f
+        for f in findings
+    )
+
+
+def _over_uplinks(streams: Streams, fabric: Fabric, paths: Paths | None) -> dict[str, Bool]:
+    """Streams that pass each switch's uplinks: one end is behind it and the other is not, or they were seen there."""
     codes = sorted(fabric.switch)
     names = sorted(set(fabric.switch.values()))
     of = {name: n for n, name in enumerate(names)}
     table = np.append([of[fabric.switch[c]] for c in codes], -1)
     place = Numbering(np.array(codes, np.int64))
     ends = table[place.of(streams.src)], table[place.of(streams.dst)]
-    owner = _owners(streams, list(jobs.values()))
-    across = (ends[0] != ends[1]) & (ends[0] >= 0) & (ends[1] >= 0)
-    return tuple(
-        _relabelled(f, list(jobs), streams, owner, across, {n: (ends[0] == k) | (ends[1] == k) for n, k in of.items()})
-        if f.kind == "slow_uplink" and f.job in jobs
-        else f
-        for f in findings
-    )
+    over = {name: (ends[0] == n) != (ends[1] == n) for name, n in of.items()}
+    if paths is not None:
+        switch = np.array([of.get(name, -1) for name, _ in paths.doors], np.int64)[paths.stays["door"]]
+        for name, n in of.items():
+            over[name][paths.stays["stream"][switch == n]] = True
+    return over
 
 
 def _owners(streams: Streams, jobs: list[Int]) -> Int:
@@ -81,13 +94,11 @@ def _owners(streams: Streams, jobs: list[Int]) -> Int:
     return np.where(src == dst, src, len(jobs))
 
 
-def _relabelled(
-    finding: Finding, jobs: list[str], streams: Streams, owner: Int, across: Bool, behind: Mapping[str, Bool]
-) -> Finding:
-    switches = [s for s in _switches(finding) if s in behind]
+def _relabelled(finding: Finding, jobs: list[str], streams: Streams, owner: Int, over: Mapping[str, Bool]) -> Finding:
+    switches = [s for s in _switches(finding) if s in over]
     own = jobs.index(str(finding.job))
     for switch in switches:
-        load = _load(finding, streams, owner, np.flatnonzero(across & behind[switch]), own, len(jobs))
+        load = _load(finding, streams, owner, np.flatnonzero(over[switch]), own, len(jobs))
         if load is None:
             continue
         others = np.flatnonzero((load.inside >= WORTH_IT * load.own) & (load.outside <= ELSEWHERE * load.inside))
@@ -114,7 +125,8 @@ def _load(finding: Finding, streams: Streams, owner: Int, chosen: Int, own: int,
     offsets, rows = ragged(streams.offsets, chosen)
     of, start = np.repeat(owner[chosen], np.diff(offsets)), streams.start_ns[rows]
     end = np.maximum(streams.end_ns[rows], start + 1)  # a row lasts one nanosecond at least
-    busy = merged(start[of == own], end[of == own])
+    gone = np.maximum(end, streams.delivered_ns[rows])  # a packet takes no time to leave, but some to arrive
+    busy = merged(start[of == own], gone[of == own])
     met = (before(*busy, end) - before(*busy, start)) / (end - start) * streams.bytes[rows]
     middle = (start + end) // 2
     within = before(*slow, middle + 1) > before(*slow, middle)

@@ -353,7 +353,7 @@ def _summary(reading: Reading, second_sightings: int, clocks: tuple[ExporterCloc
 def _findings(scene: _Scene, found: Recognition, results: list[JobResult]) -> tuple[Finding, ...]:
     """Every job's findings, seen beside what the others did."""
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
-    return contended([f for r in results for f in r.findings], endpoints, scene.flow, scene.place)
+    return contended([f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths)
 
 
 def _by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:

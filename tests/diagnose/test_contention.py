@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from datamodel.fabric import Fabric
 from datamodel.findings import Evidence, Finding, Subject, Suspect
+from datamodel.inventory import Link
 from datamodel.streams import Int, Streams
 from diagnose.contention import contended
 from tests.diagnose.hand_made import SECOND, fabric
+from tests.diagnose.test_routes import seen
 
 # Two jobs and a storage client, behind the switches a and b.
 PLACE = fabric(6, switches=("a", "b", "a", "b", "a", "b"))
@@ -134,6 +137,26 @@ def test_the_one_that_came_later_compares_with_what_followed() -> None:
     """A job that was slow until the other ended: what the other did before the job began is no comparison."""
     own, other = steady((0, 1), range(20, END)), steady((2, 3), range(BEGIN, 60))
     assert told(own, other, of=finding(start_s=21, end_s=60)).kind == "contention"
+
+
+def test_a_packet_is_under_way_until_it_is_acknowledged() -> None:
+    """A mirror's rows are packets that take no time to leave: the job sends as long as they are under way."""
+    both = streams(OWN, OTHER)
+    packets = replace(both, end_ns=both.start_ns, delivered_ns=both.end_ns)
+    (found,) = contended([finding()], JOBS, packets, PLACE)
+    assert found.kind == "contention"
+    assert found.evidence[0].value == pytest.approx(1.6e9, rel=0.02)
+
+
+def test_who_is_not_in_the_inventory_is_behind_no_switch_of_the_job() -> None:
+    """One end behind the switch is enough; where neither is known, the cable that it was seen at is."""
+    place = fabric(6, switches=("a", "b", "a", "b"))
+    assert told(OWN, steady((2, 4), range(FAULT, END)), place=place).kind == "contention"
+    between = streams(OWN, steady((4, 5), range(FAULT, END)))
+    passed = seen((Link(a="a", a_port=1, b="s1", b_port=2),), (1, "a", 1, True, FAULT * SECOND, 1))
+    assert contended([finding()], JOBS, between, place) == (finding(),)
+    (found,) = contended([finding()], JOBS, between, place, passed)
+    assert found.kind == "contention"
 
 
 def test_without_a_time_to_compare_with_nothing_is_said() -> None:
