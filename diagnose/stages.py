@@ -72,10 +72,13 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     forward, backward, steady = np.zeros(count), np.zeros(count), np.zeros(count)
     for stage in range(1, count):
         peers = stages == stage
-        backward[stage] = quickest([k for k in messages if k.towards == -1], peers, period)
-        # While the pipeline fills, the next batch arrives in the middle of a pass, which then looks shorter.
-        full = quickest([k for k in messages if k.towards == -1 and k.slot >= count - stage], peers, period)
-        steady[stage] = backward[stage] if np.isnan(full) else full
+        back = [k for k in messages if k.towards == -1]
+        filling = quickest(back, peers, period)
+        # While the pipeline fills, the next batch arrives in the middle of a pass, which then looks shorter. Of a
+        # single pass behind that nothing says that it did not wait for its receiver.
+        full = telling([d for k in back if k.slot >= count - stage and len(d := sampled(k, peers, period))])
+        steady[stage] = min((float(np.median(d)) for d in full), default=filling)
+        backward[stage] = steady[stage] if len(full) > 1 else filling
         if stage < count - 1:
             forward[stage] = quickest([k for k in messages if k.towards == 1], peers, period)
     least = forward + backward

@@ -87,6 +87,15 @@ def test_of_several_sends_the_quickest_tells() -> None:
     assert compute((*forward, *waited, kind(DP, 0, 0, s0=20))).least_ns[1] == pytest.approx(32 * MS)
 
 
+def test_while_a_pipeline_fills_passes_look_shorter() -> None:
+    """The next batch arrives in the middle of the first two passes: the others tell, if there are two of them."""
+    forward = [kind(PP, 1, n, s0=10, s1=10) for n in range(4)]
+    first = kind(DP, 0, 0, s0=20)
+    backward = [kind(PP, -1, n, s1=ms, s2=30) for n, ms in enumerate([14, 17, 20, 21])]
+    assert compute((*forward, *backward, first)).least_ns[1] == pytest.approx(30 * MS)
+    assert compute((*forward[:3], *backward[:3], first)).least_ns[1] == pytest.approx(24 * MS)
+
+
 def test_overlapped_gradients_hide_the_first_stage() -> None:
     """A collective that begins inside the backward pass leaves it unknown: taken from the middle, or no answer."""
     assert compute(pipeline(first_ms=2)).least_ns[0] == 30 * MS
