@@ -112,7 +112,8 @@ def _follows(power: Float, peaks: Int) -> bool:
     The highest of several steps of noise is the maximum of about as many exponentials as cycles they span.
     """
     reach = int(BESIDE_CYCLES * STEPS_A_CYCLE)
-    seen = [float(power[p - reach : p + reach + 1].max()) for p in peaks.tolist() if p + reach < len(power)]
+    within = peaks[peaks + reach < len(power), None] + np.arange(-reach, reach + 1)
+    seen = power[within].max(axis=1).tolist()
     tried = 2 * BESIDE_CYCLES + 1
     mean, variance = sum(1 / k for k in range(1, round(tried) + 1)), sum(1 / k**2 for k in range(1, round(tried) + 1))
     return bool(seen) and sum(seen) > len(seen) * mean + SURE_DEVIATIONS * np.sqrt(len(seen) * variance)
