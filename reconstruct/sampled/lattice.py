@@ -159,10 +159,12 @@ def _agreed(low: Float, high: Float, number: Int, tried: int) -> tuple[float, fl
     pairs = len(number) - half
     slopes = (middle[half:] - middle[:pairs]) / (number[half:] - number[:pairs])
     usual, step = np.median(slopes), np.median(high - low) / len(number) / 20
+    by_low, by_high = np.argsort(low - number * usual), np.argsort(high - number * usual)
     best = (-1, 0.0, 0.0, 0.0)
     for k in range(tried):
         quantum = usual + step * (k - tried // 2)
-        agree, width, place = _densest(low - number * quantum, high - number * quantum)
+        folded = _ascending(low - number * quantum, by_low), _ascending(high - number * quantum, by_high)
+        agree, width, place = _densest(*folded)
         if (agree, width, quantum, place) > best:  # noqa: PLR1730 -- compiled code knows no max of tuples
             best = agree, width, quantum, place
     return best[0] / len(number), best[2], best[3]
@@ -214,9 +216,20 @@ def _beat(low: Float, high: Float, number: Int) -> tuple[float, float]:
 
 
 @compiled
+def _ascending(values: Float, order: Int) -> Float:
+    """Values in order; the one that is given nearly is theirs, as that of the try before, and becomes it."""
+    for n in range(1, len(order)):
+        own, at = order[n], n
+        while at > 0 and values[order[at - 1]] > values[own]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = own
+    return values[order]
+
+
+@compiled
 def _densest(low: Float, high: Float) -> tuple[int, float, float]:
-    """(how many intervals, width, middle) of the stretch that lies in most of the intervals."""
-    low, high = np.sort(low), np.sort(high)
+    """(how many intervals, width, middle) of the stretch that lies in most intervals, given their ascending ends."""
     deepest, begin, end = 0, 0.0, 0.0
     opened, closed = 0, 0
     while opened < len(low):
