@@ -12,6 +12,7 @@ from reconstruct.compiled import compiled
 from reconstruct.sampled.dwell import bins_for, dwell_ns
 from reconstruct.sampled.parts import Part, components
 from reconstruct.sampled.progress import Progress
+from reconstruct.sampled.robust import median
 from reconstruct.sampled.transform import Transform, transform
 
 # A cycle is folded into so many bins to find its pauses.
@@ -115,7 +116,7 @@ def _later(end_ns: Float, than_ns: Float) -> float:
     period = float(np.median(np.diff(than_ns)))
     apart = (end_ns[:, None] - than_ns[None, :]) / period
     nearest = apart[np.arange(len(end_ns)), np.argmin(np.abs(apart), axis=1)]
-    return float(np.median(nearest))
+    return median(nearest)
 
 
 def _longest_pause(time_ns: Float, position: Float, cycles: float) -> _Pause:

@@ -15,6 +15,7 @@ import numpy as np
 from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
+from reconstruct.sampled.robust import median
 from reconstruct.sampled.stamps import Stamps, stamps
 
 _TCP_MODULUS, _PSN_MODULUS = 1 << 32, 1 << 24
@@ -102,7 +103,7 @@ def progress(flows: Flows) -> Progress:
     key = _connection_keys(frame)
     number, sequence = _numbers(key), _sequence(frame)
     order = _order(number, when.time_ns[rows], sequence)
-    bounds, sequence, sent = _bounds(number[order]), sequence[order], frame["bytes"][order]
+    bounds, sequence, sent = _bounds(number[order]), sequence[order], frame["bytes"][order].astype(np.float64)
     rates, leading = frame["sampling_rate"][order], order[bounds[:-1]]
     rows = rows[order]
     when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
@@ -111,7 +112,7 @@ def progress(flows: Flows) -> Progress:
     for n, (first, last) in enumerate(pairwise(bounds.tolist())):
         own = slice(first, last)
         enough = last - first >= FEWEST_POINTS
-        sizes.append(float(np.median(sent[own])))
+        sizes.append(median(sent[own]))
         position = _positions(sequence[own], sizes[-1], rates[own], tcp=bool(tcp[n])) if enough else None
         ambiguous += enough and position is None
         if position is None:

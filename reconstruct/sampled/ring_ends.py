@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
-from reconstruct.sampled.robust import running_medians, slope
+from reconstruct.sampled.robust import median, quantile, running_medians, slope
 
 # Fewer points draw no line; more than so many for a line, and for the rest, are not needed in an iteration.
 FEWEST_POINTS, LINE_POINTS, MOST_POINTS = 4, 48, 256
@@ -137,7 +137,7 @@ def _lines(points: Burst, count: int) -> tuple[Float, Float]:
         steep = slope(left, time_ns, 0.1 * float(np.ptp(left))) if len(left) >= FEWEST_POINTS else np.nan
         if not np.isnan(steep):
             moving[row] = max(-steep, 0.0)
-            ends[row] = np.median(time_ns + moving[row] * left)
+            ends[row] = median(time_ns + moving[row] * left)
     return ends, moving
 
 
@@ -210,7 +210,8 @@ def _together(points: Burst, ends: Float, pace: float, alike: Int) -> tuple[Floa
 
 def _pace(left: Float, off: Float, weight: Float, pace: float) -> float:
     """The pace at which samples of all iterations lie best on one line, without outlying ones."""
-    near = np.abs(off - np.median(off)) <= OUTLYING * _deviation(np.abs(off - np.median(off)))
+    away = np.abs(off - median(off))
+    near = away <= OUTLYING * _deviation(away)
     x, y, w = left[near], off[near], weight[near]
     x, y = x - np.average(x, weights=w), y - np.average(y, weights=w)
     return pace - float((w * x * y).sum() / max((w * x * x).sum(), 1e-30))
@@ -245,7 +246,7 @@ def _last(points: Burst, off: Float, weight: Float) -> tuple[float, float]:
         if len(own) >= 2 * SHAPE_POINTS:
             left, late, heavy = points.left[own], off[own], weight[own]
             straight = late + _pace(left, late, heavy, 0.0) * left
-            middle = float(np.median(straight))
+            middle = median(straight)
             scatter = _deviation(np.abs(straight - middle))
             best = max(best, (middle, EXTRAPOLATED * MEDIAN_ERROR * scatter / np.sqrt(len(own))))
     return best
@@ -296,4 +297,4 @@ def _halves(off: Float, weight: Float, first: Bool) -> float:
 
 def _deviation(sizes: Float) -> float:
     """Standard deviation of errors of these sizes, by the share that lies within it."""
-    return float(np.quantile(sizes, WITHIN_DEVIATION))
+    return quantile(sizes, WITHIN_DEVIATION)

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.lib.stride_tricks import sliding_window_view
 
 from datamodel.streams import Float
-from reconstruct.sampled.robust import evenly, running_deviations, running_medians, slope
+from reconstruct.sampled.robust import evenly, median, quantile, running_deviations, running_medians, slope
 
 NUMBERS = st.floats(-1e9, 1e9).map(lambda x: round(x, 1))
 
@@ -47,3 +47,15 @@ def test_places_lie_evenly_from_the_first_to_the_last(count: int, most: int) -> 
     """As a line of so many points, cut to whole numbers."""
     expected = np.linspace(0, count - 1, min(count, most)).astype(np.int64)
     np.testing.assert_array_equal(evenly(count, most), expected)
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=NUMBERS), st.floats(0.0, 1.0))
+def test_medians_and_quantiles_are_numpys(values: Float, share: float) -> None:
+    """To the last digit: reports do not depend on who computes them."""
+    assert median(values) == np.median(values)
+    assert quantile(values, share) == np.quantile(values, share)
+
+
+def test_nothing_has_no_median() -> None:
+    """And no quantile."""
+    assert np.isnan([median(np.zeros(0)), quantile(np.zeros(0), 0.5)]).all()
