@@ -24,6 +24,8 @@ WANDERING_SHARE = 0.4
 INSIDE_BY = 0.9
 # Streams of a job that was seen from its first to its last byte hold whole cycles: so many of them must.
 WHOLE_BY = 0.8
+# Between two iterations everybody pauses: so many streams, where one in twenty may be read wrongly.
+EVERYBODY = 0.95
 # Phases of two streams are told apart down to this share of a cycle.
 SAME_INSTANT = 1e-9
 
@@ -119,18 +121,24 @@ def boundaries(streams: Streams, members: Members) -> Boundaries:
     """Find the common boundary of the streams of one job.
 
     1. Streams that hold whole cycles began and ended with an iteration: where most do, they name the place and the
-       count. Otherwise streams with one dominant pause a cycle (a gradient collective, a pipeline between steps) name
-       their own place. Without any (sharded training gathers and scatters all the time) bursts name it.
+       count, unless dominant pauses deny it; of most that have a dominant pause, only those. Otherwise streams with
+       one dominant pause a cycle (a gradient collective, a pipeline between steps) name their own place. Without any
+       (sharded training gathers and scatters all the time) bursts name it.
     2. Those are put on one count, cut at the moment at which most of them pause: between iterations everybody does.
     3. Every other stream takes the place whose pause holds the edge found so far.
     """
     own, places = members.lattices, members.lattices.main.copy()
     holds_whole, begins = _whole(own)
+    stands_out = dominant(own.place_offsets, own.pause_ns, DOMINANCE)
+    if holds_whole.any() and _cut_out(streams, members, np.flatnonzero(stands_out), begins):
+        holds_whole = np.zeros(len(own), np.bool_)
+    if 2 * (holds_whole & stands_out).sum() > len(own):
+        holds_whole &= stands_out
     leads = holds_whole
     if holds_whole.any():
         places[leads] = begins[leads]
     else:
-        leads = dominant(own.place_offsets, own.pause_ns, DOMINANCE)
+        leads = stands_out
     if not leads.any():
         leads, named = _after_last_scatter(own)
         places[leads] = named[leads]
@@ -155,6 +163,26 @@ def _whole(own: Lattices) -> tuple[Bool, Int]:
     numbers, times = np.unique(number[found], return_counts=True)
     found &= number == (numbers[np.argmax(times)] if len(numbers) else 0)
     return np.asarray(found if found.sum() >= WHOLE_BY * len(own) else np.zeros(len(own), bool)), begins
+
+
+def _cut_out(streams: Streams, members: Members, some: Int, begins: Int) -> bool:
+    """Whether a window was cut out of a job inside an iteration, where most streams happen to pause.
+
+    Some streams' dominant pause is not where they began, and all dominant pauses meet in one moment: that is the
+    boundary. Where they do not meet (stages exchange tokens in turns) a stream may well pause longest inside.
+
+    Args:
+        streams: data rows by connection.
+        members: streams that all hold whole cycles.
+        some: those with one dominant pause.
+        begins: (members,) the place at which each began.
+    """
+    main = members.lattices.main[some]
+    if (main == begins[some]).sum() >= EVERYBODY * len(some):
+        return False
+    met = crossed(streams, members, some, main)
+    _, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
+    return bool(_pausing(phases, length)[1].max() >= EVERYBODY * len(some))
 
 
 def _shares(own: Lattices) -> Float:
@@ -232,13 +260,18 @@ def _cut_where_most_pause(whole: Int, phases: Float, length: Float) -> Int:
     Between two iterations everybody pauses: the cut goes behind the last byte before the moment at which most streams
     pause; where several moments tie, the longest.
     """
+    instants, pausing, left = _pausing(phases, length)
+    at = int(np.lexsort([left, pausing])[-1])
+    while at + 1 < len(instants) and pausing[at + 1] == pausing.max() and instants[at + 1] <= instants[at] + left[at]:
+        at += 1
+    return np.asarray(whole + (phases > instants[at]), np.int64)
+
+
+def _pausing(phases: Float, length: Float) -> tuple[Float, Int, Float]:
+    """Moments at which pauses begin, how many streams pause then, and for how long all of these do; in cycles."""
     instants = np.unique(np.mod(phases, 1.0))
     starts = np.sort(np.concatenate([phases - 1.0, phases]))
     ends = np.sort(np.concatenate([length + phases - 1.0, length + phases]))
     after = np.searchsorted(ends, instants - SAME_INSTANT)
     pausing = np.searchsorted(starts, instants, side="right") - after
-    left = ends[np.minimum(after, len(ends) - 1)] - instants
-    at = int(np.lexsort([left, pausing])[-1])
-    while at + 1 < len(instants) and pausing[at + 1] == pausing.max() and instants[at + 1] <= instants[at] + left[at]:
-        at += 1
-    return np.asarray(whole + (phases > instants[at]), np.int64)
+    return instants, pausing, ends[np.minimum(after, len(ends) - 1)] - instants

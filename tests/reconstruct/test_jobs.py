@@ -172,6 +172,19 @@ def test_edges_are_the_last_byte_of_the_last_gradient_connection(training: Train
     assert (job.edges_ns - EPOCH_NS).tolist() == last
 
 
+@pytest.mark.parametrize("phase", [0.15, 0.3, 0.45, 0.6, 0.75])
+def test_a_window_of_whole_iterations_ends_them_where_the_job_does(training: Training, phase: float) -> None:
+    """Cut out where most streams pause, it holds whole cycles from its first byte on, as if the job had begun there."""
+    feed = flows([training], Feed())
+    ends = np.concatenate([[0], training.ends_ns]) + EPOCH_NS
+    begin, end = np.interp([4 + phase, 16 + phase], np.arange(len(ends)), ends)
+    inside = (feed.frame["time_flow_start_ns"] >= begin) & (feed.frame["time_flow_end_ns"] <= end)
+    (job,) = found(feed.take(np.flatnonzero(inside))).jobs
+    gradient = training.end_ns[training.connection == GRADIENT]
+    last = [int(gradient[gradient <= end].max()) + EPOCH_NS for end in training.ends_ns[4:16]]
+    assert job.edges_ns.tolist() == last
+
+
 def test_sequences_of_varying_length_follow_the_beat() -> None:
     """Pipeline streams without a constant quantum are cut by time: as many transfers an iteration as micro-batches."""
     rows = streams(flows([train(replace(PLAIN, sequence_spread=0.5))], Feed()))
