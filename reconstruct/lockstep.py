@@ -106,10 +106,28 @@ def tied(a: Float, b: Float, reach: float) -> bool:
         return False
     if _percentile(away, 0.9) < COINCIDENCE * cycle or np.max(distance) - np.min(distance) < EXACT_SHARE:
         return True
-    rest = distance - step(distance)
     if len(a) < ENOUGH_TO_TELL:
+        calm = _without_excursions(distance)
+        rest = calm - step(calm)
         return bool(np.max(rest) - np.min(rest) < reach)
+    rest = distance - step(distance)
     return _reverts(rest) or _correlation(np.diff(a), np.diff(b)) > SAME_PACE
+
+
+@compiled
+def _without_excursions(distance: Float) -> Float:
+    """A sequence whose values that leave their level for one iteration, and are back in the next, are left out.
+
+    An iteration of one part was held up once; a walk makes no such increments, least of all there and back.
+    """
+    increments = np.diff(distance)
+    outlying = OUTLYING * _percentile(np.abs(increments), 0.5)
+    calm = distance.copy()
+    for k in range(1, len(distance) - 1):
+        there, back = increments[k - 1], increments[k]
+        if there * back < 0 and min(abs(there), abs(back)) >= outlying:
+            calm[k] = 0.5 * (distance[k - 1] + distance[k + 1])
+    return calm
 
 
 @compiled

@@ -398,3 +398,15 @@ def test_a_fault_that_begins_an_iteration_later_in_one_part_parts_nobody() -> No
     late = early + np.repeat([0, 1404], [11, 17]) * 1_000_000
     assert in_lockstep(early, late, REACH)
     assert [*of_one_pace([early, late])] == [(0, 1)]
+
+
+@pytest.mark.parametrize("n", [8, 15])
+def test_one_iteration_that_ends_late_in_one_part_parts_nobody(n: int) -> None:
+    """Held up once and back in the next iteration: two jobs that drift apart do not come back."""
+    random = np.random.default_rng(3)
+    common = edges(random, n, 0.01)
+    noisy = common + 1e7 * random.standard_normal(n)
+    noisy[n // 2] += 0.13e9
+    assert in_lockstep(common.astype(np.int64), noisy.astype(np.int64), REACH)
+    noisy += 0.03e9 * np.arange(n)
+    assert not in_lockstep(common.astype(np.int64), noisy.astype(np.int64), REACH)
