@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.flows import Flows
 from datamodel.inventory import Link
 from datamodel.streams import Bool, Int
+from reconstruct.sampled.ranks import ranks
 
 
 def passed(samples: Flows, switches: Mapping[str, str], cables: Sequence[Link], src: Int, dst: Int) -> Bool:
@@ -26,9 +27,9 @@ def passed(samples: Flows, switches: Mapping[str, str], cables: Sequence[Link], 
     plugged = {(c.a, c.a_port): n for n, c in enumerate(cables)} | {(c.b, c.b_port): n for n, c in enumerate(cables)}
     for column in ("in_if", "out_if"):
         door = frame["sampler_address"].astype(np.int64) << 32 | frame[column] & 0xFFFFFFFF
-        doors = np.unique(door)
+        doors, place = ranks(door)
         named = [(switches.get(samples.addresses[d >> 32], ""), d & 0xFFFFFFFF) for d in doors.tolist()]
-        cable = np.array([plugged.get(name, -1) for name in named], np.int64)[np.searchsorted(doors, door)]
+        cable = np.array([plugged.get(name, -1) for name in named], np.int64)[place]
         rows = np.flatnonzero(cable >= 0)
         pair = frame["src_addr"][rows].astype(np.int64) * size + frame["dst_addr"][rows]
         for both, number in zip(*divmod(np.unique(pair * len(cables) + cable[rows]), max(len(cables), 1)), strict=True):

@@ -15,6 +15,7 @@ import numpy as np
 from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
+from reconstruct.sampled.ranks import ranks
 from reconstruct.sampled.robust import median
 from reconstruct.sampled.stamps import Stamps, stamps
 
@@ -154,22 +155,11 @@ def _numbers(key: list[Int]) -> Int:
     """(rows,) number of each row's connection, in the order in which their names sort."""
     number, count = np.zeros(len(key[0]), np.int64), 1
     for column in key:
-        rank, different = _ranks(column)
-        if different > 1:
-            number, count = _ranks(number * different + rank)
+        names, rank = ranks(column)
+        if len(names) > 1:
+            names, number = ranks(number * len(names) + rank)
+            count = len(names)
     return number.astype(np.uint16) if count <= 1 << 16 else number  # numpy sorts so short ones by counting
-
-
-def _ranks(values: Int) -> tuple[Int, int]:
-    """(how many different values are less than each; how many different ones there are)."""
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    if high - low > max(len(values), 1 << 16):
-        different = np.unique(values)
-        return np.searchsorted(different, values), len(different)
-    seen = np.zeros(high - low + 1, np.bool_)
-    seen[values - low] = True
-    rank = np.cumsum(seen) - 1
-    return rank[values - low], int(rank[-1]) + 1
 
 
 def _order(number: Int, time_ns: Int, sequence: Int) -> Int:
