@@ -10,6 +10,7 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from diagnose.numbering import Numbering
+from diagnose.ring_progress import held_up
 from reconstruct.medians import group_medians
 
 # A job that has been silent for so many of its iterations is not between two of them.
@@ -28,6 +29,7 @@ AT_ONCE = 0.4
 DONE = 0.9
 # With less than this share of its usual bytes an iteration has not begun: a job that ends says goodbye.
 BEGUN = 0.001
+SIDES = ("endpoint", "peer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def hang(
        after the last operation they had a part in wait for the others.
     3. A tensor group computes, and stops, as one. Where one endpoint is the first to fall silent and the others of its
        group still go on, it is the endpoint's own connection; and one such group never is everywhere.
+    4. A large ring of small steps falls silent within moments: who got least far, and whom the others ran up against by
+       a step a hop, did not go on.
 
     Args:
         operations: of one job, with those after its last complete iteration.
@@ -101,10 +105,22 @@ def hang(
     nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
     alone = _apart(nearly, last_sent_ns, together, SPOKE * period)
     culprits = alone or _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
+    culprits = _within_ring(operations, names[due] // slots, done[due], culprits)
     if _everywhere(operations, set(culprits), set(nearly), together):
         return None
     own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
     return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
+
+
+def _within_ring(operations: Frame, streams: Int, done: Float, culprits: list[int]) -> list[int]:
+    """Of members that stopped within moments in the steps of one ring, the one that the others ran up against."""
+    sender, receiver = (dict(zip(operations["stream"].tolist(), operations[s].tolist(), strict=True)) for s in SIDES)
+    sent: dict[tuple[int, int], float] = {}
+    for stream, volume in zip(streams.tolist(), done.tolist(), strict=True):
+        pair = sender[stream], receiver[stream]
+        sent[pair] = sent.get(pair, 0.0) + volume
+    found = held_up(sent)
+    return [found] if found in culprits else culprits
 
 
 def _everywhere(operations: Frame, culprits: set[int], nearly: set[int], together: Sequence[tuple[int, ...]]) -> bool:
@@ -128,7 +144,7 @@ def _mute(operations: Frame, endpoints: list[int], last_sent_ns: Mapping[int, in
     """Those that sent nothing after the last operation they had a part in."""
     place = Numbering(np.array(endpoints, np.int64))
     last = np.zeros(len(endpoints) + 1, np.int64)
-    for side, ended in (("endpoint", "end_ns"), ("peer", "delivered_ns")):
+    for side, ended in zip(SIDES, ("end_ns", "delivered_ns"), strict=True):
         np.maximum.at(last, place.of(operations[side]), operations[ended])
     return [e for n, e in enumerate(endpoints) if last_sent_ns[e] <= last[n] + spoke_ns]
 
@@ -136,7 +152,7 @@ def _mute(operations: Frame, endpoints: list[int], last_sent_ns: Mapping[int, in
 def _ends(operations: Frame, streams: Int) -> set[int]:
     """Senders and receivers of some streams."""
     rows = np.isin(operations["stream"], np.unique(streams))
-    return {int(e) for side in ("endpoint", "peer") for e in np.unique(operations[side][rows])}
+    return {int(e) for side in SIDES for e in np.unique(operations[side][rows])}
 
 
 def _keys(operations: Frame, slots: int) -> Int:

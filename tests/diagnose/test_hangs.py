@@ -191,3 +191,15 @@ def test_a_lone_culprit_is_an_endpoint() -> None:
 def test_a_job_that_stops_everywhere_at_once_does_not_hang() -> None:
     """Killed in the middle of an iteration: all four had begun to send, and nobody waits."""
     assert judged(dict.fromkeys(range(4), 0.5), dict.fromkeys(range(4), 900)) is None
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_large_ring_that_falls_silent_within_moments_ran_up_against_one(killed: bool) -> None:
+    """Eight members, silent within moments: those after 3 got a step further each, or all are in step."""
+    ops, edges = Ring(members=8).run(COUNT)
+    begin = int(edges[-1]) + 800 * MS
+    steps = [4 if killed else 2 + min((e - 3) % 8, (3 - e) % 8) for e in range(8)]
+    ends = [begin + (40 if killed else 10 * n) * MS for n in steps]
+    extra = [Op(e, (e + 1) % 8, begin, ends[e], iteration=COUNT, bytes=1_000_000 * n) for e, n in enumerate(steps)]
+    found = hang(concat(OPERATIONS, [ops, operations(extra)]), edges, begin + LATER, dict(enumerate(ends)))
+    assert (found.culprits if found is not None else None) == (None if killed else (3,))
