@@ -23,6 +23,8 @@ HOLDS = 0.75
 # A stream that carries this share of a slow one's bytes through the same port at a normal rate clears the port; and
 # one that carries this share of what quick streams do is no message of a few bytes.
 CLEARS_SHARE = 0.25
+# Where messages leave so many times as fast as they arrive, latency sets their rate, or a queue further on.
+AHEAD = 10.0
 # Where it is rarer than this that a hash puts nothing but one endpoint's streams on a slow cable, its port is meant.
 BY_CHANCE = 0.25
 
@@ -94,12 +96,12 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
        were slower than others may just run further.
     """
     rates = _telling(rates)
-    now, normal = median_over(rates.delivered_bps, period), normal_bps(rates, period, baseline)
+    where = Crossing(rates, fabric)
+    now, normal = median_over(rates.delivered_bps, period), normal_bps(rates, period, baseline, where.across)
     slow = np.asarray(now < (SLOW_SHARE if len(baseline) else SLOW_AMONG_PEERS) * normal)
     lost = np.where(slow, lost_ns(rates, period, now, normal), 0.0)
     if not slow.any() or lost.sum() <= 0:
         return None
-    where = Crossing(rates, fabric)
     named = _endpoint(rates, slow, lost, period, baseline)
     whole = where.holds_all(slow)
     if named is not None and whole is not None and not (slow & ~where.touches(named[0])).any():
@@ -136,14 +138,30 @@ def _telling(rates: Rates) -> Rates:
     return replace(rates, delivered_bps=np.where(tells[:, None], rates.delivered_bps, np.nan))
 
 
-def normal_bps(rates: Rates, period: Int, baseline: Int) -> Float:
-    """What each stream's rate should be: the lesser of its own at the job's best and its peers' in the same period."""
+def normal_bps(rates: Rates, period: Int, baseline: Int, across: Bool | None = None) -> Float:
+    """What each stream's rate should be: the lesser of its own at the job's best and its peers' in the same period.
+
+    Without its own to compare with, of streams whose messages are short beside the latency those peers tell that cross
+    switches as they do, if there are three: over a longer path they go at a lower rate.
+    """
     now = median_over(rates.delivered_bps, period)
+    if len(baseline):
+        return np.fmin(_of_peers(now, rates.role), median_over(rates.delivered_bps, baseline))
+    peers = _of_peers(now, rates.role)
+    if across is None:
+        return peers
+    waits = median_over(rates.sent_bps, period) >= AHEAD * now
+    alike = _of_peers(now, 2 * rates.role + across)
+    return np.where(waits, np.fmin(alike, peers), peers)
+
+
+def _of_peers(now: Float, kind: Int) -> Float:
+    """Median rate of the streams of each one's kind; nan where there are fewer than three."""
     peers = np.full(len(now), np.nan)
-    for role in np.unique(rates.role):
-        same = (rates.role == role) & np.isfinite(now)
+    for value in np.unique(kind):
+        same = (kind == value) & np.isfinite(now)
         peers[same] = np.nanmedian(now[same]) if same.sum() >= 3 else np.nan
-    return np.fmin(peers, median_over(rates.delivered_bps, baseline)) if len(baseline) else peers
+    return peers
 
 
 class Crossing:

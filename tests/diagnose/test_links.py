@@ -70,6 +70,25 @@ def test_nothing_slow_is_no_link() -> None:
     assert slow_link(rates(both_ways(6), ()), SINCE, NOBODY, fabric(6)) is None
 
 
+def test_who_always_crosses_switches_is_compared_with_who_does() -> None:
+    """A ring of 16 behind four switches: messages between them take longer, those of one stream a little more.
+
+    They have left long before. Where they leave as they arrive it is no latency; at a third of the others' rate it
+    is none either.
+    """
+    place = fabric(16, switches=[f"leaf{n // 4}" for n in range(16)])
+    across = [(n, (n + 1) % 16) for n in (3, 7, 11, 15)]
+    seen = rates(one_way(16), across, 0.5, sent=20.0, always=True)
+    slower = np.where((seen.src == 7)[:, None], 0.9, 1.0)
+    late = replace(seen, delivered_bps=seen.delivered_bps * slower)
+    assert slow_link(late, SINCE, NOBODY, place) is None
+    assert slow_link(replace(late, sent_bps=late.delivered_bps), SINCE, NOBODY, place) is not None
+    slow = np.where((seen.src == 7)[:, None], 0.3, 1.0)
+    link = slow_link(replace(seen, delivered_bps=seen.delivered_bps * slow), SINCE, NOBODY, place)
+    assert link is not None
+    assert link.switch is not None or link.endpoint in {7, 8}
+
+
 @pytest.mark.parametrize(("share_of_bytes", "named"), [(1.0, True), (0.3, True), (0.001, False)])
 def test_what_never_got_up_to_speed_tells_if_it_is_no_few_bytes(share_of_bytes: float, named: bool) -> None:
     """At a hundredth of the others' rate from the first byte on: a slow link, or a barrier whose rate latency sets."""
