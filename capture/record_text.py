@@ -85,6 +85,7 @@ def dialect_of(names: Iterable[str]) -> Dialect:
 
 def _translated(path: Path, dialect: Dialect, tables: Iterator[pa.Table], ledger: Ledger) -> Iterator[pa.Table]:
     doubts = Counter[str]()
+    ledger.collected = dialect is not OWN
     for table in tables:
         yield dialect.translate(table, doubts)
     for doubt, rows in doubts.items():

@@ -74,6 +74,7 @@ def read_text(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger)
     while len(head) < LONGEST_MESSAGE_BYTES and (more := next(content, b"")):
         head += more
     if begins_with_message(head):
+        ledger.collected = True
         return read_dump(chain([head], content), path.name, ledger)
     rows = Rows(ledger)
     try:

@@ -101,6 +101,11 @@ class FeedNotes:
     warnings: tuple[str, ...] = ()
 
 
+def hold_counts(frame: Frame) -> bool:
+    """Whether records of several packets are among them, which no mirror cut: of exporters only meters make such."""
+    return bool(((frame["packets"] > 1) & (frame["payload_bytes"] < 0)).any())
+
+
 def recode(frame: Frame, addresses: tuple[str, ...]) -> Flows:
     """Flows in canonical form: address book sorted and without unused or repeated entries.
 

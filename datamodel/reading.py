@@ -19,6 +19,8 @@ class Reading:
         bytes: IP bytes of those records, as exported.
         exporters: addresses or names of the exporters of packets or records, sorted.
         accounts: what each exporter of export datagrams sent and lost; none for other inputs.
+        metered: whether a meter made some of the records, which puts into one what follows within its timeouts. Records
+            of nobody knows whom are taken for messages.
     """
 
     flows: Flows
@@ -27,3 +29,4 @@ class Reading:
     bytes: int
     exporters: tuple[str, ...]
     accounts: tuple[ExporterNotes, ...] = ()
+    metered: bool = False

@@ -145,8 +145,8 @@ def analyze_reading(
     summary = _summary(reading, second, _clocks(place.addresses, clocks, unknown))
     useful = kept if kept.all() else kept | aside(reading.flows, kept)
     flows, kept = (reading.flows, kept) if useful.all() else (reading.flows.take(useful), kept[useful])
-    metered = any(not account.protocol.startswith("sFlow") for account in reading.accounts)
-    lossy = metered and max(account.loss_ratio for account in reading.accounts) >= SPOILS
+    metered = reading.metered
+    lossy = metered and max((account.loss_ratio for account in reading.accounts), default=0) >= SPOILS
     complete = whole(flows.frame)  # without any there are no streams whose paths could be asked for
     passing = at_cables(reading.flows, exporters, place.links) if complete.any() else None
     reports_ns = _reports_ns(reading)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.flows import FeedNotes, recode
+from datamodel.flows import FeedNotes, hold_counts, recode
 from datamodel.frame import Frame
 from datamodel.reading import Reading
 from storage.layout import is_store
@@ -30,7 +30,8 @@ def read(location: Place | Path | str, selection: Selection = EVERYTHING) -> Rea
     selected = _selected(location, "flows", selection)
     flows = recode(selected.frame, selected.book)
     exporters = tuple(flows.addresses[code] for code in np.unique(flows.frame["sampler_address"]) if code >= 0)
-    return Reading(flows, _notes(selected), len(flows), int(flows.frame["bytes"].sum()), exporters)
+    size, metered = int(flows.frame["bytes"].sum()), hold_counts(flows.frame)
+    return Reading(flows, _notes(selected), len(flows), size, exporters, metered=metered)
 
 
 def newest_ns(location: Place | Path | str) -> int | None:

@@ -15,6 +15,7 @@ from datamodel.errors import InputError
 from tests.capture.frames import erspan2, pcap, save, tcp_frame
 
 T = 1_700_000_000 * 10**9
+COLLECTED = Path(__file__).parent.parent / "data" / "collectors"
 CAPTURE = pcap([(T + i * 1000, erspan2(tcp_frame(1 + i * 100, 100), "192.0.2.1", 5)) for i in range(5000)])
 
 
@@ -88,6 +89,19 @@ def test_several_files_are_one_feed(tmp_path: Path) -> None:
     assert both.exporters == ("192.0.2.1",)
     size = a.stat().st_size + 2 * b.stat().st_size
     assert told[-1] == (size, size)
+
+
+@pytest.mark.parametrize(("name", "metered"), [
+    ("goflow2.bin", True), ("goflow2.jsonl", True), ("nfdump-netflow.csv", True), ("pmacct-nf9.json", True),
+    ("nf9.pcap", True), ("sflow.pcap", False),
+])  # fmt: skip
+def test_what_a_meter_counted_is_known_whoever_collected_it(name: str, metered: bool, tmp_path: Path) -> None:
+    """A collector's records of several packets are a meter's, samples are not; records of nobody knows whom neither."""
+    found = read_flows(COLLECTED / name)
+    assert found.metered is metered
+    write_records(found.flows, tmp_path / "flows.parquet")
+    assert not read_flows(tmp_path / "flows.parquet").metered
+    assert read_all([COLLECTED / "sflow.pcap", COLLECTED / name]).metered is metered
 
 
 def test_no_files_is_an_error() -> None:

@@ -1,0 +1,44 @@
+"""A meter's records stay a meter's on their way through a lake: they merge messages, and nothing is made of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datamodel.report import Report
+from flowprism.pipeline import AnalysisOptions, analyze_reading
+from simulate.case import Case, simulated
+from simulate.export.feed import Feed
+from simulate.faults import Fault
+from simulate.sweep import Cell, sweep
+from storage.layout import Writer, make_folders
+from storage.reading import read
+from storage.store import Batch, Store
+
+
+@pytest.fixture(scope="module")
+def metered() -> Case:
+    """Two stages of sixteen, a straggler among them, timeouts of 1 s and 0.5 s."""
+    cell = Cell(Feed("ipfix"), 400.0, 2.0, 16, 2, 30)
+    return simulated(sweep(cell, Fault("straggler", first=14, rank=5, size=1.4)), 1)
+
+
+def test_from_a_lake_no_more_is_told_than_from_the_datagrams(metered: Case, tmp_path: Path) -> None:
+    """That the job became slower, and no place; no layout, for passes are merged."""
+    reading = metered.readings["ipfix"]
+    make_folders(tmp_path)
+    Store(tmp_path, Writer("20260101T000000000000Z", 0), 1).commit(
+        Batch(1, (reading.flows.frame,), reading.flows.addresses, b"")
+    )
+    kept = read(tmp_path)
+    assert kept.metered
+    sent, stored = (analyze_reading(each, (), metered.inventory, AnalysisOptions()).report for each in (reading, kept))
+    assert stored.jobs == sent.jobs
+    assert told(stored) == told(sent) == [("regression", "info")]
+    assert [job.layout.pp for job in stored.jobs] == [None]
+
+
+def told(report: Report) -> list[tuple[str, str]]:
+    """What is found of jobs, and how grave."""
+    return [(f.kind, f.severity) for f in report.findings if f.kind != "feed"]
