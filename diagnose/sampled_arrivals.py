@@ -8,44 +8,85 @@ import numpy as np
 
 from datamodel.streams import Float, Int
 from diagnose.sampled_delays import Late
+from diagnose.sampled_findings import NAMED
 from diagnose.sampled_view import Compared, SampledView
 from diagnose.stragglers import EXCHANGES
-from reconstruct.sampled.folded import Points
+from reconstruct.sampled.folded import LATER_HALF, MEDIAN_TO_SD, Points
 
-# Who waits sends at its old time until here, in shares of its bytes; a ring of three has waited before its first third.
-HEAD = 0.35
-# A ring is late when what follows the head passes later by this share of what an iteration became longer.
-EXPLAINS = 0.5
-# A sample is punctual that is nearer to its usual time than to the late one, and was not of the iteration before.
+# A ring is late when the later half of its bytes passes later by this share of what an iteration became longer, and by
+# so many times as much as its samples scatter: else those in time are not told from those that are late.
+EXPLAINS, APART = 0.5, 4.0
+# A sample so early, in shares of what the ring is late by, is of the iteration before.
 BEFORE_ITS_TIME = 0.5
-# Who arrived last sends nothing punctually while its successor does: by so many standard errors, by this share of the
-# largest such step.
-SURE, AS_LARGE = 3.0, 0.5
-# Successors are not far ahead where a member itself sends this share of the head's samples punctually.
-PUNCTUAL = 0.15
+# This share of the samples is dated anyhow.
+ASTRAY = 0.05
+# The ramp explains this share of what samples, each by itself, say of who is in time.
+EXPLAINED = 0.5
+# A ring that goes round several times for its bytes has smaller chunks: tried a quarter of an octave apart, and for so
+# many of the likeliest places closer and closer, for a chunk's size that is slightly wrong makes a neighbour likelier.
+CHUNKS, LIKELIEST, OCTAVES = 2.0 ** (-np.arange(25) / 4), 8, (1 / 4, 1 / 32)
+# Chunks that a member takes before it passes the first on itself; any number where receivers need not be ready.
+SLOTS = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 16.0, np.inf])
 FEWEST = 6
+_UNIFORM = float(np.sqrt(12.0))  # a uniform span's standard deviation is its width over this
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Samples of the head of some connections: how many, how many of them punctual, by how much the rest is late.
+    """Samples of the earlier half of a ring's bytes.
 
-    `before_ns` is when the ring began at the job's best, after the iteration did.
+    Attributes:
+        ring: the groups that compute together, each followed by the one it sends to.
+        place, phase: (n,) whose each is, as a place in the ring, and what was sent before, as a share of the bytes.
+        odds: (n,) logarithm of how much likelier it is that each is in time than that it is late.
+        late_ns, error_ns: by how much the ring is late, and the standard error of that.
+        before_ns: when it began at the job's best, after the iteration did.
     """
 
-    samples: int
-    punctual: int
+    ring: tuple[int, ...]
+    place: Int
+    phase: Float
+    odds: Float
     late_ns: float
+    error_ns: float
     before_ns: float
 
-    @property
-    def share(self) -> float:
-        return self.punctual / max(self.samples, 1)
 
-    def variance(self) -> float:
-        """Of the share, with half a sample more on either side."""
-        p = (self.punctual + 0.5) / (self.samples + 1)
-        return p * (1 - p) / max(self.samples, 1)
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """Samples by member and by what was sent before.
+
+    Attributes:
+        phase: of each member's, ascending.
+        summed: sums of their odds up to each, with 0 before the first.
+        odds: of all.
+    """
+
+    phase: list[Float]
+    summed: list[Float]
+    odds: Float
+
+    @classmethod
+    def of(cls, heads: list[_Head]) -> _Samples:
+        """All samples of rings of the same groups."""
+        place, phase, odds = (np.concatenate([getattr(h, name) for h in heads]) for name in ("place", "phase", "odds"))
+        order = np.lexsort([phase, place])
+        bounds = np.searchsorted(place[order], np.arange(1, len(heads[0].ring)))
+        phases, of_each = np.split(phase[order], bounds), np.split(odds[order], bounds)
+        return cls(phases, [np.concatenate([[0.0], np.cumsum(own)]) for own in of_each], odds)
+
+    @property
+    def members(self) -> int:
+        """Of the ring."""
+        return len(self.phase)
+
+    def likely(self, ramps: Float, places: Int) -> Float:
+        """(ramps, places) logarithm of how much likelier samples are if a ramp begins there than if all are late."""
+        total = np.zeros((len(ramps), len(places)))
+        for member, (phase, summed) in enumerate(zip(self.phase, self.summed, strict=True)):
+            sent = ramps[:, (member - places) % self.members]
+            total += summed[np.searchsorted(phase, sent, side="right")]
+        return total
 
 
 def meet_first_in_rings(view: SampledView) -> bool:
@@ -61,61 +102,83 @@ def late_in_rings(view: SampledView, compared: Compared, longer_ns: float) -> La
     """Who arrives late at its gradient rings, where nothing else tells and they `meet_first_in_rings`.
 
     A member sends its own first chunk when it arrives, and then what its predecessor sent it. So the successor of a
-    late rank sends one chunk in time before it stalls, the next one two; the late rank itself sends none, and in a
-    rendezvous ring neither does its predecessor. The step from nothing to a chunk lies behind the late rank. In a long
-    ring, whose chunks are small, the step behind its successor looks alike; that one only waits. Those that compute
-    together, on rails of their own, count as one.
+    late rank sends one chunk in time before it stalls, the next one two, and so on round the ring, until those just
+    before the late rank, who can send only what it is ready to take: the late rank itself sends none, and in a
+    rendezvous ring neither does its predecessor. Where this ramp begins lies the late rank. All samples together are
+    made likely or not by each place, over all sizes of chunks; the place is told where it has most of the probability.
+    Where nobody sends in time, all have become late. Those that compute together, on rails of their own, count as one.
     """
     ends, number = view.job.endpoints, view.computing()
-    heads, follows = _heads(view, compared, longer_ns)
-    steps = {}
-    for group, head in heads.items():
-        after = heads.get(follows[group])
-        if after is not None and min(head.samples, after.samples) >= FEWEST:
-            rise, doubt = after.share - head.share, float(np.sqrt(head.variance() + after.variance()))
-            steps[group] = rise, rise / doubt
-    largest = max((rise for rise, _ in steps.values()), default=0.0)
-    roots = [g for g, (rise, sigma) in steps.items() if sigma >= SURE and rise >= AS_LARGE * largest]
-    roots = [g for g in roots if heads[g].share <= PUNCTUAL]
-    waiting = {follows[g] for g in roots}
-    roots = [g for g in roots if g not in waiting] or roots
     excess, error, before = np.zeros(len(ends)), np.full(len(ends), longer_ns), np.zeros(len(ends))
-    for group in roots:
-        own = number[ends] == group
-        excess[own], error[own] = heads[group].late_ns, heads[group].late_ns / steps[group][1]
-        before[own] = heads[group].before_ns
-    late = np.isin(number[ends], roots)
+    late = np.zeros(len(ends), np.bool_)
+    for heads in _by_ring(view, compared, longer_ns):
+        group = _last(heads)
+        if group is not None:
+            own = number[ends] == group
+            excess[own], error[own], before[own] = heads[0].late_ns, heads[0].error_ns, heads[0].before_ns
+            late |= own
     return Late(ends, excess, error, before, late, late)
 
 
-def _heads(view: SampledView, compared: Compared, longer_ns: float) -> tuple[dict[int, _Head], dict[int, int]]:
-    """(heads of the groups that compute together, the group that follows each in its rings)."""
-    number = view.computing()
-    found: dict[int, list[_Head]] = {}
-    follows: dict[int, int] = {}
+def _by_ring(view: SampledView, compared: Compared, longer_ns: float) -> list[list[_Head]]:
+    """Heads of the rings that are late; together those of the same groups, on several rails."""
+    found: dict[tuple[int, ...], list[_Head]] = {}
     for ring in view.rings():
-        if len(ring) < 3:
-            continue
-        line, late_ns = _begins(view.of(ring), compared)
-        if not late_ns >= EXPLAINS * longer_ns:
-            continue
-        for m in ring.tolist():
-            group = int(number[view.src[m]])
-            found.setdefault(group, []).append(_head(view.points[m], line, late_ns, compared.now))
-            follows[group] = int(number[view.dst[m]])
-    return {g: _added(of_group) for g, of_group in found.items()}, follows
+        order = _order(view, ring)
+        head = _head(view, ring, order, compared, longer_ns) if len(order) >= 3 else None
+        if head is not None:
+            found.setdefault(order, []).append(head)
+    return list(found.values())
 
 
-def _added(heads: list[_Head]) -> _Head:
-    first = heads[0]
-    return _Head(sum(h.samples for h in heads), sum(h.punctual for h in heads), first.late_ns, first.before_ns)
+def _order(view: SampledView, ring: Int) -> tuple[int, ...]:
+    """Groups that compute together in the order of a ring, the first one first; nothing where it is no single ring."""
+    number = view.computing()
+    follows = dict(zip(number[view.src[ring]].tolist(), number[view.dst[ring]].tolist(), strict=True))
+    pairs = set(zip(number[view.src[ring]].tolist(), number[view.dst[ring]].tolist(), strict=True))
+    order = [min(follows)]
+    while len(order) < len(follows) and follows.get(order[-1]) not in (None, order[0]):
+        order.append(follows[order[-1]])
+    whole = len(order) == len(follows) == len(pairs) and follows.get(order[-1]) == order[0]
+    return tuple(order) if whole else ()
+
+
+def _head(view: SampledView, ring: Int, order: tuple[int, ...], compared: Compared, longer_ns: float) -> _Head | None:
+    """The head of a ring that is late; None where it is not, or where late and in time are not told apart."""
+    (begin, pace), late_ns = _begins(view.of(ring), compared)
+    if not late_ns >= EXPLAINS * longer_ns:
+        return None
+    number, where = view.computing(), {group: n for n, group in enumerate(order)}
+    rows = [(where[int(number[view.src[m]])], view.points[m]) for m in ring.tolist()]
+    chosen = [np.isin(own.iteration, compared.now) for _, own in rows]
+    phase, after_ns, doubt_ns = (
+        np.concatenate([getattr(own, name)[c] for (_, own), c in zip(rows, chosen, strict=True)])
+        for name in ("phase", "after_ns", "doubt_ns")
+    )
+    place = np.repeat([n for n, _ in rows], [int(c.sum()) for c in chosen])
+    left_ns = after_ns - begin - pace * phase
+    scatter_ns = MEDIAN_TO_SD * float(np.median(np.abs(left_ns[phase > LATER_HALF] - late_ns)))
+    if late_ns < APART * scatter_ns:
+        return None
+    # a span that holds both moments, that in time and the late one, tells neither
+    own = (phase <= LATER_HALF) & (left_ns >= -BEFORE_ITS_TIME * late_ns) & (doubt_ns < late_ns)
+    deviation_ns = np.hypot(scatter_ns, doubt_ns[own] / _UNIFORM) + 1.0
+    odds = _dated(left_ns[own], deviation_ns, late_ns) - _dated(left_ns[own] - late_ns, deviation_ns, late_ns)
+    error_ns = scatter_ns / float(np.sqrt(len(compared.now)))
+    return _Head(order, place[own], phase[own], odds, late_ns, error_ns, begin)
+
+
+def _dated(off_ns: Float, deviation_ns: Float, late_ns: float) -> Float:
+    """Logarithm of how likely samples are so far off, those that are dated anyhow among them."""
+    near = np.exp(-((off_ns / deviation_ns) ** 2) / 2) / (deviation_ns * np.sqrt(2 * np.pi))
+    return np.asarray(np.log((1 - ASTRAY) * near + ASTRAY / (2 * late_ns)), np.float64)
 
 
 def _begins(members: list[Points], compared: Compared) -> tuple[tuple[float, float], float]:
-    """((begin, time for all bytes) of a ring at the job's best, by how much what follows the head is later now)."""
+    """((begin, time for all bytes) of a ring at the job's best, by how much its later half is later now)."""
 
     def after(iterations: Int) -> tuple[Float, Float]:
-        chosen = [np.isin(m.iteration, iterations) & (m.phase > HEAD) for m in members]
+        chosen = [np.isin(m.iteration, iterations) & (m.phase > LATER_HALF) for m in members]
         phase = np.concatenate([m.phase[c] for m, c in zip(members, chosen, strict=True)])
         return phase, np.concatenate([m.after_ns[c] for m, c in zip(members, chosen, strict=True)])
 
@@ -130,8 +193,48 @@ def _begins(members: list[Points], compared: Compared) -> tuple[tuple[float, flo
     return (begin, pace), float(np.median(now_ns - begin - pace * now_phase))
 
 
-def _head(own: Points, line: tuple[float, float], late_ns: float, iterations: Int) -> _Head:
-    chosen = np.isin(own.iteration, iterations) & (own.phase <= HEAD)
-    left = own.after_ns[chosen] - line[0] - line[1] * own.phase[chosen]
-    left = left[left >= -BEFORE_ITS_TIME * late_ns]
-    return _Head(len(left), int((left < late_ns / 2).sum()), late_ns, line[0])
+def _last(heads: list[_Head]) -> int | None:
+    """Of the groups of rings that are late together, the one that arrived last; None where that stays open.
+
+    Dates err together, as those of a datagram do, and what they make of a ramp no ramp explains whole. So a place must
+    be likelier than the next one by more than half of what no place explains.
+    """
+    samples = _Samples.of(heads)
+    roughly = samples.likely(_ramps(samples.members, CHUNKS, SLOTS), np.arange(samples.members))
+    weight = roughly.max(axis=0)
+    for where in np.argsort(-weight, kind="stable")[:LIKELIEST].tolist():
+        slots, chunk = divmod(int(np.argmax(roughly[:, where])), len(CHUNKS))
+        weight[where] = _closer(samples, where, float(CHUNKS[chunk]), SLOTS[slots : slots + 1])
+    best, most = int(np.argmax(weight)), float(np.maximum(samples.odds, 0.0).sum())
+    if not weight[best] >= EXPLAINED * most > 0:
+        return None
+    beyond = weight[best] - float(np.delete(weight, best).max())
+    told = beyond >= max(EXPLAINED * (most - weight[best]), float(np.log(NAMED / (1 - NAMED))))
+    return heads[0].ring[best] if told else None
+
+
+def _closer(samples: _Samples, where: int, chunk: float, slots: Float) -> float:
+    """How likely a place makes the samples with chunks of the size that fits best, at most that of a single round."""
+    likely = np.zeros(0)
+    for octaves in OCTAVES:
+        chunks = np.minimum(chunk * 2.0 ** np.linspace(-octaves, octaves, 17), 1.0)
+        likely = samples.likely(_ramps(samples.members, chunks, slots), np.array([where]))[:, 0]
+        chunk = float(chunks[int(np.argmax(likely))])
+    return float(likely.max())
+
+
+def _ramps(members: int, chunks: Float, slots: Float) -> Float:
+    """(ramps, members) share of its bytes that a member sends in time, by how far behind the late one it is.
+
+    A ring goes round its members twice less a step for each; how often it does that for all of its bytes, and how many
+    chunks a member takes before it passes the first on, libraries differ in.
+
+    Args:
+        members: of the ring.
+        chunks: sizes, as shares of what goes round at once.
+        slots: chunks that a member takes; infinite where its predecessor need not wait for it.
+    """
+    behind = np.arange(members)
+    shares = chunks / (2 * (members - 1))
+    taken = [np.minimum(behind, most * behind[::-1]) if np.isfinite(most) else behind for most in slots.tolist()]
+    return np.asarray(np.concatenate([np.outer(shares, most) for most in taken]), np.float64)
