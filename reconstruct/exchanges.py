@@ -75,14 +75,14 @@ def sights(flows: Flows, node: Int) -> Sights:
     keys = [k[order] for k in (ends, ports, who)]
     connections, groups = _changes(keys[:2]), _changes(keys)
     starts, stops = frame["time_flow_start_ns"][order], frame["time_flow_end_ns"][order]
-    begins = groups.copy()
-    begins[1:] |= starts[1:] - stops[:-1] > JOINS_NS
     volume, small, sampled = _volumes(frame, order)
     number = np.cumsum(connections) - 1
     bounds = np.append(np.flatnonzero(groups), len(order))
     data, named, answers = [], [], []
     for first, last in pairwise(bounds.tolist()):
-        own = np.flatnonzero(begins[first:last]) + first
+        reach = np.maximum.accumulate(stops[first:last])  # records overlap: a short one may end before an earlier one
+        apart = starts[first + 1 : last] - reach[:-1] > JOINS_NS
+        own = first + np.flatnonzero(np.append(True, apart))
         sight = Sight(
             int(keys[0][first] >> 32),
             int(keys[0][first] & 0xFFFFFFFF),
