@@ -72,34 +72,35 @@ def running_deviations(values: Float, window: int) -> tuple[Float, Float]:
         if k:
             _exchange(ranked, values[k - 1], values[k + window - 1])
         medians[k] = (ranked[(window - 1) // 2] + ranked[window // 2]) / 2
-        found[k] = _distance(ranked, medians[k], window // 2)
-        if window % 2 == 0:
-            found[k] = (_distance(ranked, medians[k], window // 2 - 1) + found[k]) / 2
+        found[k] = _median_distance(ranked, medians[k])
     return medians, found
 
 
 @compiled
-def _distance(ranked: Float, middle: float, nearer: int) -> float:
-    """How far from the middle that of ascending values lies to which so many others are nearer.
-
-    The nearest ones stand in a row; it is one end of the first such row that reaches as far above as below, or of the
-    row before.
-    """
-    first, last = 0, len(ranked) - 1 - nearer
+def _median_distance(ranked: Float, middle: float) -> float:
+    """The median distance of ascending values from their middle: the nearest half of them stands in a row."""
+    half = len(ranked) // 2
+    first, last = 0, len(ranked) - half - 1
     while first < last:
-        half = (first + last) // 2
-        if middle - ranked[half] > ranked[half + nearer] - middle:
-            first = half + 1
+        between = (first + last) // 2
+        if middle - ranked[between] > ranked[between + half + 1] - middle:
+            first = between + 1
         else:
-            last = half
-    farthest = max(middle - ranked[first], ranked[first + nearer] - middle)
-    return float(min(farthest, middle - ranked[first - 1]) if first else farthest)
+            last = between
+    last = first + half
+    below, above = middle - ranked[first], ranked[last] - middle
+    if len(ranked) % 2:
+        return float(max(below, above))
+    before = max(middle - ranked[first + 1], above) if below > above else max(below, ranked[last - 1] - middle)
+    return float((before + max(below, above)) / 2)
 
 
 @compiled
 def _exchange(ranked: Float, old: float, new: float) -> None:
     """Put one value in another one's stead into ascending values."""
-    at = np.searchsorted(ranked, old)
+    at = 0  # counted, not searched: no branch of that is taken amiss
+    for value in ranked:
+        at += value < old
     while at + 1 < len(ranked) and ranked[at + 1] < new:
         ranked[at] = ranked[at + 1]
         at += 1
