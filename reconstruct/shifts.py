@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,8 @@ WIDTHS_NS = (1_000_000, 4_000_000, 16_000_000, 64_000_000)
 REACH_NS = 1_000_000_000
 # Clocks drift against one another by no more, and are followed outwards from so long a time in the middle.
 MOST_DRIFT = 200e-6
+# A drift of fewer standard errors is taken for none: of a short window it would put both ends where they are not.
+SURE_DRIFT = 4.0
 STRETCH_NS = 60_000_000_000
 # So many coincidences at least, and so many standard deviations more than at any other shift, moment by moment
 # (McNemar 1947).
@@ -90,8 +92,16 @@ def shift(moments: Sequence[tuple[Int, Int]], expected_ns: int = 0) -> Shift | N
             whole = _followed(since, apart, line, width, length)
             if whole is not None and not _steady(since, of, whole, length):
                 return None
-            return _told(since, apart, whole, (expected_ns, middle)) if whole is not None else None
+            return _possible(_told(since, apart, whole, (expected_ns, middle))) if whole is not None else None
     return None
+
+
+def _possible(found: Shift) -> Shift | None:
+    """A shift without a drift that may be none; None where clocks would drift apart as clocks do not."""
+    sure = SURE_DRIFT * found.drift_error_ppm
+    if abs(found.drift_ppm) - sure > MOST_DRIFT * 1e6:
+        return None
+    return found if abs(found.drift_ppm) > sure else replace(found, drift_ppm=0.0)
 
 
 def _differences(moments: Sequence[tuple[Int, Int]], expected_ns: int) -> tuple[Int, Int, Int]:

@@ -75,3 +75,19 @@ def test_a_clock_that_jumps_is_not_told() -> None:
     true = messages(200)
     other = true + 100 * MS + np.where(true > true[len(true) // 2] + 20 * S, 300 * MS, 0)
     assert shift([(other, true)]) is None
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_drift_within_its_error_is_none(seed: int) -> None:
+    """Of noisy moments in half a minute a slope is chance; at the ends it would be a millisecond or more."""
+    random = np.random.default_rng(seed)
+    true = messages(12)
+    found = shift([(np.sort(true + random.normal(0, 0.6 * MS, len(true)).astype(np.int64)), true)])
+    assert found is not None
+    assert found.drift_ppm == 0.0
+
+
+def test_clocks_do_not_drift_apart_by_a_thousandth() -> None:
+    """Where moments lie on such a line it is something else that draws them apart."""
+    true = messages(12, 0.1 * MS)
+    assert shift([(by_other_clock(true, 0, 1000), true)]) is None
