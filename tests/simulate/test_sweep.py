@@ -53,3 +53,20 @@ def test_a_cell_may_have_faults() -> None:
     fault = Fault("straggler", first=3, rank=2, size=1.5)
     took = periods_s(simulated(sweep(SMALL, fault), 1))
     assert took[3:].min() > 1.2 * took[:2].max()
+
+
+def test_in_a_ring_of_64_the_others_send_before_the_late_one_does() -> None:
+    """Step by step: those behind a straggler by how far they are, the one before it nothing."""
+    late = 9
+    cell = replace(SMALL, feed=Feed("sflow", 1, stamped=True), group=64, iterations=3, samples=1_000)
+    made = simulated(sweep(cell, Fault("straggler", first=0, rank=late, size=1.5)), 1)
+    flows, (begun, ended) = made.readings["sflow"].flows, made.truth.jobs[0].iterations[1]
+    code = {address: n for n, address in enumerate(flows.addresses)}
+    rank = {code[address]: n for n, address in enumerate(made.truth.jobs[0].endpoints)}
+    when, big = flows.frame["time_flow_start_ns"], flows.frame["bytes"] > 1000
+    here = np.flatnonzero(big & (when > begun + (ended - begun) // 10) & (when < ended))
+    sender = np.array([rank[int(src)] for src in flows.frame["src_addr"][here]])
+    in_time = np.bincount(sender[when[here] < when[here][sender == late].min()], minlength=64)
+    ahead = [int(in_time[(late + k) % 64]) for k in (1, 10, 20, 40, 63)]
+    assert ahead == [*sorted(ahead[:4]), 0]
+    assert 0 < ahead[0] < ahead[1] < ahead[3]
