@@ -136,6 +136,7 @@ def _solved(
     lead = np.array([t.shift.lead_ns + t.shift.drift_ppm * 1e-6 * (middle - t.shift.middle_ns) for t in ties])
     drift = np.array([t.shift.drift_ppm for t in ties])
     offset = _least_contradiction(ties, lead, np.array([t.error_ns for t in ties]), nodes)
+    too_sure = _contradiction(ties, lead, offset, component)
     faster = _least_contradiction(
         ties, drift, np.array([t.shift.drift_error_ppm + LEAST_DRIFT_PPM for t in ties]), nodes
     )
@@ -151,7 +152,7 @@ def _solved(
         error = _errors(ties, base, nodes)
         for n in own[own < len(samplers)].tolist():
             told = float(offset[n] - offset[base]), float(faster[n] - faster[base])
-            known.append(ClockOffset(int(samplers[n]), *told, float(error[n]), middle, against))
+            known.append(ClockOffset(int(samplers[n]), *told, float(error[n] * too_sure[n]), middle, against))
     return known, unknown
 
 
@@ -178,6 +179,21 @@ def _least_contradiction(ties: Sequence[_Tie], lead: Float, error: Float, nodes:
         away = np.abs(lead - (value[a] - value[b])) / error
         weight = np.where(away > HUBER, HUBER / np.maximum(away, HUBER), 1.0) / error**2
     return value
+
+
+def _contradiction(ties: Sequence[_Tie], lead: Float, offset: Float, component: Int) -> Float:
+    """(nodes,) by how much the ties of each component contradict one another more than their errors let expect.
+
+    What happens together for two exporters may be apart by what neither shows (an acknowledgement waits for the
+    receiver): each tie is off by that, however exact it is, and a circle of them does not close. Birge's ratio (Phys.
+    Rev. 40, 1932): the root of the squares of what is left over, in errors, a degree of freedom; 1 at least.
+    """
+    a, b = (np.array([getattr(t, end) for t in ties], np.int64) for end in ("a", "b"))
+    left = ((lead - (offset[a] - offset[b])) / np.array([t.error_ns for t in ties])) ** 2
+    squares = np.bincount(component[a], left, len(offset))
+    free = np.bincount(component[a], minlength=len(offset)) + 1 - np.bincount(component, minlength=len(offset))
+    ratio = np.sqrt(np.where(free > 0, squares / np.maximum(free, 1), 1.0))
+    return np.asarray(np.maximum(ratio, 1.0)[component])
 
 
 def _errors(ties: Sequence[_Tie], base: int, nodes: int) -> Float:

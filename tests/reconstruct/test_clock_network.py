@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from datamodel.fabric import fabric
-from datamodel.flows import Flows
+from datamodel.flows import FLOWS, Flows
+from datamodel.frame import Frame
 from reconstruct.clock_network import ALONE, UNEVEN, exporter_clocks, recorded_clocks
 from reconstruct.clocks import corrected
 from simulate.base import Wish
@@ -104,3 +105,28 @@ def test_a_single_exporter_has_nobody_to_be_compared_with() -> None:
     """Nothing is known, and nothing said."""
     case = simulated(scenario("fsdp", Wish(iterations=6)), 1)
     assert exporter_clocks(case.readings["flows"].flows, None) == ([], [])
+
+
+def test_answers_that_come_late_all_around_make_errors_larger() -> None:
+    """Four right clocks, a ring over all, acknowledgements 0.7 ms behind the data: the circle does not close."""
+    rng = np.random.default_rng(7)
+    begin = np.cumsum(rng.integers(900, 1100, 60))[:, None] * MS + np.arange(4) * 3 * MS
+    sender = np.broadcast_to(np.arange(4), begin.shape).ravel()
+    lasting = np.full(sender.shape, 100 * MS)
+    columns = {
+        "time_flow_start_ns": [begin.ravel(), begin.ravel() + 50_000],
+        "time_flow_end_ns": [begin.ravel() + lasting, begin.ravel() + lasting + 700_000],
+        "src_addr": [sender, (sender + 1) % 4],
+        "dst_addr": [(sender + 1) % 4, sender],
+        "src_port": [1000 + sender, np.full(sender.shape, 5201)],
+        "dst_port": [np.full(sender.shape, 5201), 1000 + sender],
+        "sampler_address": [4 + sender, 4 + (sender + 1) % 4],
+        "bytes": [np.full(sender.shape, 10_000_000), np.full(sender.shape, 60_000)],
+        "packets": [np.full(sender.shape, 7000), np.full(sender.shape, 1000)],
+        "proto": [np.full(sender.shape, 6), np.full(sender.shape, 6)],
+    }
+    frame = Frame(FLOWS, {name: np.concatenate(parts) for name, parts in columns.items()})
+    known, unknown = recorded_clocks(Flows(frame, tuple(f"10.0.0.{n}" for n in range(8))), None)
+    assert (len(known), unknown) == (4, [])
+    assert sorted(k.error_ns for k in known)[1] > 0.3 * MS  # but for the one that they are told against
+    assert not any(k.is_off for k in known)
