@@ -72,7 +72,7 @@ def ring(in_time: Float, samples: float = 6.0, scatter_ms: float = 5.0) -> Sampl
 def named(view: SampledView) -> list[int]:
     """Who is late."""
     late = late_in_rings(view, COMPARED, LATE_MS * MS)
-    return late.endpoints[late.late].tolist()
+    return [int(endpoint) for endpoint in late.endpoints[late.late]]
 
 
 @pytest.mark.parametrize("slots", [1.0, 2.0, 3.0, 5.0, 8.0, np.inf])
