@@ -153,10 +153,11 @@ def analyze_reading(
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
     flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
-    flow = streams(flows if complete.all() else flows.take(complete))
+    counted = flows if complete.all() else flows.take(complete)
+    flow, when = streams(counted), dates(counted)
+    del counted
     ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None
-    parts = apart(flows, kept, flow, options.jobs.covered_share)
-    when = dates(flows if complete.all() else flows.take(complete))
+    parts = apart(flows, kept, complete, flow, options.jobs.covered_share)
     del flows, passing
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)

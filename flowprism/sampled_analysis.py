@@ -113,27 +113,27 @@ class Apart(NamedTuple):
     hiding: Flows
 
 
-def apart(flows: Flows, kept: Bool, flow: Streams, covered_share: float) -> Apart:
+def apart(flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share: float) -> Apart:
     """What is told from samples and volumes, not from streams.
 
     Args:
         flows: all records that carry the volume, and samples that were put aside (`aside`).
         kept: which of them are the former.
-        flow: the streams of those that are whole (`reconstruct.sightings.whole`).
+        complete: which are whole (`reconstruct.sightings.whole`).
+        flow: the streams of these.
         covered_share: see `reconstruct.smeared`.
     """
     frame, hidden = flows.frame, smeared(flow, covered_share)
-    complete = whole(frame)
     hiding, samples = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE), np.zeros(len(flows), np.bool_)
     if hiding.any():
         told = numbered(flows)
-        samples, hiding = told & ~complete, hiding & ~told
+        samples, hiding = told & ~complete & kept, hiding & ~told
     if hidden.any():
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
         beside = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
         hiding = hiding | (beside & kept)
-    masks = samples & kept, ~kept, hiding
-    return Apart(*(flows if some.all() else flows.take(np.flatnonzero(some)) for some in masks))
+    parts = samples, ~kept, hiding
+    return Apart(*(flows if some.all() else flows.take(np.flatnonzero(some)) for some in parts))
 
 
 def sampled_results(
