@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from datamodel.streams import Float
+from diagnose.ring_order import ring_order
 
 # In smaller rings members that were killed while they took turns may stand in this order by chance.
 FEWEST = 8
@@ -25,7 +26,7 @@ def held_up(sent_bytes: Mapping[tuple[int, int], float]) -> int | None:
     Args:
         sent_bytes: (sender, receiver) -> bytes sent in the unfinished collective.
     """
-    order = _around(sent_bytes)
+    order = ring_order(sent_bytes.keys())
     if len(order) < FEWEST:
         return None
     sent = np.array([sent_bytes[pair] for pair in zip(order, [*order[1:], order[0]], strict=True)])
@@ -41,15 +42,3 @@ def _one_step_each(further: Float) -> bool:
     step = float(np.median(rising)) if turn else 0.0
     alike = bool((np.abs(rising - step) < ALIKE * step).all())
     return turn >= len(further) // 2 and alike and bool((falling[1:] < 0).all())  # of an odd number two get as far
-
-
-def _around(sent_bytes: Mapping[tuple[int, int], float]) -> list[int]:
-    """Members of a ring in the order they send to one another; empty where streams form no single ring."""
-    after = dict(sent_bytes.keys())
-    if len(after) < len(sent_bytes) or not after:
-        return []
-    order = [min(after)]
-    while (following := after.get(order[-1], -1)) not in {order[0], -1} and len(order) <= len(after):
-        order.append(following)
-    closed = after.get(order[-1]) == order[0]
-    return order if closed and len(order) == len(after) else []

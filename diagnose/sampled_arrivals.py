@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Float, Int
+from diagnose.ring_order import ring_order
 from diagnose.sampled_delays import Late
 from diagnose.sampled_findings import NAMED
 from diagnose.sampled_view import Compared, SampledView
@@ -134,13 +135,7 @@ def _by_ring(view: SampledView, compared: Compared, longer_ns: float) -> list[li
 def _order(view: SampledView, ring: Int) -> tuple[int, ...]:
     """Groups that compute together in the order of a ring, the first one first; nothing where it is no single ring."""
     number = view.computing()
-    follows = dict(zip(number[view.src[ring]].tolist(), number[view.dst[ring]].tolist(), strict=True))
-    pairs = set(zip(number[view.src[ring]].tolist(), number[view.dst[ring]].tolist(), strict=True))
-    order = [min(follows)]
-    while len(order) < len(follows) and follows.get(order[-1]) not in (None, order[0]):
-        order.append(follows[order[-1]])
-    whole = len(order) == len(follows) == len(pairs) and follows.get(order[-1]) == order[0]
-    return tuple(order) if whole else ()
+    return ring_order(set(zip(number[view.src[ring]].tolist(), number[view.dst[ring]].tolist(), strict=True)))
 
 
 def _head(view: SampledView, ring: Int, order: tuple[int, ...], compared: Compared, longer_ns: float) -> _Head | None:
