@@ -54,24 +54,10 @@ class Sends:
     bounds: Bounds | None = None
 
     @property
-    def earliest_ns(self) -> Float:
-        """Sent no earlier, as far as dates tell."""
-        return self.start_ns if self.bounds is None else self.bounds.earliest_ns
-
-    @property
-    def latest_ns(self) -> Float:
-        """Sent no later, as far as dates tell."""
-        return self.start_ns if self.bounds is None else self.bounds.latest_ns
-
-    @property
-    def least_ns(self) -> Float:
-        """Delays as short as dates allow."""
-        return self.delay_ns if self.bounds is None else self.bounds.least_ns
-
-    @property
-    def most_ns(self) -> Float:
-        """Delays as long as dates allow."""
-        return self.delay_ns if self.bounds is None else self.bounds.most_ns
+    def within(self) -> Bounds:
+        """Between what it lies, as far as dates tell."""
+        known = Bounds(self.start_ns, self.start_ns, self.delay_ns, self.delay_ns)
+        return known if self.bounds is None else self.bounds
 
 
 def dated(kinds: tuple[Sends, ...], endpoints: Int, dates: Dates | None) -> tuple[Sends, ...]:

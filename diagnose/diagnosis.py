@@ -270,8 +270,8 @@ def _begin_together(kinds: tuple[Sends, ...], period: Int, excess_ns: float) -> 
     Ranks that compute each for themselves come apart by more than a hundredth of what each takes longer. Dates that are
     uncertain cannot order what is less apart.
     """
-    early = np.fmin.reduce([k.earliest_ns[:, period] for k in kinds])
-    late = np.fmin.reduce([k.latest_ns[:, period] for k in kinds])
+    early = np.fmin.reduce([k.within.earliest_ns[:, period] for k in kinds])
+    late = np.fmin.reduce([k.within.latest_ns[:, period] for k in kinds])
     apart = early.max(axis=0) - late.min(axis=0)
     seen = apart[np.isfinite(apart)]
     return bool(len(seen) and np.median(seen) < AT_THE_SAME_MOMENT * excess_ns)

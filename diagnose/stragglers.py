@@ -82,7 +82,7 @@ def lateness(
         seen = np.isfinite(now)
         for stage in np.unique(stages[seen]):
             peers = np.flatnonzero(seen & (stages == stage))
-            usual = _reference(kind.most_ns, most, np.flatnonzero(stages == stage), baseline)
+            usual = _reference(kind.within.most_ns, most, np.flatnonzero(stages == stage), baseline)
             usuals[-1][peers] = usual
             if np.isfinite(usual):
                 excess[peers] += np.maximum(least[peers] - usual, 0)
@@ -96,7 +96,7 @@ def lateness(
 
 def _between(kind: Sends, period: Int) -> tuple[Float, Float]:
     """Typical delays of a period, as short and as long as dates allow."""
-    return typical_over(kind.least_ns, period), typical_over(kind.most_ns, period)
+    return typical_over(kind.within.least_ns, period), typical_over(kind.within.most_ns, period)
 
 
 def _of_the_passes(kinds: tuple[Sends, ...]) -> tuple[Sends, ...]:
@@ -113,7 +113,7 @@ def _steadily(kinds: tuple[Sends, ...], usuals: list[Float], rows: Int, period: 
     """
     total = np.zeros((len(rows), len(period)))
     for kind, usual in zip(kinds, usuals, strict=True):
-        beyond = kind.most_ns[np.ix_(rows, period)] - usual[rows, None]
+        beyond = kind.within.most_ns[np.ix_(rows, period)] - usual[rows, None]
         total += np.where(row_medians(beyond)[:, None] > 0, np.nan_to_num(beyond), 0.0)
     return np.asarray((total >= least_ns[:, None]).mean(axis=1) >= STEADILY)
 
