@@ -114,10 +114,10 @@ def hang(
 
 def _within_ring(operations: Frame, streams: Int, done: Float, culprits: list[int]) -> list[int]:
     """Of members that stopped within moments in the steps of one ring, the one that the others ran up against."""
-    sender, receiver = (dict(zip(operations["stream"].tolist(), operations[s].tolist(), strict=True)) for s in SIDES)
+    known, first = np.unique(operations["stream"], return_index=True)
+    senders, receivers = (operations[side][first[np.searchsorted(known, streams)]].tolist() for side in SIDES)
     sent: dict[tuple[int, int], float] = {}
-    for stream, volume in zip(streams.tolist(), done.tolist(), strict=True):
-        pair = sender[stream], receiver[stream]
+    for pair, volume in zip(zip(senders, receivers, strict=True), done.tolist(), strict=True):
         sent[pair] = sent.get(pair, 0.0) + volume
     found = held_up(sent)
     return [found] if found in culprits else culprits
