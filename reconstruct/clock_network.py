@@ -122,8 +122,13 @@ def _bind(ties: list[_Tie], tried: Bool, shared: Shared, *, starts: bool, floor_
             ties.append(_Tie(a, b, found, float(np.hypot(found.error_ns, floor_ns))))
 
 
+def _ends(ties: Sequence[_Tie]) -> tuple[Int, Int]:
+    """Places of the two exporters of each."""
+    return np.array([t.a for t in ties], np.int64), np.array([t.b for t in ties], np.int64)
+
+
 def _components(ties: Sequence[_Tie], nodes: int) -> Int:
-    a, b = (np.array([getattr(t, end) for t in ties], np.int64) for end in ("a", "b"))
+    a, b = _ends(ties)
     return np.asarray(connected_components(coo_matrix((np.ones(len(a)), (a, b)), (nodes, nodes)), False)[1], np.int64)
 
 
@@ -168,7 +173,7 @@ def _least_contradiction(ties: Sequence[_Tie], lead: Float, error: Float, nodes:
     free = np.setdiff1d(free, first)
     if not len(free):
         return value
-    a, b = (np.array([getattr(t, end) for t in ties], np.int64) for end in ("a", "b"))
+    a, b = _ends(ties)
     rows = np.tile(np.arange(len(ties)), 2)
     signs = np.repeat([1.0, -1.0], len(ties))
     design = coo_matrix((signs, (rows, np.concatenate([a, b]))), (len(ties), nodes)).tocsc()[:, free]
@@ -188,7 +193,7 @@ def _contradiction(ties: Sequence[_Tie], lead: Float, offset: Float, component: 
     receiver): each tie is off by that, however exact it is, and a circle of them does not close. Birge's ratio (Phys.
     Rev. 40, 1932): the root of the squares of what is left over, in errors, a degree of freedom; 1 at least.
     """
-    a, b = (np.array([getattr(t, end) for t in ties], np.int64) for end in ("a", "b"))
+    a, b = _ends(ties)
     left = ((lead - (offset[a] - offset[b])) / np.array([t.error_ns for t in ties])) ** 2
     squares = np.bincount(component[a], left, len(offset))
     free = np.bincount(component[a], minlength=len(offset)) + 1 - np.bincount(component, minlength=len(offset))
@@ -198,6 +203,6 @@ def _contradiction(ties: Sequence[_Tie], lead: Float, offset: Float, component: 
 
 def _errors(ties: Sequence[_Tie], base: int, nodes: int) -> Float:
     """(nodes,) standard error of each against one of them, along the surest way through the ties; inf without one."""
-    a, b = (np.array([getattr(t, end) for t in ties], np.int64) for end in ("a", "b"))
+    a, b = _ends(ties)
     squares = coo_matrix((np.array([t.error_ns**2 for t in ties]), (a, b)), (nodes, nodes))
     return np.sqrt(np.asarray(dijkstra(squares, directed=False, indices=base), np.float64))
