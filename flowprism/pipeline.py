@@ -40,6 +40,7 @@ from flowprism.workers import Crew, in_order
 from reconstruct.clock_network import exporter_clocks
 from reconstruct.clocks import ClockOffset, UnknownClock, corrected
 from reconstruct.dates import Dates, dates
+from reconstruct.held import settled
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
 from reconstruct.operations import last_sent_ns
@@ -153,7 +154,7 @@ def analyze_reading(
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
     flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
-    counted = flows if complete.all() else flows.take(complete)
+    counted = settled(flows if complete.all() else flows.take(complete))
     flow, when = streams(counted), dates(counted)
     del counted
     ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None

@@ -31,6 +31,15 @@ def test_a_link_that_becomes_slow_is_timed_and_no_healthy_one_is_named() -> None
     assert {suspect.ids[-1] for suspect in finding.suspects} >= {f"10.0.{host}.1" for host in range(8)}
 
 
+def test_where_every_packet_is_sampled_iterations_end_before_the_pause() -> None:
+    """1 in 1, a slow NIC: its last packets wait in a datagram for those behind the pause, a tenth of a second later."""
+    case = simulated(made(CaseName("sampled-1", 2)), 2)
+    report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
+    found, errors = outcome(report, case.truth)
+    assert max(errors) < 0.001
+    assert found.false == 0
+
+
 def test_of_a_fault_that_cannot_be_seen_the_report_says_so() -> None:
     """Two hosts, 1 in 400,000, three samples an iteration of either, one straggles: seen, but not well enough."""
     case = simulated(made(CaseName("sampled-faint", 10)), 10)
