@@ -20,7 +20,7 @@ from capture.sflow.decoder import SflowDecoder
 from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import InputError
 from datamodel.exporters import ExporterNotes
-from datamodel.flows import FLOWS, Flows, recode
+from datamodel.flows import FLOWS, Flows, exported, recode
 from datamodel.frame import Frame, concat, empty
 
 _STATE_VERSION = 2
@@ -38,8 +38,8 @@ class Decoded:
     addresses: tuple[str, ...]
 
     def canonical_flows(self) -> Flows:
-        """The flow records with an address book of their own, sorted."""
-        return recode(self.flows, self.addresses)
+        """The flow records with an address book of their own, sorted, those of meters marked."""
+        return recode(exported(self.flows), self.addresses)
 
 
 class Exports:

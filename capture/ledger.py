@@ -14,7 +14,6 @@ class Ledger:
         """Start with nothing to say."""
         self.rejected: Counter[str] = Counter()
         self.warnings: list[str] = []
-        self.collected = False  # by a program that receives what exporters send
 
     def reject(self, reason: str, count: int = 1) -> None:
         """Count `count` packets, rows or blocks that were left out because of `reason`."""

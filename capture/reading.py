@@ -20,7 +20,7 @@ from capture.sampling import SamplingRates
 from capture.stream import Progress
 from datamodel.errors import InputError
 from datamodel.exporters import ExporterNotes
-from datamodel.flows import ADDRESS_COLUMNS, FLOWS, FeedNotes, Flows, hold_counts, recode
+from datamodel.flows import ADDRESS_COLUMNS, FLOWS, FeedNotes, Flows, recode
 from datamodel.frame import Frame, concat
 from datamodel.reading import Reading
 
@@ -47,8 +47,7 @@ def read_flows(path: Path, progress: Progress | None = None, rates: SamplingRate
     if isinstance(file, ExportFile):
         return _read_exports(file.datagrams, ledger, rates)
     flows = read_records(path, file, ledger, progress)
-    metered = ledger.collected and hold_counts(flows.frame)
-    return _reading(flows, ledger.notes(), len(flows), _named(flows), metered=metered)
+    return _reading(flows, ledger.notes(), len(flows), _named(flows))
 
 
 def read_all(paths: Iterable[Path], progress: Progress | None = None, rates: SamplingRates | None = None) -> Reading:
@@ -94,8 +93,7 @@ def merged(readings: Sequence[Reading]) -> Reading:
     exporters = sorted({exporter for reading in readings for exporter in reading.exporters})
     flows = _joined([reading.flows for reading in readings])
     accounts = tuple(account for reading in readings for account in reading.accounts)
-    records, metered = sum(reading.records for reading in readings), any(reading.metered for reading in readings)
-    return _reading(flows, notes, records, tuple(exporters), accounts, metered=metered)
+    return _reading(flows, notes, sum(reading.records for reading in readings), tuple(exporters), accounts)
 
 
 def _joined(parts: Sequence[Flows]) -> Flows:
@@ -124,8 +122,7 @@ def _read_exports(parts: Iterable[Datagrams], ledger: Ledger, rates: SamplingRat
     decoded = exports.take()
     accounts = reconciled(exports.exporters(), decoded.flows, decoded.counters, decoded.addresses)
     agents = tuple(sorted({account.agent for account in accounts}))
-    flows = decoded.canonical_flows()
-    return _reading(flows, ledger.notes(), exports.records, agents, accounts, metered=hold_counts(flows.frame))
+    return _reading(decoded.canonical_flows(), ledger.notes(), exports.records, agents, accounts)
 
 
 def read_records(path: Path, file: RecordFile, ledger: Ledger, progress: Progress | None) -> Flows:
@@ -150,7 +147,5 @@ def _reading(
     records: int,
     exporters: tuple[str, ...],
     accounts: tuple[ExporterNotes, ...] = (),
-    *,
-    metered: bool = False,
 ) -> Reading:
-    return Reading(flows, notes, records, int(flows.frame["bytes"].sum()), exporters, accounts, metered)
+    return Reading(flows, notes, records, int(flows.frame["bytes"].sum()), exporters, accounts)

@@ -37,6 +37,7 @@ NAMES = {
     "proto": PROTOCOLS,
     "flow_direction": {"ingress": 0, "egress": 1, "unknown": 255},
     "prescaled": {"true": 1, "false": 0},
+    "metered": {"true": 1, "false": 0},
 }
 
 _INT64 = r"^-?([0-9]{1,18}|[0-8][0-9]{18}|9[01][0-9]{17})$"  # a little less than what 64 bits hold

@@ -56,8 +56,8 @@ def check_columns(path: Path, names: Iterable[str], ledger: Ledger, dialect: Dia
     return [name for name in present if name in dialect.columns]
 
 
-def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> Iterator[pa.Table]:
-    """The columns of flow records that CSV or JSON lines hold, in batches, whoever wrote them.
+def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> tuple[Dialect, Iterator[pa.Table]]:
+    """Who wrote CSV or JSON lines, and the columns of flow records that they hold, in batches.
 
     Raises:
         InputError: the content is neither, or lacks a required column.
@@ -69,11 +69,12 @@ def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> Iterato
     if line.startswith(b"{"):
         peeked = json_rows(first)
         dialect = dialect_of(name for row in peeked for name in row)
-        return _translated(path, dialect, _json_tables(path, peeked, chain([first], blocks), dialect, ledger), ledger)
+        lines = _json_tables(path, peeked, chain([first], blocks), dialect, ledger)
+        return dialect, _translated(path, dialect, lines, ledger)
     dialect = dialect_of(header)
     if len(header) > 1 and set(header) & dialect.columns:
         rows = chain([first.lstrip()[len(line) + 1 :]], blocks)
-        return _translated(path, dialect, _csv_tables(path, header, rows, dialect, ledger), ledger)
+        return dialect, _translated(path, dialect, _csv_tables(path, header, rows, dialect, ledger), ledger)
     raise InputError(f"{path}: neither a packet capture (pcap, pcapng) nor flow records (Parquet, CSV, JSON lines)")
 
 
@@ -85,7 +86,6 @@ def dialect_of(names: Iterable[str]) -> Dialect:
 
 def _translated(path: Path, dialect: Dialect, tables: Iterator[pa.Table], ledger: Ledger) -> Iterator[pa.Table]:
     doubts = Counter[str]()
-    ledger.collected = dialect is not OWN
     for table in tables:
         yield dialect.translate(table, doubts)
     for doubt, rows in doubts.items():

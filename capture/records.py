@@ -17,11 +17,11 @@ from capture.goflow2.messages import begins_with_message, read_dump
 from capture.goflow2.scan import LONGEST_MESSAGE_BYTES
 from capture.ledger import Ledger
 from capture.record_columns import Rows
-from capture.record_text import check_columns, text_tables
+from capture.record_text import OWN, check_columns, text_tables
 from capture.record_writing import write_records
 from capture.stream import Progress, ahead, blocks
 from datamodel.errors import InputError
-from datamodel.flows import ADDRESS_COLUMNS, Flows
+from datamodel.flows import ADDRESS_COLUMNS, Flows, exported
 
 __all__ = ["PARQUET_MAGIC", "read_parquet", "read_records", "read_text", "write_records"]
 
@@ -74,15 +74,17 @@ def read_text(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger)
     while len(head) < LONGEST_MESSAGE_BYTES and (more := next(content, b"")):
         head += more
     if begins_with_message(head):
-        ledger.collected = True
-        return read_dump(chain([head], content), path.name, ledger)
+        dump = read_dump(chain([head], content), path.name, ledger)
+        return Flows(exported(dump.frame), dump.addresses)
     rows = Rows(ledger)
     try:
-        for table in text_tables(path, chain([head], content), ledger):
+        dialect, tables = text_tables(path, chain([head], content), ledger)
+        for table in tables:
             rows.add(table)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise InputError(f"{path}: damaged flow records: {one_line(error)}") from None
-    return rows.flows()
+    flows = rows.flows()
+    return flows if dialect is OWN else Flows(exported(flows.frame), flows.addresses)
 
 
 def one_line(error: Exception) -> str:

@@ -70,6 +70,7 @@ FLOWS = Schema(
             "when the receiver acknowledged the record's last payload byte, as seen beside the receiver; 0 unknown",
             False,
         ),
+        Column("metered", "?", "", "a meter put packets that followed within its timeouts into this record", False),
     ),
 )
 
@@ -101,9 +102,9 @@ class FeedNotes:
     warnings: tuple[str, ...] = ()
 
 
-def hold_counts(frame: Frame) -> bool:
-    """Whether records of several packets are among them, which no mirror cut: of exporters only meters make such."""
-    return bool(((frame["packets"] > 1) & (frame["payload_bytes"] < 0)).any())
+def exported(frame: Frame) -> Frame:
+    """Records of exporters, marked where a meter made them: of several packets, which no mirror cut, only meters do."""
+    return frame.replace(metered=(frame["packets"] > 1) & (frame["payload_bytes"] < 0))
 
 
 def recode(frame: Frame, addresses: tuple[str, ...]) -> Flows:

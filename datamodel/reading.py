@@ -19,8 +19,6 @@ class Reading:
         bytes: IP bytes of those records, as exported.
         exporters: addresses or names of the exporters of packets or records, sorted.
         accounts: what each exporter of export datagrams sent and lost; none for other inputs.
-        metered: whether a meter made some of the records, which puts into one what follows within its timeouts. Records
-            of nobody knows whom are taken for messages.
     """
 
     flows: Flows
@@ -29,4 +27,8 @@ class Reading:
     bytes: int
     exporters: tuple[str, ...]
     accounts: tuple[ExporterNotes, ...] = ()
-    metered: bool = False
+
+    @property
+    def metered(self) -> bool:
+        """Whether a meter made some of the records. Those of nobody knows whom are taken for messages."""
+        return bool(self.flows.frame["metered"].any())

@@ -69,16 +69,21 @@ def feed_findings(view: FeedView) -> list[Finding]:
     """Findings of kind `feed`, by exporter: one for each thing that is wrong with it.
 
     A wrong sampling rate, lost and doubled datagrams and templates show in what exporters count themselves; silence in
-    what others still see; changed rates and clocks that jump in the records.
+    what others still see; changed rates and clocks that jump in the records. A meter's timeouts show in its records,
+    whoever received them.
     """
     found: list[Finding] = []
     codes = {address: code for code, address in enumerate(view.flows.addresses)}
-    sampler = view.flows.frame["sampler_address"]
+    sampler, domain = view.flows.frame["sampler_address"], view.flows.frame["observation_domain_id"]
     for account in view.accounts:
         own = np.flatnonzero(sampler == codes.get(account.agent, -2))
         of_one = (*_rate(view, account), *_lost(view, account), *_doubled(view, account), *_restarted(view, account))
         found += [*of_one, *_silent(view, account, own), *_changed_rate(view, account, own), *_jump(view, account, own)]
         found += _cut(view, account, own)
+    for code in _without_account(view):
+        own = np.flatnonzero(sampler == code)
+        unnamed = ExporterNotes("records", view.flows.addresses[code], int(domain[own].min()))
+        found += _cut(view, unnamed, own)
     return _together([*found, *_clocks(view), *_unheard(view)])
 
 
@@ -262,7 +267,7 @@ def _cut(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
     What they hold is averaged over the timeout, and its beat may be taken for that of a job.
     """
     frame = view.flows.frame
-    own = own[frame["packets"][own] > 1]
+    own = own[frame["metered"][own]]
     own = own if view.carries is None else own[view.carries[own]]
     if len(own) < FEWEST_RECORDS:
         return
@@ -288,6 +293,13 @@ def _cut(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
         yield _finding(
             view, account, "active_timeout", "info", [*rows, ("active timeout", timeout / 1e9, 0.0, "s")], words
         )
+
+
+def _without_account(view: FeedView) -> list[int]:
+    """Codes of meters' addresses that records name whose datagrams somebody else received."""
+    frame, told = view.flows.frame, {account.agent for account in view.accounts}
+    codes = np.unique(frame["sampler_address"][frame["metered"].astype(np.bool_)]).tolist()
+    return [code for code in codes if code >= 0 and view.flows.addresses[code] not in told]
 
 
 def _changed_rate(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:

@@ -52,7 +52,7 @@ from strategy.placement import Seat, seats
 # What is known of the feed, nothing asks for these columns any more.
 SPENT = frozenset(
     {"ip_tos", "tcp_flags", "src_qp", "psn_last", "roce_opcode_first", "roce_opcode_last"}
-    | {"message_bytes", "cnp_packets", "nak_packets"}
+    | {"message_bytes", "cnp_packets", "nak_packets", "metered"}
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from datamodel.errors import InputError
-from datamodel.flows import FeedNotes, hold_counts, recode
+from datamodel.flows import FeedNotes, exported, recode
 from datamodel.frame import Frame
 from datamodel.reading import Reading
 from storage.layout import is_store
@@ -28,10 +28,9 @@ def read(location: Place | Path | str, selection: Selection = EVERYTHING) -> Rea
         InputError: it is no such folder, or its manifest cannot be read.
     """
     selected = _selected(location, "flows", selection)
-    flows = recode(selected.frame, selected.book)
+    flows = recode(exported(selected.frame), selected.book)
     exporters = tuple(flows.addresses[code] for code in np.unique(flows.frame["sampler_address"]) if code >= 0)
-    size, metered = int(flows.frame["bytes"].sum()), hold_counts(flows.frame)
-    return Reading(flows, _notes(selected), len(flows), size, exporters, metered=metered)
+    return Reading(flows, _notes(selected), len(flows), int(flows.frame["bytes"].sum()), exporters)
 
 
 def newest_ns(location: Place | Path | str) -> int | None:

@@ -12,7 +12,6 @@ from capture.datagram import DATAGRAM, IPFIX, NETFLOW5, NETFLOW9, SFLOW5, Datagr
 from capture.exports import Exports
 from capture.ledger import Ledger
 from datamodel.errors import InputError
-from datamodel.flows import hold_counts
 from datamodel.reading import Reading
 from datamodel.streams import Int
 from simulate.export.exporters import Exporters, exporters
@@ -87,5 +86,4 @@ def received(datagrams: Datagrams) -> Reading:
     accounts = exports.exporters()
     flows = exports.take().canonical_flows()
     agents = tuple(sorted({account.agent for account in accounts}))
-    size, metered = int(flows.frame["bytes"].sum()), hold_counts(flows.frame)
-    return Reading(flows, ledger.notes(), exports.records, size, agents, accounts, metered)
+    return Reading(flows, ledger.notes(), exports.records, int(flows.frame["bytes"].sum()), agents, accounts)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from capture.ledger import Ledger
+from capture.record_stream import flow_pieces
+from capture.record_writing import write_pieces
 from datamodel.report import Report
 from datamodel.truth import Truth
 from flowprism.evaluation.marks import marks
@@ -50,6 +53,20 @@ def test_records_cut_by_timeouts_show_who_trains_together(name: str, feed: str, 
     for job in report.jobs:
         assert (job.iterations, job.period_s, job.layout.dp) == ((), None, None)
         assert "no iterations, no layout, no findings" in job.detectability.reasons[0]
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+@pytest.mark.parametrize("name", ["s1-healthy", "s4-two-jobs"])
+def test_decoded_records_tell_what_their_datagrams_do(name: str, feed: str, shared: Path, tmp_path: Path) -> None:
+    """Through `decode` to a file and back: the same jobs, and the same findings but for what datagrams counted."""
+    found = case(shared, name)
+    capture, inventory = found.records.parent / f"{feed}.pcap.gz", load_inventory(found.inventory)
+    write_pieces(flow_pieces([capture], Ledger()), tmp_path / "flows.csv")
+    sent, stored = (analyze([path], inventory, AnalysisOptions()).report for path in (capture, tmp_path / "flows.csv"))
+    assert (stored.jobs, stored.events, stored.unassigned) == (sent.jobs, sent.events, sent.unassigned)
+    assert [(f.kind, f.cause, f.subject) for f in stored.findings] == [
+        (f.kind, f.cause, f.subject) for f in sent.findings
+    ]
 
 
 @pytest.mark.parametrize("feed", FEEDS)

@@ -12,6 +12,7 @@ import zstandard
 from capture.reading import read_all, read_flows
 from capture.records import write_records
 from datamodel.errors import InputError
+from datamodel.flows import Flows
 from tests.capture.frames import erspan2, pcap, save, tcp_frame
 
 T = 1_700_000_000 * 10**9
@@ -99,8 +100,12 @@ def test_what_a_meter_counted_is_known_whoever_collected_it(name: str, metered: 
     """A collector's records of several packets are a meter's, samples are not; records of nobody knows whom neither."""
     found = read_flows(COLLECTED / name)
     assert found.metered is metered
-    write_records(found.flows, tmp_path / "flows.parquet")
-    assert not read_flows(tmp_path / "flows.parquet").metered
+    for form in (".parquet", ".csv", ".jsonl"):
+        write_records(found.flows, tmp_path / f"flows{form}")
+        assert read_flows(tmp_path / f"flows{form}").metered is metered
+    unmarked = Flows(found.flows.frame.without({"metered"}), found.flows.addresses)
+    write_records(unmarked, tmp_path / "unmarked.parquet")
+    assert not read_flows(tmp_path / "unmarked.parquet").metered
     assert read_all([COLLECTED / "sflow.pcap", COLLECTED / name]).metered is metered
 
 

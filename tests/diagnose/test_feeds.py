@@ -11,7 +11,7 @@ from capture.netflow.reasons import REASONS, TEMPLATE_LATE
 from datamodel.exporters import ExporterNotes
 from datamodel.fabric import fabric
 from datamodel.findings import Finding
-from datamodel.flows import FLOWS, Flows
+from datamodel.flows import FLOWS, Flows, exported
 from datamodel.frame import Frame
 from datamodel.reading import Reading
 from datamodel.streams import Int
@@ -157,11 +157,17 @@ def test_a_switch_that_never_spoke_is_told() -> None:
 
 @pytest.mark.parametrize(("length_ms", "told"), [(1000, {"active_timeout"}), (300, set())])
 def test_records_that_a_timeout_cuts_are_told(length_ms: int, told: set[str]) -> None:
-    """Each of a second, the next one at once; not where pauses lie between, nor where a better feed shows the bytes."""
+    """Each of a second, the next one at once, whoever received them.
+
+    Not where pauses lie between, a better feed shows the bytes, or nobody knows that they are a meter's.
+    """
     number = np.arange(100)
     when = number * 1000 * MS + SECOND
-    frame = rows(when, number * 0, number * 0 + 1, time_flow_end_ns=when + (length_ms - 1) * MS)
+    frame = exported(rows(when, number * 0, number * 0 + 1, time_flow_end_ns=when + (length_ms - 1) * MS))
     account = replace(ACCOUNT, protocol="IPFIX")
     view = FeedView((account,), Flows(frame, ("192.0.2.1", "10.0.0.1")), (SECOND, 101 * SECOND), {})
     assert {f.cause for f in feed_findings(view)} == told
     assert feed_findings(replace(view, carries=np.zeros(100, np.bool_))) == []
+    kept = replace(view, accounts=())
+    assert {f.cause for f in feed_findings(kept)} == told
+    assert feed_findings(replace(kept, flows=Flows(frame.without({"metered"}), kept.flows.addresses))) == []

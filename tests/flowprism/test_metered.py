@@ -1,4 +1,4 @@
-"""A meter's records stay a meter's on their way through a lake: they merge messages, and nothing is made of that."""
+"""A meter's records stay a meter's on their way through lakes and files: they merge messages, nothing more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from capture.reading import read_flows
+from capture.records import write_records
 from datamodel.report import Report
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulated
@@ -37,6 +39,19 @@ def test_from_a_lake_no_more_is_told_than_from_the_datagrams(metered: Case, tmp_
     assert stored.jobs == sent.jobs
     assert told(stored) == told(sent) == [("regression", "info")]
     assert [job.layout.pp for job in stored.jobs] == [None]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+def test_from_a_file_no_more_is_told_than_from_the_datagrams(metered: Case, tmp_path: Path, form: str) -> None:
+    """Nor less: that the meter's timeout cuts messages is told of whatever holds its records."""
+    reading = metered.readings["ipfix"]
+    write_records(reading.flows, tmp_path / f"flows.{form}")
+    kept = read_flows(tmp_path / f"flows.{form}")
+    sent, stored = (analyze_reading(each, (), metered.inventory, AnalysisOptions()).report for each in (reading, kept))
+    assert stored.jobs == sent.jobs
+    assert [(f.kind, f.cause, f.subject) for f in stored.findings] == [
+        (f.kind, f.cause, f.subject) for f in sent.findings
+    ]
 
 
 def told(report: Report) -> list[tuple[str, str]]:

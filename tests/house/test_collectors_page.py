@@ -23,7 +23,7 @@ def test_the_table_has_the_columns_that_collectors_fill() -> None:
         for row in rows("docs/collectors.md", FIELDS)
         for name in re.findall(r"`?(\w+)`?(?:, |$)", row[0].partition(" (")[0])
     ]
-    assert sorted(listed) == sorted({*COLUMNS, "prescaled", "time_uncertainty_ns"})
+    assert sorted(listed) == sorted({*COLUMNS, "prescaled", "metered", "time_uncertainty_ns"})
     assert set(listed) <= set(FLOWS.names)
 
 
