@@ -19,9 +19,10 @@ def settled(flows: Flows) -> Flows:
 
     A sFlow agent sends a datagram when it is full or when it is time: one that waits through a pause may hold the last
     packets before it and the first behind it, and neither is as late, or as early, as in the middle. Packets come in
-    bursts: where, whichever moment of its span it was sent at, its connection's packet before it is nearer than the one
-    after, a packet belongs to the burst that ends, and the other way round to the one that begins. Where that depends on
-    the moment its time stays what the decoder gave. Packets of one datagram and connection go together, in their order.
+    bursts: where, whichever moment of its span it was sent at, its connection's packet before it is nearer than the
+    one after, a packet belongs to the burst that ends, and the other way round to the one that begins. Where that
+    depends on the moment its time stays what the decoder gave. Packets of one datagram and connection go together, in
+    their order.
 
     Args:
         flows: records that count every byte; those that are no single numbered packets stay as they are.
