@@ -25,8 +25,9 @@ STEPS_A_CYCLE = 4
 LONGEST_SHARE = 0.4
 # The background of a spectrum is its median over stretches of so many cycles.
 BACKGROUND_CYCLES = 50
-# The median of one stretch is usually that of the one before, to this factor: they share three quarters.
-AS_USUAL = 0.85
+# The median of one stretch is usually that of the one before, to this factor: they share three quarters. Else it is
+# looked for in so many steps of that.
+AS_USUAL, MOST_STEPS = 0.85, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,12 @@ def _spread(time_ns: Float, position: Float, pauses: Float, bins: int) -> Float:
         apart[n] += n * 1e-9 * max(position[-1], 1.0)
         clock[n] = clock[n - 1] + min(time_ns[n] - time_ns[n - 1], cap)
     found, step = np.empty(bins), (apart[-1] - apart[0]) / bins
-    point, before = 0, 0.0
+    point, steep, before = -1, 0.0, 0.0
     for k in range(bins):
         at = (k + 1) * step + apart[0]
-        while point + 2 < len(apart) and apart[point + 1] <= at:
+        while point < 0 or (point + 2 < len(apart) and apart[point + 1] <= at):
             point += 1
-        steep = (clock[point + 1] - clock[point]) / (apart[point + 1] - apart[point])
+            steep = (clock[point + 1] - clock[point]) / (apart[point + 1] - apart[point])
         now = steep * (at - apart[point]) + clock[point] if k + 1 < bins and at < apart[-1] else clock[-1]
         found[k], before = now - before, now
     return found
@@ -83,7 +84,7 @@ def _longest(pauses: Float) -> float:
 
 def bins_for(points: int) -> int:
     """How finely a curve of so many points is worth resolving: a power of two."""
-    return int(np.clip(1 << int(np.ceil(np.log2(BINS_A_POINT * max(points, 1)))), FEWEST_BINS, MOST_BINS))
+    return min(max(1 << (BINS_A_POINT * max(points, 1) - 1).bit_length(), FEWEST_BINS), MOST_BINS)
 
 
 def spectrum(progress: Progress, connection: int) -> Float:
@@ -102,8 +103,10 @@ def _hann(bins: int) -> Float:
 
 
 def flattened(power: Float) -> Float:
-    """Power in units of its own background."""
-    return np.asarray(power / _background(power), np.float64)
+    """Power in units of its own background: the local median as a smooth curve, never 0."""
+    stretch = min(BACKGROUND_CYCLES * STEPS_A_CYCLE, len(power))
+    centres = np.arange(stretch // 2, len(power), max(stretch // 4, 1))
+    return _over(power, centres, _medians(power, centres, stretch // 2))
 
 
 def pooled(spectra: list[Float]) -> Spectrum:
@@ -112,17 +115,7 @@ def pooled(spectra: list[Float]) -> Spectrum:
     for one in spectra:
         total[: len(one)] += one
         count[: len(one)] += 1
-    mean = total / count
-    return Spectrum(mean / _background(mean), len(spectra))
-
-
-def _background(power: Float) -> Float:
-    """The local median as a smooth curve; never 0."""
-    stretch = min(BACKGROUND_CYCLES * STEPS_A_CYCLE, len(power))
-    centres = np.arange(stretch // 2, len(power), max(stretch // 4, 1))
-    # the mean of exponentially distributed power is its median over ln 2
-    level = _between(centres, _medians(power, centres, stretch // 2), len(power)) / np.log(2)
-    return np.asarray(np.maximum(level, 1e-300), np.float64)
+    return Spectrum(flattened(total / count), len(spectra))
 
 
 @compiled
@@ -132,26 +125,56 @@ def _medians(values: Float, centres: Int, reach: int) -> Float:
     near, usual = np.empty(2 * reach + 1), 0.0
     for n in range(len(centres)):
         some = values[max(centres[n] - reach, 0) : centres[n] + reach + 1]
-        # It lies among the few values that are about as large as the median before, unless that changes much.
-        low, high, below, count = usual * AS_USUAL, usual / AS_USUAL, 0, 0
-        for value in some:
-            near[count] = value
-            below += value < low
-            count += (value >= low) & (value <= high)
-        middle = len(some) // 2 - below
-        told = len(some) % 2 == 1 and 0 <= middle < count
-        usual = np.sort(near[:count])[middle] if told else np.median(some)
+        usual = _middle(some, usual, near) if len(some) % 2 and usual > 0 else np.median(some)
         found[n] = usual
     return found
 
 
 @compiled
-def _between(centres: Int, levels: Float, count: int) -> Float:
-    """(count,) levels at each place, straight from centre to centre, and level before the first and after the last."""
-    found = np.full(count, levels[-1])
-    found[: centres[0]] = levels[0]
+def _middle(values: Float, usual: float, near: Float) -> float:
+    """The median, looked for from the usual one on: counting what is smaller is quick, and few are as large."""
+    low, high, half = usual * AS_USUAL, usual / AS_USUAL, len(values) // 2
+    for _ in range(MOST_STEPS):
+        below = upto = count = 0
+        for n in range(len(values)):
+            below += values[n] < low
+            upto += values[n] <= high
+        if below <= half < upto:
+            for value in values:
+                near[count] = value
+                count += (value >= low) & (value <= high)
+            return _ranked(near[:count], half - below)
+        low, high = (low * AS_USUAL, low) if half < below else (high, high / AS_USUAL)
+    return float(np.median(values))
+
+
+@compiled
+def _ranked(values: Float, rank: int) -> float:
+    """The value that so many of a few are smaller than: these are counted, in less time than they are sorted in."""
+    for one in values:
+        less = same = 0
+        for value in values:
+            less += value < one
+            same += value == one
+        if less <= rank < less + same:
+            return float(one)
+    return np.nan
+
+
+@compiled
+def _over(power: Float, centres: Int, levels: Float) -> Float:
+    """Power over the levels, straight from centre to centre, and even before the first and behind the last."""
+    found = np.empty(len(power))
+    _divided(power, 0, centres[0], levels[0], 0.0, found)
     for n in range(len(centres) - 1):
         steep = (levels[n + 1] - levels[n]) / (centres[n + 1] - centres[n])
-        for k in range(centres[n], centres[n + 1]):
-            found[k] = steep * (k - centres[n]) + levels[n]
+        _divided(power, centres[n], centres[n + 1], levels[n], steep, found)
+    _divided(power, centres[-1], len(power), levels[-1], 0.0, found)
     return found
+
+
+@compiled
+def _divided(power: Float, first: int, last: int, level: float, steep: float, found: Float) -> None:
+    # the mean of exponentially distributed power is its median over ln 2
+    for k in range(first, last):
+        found[k] = power[k] / max((steep * (k - first) + level) / np.log(2), 1e-300)
