@@ -10,7 +10,8 @@ from datamodel.streams import Float, Int
 from reconstruct.sampled.lattice import Lattice
 from reconstruct.sampled.parts import components
 from reconstruct.sampled.progress import Progress
-from reconstruct.sampled.ring_ends import FEWEST_POINTS, Burst, ring_ends
+from reconstruct.sampled.ring_ends import Burst, ring_ends
+from reconstruct.sampled.ring_fits import FEWEST_POINTS
 
 _LastPoints = tuple[Int, Float, Float, Float, Float]
 

@@ -19,10 +19,11 @@ def quantile(values: Float, share: float) -> float:
     """What so large a share of known values lies below, between two of them as numpy has it; nan of none."""
     if not len(values):
         return np.nan
-    ranked = np.sort(values)
     at = (len(values) - 1) * share
     below = int(at)
-    low, high, part = ranked[below], ranked[min(below + 1, len(values) - 1)], at - below
+    ranked = np.partition(values, below)
+    low, part = ranked[below], at - below
+    high = ranked[below + 1 :].min() if below + 1 < len(values) else low
     return float(high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part)
 
 
