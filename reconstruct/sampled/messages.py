@@ -9,12 +9,12 @@ import numpy as np
 from scipy.signal import find_peaks
 
 from datamodel.frame import Frame, empty
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import TRANSFERS
 from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
-from reconstruct.sampled.robust import evenly, running_deviations, slope
+from reconstruct.sampled.robust import evenly, in_order, running_deviations, slope
 
 # A pause between messages takes this share of the iteration at least, and exceeds by so many standard errors what
 # chance makes of as many samples, before and behind its place, as half the iterations: each is of another one.
@@ -55,23 +55,17 @@ def messages(progress: Progress, job: SampledJob, chosen: Int | None = None) -> 
         chosen: iterations to look at, 1 and up; None for all.
     """
     begin, end = job.edges_ns[:-1].astype(np.float64), job.edges_ns[1:].astype(np.float64)
+    looked_at = np.zeros(len(job.edges_ns), np.bool_)
+    looked_at[1:] = True if chosen is None else np.isin(np.arange(1, len(job.edges_ns)), chosen)
     found: list[_Message] = []
     for m, connection in enumerate(job.connections.tolist()):
-        time_ns, position = progress.curve(connection)
-        phase = (position - job.origin_bytes[m]) / job.quantum_bytes[m]
-        iteration = np.ceil(phase).astype(np.int64)
-        inside = (iteration >= 1) & (iteration < len(job.edges_ns))
-        if chosen is not None:
-            inside &= np.isin(iteration, chosen)
-        if not inside.any():
+        cell = float(job.origin_bytes[m]), float(job.quantum_bytes[m])
+        rows = _folded(*progress.curve(connection), *cell, begin, end, looked_at)
+        if not len(rows[0]):
             continue
-        i = iteration[inside] - 1
-        rows = i, phase[inside] - i, (time_ns[inside] - begin[i]) / (end[i] - begin[i])
         cut = cuts(rows[1], rows[2], len(begin)).tolist()
         found += [
-            _Message(
-                connection, slot, (high - low) * float(job.quantum_bytes[m]), *_placed(*rows, low, high, len(begin))
-            )
+            _Message(connection, slot, (high - low) * cell[1], *_placed(*rows, low, high, len(begin)))
             for slot, (low, high) in enumerate(pairwise(cut))
         ]
     return _transfers(found, progress, begin, end).sort("stream", "start_ns", "slot")
@@ -112,15 +106,40 @@ def cuts(phase: Float, at: Float, iterations: int) -> Float:
     beside = max(iterations // 2, FEWEST_BESIDE)
     if len(phase) <= 2 * beside:
         return np.array([0.0, 1.0])
-    order = np.argsort(phase, kind="stable")
-    phase, ordered = phase[order], at[order]
-    level, away = running_deviations(ordered, beside)
-    spread = MEDIAN_TO_SD * float(np.median(away))
-    jump = np.maximum(level[beside:] - level[:-beside], 0.0)
-    least = max(SHORTEST_PAUSE, SURE * spread * np.sqrt(2.0 / beside))
+    phase, jump, least = _jumps(phase, at, beside)
+    if jump.max() < least:
+        return np.array([0.0, 1.0])
     peaks, _ = find_peaks(np.concatenate([[0.0], jump, [0.0]]), height=least, distance=beside)
     before = peaks - 1 + beside - 1
     return np.concatenate([[0.0], (phase[before] + phase[before + 1]) / 2, [1.0]])
+
+
+@compiled
+def _folded(
+    time_ns: Float, position: Float, origin: float, quantum: float, begin: Float, end: Float, looked_at: Bool
+) -> tuple[Int, Float, Float]:
+    """(iteration from 0, place in its bytes, place in its time) of the samples in iterations that are looked at."""
+    iteration, phase, at = np.empty(len(position), np.int64), np.empty(len(position)), np.empty(len(position))
+    count = 0
+    for n in range(len(position)):
+        cycles = (position[n] - origin) / quantum
+        number = int(np.ceil(cycles))
+        if 0 < number < len(looked_at) and looked_at[number]:
+            i = number - 1
+            iteration[count], phase[count] = i, cycles - i
+            at[count] = (time_ns[n] - begin[i]) / (end[i] - begin[i])
+            count += 1
+    return iteration[:count], phase[:count], at[:count]
+
+
+@compiled
+def _jumps(phase: Float, at: Float, beside: int) -> tuple[Float, Float, float]:
+    """(places in order, by how much times jump between so many samples before and behind each; more than chance)."""
+    phase, ordered = in_order(phase, at)
+    level, away = running_deviations(ordered, beside)
+    spread = MEDIAN_TO_SD * np.median(away)
+    jump = np.maximum(level[beside:] - level[:-beside], 0.0)
+    return phase, jump, max(SHORTEST_PAUSE, SURE * spread * np.sqrt(2.0 / beside))
 
 
 @compiled

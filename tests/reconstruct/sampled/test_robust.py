@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.lib.stride_tricks import sliding_window_view
 
 from datamodel.streams import Float
-from reconstruct.sampled.robust import evenly, median, quantile, running_deviations, running_medians, slope
+from reconstruct.sampled.robust import (
+    MOST_CROWDED,
+    evenly,
+    in_order,
+    median,
+    quantile,
+    running_deviations,
+    running_medians,
+    slope,
+)
 
 NUMBERS = st.floats(-1e9, 1e9).map(lambda x: round(x, 1))
 
@@ -59,3 +69,14 @@ def test_medians_and_quantiles_are_numpys(values: Float, share: float) -> None:
 def test_nothing_has_no_median() -> None:
     """And no quantile."""
     assert np.isnan([median(np.zeros(0)), quantile(np.zeros(0), 0.5)]).all()
+
+
+@pytest.mark.parametrize("crowd", [1, MOST_CROWDED, 20 * MOST_CROWDED])
+def test_places_are_put_in_order_however_they_crowd(crowd: int) -> None:
+    """Those of one place stay as they were; places outside 0 to 1, and none at all, are no matter."""
+    random = np.random.default_rng(crowd)
+    places = random.permutation(np.concatenate([np.repeat(random.random(200), crowd), [-1.0, 0.0, 1.0, 2.0]]))
+    values = np.arange(float(len(places)))
+    order = np.argsort(places, kind="stable")
+    np.testing.assert_array_equal(in_order(places, values), (places[order], values[order]))
+    assert [len(column) for column in in_order(np.zeros(0), np.zeros(0))] == [0, 0]
