@@ -121,15 +121,29 @@ def _later(end_ns: Float, than_ns: Float) -> float:
 
 def _longest_pause(time_ns: Float, position: Float, cycles: float) -> _Pause:
     quantum = float(position[-1]) / _own_cycles(time_ns, position, cycles)
-    whole = max(int(position[-1] / quantum), 1)
-    grid = np.linspace(0.0, whole * quantum, whole * FOLDED_BINS + 1)
-    apart = position + np.arange(len(position)) * 1e-9 * float(position[-1])
-    folded = np.diff(np.interp(grid, apart, time_ns)).reshape(whole, FOLDED_BINS)
-    profile = np.median(folded, axis=0)
-    smooth = profile + np.roll(profile, 1) + np.roll(profile, -1)
-    place, usual_ns = int(np.argmax(smooth)), float(profile.sum())
-    share = float(smooth[place]) / usual_ns if usual_ns > 0 else 0.0  # samples that came in few batches rest nowhere
+    place, share = _rest(time_ns, position, quantum)
     return _Pause(quantum, (place + 0.5) / FOLDED_BINS * quantum, share)
+
+
+@compiled
+def _rest(time_ns: Float, position: Float, quantum: float) -> tuple[int, float]:
+    """(bin of the cycle, of `FOLDED_BINS`, around which it usually stays longest; share of the cycle's time)."""
+    whole = max(int(position[-1] / quantum), 1)
+    folded, step = np.empty((FOLDED_BINS, whole)), whole * quantum / (whole * FOLDED_BINS)
+    nudge, last = 1e-9 * position[-1], len(position) - 1  # points of equal position would hide the pause between them
+    point, steep, here, before = -1, 0.0, 0.0, time_ns[0]
+    for k in range(whole * FOLDED_BINS):
+        at = (k + 1) * step if k + 1 < whole * FOLDED_BINS else whole * quantum
+        while point < 0 or (point + 2 < len(position) and position[point + 1] + (point + 1) * nudge <= at):
+            point += 1
+            here = position[point] + point * nudge
+            steep = (time_ns[point + 1] - time_ns[point]) / (position[point + 1] + (point + 1) * nudge - here)
+        now = steep * (at - here) + time_ns[point] if at < position[-1] + last * nudge else time_ns[-1]
+        folded[k % FOLDED_BINS, k // FOLDED_BINS], before = now - before, now
+    profile = np.array([np.median(row) for row in folded])
+    smooth = profile + np.roll(profile, 1) + np.roll(profile, -1)
+    place, usual_ns = int(np.argmax(smooth)), np.sum(profile)
+    return place, smooth[place] / usual_ns if usual_ns > 0 else 0.0  # samples of few batches rest nowhere
 
 
 def _own_cycles(time_ns: Float, position: Float, cycles: float) -> float:
