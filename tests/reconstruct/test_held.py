@@ -42,7 +42,7 @@ def times_ms(flows: Flows) -> list[float]:
     """When packets were sent."""
     start_ns = flows.frame["time_flow_start_ns"]
     assert (start_ns == flows.frame["time_flow_end_ns"]).all()
-    return np.round((start_ns - BEGIN_NS) / MS, 3).tolist()
+    return [round(float(t), 3) for t in (start_ns - BEGIN_NS) / MS]
 
 
 def test_the_last_packets_before_a_pause_and_the_first_behind_it_come_apart() -> None:
