@@ -7,28 +7,24 @@ byte or packet, whatever the sampling rate; the rate only says how many points o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
+from reconstruct.compiled import whole
+from reconstruct.sampled.curves import AMBIGUOUS, DRAWN, drawn, in_turn
 from reconstruct.sampled.ranks import ranks
-from reconstruct.sampled.robust import median
-from reconstruct.sampled.stamps import Stamps, stamps
+from reconstruct.sampled.stamps import stamps
 
-_TCP_MODULUS, _PSN_MODULUS = 1 << 32, 1 << 24
-# Samples lie as many packets apart in the mean as the rate says, geometrically distributed: an advance of so many times
-# the mean comes by a chance of e^-8. Where half the modulus is less, wraps cannot be told.
-SURE_ADVANCES = 8.0
 # Packets no larger than this carry no payload: headers of TCP with options, RoCE acknowledgements.
 CONTROL_BYTES = 100
-# Fewer points show no rhythm.
-FEWEST_POINTS = 12
 # What curves are not made of: rows of these columns need not be taken.
 _ASKED = {"src_port", "dst_port", "proto", "dst_qp", "sampling_rate", "psn_first", "tcp_seq_first"}
+_ASKED |= {"time_received_ns", "time_uncertainty_ns"}
 UNASKED = frozenset(FLOWS.names) - FLOWS.required - _ASKED
 
 
@@ -97,119 +93,59 @@ def numbered(flows: Flows) -> Bool:
 
 def progress(flows: Flows) -> Progress:
     """The progress curves of all connections that sequence-numbered samples show."""
-    rows = np.flatnonzero(numbered(flows))
-    when = stamps(flows.frame)
+    told = numbered(flows)
     frame = flows.frame.without(UNASKED)
-    frame = frame.take(rows) if len(rows) < len(frame) else frame
-    key = _connection_keys(frame)
-    number, sequence = _numbers(key), _sequence(frame)
-    order = _order(number, when.time_ns[rows], sequence)
-    bounds, sequence, sent = _bounds(number[order]), sequence[order], frame["bytes"][order].astype(np.float64)
-    rates, leading = frame["sampling_rate"][order], order[bounds[:-1]]
-    rows = rows[order]
-    when = Stamps(when.time_ns[rows], when.earliest_ns[rows], when.latest_ns[rows])
-    tcp = frame["proto"][leading] == TCP
-    curves, kept, faint, sizes, ambiguous = [], [], [], [], 0
-    for n, (first, last) in enumerate(pairwise(bounds.tolist())):
-        own = slice(first, last)
-        enough = last - first >= FEWEST_POINTS
-        sizes.append(median(sent[own]))
-        position = _positions(sequence[own], sizes[-1], rates[own], tcp=bool(tcp[n])) if enough else None
-        ambiguous += enough and position is None
-        if position is None:
-            faint.append(n)
-        else:
-            some = Stamps(when.time_ns[own], when.earliest_ns[own], when.latest_ns[own])
-            curves.append(_in_order(position, some))
-            kept.append(n)
+    frame = frame if told.all() else frame.take(np.flatnonzero(told))
+    number, connections = _numbers(frame)
+    when, sequence = stamps(frame), whole(_sequence(frame))
+    rows, bounds = in_turn(number, connections, whole(when.time_ns), sequence)
+    leading = rows[bounds[:-1]]
+    came_out, packet_bytes, points = drawn(
+        rows,
+        bounds,
+        sequence,
+        whole(frame["bytes"]),
+        whole(frame["sampling_rate"]),
+        frame["proto"][leading] == TCP,
+        (whole(when.time_ns), whole(when.earliest_ns), whole(when.latest_ns)),
+    )
+    kept = came_out == DRAWN
+    time_ns, earliest_ns, doubt_ns, position_bytes = _of(points, np.repeat(kept, np.diff(bounds)))
     src, dst = (frame[name][leading].astype(np.int64) for name in ("src_addr", "dst_addr"))
-    packet_bytes = np.array(sizes, np.float64)
     return Progress(
         src=src[kept],
         dst=dst[kept],
-        offsets=np.concatenate([[0], np.cumsum([len(c[0]) for c in curves])]).astype(np.int64),
-        time_ns=np.concatenate([c[0] for c in curves]) if curves else np.zeros(0),
-        earliest_ns=np.concatenate([c[1] for c in curves]) if curves else np.zeros(0),
-        doubt_ns=np.concatenate([c[2] for c in curves]) if curves else np.zeros(0),
-        position_bytes=np.concatenate([c[3] for c in curves]) if curves else np.zeros(0),
-        faint=np.stack([src[faint], dst[faint]], axis=1),
+        offsets=np.concatenate([[0], np.cumsum(np.diff(bounds)[kept])]),
+        time_ns=time_ns,
+        earliest_ns=earliest_ns,
+        doubt_ns=doubt_ns,
+        position_bytes=position_bytes,
+        faint=np.stack([src[~kept], dst[~kept]], axis=1),
         packet_bytes=packet_bytes[kept],
-        faint_packet_bytes=packet_bytes[faint],
-        ambiguous=ambiguous,
+        faint_packet_bytes=packet_bytes[~kept],
+        ambiguous=int(np.count_nonzero(came_out == AMBIGUOUS)),
         addresses=flows.addresses,
     )
+
+
+def _of(columns: Iterable[Float], chosen: Bool) -> list[Float]:
+    """Some points of each column; the columns themselves where all are chosen."""
+    return [column if chosen.all() else column[chosen] for column in columns]
 
 
 def _sequence(frame: Frame) -> Int:
     return np.where(frame["proto"] == TCP, frame["tcp_seq_first"], frame["psn_first"])
 
 
-def _connection_keys(frame: Frame) -> list[Int]:
-    """Sort keys that name a connection; RoCE's source port may change, its queue pair does not."""
+def _numbers(frame: Frame) -> tuple[Int, int]:
+    """(number of each row's connection, in the order in which their names sort; how many there are).
+
+    RoCE's source port may change, its queue pair does not.
+    """
     queue_pair = frame["dst_qp"]
-    ports = [np.where(queue_pair >= 0, 0, frame[c].astype(np.int64)) for c in ("src_port", "dst_port")]
-    return [frame["src_addr"].astype(np.int64), frame["dst_addr"].astype(np.int64), queue_pair, *ports]
-
-
-def _numbers(key: list[Int]) -> Int:
-    """(rows,) number of each row's connection, in the order in which their names sort."""
-    number, count = np.zeros(len(key[0]), np.int64), 1
-    for column in key:
-        names, rank = ranks(column)
-        if len(names) > 1:
-            names, number = ranks(number * len(names) + rank)
-            count = len(names)
-    return number.astype(np.uint16) if count <= 1 << 16 else number  # numpy sorts so short ones by counting
-
-
-def _order(number: Int, time_ns: Int, sequence: Int) -> Int:
-    """Rows by connection, time and sequence number; equal ones as they were.
-
-    Those of a connection mostly stand by time, and few came at one time, so that there is little to be sorted.
-    """
-    order = np.argsort(number, kind="stable")
-    same = np.diff(number[order]) == 0
-    if (np.diff(time_ns[order])[same] < 0).any():
-        order = np.argsort(time_ns, kind="stable")
-        order = order[np.argsort(number[order], kind="stable")]
-    at_once = same & (np.diff(time_ns[order]) == 0)
-    if at_once.any():
-        tied = np.flatnonzero(np.append(at_once, False) | np.insert(at_once, 0, False))
-        run = np.cumsum(np.insert(~at_once, 0, True))[tied]
-        order[tied] = order[tied][np.lexsort([sequence[order[tied]], run])]
-    return order
-
-
-def _bounds(number: Int) -> Int:
-    """Where ascending numbers change, both ends included; one bound where there are none."""
-    if not len(number):
-        return np.zeros(1, np.int64)
-    return np.concatenate([[0], np.flatnonzero(np.diff(number)) + 1, [len(number)]])
-
-
-def _positions(sequence: Int, packet_bytes: float, rates: Int, *, tcp: bool) -> Float | None:
-    """Bytes before each of one connection's samples, in order of time; None where wraps cannot be told.
-
-    Args:
-        sequence: (n,) their sequence numbers.
-        packet_bytes: a typical packet.
-        rates: (n,) 1 in how many was sampled.
-        tcp: whether the numbers count bytes, else packets.
-    """
-    modulus = _TCP_MODULUS if tcp else _PSN_MODULUS
-    advance = float(np.median(np.maximum(rates, 1))) * (packet_bytes if tcp else 1.0)
-    if SURE_ADVANCES * advance > modulus / 2:
-        return None
-    step = (np.diff(sequence) + modulus // 2) % modulus - modulus // 2
-    position = np.concatenate([[0.0], np.cumsum(step)])
-    return np.asarray((position - position.min()) * (1.0 if tcp else packet_bytes), np.float64)
-
-
-def _in_order(position: Float, when: Stamps) -> tuple[Float, Float, Float, Float]:
-    """(time_ns, earliest_ns, doubt_ns, position) by position: a byte is sampled no later than any that follows it."""
-    order = np.argsort(position, kind="stable")
-    earliest = np.maximum.accumulate(when.earliest_ns[order])
-    latest = np.minimum.accumulate(when.latest_ns[order][::-1])[::-1]
-    time_ns = np.clip(when.time_ns[order], earliest, np.maximum(latest, earliest))
-    steady = (np.maximum.accumulate(time_ns) + np.minimum.accumulate(time_ns[::-1])[::-1]) / 2
-    return steady, earliest.astype(np.float64), np.maximum(latest - earliest, 0).astype(np.float64), position[order]
+    ports = frame["src_port"].astype(np.int64) << 16 | frame["dst_port"]
+    names, pair = ranks(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"])
+    doors, door = ranks(np.where(queue_pair >= 0, queue_pair + 1 << 32, ports))
+    if len(doors) > 1:
+        names, pair = ranks(pair * len(doors) + door)
+    return whole(pair), len(names)
