@@ -11,9 +11,11 @@ from capture.netflow.reasons import NO_TEMPLATE, REASONS, STILL_WAITING, TEMPLAT
 from datamodel.exporters import ExporterNotes
 from datamodel.findings import Evidence, Finding, Severity, Subject
 from datamodel.flows import Flows
-from datamodel.streams import Bool, Float, Int
+from datamodel.frame import Frame
+from datamodel.streams import Bool, Int
 from diagnose.wording import finding_id, listed
 from reconstruct.clocks import COLLECTOR, MIRROR, ClockOffset, UnknownClock, dated_by
+from reconstruct.lags import Lags, least_lags
 from reconstruct.metered import FOLLOWS_NS
 from reconstruct.sightings import CONNECTION
 
@@ -75,11 +77,13 @@ def feed_findings(view: FeedView) -> list[Finding]:
     found: list[Finding] = []
     codes = {address: code for code, address in enumerate(view.flows.addresses)}
     sampler, domain = view.flows.frame["sampler_address"], view.flows.frame["observation_domain_id"]
+    lags = _stamped_lags(view.flows.frame)
     for account in view.accounts:
-        own = np.flatnonzero(sampler == codes.get(account.agent, -2))
+        code = codes.get(account.agent, -2)
+        own = np.flatnonzero(sampler == code)
         of_one = (*_rate(view, account), *_lost(view, account), *_doubled(view, account), *_restarted(view, account))
-        found += [*of_one, *_silent(view, account, own), *_changed_rate(view, account, own), *_jump(view, account, own)]
-        found += _cut(view, account, own)
+        found += [*of_one, *_silent(view, account, own), *_changed_rate(view, account, own)]
+        found += [*_jump(view, account, lags, code), *_cut(view, account, own)]
     for code in _without_account(view):
         own = np.flatnonzero(sampler == code)
         unnamed = ExporterNotes("records", view.flows.addresses[code], int(domain[own].min()))
@@ -367,19 +371,18 @@ def _dated(view: FeedView, sampler: int) -> ExporterNotes:
     return next(told, ExporterNotes("records", agent, 0))
 
 
-def _jump(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
-    """A clock that jumps: the least time from stamp to arrival is suddenly another one.
+def _stamped_lags(frame: Frame) -> Lags:
+    """Least lags of samples with stamps of their agent's own: a meter holds its records for as long as it pleases."""
+    single = (frame["packets"] == 1) & (frame["time_flow_start_ns"] == frame["time_flow_end_ns"])
+    return least_lags(frame, single & (frame["time_uncertainty_ns"] * 2 < LEAST_JUMP_NS), PARTS)
 
-    Only samples with stamps of their agent's own tell: some are always sent at once. A meter holds its records for as
-    long as its timeouts say.
-    """
-    frame = view.flows.frame
-    single = (frame["packets"][own] == 1) & (frame["time_flow_start_ns"][own] == frame["time_flow_end_ns"][own])
-    stamped = own[single & (frame["time_uncertainty_ns"][own] * 2 < LEAST_JUMP_NS)]
-    if len(stamped) < PARTS * FEWEST_RECORDS:
+
+def _jump(view: FeedView, account: ExporterNotes, lags: Lags, sampler: int) -> Iterator[Finding]:
+    """A clock that jumps: the least time from stamp to arrival, of which some are sent at once, is suddenly another."""
+    n = int(np.searchsorted(lags.samplers, sampler))
+    if sampler not in lags.samplers or lags.count[n].sum() < PARTS * FEWEST_RECORDS:
         return
-    received = frame["time_received_ns"][stamped]
-    least = _least_by_part(received, received - frame["time_flow_end_ns"][stamped])
+    least = np.where(lags.count[n] >= FEWEST_RECORDS, lags.least_ns[n], np.nan)
     step = np.diff(least)
     known = step[np.isfinite(step)]
     if len(known) < PARTS // 2:
@@ -391,22 +394,10 @@ def _jump(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]
     rest = np.concatenate([least[: at + 1], least[at + 1 :] - step[at]])
     if abs(step[at]) < max(LEAST_JUMP_NS, USUAL_STEPS * usual) or np.nanmax(np.abs(np.diff(rest))) > abs(step[at]) / 2:
         return
-    begin, end = int(received.min()), int(received.max())
+    begin, end = int(lags.begin_ns[n]), int(lags.end_ns[n])
     when = begin + (end - begin) * (at + 1) // PARTS
     words = (
         f"has a clock that jumped by {-step[at] / 1e6:+.0f} ms against the arrival of its records.",
         "Check the switch's time synchronisation.",
     )
     yield _finding(view, account, "clock", "warning", [("clock jump", -step[at] / 1e9, 0.0, "s")], words, when)
-
-
-def _least_by_part(received_ns: Int, lag_ns: Int) -> Float:
-    """(PARTS,) least lag in equal parts of the time; nan where too few records arrived."""
-    begin, end = int(received_ns.min()), int(received_ns.max()) + 1
-    part = (received_ns - begin) * PARTS // (end - begin)
-    least = np.full(PARTS, np.nan)
-    for n in range(PARTS):
-        own = lag_ns[part == n]
-        if len(own) >= FEWEST_RECORDS:
-            least[n] = float(own.min())
-    return least

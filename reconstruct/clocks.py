@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Float, Int
+from datamodel.streams import Bool
+from reconstruct.lags import Lags, least_lags
 
 # The least lag is taken in so many parts of an exporter's time, of so many samples each; of so many parts at least.
 PARTS, FEWEST_SAMPLES, FEWEST_PARTS = 24, 10, 8
@@ -78,10 +78,8 @@ def clock_offsets(flows: Flows) -> list[ClockOffset]:
     stamped = _stamped(frame)
     if not stamped.any():
         return []
-    sampler = frame["sampler_address"][stamped].astype(np.int64)
-    received = frame["time_received_ns"][stamped].astype(np.int64)
-    lag = received - frame["time_flow_end_ns"][stamped]
-    found = [_offset(int(s), received[sampler == s], lag[sampler == s]) for s in np.unique(sampler)]
+    lags = least_lags(frame, stamped, PARTS)
+    found = [_offset(lags, n) for n in range(len(lags.samplers))]
     return [f for f in found if f is not None]
 
 
@@ -102,9 +100,9 @@ def dated_by(frame: Frame, clock: ClockOffset) -> Bool:
     return np.asarray(own & (frame["sampler_address"] == clock.sampler), np.bool_)
 
 
-def _offset(sampler: int, received_ns: Int, lag_ns: Int) -> ClockOffset | None:
-    begin, end = int(received_ns.min()), int(received_ns.max()) + 1
-    when, least = _least(received_ns - begin, lag_ns, end - begin)
+def _offset(lags: Lags, n: int) -> ClockOffset | None:
+    begin, end, enough = int(lags.begin_ns[n]), int(lags.end_ns[n]) + 1, lags.count[n] >= FEWEST_SAMPLES
+    when, least = (column[n][enough] for column in (lags.at_ns - begin, lags.least_ns))
     if len(least) < FEWEST_PARTS:
         return None
     a, b = np.triu_indices(len(when), 1)
@@ -119,17 +117,7 @@ def _offset(sampler: int, received_ns: Int, lag_ns: Int) -> ClockOffset | None:
         or abs(lag) <= max(WORTH_NS, WORTH_ERRORS * error)
     ):
         return None
-    return ClockOffset(sampler, -lag, -slope * 1e6, error, begin + middle)
-
-
-def _least(since_ns: Int, lag_ns: Int, length_ns: int) -> tuple[Float, Float]:
-    """(when, least lag) of the parts of which enough samples arrived."""
-    part = since_ns * PARTS // length_ns
-    order = np.argsort(part, kind="stable")
-    bounds = np.searchsorted(part[order], np.arange(PARTS + 1))
-    chosen = [order[a:b] for a, b in pairwise(bounds.tolist()) if b - a >= FEWEST_SAMPLES]
-    first = [rows[int(np.argmin(lag_ns[rows]))] for rows in chosen]
-    return since_ns[first].astype(np.float64), lag_ns[first].astype(np.float64)
+    return ClockOffset(int(lags.samplers[n]), -lag, -slope * 1e6, error, begin + middle)
 
 
 def corrected(flows: Flows, clocks: Sequence[ClockOffset]) -> Flows:
