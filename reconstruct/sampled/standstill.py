@@ -10,6 +10,7 @@ import numpy as np
 from datamodel.flows import Flows
 from datamodel.streams import Float
 from reconstruct.sampled.progress import Progress
+from reconstruct.sampled.ranks import ranks
 from reconstruct.sampled.recognition import SampledJob
 
 
@@ -47,13 +48,14 @@ def standstill(
             counters too; those that are not in it have last reported with their last sample.
     """
     frame = samples.frame
-    inside = np.isin(frame["src_addr"], job.endpoints) & np.isin(frame["dst_addr"], job.endpoints)
+    own = np.zeros(len(samples.addresses), np.bool_)
+    own[job.endpoints] = True
+    inside = own[frame["src_addr"]] & own[frame["dst_addr"]]
     time_ns = frame["time_flow_start_ns"]
-    key = frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"].astype(np.int64)
-    exporters, which = np.unique(key, return_inverse=True)
+    exporters, which = ranks(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"])
     last_ns = np.zeros(len(exporters), np.int64)
     np.maximum.at(last_ns, which, time_ns)
-    saw = np.unique(which[inside])
+    saw = np.flatnonzero(np.bincount(which[inside]))
     told = [reports_ns.get((e >> 32, e & 0xFFFFFFFF), 0) for e in exporters[saw].tolist()]
     heard = int(np.maximum(last_ns[saw], told).min())
     first, last = progress.offsets[job.connections], progress.offsets[job.connections + 1] - 1
