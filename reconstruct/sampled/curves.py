@@ -55,62 +55,66 @@ def _by_time(rows: Int, time_ns: Int, sequence: Int) -> None:
 
 
 @compiled
+def typical(number: Int, values: Int, rows: Int, bounds: Int) -> Float:
+    """(connections,) the median of each one's values; mostly one value is that of more than half, which needs no order.
+
+    Args:
+        number: of each row that of its connection.
+        values: of each row.
+        rows: by connection.
+        bounds: where those of each connection begin.
+    """
+    count = len(bounds) - 1
+    usual, lead, alike = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for row in range(len(number)):
+        n, value = number[row], values[row]
+        if not lead[n]:
+            usual[n] = value
+        lead[n] += 1 if value == usual[n] else -1
+    for row in range(len(number)):
+        alike[number[row]] += values[row] == usual[number[row]]
+    found = np.empty(count)
+    for n in range(count):
+        own = rows[bounds[n] : bounds[n + 1]]
+        found[n] = usual[n] if 2 * alike[n] > len(own) else np.median(values[own])
+    return found
+
+
+@compiled
 def drawn(
-    rows: Int,
-    bounds: Int,
-    sequence: Int,
-    sent: Int,
-    rates: Int,
-    tcp: Bool,
-    stamps: tuple[Int, Int, Int],
-) -> tuple[Int, Float, tuple[Float, Float, Float, Float]]:
+    rows: Int, bounds: Int, sequence: Int, packet_bytes: Float, rates: Float, tcp: Bool, stamps: tuple[Int, Int, Int]
+) -> tuple[Int, tuple[Float, Float, Float, Float]]:
     """Draw every connection's curve.
 
     Args:
         rows: by connection and time.
         bounds: where those of each connection begin.
         sequence: of each row its sequence number.
-        sent: of each row its bytes.
-        rates: of each row 1 in how many was sampled.
+        packet_bytes: (connections,) a typical packet.
+        rates: (connections,) typically 1 in how many was sampled.
         tcp: (connections,) whether numbers count bytes, else packets.
         stamps: of each row the likeliest time, and between which two it was.
 
     Returns:
-        (connections,) how each came out; (connections,) its typical packet; and of each point the time, before when it
-        cannot have been, how long after that it may have been, and the position. Those of connections that are not
-        drawn mean nothing.
+        (connections,) how each came out; and of each point the time, before when it cannot have been, how long after
+        that it may have been, and the position. Those of connections that are not drawn mean nothing.
     """
     connections, points = len(bounds) - 1, len(rows)
-    came_out, packet_bytes = np.full(connections, FEW), np.empty(connections)
+    came_out = np.full(connections, FEW)
     columns = np.empty(points), np.empty(points), np.empty(points), np.empty(points)
     for n in range(connections):
         first, last = bounds[n], bounds[n + 1]
-        own = rows[first:last]
-        packet_bytes[n] = _typical(sent[own])
+        own, modulus = rows[first:last], TCP_MODULUS if tcp[n] else PSN_MODULUS
         if len(own) < FEWEST_POINTS:
             continue
-        modulus = TCP_MODULUS if tcp[n] else PSN_MODULUS
-        advance = _typical(np.maximum(rates[own], 1)) * (packet_bytes[n] if tcp[n] else 1.0)
+        advance = rates[n] * (packet_bytes[n] if tcp[n] else 1.0)
         came_out[n] = AMBIGUOUS if SURE_ADVANCES * advance > modulus / 2 else DRAWN
         if came_out[n] == DRAWN:
             position = _positions(sequence[own], modulus)
             order = _ascending(position)
             _steady(own[order], stamps, columns[0][first:last], columns[1][first:last], columns[2][first:last])
             columns[3][first:last] = position[order] * (1.0 if tcp[n] else packet_bytes[n])
-    return came_out, packet_bytes, columns
-
-
-@compiled
-def _typical(values: Int) -> float:
-    """The median; mostly one value is that of more than half, which is told without any order."""
-    usual, lead, alike = values[0], 0, 0
-    for value in values:
-        if not lead:
-            usual = value
-        lead += 1 if value == usual else -1
-    for value in values:
-        alike += value == usual
-    return float(usual) if 2 * alike > len(values) else float(np.median(values))
+    return came_out, columns
 
 
 @compiled

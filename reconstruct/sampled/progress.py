@@ -16,7 +16,7 @@ from datamodel.flows import FLOWS, TCP, Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
 from reconstruct.compiled import whole
-from reconstruct.sampled.curves import AMBIGUOUS, DRAWN, drawn, in_turn
+from reconstruct.sampled.curves import AMBIGUOUS, DRAWN, drawn, in_turn, typical
 from reconstruct.sampled.ranks import ranks
 from reconstruct.sampled.stamps import stamps
 
@@ -100,15 +100,10 @@ def progress(flows: Flows) -> Progress:
     when, sequence = stamps(frame), whole(_sequence(frame))
     rows, bounds = in_turn(number, connections, whole(when.time_ns), sequence)
     leading = rows[bounds[:-1]]
-    came_out, packet_bytes, points = drawn(
-        rows,
-        bounds,
-        sequence,
-        whole(frame["bytes"]),
-        whole(frame["sampling_rate"]),
-        frame["proto"][leading] == TCP,
-        (whole(when.time_ns), whole(when.earliest_ns), whole(when.latest_ns)),
-    )
+    packet_bytes = typical(number, whole(frame["bytes"]), rows, bounds)
+    rates = typical(number, whole(np.maximum(frame["sampling_rate"], 1)), rows, bounds)
+    spans = whole(when.time_ns), whole(when.earliest_ns), whole(when.latest_ns)
+    came_out, points = drawn(rows, bounds, sequence, packet_bytes, rates, frame["proto"][leading] == TCP, spans)
     kept = came_out == DRAWN
     time_ns, earliest_ns, doubt_ns, position_bytes = _of(points, np.repeat(kept, np.diff(bounds)))
     src, dst = (frame[name][leading].astype(np.int64) for name in ("src_addr", "dst_addr"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reconstruct.compiled import whole
-from reconstruct.sampled.curves import AMBIGUOUS, DRAWN, FEW, drawn, in_turn
+from reconstruct.sampled.curves import AMBIGUOUS, DRAWN, FEW, drawn, in_turn, typical
 
 
 @pytest.mark.parametrize("coarse", [1, 40])
@@ -20,26 +20,34 @@ def test_rows_stand_by_connection_time_and_number(coarse: int) -> None:
     np.testing.assert_array_equal(bounds, np.searchsorted(number[rows], np.arange(6)))
 
 
+@pytest.mark.parametrize("odd", [0.1, 0.6])
+def test_what_is_typical_is_the_median(odd: float) -> None:
+    """Whether one value is that of more than half or not, and of an even number of them."""
+    random = np.random.default_rng(3)
+    number = random.integers(0, 5, 301)
+    values = np.where(random.random(301) < odd, random.integers(0, 99, 301), 50)
+    rows, bounds = np.argsort(number, kind="stable"), np.searchsorted(np.sort(number), np.arange(6))
+    expected = [np.median(values[number == n]) for n in range(5)]
+    np.testing.assert_array_equal(typical(whole(number), whole(values), rows, bounds), expected)
+
+
 def test_curves_are_drawn_of_enough_samples_whose_wraps_can_be_told() -> None:
-    """Typical packets are medians; positions go on over a wrap, times never go back along them."""
+    """Positions go on over a wrap, times never go back along them."""
     count = 40
-    number = np.repeat([0, 1, 2], [count, count, 5])
-    bounds = np.array([0, count, 2 * count, len(number)])
-    sequence = np.tile((2**32 - 20_000 + 1000 * np.arange(count)) % 2**32, 3)[: len(number)]
+    bounds = np.array([0, count, 2 * count, 2 * count + 5])
+    sequence = np.tile((2**32 - 20_000 + 1000 * np.arange(count)) % 2**32, 3)[: bounds[-1]]
     sequence[[10, 11]] = sequence[[11, 10]]
-    sent = np.where(np.arange(len(number)) % 3 == 0, 500, np.arange(len(number)) + 1000)
-    rates, time_ns = np.where(number == 1, 10**7, 10), 100 * np.arange(len(number))
-    came_out, packet_bytes, points = drawn(
-        np.arange(len(number)),
+    time_ns = 100 * np.arange(len(sequence))
+    came_out, points = drawn(
+        np.arange(len(sequence)),
         bounds,
         whole(sequence),
-        whole(sent),
-        whole(rates),
+        np.full(3, 1000.0),
+        np.array([10.0, 1e7, 10.0]),
         np.ones(3, np.bool_),
         (whole(time_ns), whole(time_ns - 30), whole(time_ns + 250)),
     )
     assert came_out.tolist() == [DRAWN, AMBIGUOUS, FEW]
-    np.testing.assert_array_equal(packet_bytes, [np.median(sent[number == n]) for n in range(3)])
     when, earliest_ns, doubt_ns, position = (column[:count] for column in points)
     np.testing.assert_array_equal(position, 1000.0 * np.arange(count))
     np.testing.assert_array_equal(when[9:13], [900.0, 1085.0, 1085.0, 1200.0])
