@@ -70,7 +70,8 @@ def hang(
     2. Operations have a usual time within the iteration. Of those that are missing in the unfinished one, the first to
        be due name who did not go on: of their two ends, who fell silent first. A receiver that is ready still says so
        (a clear-to-send), whatever became of the sender: of ends that fell silent nearly together, those that spoke
-       after the last operation they had a part in wait for the others.
+       after the last operation they had a part in wait for the others. A stream that moved all its bytes of an
+       iteration misses none of its operations, wherever pauses parted them this time.
     3. A tensor group computes, and stops, as one. Where one endpoint is the first to fall silent and the others of its
        group still go on, it is the endpoint's own connection; and one such group never is everywhere.
     4. A large ring of small steps falls silent within moments: who got least far, and whom the others ran up against by
@@ -92,8 +93,10 @@ def hang(
     count = len(edges_ns)
     slots = int(operations["slot"].max()) + 1
     usual_ns, usual_bytes, names = _usual(operations, edges_ns, slots)
-    done = _done(operations.take(operations["iteration"] == count), names, slots)
+    stopped = operations.take(operations["iteration"] == count)
+    done = _done(stopped, names, slots)
     absent = done < (DONE if begun else BEGUN) * usual_bytes
+    absent &= _short(operations, stopped, count, names // slots) >= (1 - DONE) * usual_bytes
     if not absent.any() or done.sum() < BEGUN * usual_bytes.sum():
         return None
     first = float(usual_ns[absent].min())
@@ -110,6 +113,16 @@ def hang(
         return None
     own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
     return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
+
+
+def _short(operations: Frame, stopped: Frame, count: int, streams: Int) -> Float:
+    """(n,) by how much less than usual the stream of each operation moved in the iteration that stopped, in bytes."""
+    known, which = np.unique(operations["stream"], return_inverse=True)
+    whole = (operations["iteration"] > 0) & (operations["iteration"] < count)
+    cell = which[whole] * count + operations["iteration"][whole]
+    moved = np.bincount(cell, operations["bytes"][whole], len(known) * count).reshape(len(known), count)
+    now = np.bincount(np.searchsorted(known, stopped["stream"]), stopped["bytes"], len(known))
+    return np.asarray((np.median(moved[:, 1:], axis=1) - now)[np.searchsorted(known, streams)], np.float64)
 
 
 def _within_ring(operations: Frame, streams: Int, done: Float, culprits: list[int]) -> list[int]:

@@ -93,12 +93,14 @@ def slow_link(rates: Rates, period: Int, baseline: Int, fabric: Fabric) -> SlowL
        them, however little those others carry.
     5. Else the switch whose streams to other switches hold nearly all of it: one of its uplinks. Without an inventory
        that is not known, and several streams that became slow only say that they share something; streams that always
-       were slower than others may just run further.
+       were slower than others may just run further; so may a single one, where one of other ends is about as slow.
     """
     rates = _telling(rates)
     where = Crossing(rates, fabric)
     now, normal = median_over(rates.delivered_bps, period), normal_bps(rates, period, baseline, where.across)
     slow = np.asarray(now < (SLOW_SHARE if len(baseline) else SLOW_AMONG_PEERS) * normal)
+    if not len(baseline) and not fabric.switch:
+        slow &= ~_as_slow_elsewhere(rates, period, now, slow)
     lost = np.where(slow, lost_ns(rates, period, now, normal), 0.0)
     if not slow.any() or lost.sum() <= 0:
         return None
@@ -141,18 +143,42 @@ def _telling(rates: Rates) -> Rates:
 def normal_bps(rates: Rates, period: Int, baseline: Int, across: Bool | None = None) -> Float:
     """What each stream's rate should be: the lesser of its own at the job's best and its peers' in the same period.
 
+    Paths differ, and a median of several kinds of them is the rate of none. So peers count by their rates, and by what
+    became of these: where most of them fell, its own at the job's best is expected to have fallen as far.
+
     Without its own to compare with, of streams whose messages are short beside the latency those peers tell that cross
     switches as they do, if there are three: over a longer path they go at a lower rate.
     """
     now = median_over(rates.delivered_bps, period)
     if len(baseline):
-        return np.fmin(_of_peers(now, rates.role), median_over(rates.delivered_bps, baseline))
+        best = median_over(rates.delivered_bps, baseline)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fallen = np.fmin(_of_peers(now / best, rates.role), 1.0)
+        return np.fmin(_of_peers(now, rates.role), best * np.where(np.isfinite(fallen), fallen, 1.0))
     peers = _of_peers(now, rates.role)
     if across is None:
         return peers
-    waits = median_over(rates.sent_bps, period) >= AHEAD * now
+    waits = _waits(rates, period, now)
     alike = _of_peers(now, 2 * rates.role + across)
     return np.where(waits, np.fmin(alike, peers), peers)
+
+
+def _waits(rates: Rates, period: Int, now: Float) -> Bool:
+    """(s,) whether messages leave much faster than they arrive: latency sets their rate, or a queue further on."""
+    return np.asarray(median_over(rates.sent_bps, period) >= AHEAD * now)
+
+
+def _as_slow_elsewhere(rates: Rates, period: Int, now: Float, slow: Bool) -> Bool:
+    """(s,) slow streams whose latency may be that of their path: one that shares no end with them is about as slow.
+
+    Where it is not known who is behind which switch, a longer path looks like a slow receiver.
+    """
+    found = slow & _waits(rates, period, now)
+    for n in np.flatnonzero(found).tolist():
+        ends = [rates.src[n], rates.dst[n]]
+        apart = (rates.role == rates.role[n]) & ~np.isin(rates.src, ends) & ~np.isin(rates.dst, ends)
+        found[n] = (now[n] >= SLOW_SHARE * now[apart & np.isfinite(now)]).any()
+    return found
 
 
 def _of_peers(now: Float, kind: Int) -> Float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.fabric import Fabric
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from diagnose.links import Crossing, SlowLink, lost_ns, normal_bps
 from diagnose.rates import Rates
 from reconstruct.medians import median_over
@@ -44,9 +44,17 @@ def shared_links(rates: Rates, period: Int, baseline: Int, fabric: Fabric, longe
     where = Crossing(rates, fabric)
     if lost.max(initial=0.0) < EXPLAINS * longer_ns or lost[where.across].sum() < BETWEEN_SWITCHES * lost.sum():
         return None
+    if _fell(now / normal, where.known & ~where.across):
+        return None
     shares = where.shares(lost)
     if len(np.unique(np.stack([rates.src[slow], rates.dst[slow]]))) < 3:
         return None
     among = tuple(name for name, share in shares[1:] if share >= 0.5 * shares[0][1])
     expected = normal_bps(rates, period, baseline)
     return SlowLink(None, shares[0][0], None, (), slow, now, np.fmax(expected, normal), lost, among)
+
+
+def _fell(change: Float, inside: Bool) -> bool:
+    """Whether the streams inside switches became as slow as some between them: then cables are not what all share."""
+    known = change[inside & np.isfinite(change)]
+    return bool(len(known) and np.median(known) < AS_FAST)

@@ -96,6 +96,24 @@ def test_a_goodbye_is_no_hang() -> None:
     assert judged(dict.fromkeys(range(4), 4e-6), dict.fromkeys(range(4), 801)) is None
 
 
+def test_messages_that_run_into_one_another_are_not_missing() -> None:
+    """A pause parts what each sends in two, but for 2 in the last iteration; half of the bytes is a message missing."""
+    ops, edges = healthy()
+    begins = np.unique(ops["start_ns"]).tolist()
+    parted = [
+        Op(e, (e + 1) % 4, begin, begin + 50 * MS, i, slot, bytes=12_500_000)
+        for i, begin in enumerate(begins)
+        for e in range(4)
+        for slot in (0, 1)
+        if (e, i) != (2, COUNT - 1)
+    ]
+    last = {e: int(edges[-1]) - (10 if e == 2 else 0) * MS for e in range(4)}
+    for volume, hangs in ((25_000_000, False), (12_500_000, True)):
+        joint = Op(2, 3, begins[-1], begins[-1] + 200 * MS, COUNT - 1, bytes=volume)
+        found = hang(operations([*parted, joint]), edges, int(edges[-1]) + LATER, last)
+        assert (found is not None) is hangs
+
+
 def test_a_stopped_rank_is_the_culprit() -> None:
     """2 never sent; 3 could pass on nothing, 0 and 1 got further: all fell silent later than 2."""
     found = judged({3: 0.17, 0: 0.34, 1: 0.5}, {2: 0, 3: 860, 0: 900, 1: 950})

@@ -144,6 +144,29 @@ def test_without_a_baseline_peers_are_the_measure() -> None:
     assert slow_link(rates(both_ways(6), slow, 0.55, always=True), SINCE, NOBODY, fabric(6)) is None
 
 
+def test_a_stream_that_fell_as_far_as_its_peers_is_no_link() -> None:
+    """Half of a ring runs over longer paths; all fall to 70 %, one to 48 %: below 60 % of a median that is nobody's."""
+    seen = rates(one_way(8), ())
+    seen.delivered_bps[::2] *= 0.4
+    seen.delivered_bps[0] *= 1.5
+    seen.delivered_bps[:, 6:] *= 0.7
+    seen.delivered_bps[0, 6:] *= 0.69
+    assert slow_link(seen, SINCE, BEFORE, fabric(8)) is None
+    seen.delivered_bps[1:, 6:] /= 0.7
+    assert found(seen).slow.tolist() == [n == 0 for n in range(8)]
+
+
+def test_a_long_path_that_others_have_too_is_no_link() -> None:
+    """Without an inventory: every fourth stream arrives late, though it left at once, and one a little later still."""
+    seen = rates(one_way(16), [(e, e + 1) for e in (3, 7, 11)], 0.5, sent=20.0, always=True)
+    seen.delivered_bps[7] *= 0.9
+    assert slow_link(seen, SINCE, NOBODY, fabric(16)) is None
+    seen.delivered_bps[7] *= 0.5
+    link = slow_link(seen, SINCE, NOBODY, fabric(16))
+    assert link is not None
+    assert np.flatnonzero(link.slow).tolist() == [7]
+
+
 def test_a_trickle_says_nothing_of_a_link() -> None:
     """Streams of a few bytes an iteration become slower by latency alone, and are no measure of their peers either."""
     back = [(b, a) for a, b in one_way(6)]

@@ -51,6 +51,11 @@ def test_streams_inside_switches_share_no_uplink() -> None:
     assert found({0: 0.5, 4: 0.5, 6: 0.5}) is None
 
 
+def test_streams_inside_switches_that_became_as_slow_clear_the_uplinks() -> None:
+    """1, 3 and 5 cross, and lose most; but 0, 2 and 4 do not, and fell as well: no cable is common to them."""
+    assert found({1: 0.5, 3: 0.55, 5: 0.5, 0: 0.8, 2: 0.8, 4: 0.8}) is None
+
+
 def test_one_stream_shares_nothing() -> None:
     """Two ends are two suspects, not a shared cable."""
     assert found({1: 0.5}) is None
