@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.operations import FAMILY_SLOTS
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from diagnose.delays import DP, PP, Sends
 from diagnose.first_stage import STANDS_OUT, first_stage
 from diagnose.quickest import quickest, sampled, telling
@@ -92,9 +92,21 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
         least[0] = most[0] = float(np.median(between))
     if count == 2 and _closest_ns(messages, stages, period) < (1 - STANDS_OUT) * least[0]:
         return None
+    if count == 2:
+        most[1] = max(most[1], _last_pass_ns(messages, stages == 1, period))
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
     return StageCompute(least, most, batches, _spread(messages, stages, period)) if known else None
+
+
+def _last_pass_ns(messages: list[Sends], last: Bool, period: Int) -> float:
+    """What the last of two stages takes before the last gradient of an iteration.
+
+    It waits for nobody then: the first stage has nothing left to send. In an interleaved pipeline of two stages, of
+    which nothing else shows what it is, that is a backward pass, and what is quicker was a forward one.
+    """
+    passes = [(k.slot, d) for k in messages if k.towards == -1 and len(d := sampled(k, last, period))]
+    return float(np.median(max(passes, key=lambda p: p[0])[1])) if passes else 0.0
 
 
 def _closest_ns(messages: list[Sends], stages: Int, period: Int) -> float:

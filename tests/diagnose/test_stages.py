@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -143,6 +145,16 @@ def test_two_interleaved_stages_are_not_measured() -> None:
         kinds = (*timed, *(kind(PP, -1, n, s1=30) for n in range(4)), kind(DP, 0, 0, s0=40, s1=1))
         cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:4], k.start_ns[:4]) for k in kinds)
         assert (stage_compute(cut, np.repeat([0, 1], PEERS), ITERATIONS) is not None) == known
+
+
+def test_of_two_stages_the_last_pass_of_an_iteration_waited_for_nobody() -> None:
+    """Where a last stage is quicker before the others, these were forward passes of a chunk: it may compute as much."""
+    for last_ms, heaviest in ((20, 0), (40, None)):
+        sent = [kind(PP, 1, n, s0=12 if n < 2 else 40) for n in range(4)]
+        forward = [replace(k, start_ns=np.where(k.delay_ns > 0, 40 * k.slot * MS, np.nan)) for k in sent]
+        backward = [kind(PP, -1, n, s1=20 if n < 3 else last_ms) for n in range(4)]
+        found = compute((*forward, *backward, kind(DP, 0, 0, s0=27, s1=1)), stages=2)
+        assert found.heaviest() == heaviest
 
 
 def test_passes_that_differ_by_themselves_tell_no_stage_apart() -> None:
