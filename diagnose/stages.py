@@ -8,9 +8,12 @@ import numpy as np
 
 from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
+from datamodel.transfers import ROLES
 from diagnose.delays import DP, PP, Sends
 from diagnose.first_stage import STANDS_OUT, first_stage
 from diagnose.quickest import quickest, sampled, telling
+
+TP = ROLES.index("tp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +25,15 @@ class StageCompute:
             the optimizer step.
         micro_batches: messages a stage sends forward in an iteration.
         spread_ratio: how far one pass differs from the next of the same stage, the middle half of them.
+        whole: whether passes are measured whole. Where tensor groups sum up each layer over the fabric it is what
+            follows the last sum, which tells whether compute grew but not who has more of it.
     """
 
     least_ns: Float
     most_ns: Float
     micro_batches: int
     spread_ratio: float = 0.0
+    whole: bool = True
 
     def heaviest(self) -> int | None:
         """The stage that has more compute than any other for certain; None where there is none.
@@ -36,7 +42,8 @@ class StageCompute:
         """
         stage = int(np.argmax(self.least_ns))
         rest = np.delete(self.most_ns, stage)
-        return stage if self.least_ns[stage] > (1 + max(STANDS_OUT, self.spread_ratio)) * rest.max() else None
+        stands_out = self.least_ns[stage] > (1 + max(STANDS_OUT, self.spread_ratio)) * rest.max()
+        return stage if self.whole and stands_out else None
 
     def slowdown_ratio(self, iteration_ns: float) -> float:
         """Iteration time over what it would be with the same compute spread evenly over the stages.
@@ -96,7 +103,8 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
         most[1] = max(most[1], _last_pass_ns(messages, stages == 1, period))
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
-    return StageCompute(least, most, batches, _spread(messages, stages, period)) if known else None
+    whole = all(k.role != TP for k in kinds)
+    return StageCompute(least, most, batches, _spread(messages, stages, period), whole) if known else None
 
 
 def _last_pass_ns(messages: list[Sends], last: Bool, period: Int) -> float:

@@ -71,7 +71,7 @@ def collectives(edges: Edges, stage: dict[int, int], host: Int) -> Collectives:
     within = np.flatnonzero(edges.collective & (stages[edges.src] == stages[edges.dst]))
     found = parts(edges, within, host)
     kinds = _sorted_out(edges, found, tied(edges.src[within], edges.dst[within]), piped=bool(stage))
-    if stage and 2 * sum(p.throughout for p in kinds["dp"]) > len(kinds["dp"]) and not kinds["cp"]:
+    if stage and 2 * sum(_serves_passes(p) for p in kinds["dp"]) > len(kinds["dp"]) and not kinds["cp"]:
         kinds["tp"], kinds["dp"] = kinds["dp"], []
     numbers = {kind: np.concatenate([np.zeros(0, np.int64), *(p.edges for p in kinds[kind])]) for kind in KINDS}
     groups = {kind: _sorted(p.members for p in kinds[kind]) for kind in KINDS}
@@ -138,6 +138,15 @@ def _kind(part: Part, at: dict[int, list[Part]], whole: int, *, piped: bool, clo
     if part.last >= min(q.first for q in later) + BEFORE and not piped:
         return "dp"
     return "cp" if several else "unclear"
+
+
+def _serves_passes(part: Part) -> bool:
+    """Whether it works during the passes of a pipeline, or begins before a forward pass is over and is done with them.
+
+    Between its first pass and its last a stage may have nothing to do for long. The gradients of its first layers are
+    there when its last pass is over.
+    """
+    return part.throughout or (part.begins_within(BEFORE_EXPERTS) and part.last <= part.end)
 
 
 def _reduces_after(other: Part, part: Part) -> bool:

@@ -50,8 +50,14 @@ class Part:
 
         It begins within the share `at_once` of that time.
         """
-        length = end - self.begin
-        return self.first - self.begin <= at_once * length and _in_each_third(self.spread, self.begin, end)
+        return self._begins(at_once, end) and _in_each_third(self.spread, self.begin, end)
+
+    def begins_within(self, share: float) -> bool:
+        """Whether it begins within such a share of the passes."""
+        return self._begins(share, self.end)
+
+    def _begins(self, share: float, end: float) -> bool:
+        return self.first - self.begin <= share * (end - self.begin)
 
 
 def parts(edges: Edges, chosen: Int, host: Int) -> list[Part]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from datamodel.transfers import ROLES
 from diagnose.delays import Sends
 from diagnose.stages import StageCompute, stage_compute
 from tests.diagnose.hand_made import DP, MS, PP, SECOND
@@ -132,6 +133,13 @@ def test_an_interleaved_pipeline_is_not_measured() -> None:
     """The last stage sends forward to the first: what arrives during a pass hides how long it took."""
     wraps = [kind(PP, -2, n, s2=10) for n in range(4)]
     assert stage_compute((*pipeline(), *wraps), STAGES, ITERATIONS) is None
+
+
+def test_tensor_groups_on_the_fabric_hide_passes() -> None:
+    """They sum up each layer's results: what leads to a message is the last sum, not a whole pass."""
+    sums = kind(ROLES.index("tp"), 0, 0, s0=5, s1=5, s2=5)
+    cut = tuple(Sends(k.role, k.towards, k.slot, k.delay_ns[:6], k.start_ns[:6]) for k in (*pipeline(), sums))
+    assert [compute(kinds).heaviest() for kinds in (cut, cut[:-1])] == [None, 2]
 
 
 def test_two_interleaved_stages_are_not_measured() -> None:

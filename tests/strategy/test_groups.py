@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from strategy.behaviour import PARTS
 from strategy.chains import pipelines
 from strategy.closure import components, tied
 from strategy.collectives import Collectives, collectives
@@ -172,6 +175,17 @@ def test_rings_inside_the_passes_of_a_pipeline_are_tensor_groups() -> None:
     assert found.groups["dp"] == ()
     late = [*ring([0, 1, 2, 3], 50.0, 0.75), *ring([4, 5, 6, 7], 50.0, 0.75)]
     assert sorted_out([*pipeline, *late], stages).groups["dp"] == ((0, 1, 2, 3), (4, 5, 6, 7))
+
+
+def test_tensor_groups_have_nothing_to_do_while_their_stage_has_not() -> None:
+    """They sum up from the first pass on and are done with the last; gradients begin later, or go on."""
+    stages = {n: n // 4 for n in range(8)}
+    pipeline = [e for n in range(4) for e in both_ways(n, n + 4, 5.0, 0.05)]
+    for first, last, kind in ((0.1, 0.69, "tp"), (0.3, 0.69, "dp"), (0.1, 0.8, "dp")):
+        edges = table(*pipeline, *ring([0, 1, 2, 3], 50.0, first, last), *ring([4, 5, 6, 7], 50.0, first, last))
+        early = (np.arange(PARTS) + 0.5) / PARTS < first + 0.1
+        idle = replace(edges, spread=np.where(early, edges.spread, 0.0))  # a bubble as long as can be
+        assert collectives(idle, stages, np.arange(100)).groups[kind] == ((0, 1, 2, 3), (4, 5, 6, 7))
 
 
 def test_passes_are_those_of_the_pipeline() -> None:
