@@ -14,7 +14,7 @@ from datamodel.transfers import TRANSFERS
 from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
-from reconstruct.sampled.robust import evenly, in_order, running_deviations, slope
+from reconstruct.sampled.robust import calm_medians, evenly, in_order, running_deviations, slope
 
 # A pause between messages takes this share of the iteration at least, and exceeds by so many standard errors what
 # chance makes of as many samples, before and behind its place, as half the iterations: each is of another one.
@@ -136,10 +136,10 @@ def _folded(
 def _jumps(phase: Float, at: Float, beside: int) -> tuple[Float, Float, float]:
     """(places in order, by how much times jump between so many samples before and behind each; more than chance)."""
     phase, ordered = in_order(phase, at)
-    level, away = running_deviations(ordered, beside)
-    spread = MEDIAN_TO_SD * np.median(away)
-    jump = np.maximum(level[beside:] - level[:-beside], 0.0)
-    return phase, jump, max(SHORTEST_PAUSE, SURE * spread * np.sqrt(2.0 / beside))
+    errors = SURE * MEDIAN_TO_SD * np.sqrt(2.0 / beside)
+    level, calm = calm_medians(ordered, beside, SHORTEST_PAUSE / errors)
+    spread = 0.0 if calm else np.median(running_deviations(ordered, beside))
+    return phase, np.maximum(level[beside:] - level[:-beside], 0.0), max(SHORTEST_PAUSE, errors * spread)
 
 
 @compiled

@@ -9,6 +9,8 @@ from reconstruct.compiled import compiled
 
 # So many values in one of as many stretches as there are values are more than chance puts there.
 MOST_CROWDED = 32
+# Processors handle so many values at once.
+LANES = 16
 
 
 @compiled
@@ -87,26 +89,43 @@ def in_order(places: Float, values: Float) -> tuple[Float, Float]:
 def running_medians(values: Float, window: int) -> Float:
     """(n - window + 1,) the median of every `window` values in a row; none where there are fewer."""
     medians = np.empty(max(len(values) - window + 1, 0))
-    ranked = np.sort(values[:window])
+    ranked, spare = _ranked(values, window)
     for k in range(len(medians)):
         if k:
-            _exchange(ranked, values[k - 1], values[k + window - 1])
+            _exchange(ranked, spare, values[k - 1], values[k + window - 1])
         medians[k] = (ranked[(window - 1) // 2] + ranked[window // 2]) / 2
     return medians
 
 
 @compiled
-def running_deviations(values: Float, window: int) -> tuple[Float, Float]:
-    """(the median of every `window` values in a row; their median distance from it), (n - window + 1,) each."""
-    count = max(len(values) - window + 1, 0)
-    medians, found = np.empty(count), np.empty(count)
-    ranked = np.sort(values[:window])
-    for k in range(count):
+def calm_medians(values: Float, window: int, most: float) -> tuple[Float, bool]:
+    """(the same; whether the median of their median distances from values is surely no more than so much).
+
+    It is where in most of them that half of the values which stands in the middle lies so near: no half lies nearer
+    than the nearest one.
+    """
+    medians, calm = np.empty(max(len(values) - window + 1, 0)), 0
+    ranked, spare = _ranked(values, window)
+    first = (window - window // 2 - 1) // 2
+    last = first + window // 2
+    for k in range(len(medians)):
         if k:
-            _exchange(ranked, values[k - 1], values[k + window - 1])
+            _exchange(ranked, spare, values[k - 1], values[k + window - 1])
         medians[k] = (ranked[(window - 1) // 2] + ranked[window // 2]) / 2
-        found[k] = _median_distance(ranked, medians[k])
-    return medians, found
+        calm += max(medians[k] - ranked[first], ranked[last] - medians[k]) <= most
+    return medians, 2 * calm > len(medians)
+
+
+@compiled
+def running_deviations(values: Float, window: int) -> Float:
+    """(n - window + 1,) the median distance of every `window` values in a row from their median."""
+    found = np.empty(max(len(values) - window + 1, 0))
+    ranked, spare = _ranked(values, window)
+    for k in range(len(found)):
+        if k:
+            _exchange(ranked, spare, values[k - 1], values[k + window - 1])
+        found[k] = _median_distance(ranked[:window], (ranked[(window - 1) // 2] + ranked[window // 2]) / 2)
+    return found
 
 
 @compiled
@@ -129,15 +148,22 @@ def _median_distance(ranked: Float, middle: float) -> float:
 
 
 @compiled
-def _exchange(ranked: Float, old: float, new: float) -> None:
-    """Put one value in another one's stead into ascending values."""
-    at = 0  # counted, not searched: no branch of that is taken amiss
-    for value in ranked:
-        at += value < old
-    while at + 1 < len(ranked) and ranked[at + 1] < new:
-        ranked[at] = ranked[at + 1]
-        at += 1
-    while at > 0 and ranked[at - 1] > new:
-        ranked[at] = ranked[at - 1]
-        at -= 1
-    ranked[at] = new
+def _ranked(values: Float, window: int) -> tuple[Float, Float]:
+    """(the first values of a window, ascending, and infinity behind them; room to exchange one, infinity around it)."""
+    size = -(-window // LANES) * LANES + 1
+    ranked, spare = np.full(size, np.inf), np.full(size, np.inf)
+    first = np.sort(values[:window])
+    ranked[: len(first)] = first
+    spare[0] = -np.inf
+    return ranked, spare
+
+
+@compiled
+def _exchange(ranked: Float, spare: Float, old: float, new: float) -> None:
+    """Put one value in another one's stead into ascending values: all move, or not, at once, and no branch is amiss."""
+    last = len(ranked) - 1
+    for n in range(last):
+        spare[n + 1] = ranked[n] if ranked[n] < old else ranked[n + 1]
+    for n in range(last):
+        before = max(new, spare[n])
+        ranked[n] = min(spare[n + 1], before)

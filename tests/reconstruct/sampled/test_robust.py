@@ -12,6 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from datamodel.streams import Float
 from reconstruct.sampled.robust import (
     MOST_CROWDED,
+    calm_medians,
     evenly,
     in_order,
     median,
@@ -34,12 +35,24 @@ def test_every_stretch_has_its_median(values: Float, window: int) -> None:
 @given(arrays(np.float64, st.integers(1, 40), elements=NUMBERS), st.integers(1, 12))
 def test_every_stretch_has_its_median_distance(values: Float, window: int) -> None:
     """From its own median, an even number of values or an odd one."""
-    expected = np.zeros((2, 0))
-    if len(values) >= window:
-        rows = sliding_window_view(values, window)
-        medians = np.median(rows, axis=1)
-        expected = np.stack([medians, np.median(np.abs(rows - medians[:, None]), axis=1)])
-    np.testing.assert_array_equal(running_deviations(values, window), expected)
+    np.testing.assert_array_equal(running_deviations(values, window), _deviations(values, window))
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=NUMBERS), st.integers(1, 12), st.floats(0.0, 1e9))
+def test_what_is_called_calm_is(values: Float, window: int, most: float) -> None:
+    """The median of median distances is no more than was said, and medians are as ever."""
+    medians, calm = calm_medians(values, window, most)
+    np.testing.assert_array_equal(medians, running_medians(values, window))
+    deviations = _deviations(values, window)
+    assert not calm or np.median(deviations) <= most
+    assert calm or not len(deviations) or most < np.ptp(values)
+
+
+def _deviations(values: Float, window: int) -> Float:
+    if len(values) < window:
+        return np.zeros(0)
+    rows = sliding_window_view(values, window)
+    return np.asarray(np.median(np.abs(rows - np.median(rows, axis=1)[:, None]), axis=1), np.float64)
 
 
 @given(arrays(np.float64, (2, 9), elements=NUMBERS), st.floats(0.0, 1e6))
