@@ -6,9 +6,11 @@ import numpy as np
 from scipy.special import stdtrit
 
 from datamodel.report import Detectability
-from datamodel.streams import Float
+from datamodel.streams import Float, Int
+from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
+from reconstruct.sampled.robust import quantile
 from reconstruct.sampled.volumes import VolumeJob
 
 # Fewer iterations have nothing to be compared with.
@@ -89,10 +91,23 @@ def _noises_ns(steps: Float) -> tuple[Float, Float]:
     if len(changes) < 2:
         return np.zeros(len(steps)), np.ones(len(steps))
     first = np.clip(np.arange(len(steps)) - NEIGHBOURS // 2 - 1, 0, max(len(changes) - NEIGHBOURS, 0))
-    near = [changes[f : f + NEIGHBOURS] for f in first.tolist()]
-    usual = [own[own <= OUTLYING * np.quantile(own, WITHIN_DEVIATION)] for own in near]
-    noise = np.array([np.sqrt(np.mean(own**2) / 2) for own in usual])
-    return noise, np.array([len(own) for own in usual]) / SHARED
+    squares, usual = _usual(changes, first)
+    return np.sqrt(squares / 2), usual / SHARED
+
+
+@compiled
+def _usual(changes: Float, first: Int) -> tuple[Float, Float]:
+    """(mean square of the usual ones of so many neighbours from each first one on, how many these are)."""
+    squares, count = np.zeros(len(first)), np.zeros(len(first))
+    for n in range(len(first)):
+        near = changes[first[n] : first[n] + NEIGHBOURS]
+        limit = OUTLYING * quantile(near, WITHIN_DEVIATION)
+        for change in near:
+            if change <= limit:
+                squares[n] += change**2
+                count[n] += 1
+        squares[n] /= count[n]
+    return squares, count
 
 
 def of_samples(progress: Progress, job: SampledJob) -> Detectability:
