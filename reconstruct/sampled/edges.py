@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from reconstruct.sampled.lattice import Lattice
 from reconstruct.sampled.parts import components
 from reconstruct.sampled.progress import Progress
@@ -85,8 +85,14 @@ def _burst(rows: list[_LastPoints], number: Int) -> Burst:
     """The points of a ring's members in the iterations that are looked at."""
     member = np.repeat(np.arange(len(rows)), [len(r[0]) for r in rows])
     which, *others = (np.concatenate(column) for column in zip(*rows, strict=True))
-    inside = np.isin(which, number)
-    return Burst(which - (number[0] if len(number) else 0), member, *others).take(inside)
+    row, inside = _rows(which, number)
+    return Burst(row, member, *others).take(inside)
+
+
+def _rows(which: Int, number: Int) -> tuple[Int, Bool]:
+    """(place of each iteration among those that are looked at, which follow on each other; which of them are)."""
+    row = which - (number[0] if len(number) else 0)
+    return row, (row >= 0) & (row < len(number))
 
 
 def _lines(found: Lattice) -> zip[tuple[int, float, float]]:
@@ -120,13 +126,12 @@ def _complete(rows: list[_LastPoints]) -> Int:
 
 def _late(rows: list[_LastPoints], found: Lattice, number: Int, members: Int) -> Int:
     """Those of some members that are among the last of them to end, always or in one half of the window."""
-    place = {n: k for k, n in enumerate(number.tolist())}
     period = float(np.median(np.diff(found.quiet_ns)))
     ends = np.full((len(members), len(number)), -np.inf)
     for end, member in zip(ends, members.tolist(), strict=True):
         numbers, _, _, earliest_ns, _ = rows[member]
-        inside = np.isin(numbers, number)
-        np.maximum.at(end, [place[n] for n in numbers[inside].tolist()], earliest_ns[inside])
+        row, inside = _rows(numbers, number)
+        np.maximum.at(end, row[inside], earliest_ns[inside])
     seen = np.isfinite(ends).any(axis=0)
     behind = ends[:, seen].max(axis=0) - ends[:, seen]
     half = behind.shape[1] // 2

@@ -111,12 +111,14 @@ def _last_ring(progress: Progress, part: Part) -> tuple[Int, Float]:
     return found[int(places[last[0]])]
 
 
+@compiled
 def _later(end_ns: Float, than_ns: Float) -> float:
     """By how many periods, -0.5 to 0.5, the ends of one connection usually come after those of another."""
-    period = float(np.median(np.diff(than_ns)))
-    apart = (end_ns[:, None] - than_ns[None, :]) / period
-    nearest = apart[np.arange(len(end_ns)), np.argmin(np.abs(apart), axis=1)]
-    return median(nearest)
+    nearest = np.empty(len(end_ns))
+    for n in range(len(end_ns)):
+        apart = end_ns[n] - than_ns
+        nearest[n] = apart[np.argmin(np.abs(apart))]
+    return median(nearest) / median(np.diff(than_ns))
 
 
 def _longest_pause(time_ns: Float, position: Float, cycles: float) -> _Pause:
@@ -258,12 +260,14 @@ def _densest(low: Float, high: Float) -> tuple[int, float, float]:
     return deepest, end - begin, begin + (end - begin) / 2
 
 
+@compiled
 def _ends(time_ns: Float, position: Float, quantum: float, origin: float) -> tuple[Int, Float]:
     """(numbers, time of the last point before each boundary), both ends of the connection left out."""
-    number = np.arange(np.ceil((position[0] - origin) / quantum), np.floor((position[-1] - origin) / quantum) + 1)
+    first, last = np.ceil((position[0] - origin) / quantum), np.floor((position[-1] - origin) / quantum)
+    number = np.arange(int(first), int(last) + 1)
     after = np.searchsorted(position, origin + number * quantum)
     inside = (after > 0) & (after < len(position))
-    return number[inside].astype(np.int64), time_ns[after[inside] - 1]
+    return number[inside], time_ns[after[inside] - 1]
 
 
 def _until_quiet_ns(progress: Progress, members: Int, number: Int, end_ns: Float) -> float:
