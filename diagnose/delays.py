@@ -117,6 +117,21 @@ def sends(
     return tuple(found)
 
 
+def places(operations: Frame, endpoints: Int, stages: Int) -> Int:
+    """(e,) number of each endpoint's place: its stage, and how many endpoints it sends to and receives from.
+
+    Members of a ring, or of an exchange all to all, do the same. In a tree leaves, branches and the root send at times
+    of their own, however long they compute.
+    """
+    place = Numbering(endpoints)
+    own, peer = place.of(operations["endpoint"]), place.of(operations["peer"])
+    known = (own >= 0) & (peer >= 0)
+    pairs = np.unique(own[known] * len(endpoints) + peer[known])
+    ways = [np.bincount(ends, minlength=len(endpoints)) for ends in divmod(pairs, max(len(endpoints), 1))]
+    _, number = np.unique(np.stack([stages, *ways]), axis=1, return_inverse=True)
+    return np.asarray(number.ravel(), np.int64)
+
+
 def _kinds(operations: Frame, towards: Int, counted: Bool) -> tuple[Int, list[tuple[int, int, int]]]:
     """(operations,) number of each one's kind (those that do not count: the last number), and the kinds in order."""
     role, slot = operations["role"].astype(np.int64), operations["slot"].astype(np.int64)

@@ -11,7 +11,7 @@ from datamodel.streams import Bool, Int
 from diagnose.cables import narrowed
 from diagnose.causes import cause_of
 from diagnose.compute_findings import Until, load_finding, regression_finding, stage_finding, straggler_finding
-from diagnose.delays import PP, Sends, dated, sends
+from diagnose.delays import PP, Sends, dated, places, sends
 from diagnose.events import rests
 from diagnose.hang_findings import hang_finding
 from diagnose.hangs import Hang, hang
@@ -302,7 +302,11 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     link = _slow_link(measured, best, nobody)
     if link is not None and (ratio := _without(float(link.lost_ns.max()), iteration_ns)) >= 1 + least:
         return _always(_of_link(measured, link, (best, nobody), span, ratio), found)
-    seen = lateness(measured.kinds, job.stages, best, nobody, iteration_ns, least)
+    placed = tuple(
+        k for k in measured.kinds if k.role != PP or k.towards
+    )  # other turns are of nobody knows which stages
+    alike = places(job.operations, job.endpoints, job.stages)
+    seen = lateness(placed, alike, best, nobody, iteration_ns, least)
     compute = stage_compute(measured.kinds, job.stages, best)
     heaviest = compute.heaviest() if compute is not None else None
     if compute is not None and heaviest is not None:

@@ -14,7 +14,7 @@ from datamodel.frame import Frame, concat
 from datamodel.operations import OPERATIONS
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from reconstruct.watched_iterations import WatchedIterations
-from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, fabric, job_view, operations
+from tests.diagnose.hand_made import DP, MS, PP, SECOND, Op, Ring, fabric, job_view, operations
 
 COUNT, FIRST = 24, 12
 APART_S = 0.004  # ranks never compute equally long
@@ -226,6 +226,31 @@ def test_a_rank_that_was_always_late_is_named() -> None:
     (finding,) = findings(since(0, 3, 1.1))
     assert (finding.kind, finding.subject.ids, finding.end_ns) == ("straggler", ("10.0.0.3",), None)
     assert finding.slowdown_ratio == pytest.approx(1.3 / 1.0, abs=0.01)
+
+
+def always(kinds: list[tuple[int, int, float]], role: int) -> list[Finding]:
+    """Of a job in whose every iteration these send: who, to whom, and after how many seconds."""
+    begins = [1_000 * SECOND + round(i * 1.5 * SECOND) for i in range(COUNT)]
+    ops = [
+        Op(a, b, begin + round(s * SECOND), begin + round(1.4 * SECOND), i, role=role, bytes=round((1.4 - s) * 1e9))
+        for i, begin in enumerate(begins) for a, b, s in kinds
+    ]  # fmt: skip
+    edges = np.array(begins) + round(1.4 * SECOND)
+    return diagnose(job_view(operations(ops), edges, fabric(8)), DiagnosisOptions())
+
+
+def test_the_root_of_a_tree_sends_when_all_others_have() -> None:
+    """It is compared with nobody: there is one. Of a leaf that begins as late there are others to compare it with."""
+    tree = [*((e, 0, 0.8) for e in range(1, 8)), *((0, e, 1.2) for e in range(1, 8))]
+    assert always(tree, DP) == []
+    (finding,) = always([(7, 0, 1.2) if sent[0] == 7 else sent for sent in tree], DP)
+    assert finding.subject.ids == ("10.0.0.7",)
+
+
+def test_pairs_that_take_turns_in_no_pipeline_are_not_compared() -> None:
+    """Nobody knows which of them should begin together."""
+    turns = [(e, e ^ 1, 0.8 + 0.4 * (e < 2) + 0.05 * (e % 2)) for e in range(8)]
+    assert always(turns, PP) == []
 
 
 def test_another_one_late_each_time_is_an_uneven_load() -> None:
