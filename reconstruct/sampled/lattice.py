@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from reconstruct.compiled import compiled
 from reconstruct.sampled.dwell import bins_for, dwell_ns
 from reconstruct.sampled.parts import Part, components
@@ -29,6 +29,8 @@ REACH = 0.05
 # Quanta tried around the first estimate, in steps of a bracket's width spread over all cycles.
 TRIED = 81
 FEWEST_BRACKETS = 3
+# A gap that is surely so many times as long as another is a pause, and the other lies between samples while data goes.
+PAUSES = 2.0
 # All rest where the brackets of all members together agree this well, compared with the best instant.
 AT_REST = 0.96
 # A connection of which fewer brackets agree does not keep the beat; in one half of the window more must.
@@ -71,15 +73,22 @@ def lattice(progress: Progress, part: Part) -> Lattice | None:
        whole iteration, and begins to when it ends. Of the rings the one that ends last counts.
     2. Soon after, between two iterations, all rest: everybody else has come to the end of the same iteration then.
     3. The samples before and after such an instant bracket the boundary between exact positions; the place that most
-       brackets agree on, folded at the quantum, is known to about a packet.
+       brackets agree on, folded at the quantum, is known to about a packet. A slow link may still send then: of rings
+       the pause counts that begins soon after.
     """
-    number, end_ns = _last_ring(progress, part)
+    pauses = [_longest_pause(*progress.curve(int(n)), part.fundamental.cycles) for n in part.members]
+    share = np.array([pause.share for pause in pauses])
+    rests = share >= LIKE_LONGEST * share.max()
+    number, end_ns = _last_ring(progress, part, pauses, rests)
     if len(number) < FEWEST_BRACKETS:
         return None
     quiet_ns = end_ns + _until_quiet_ns(progress, part.members, number, end_ns)
     rows = []
-    for connection in part.members.tolist():
-        quantum, origin = _beat(*_gaps_at(*progress.curve(connection), number, quiet_ns))
+    for connection, pause, rests_long in zip(part.members.tolist(), pauses, rests.tolist(), strict=True):
+        after = _after(progress.curve(connection)[0], quiet_ns)
+        if rests_long:
+            after = _behind_pauses(progress, connection, after, REACH * pause.quantum)
+        quantum, origin = _beat(*_brackets(progress.curve(connection)[1], number, after))
         if quantum > 0:
             rows.append((connection, quantum, origin))
     if not rows:
@@ -88,15 +97,13 @@ def lattice(progress: Progress, part: Part) -> Lattice | None:
     return Lattice(np.array(members, np.int64), np.array(quanta), np.array(origins), quiet_ns, int(number[0]))
 
 
-def _last_ring(progress: Progress, part: Part) -> tuple[Int, Float]:
+def _last_ring(progress: Progress, part: Part, pauses: list[_Pause], rests: Bool) -> tuple[Int, Float]:
     """(numbers, ends in ns) of the cycles of one connection of the last ring among those that pause longest."""
     curves = [progress.curve(int(n)) for n in part.members]
-    pauses = [_longest_pause(*curve, part.fundamental.cycles) for curve in curves]
-    least = LIKE_LONGEST * max(p.share for p in pauses)
     found: dict[int, tuple[Int, Float]] = {}
     for place in sorted(range(len(pauses)), key=lambda n: -pauses[n].share):
         gaps = _longest_gaps(*curves[place], pauses[place])
-        if pauses[place].share < least or len(gaps[0]) < FEWEST_BRACKETS:
+        if not rests[place] or len(gaps[0]) < FEWEST_BRACKETS:
             continue
         number, end_ns = _ends(*curves[place], *_agreed(*gaps, TRIED)[1:])
         if len(number) >= FEWEST_BRACKETS:
@@ -210,12 +217,34 @@ def _greatest(values: Float, begin: Int, end: Int) -> Int:
 
 
 @compiled
-def _gaps_at(time_ns: Float, position: Float, number: Int, at_ns: Float) -> tuple[Float, Float, Int]:
+def _after(time_ns: Float, at_ns: Float) -> Int:
+    """The first point after each instant; 0 and the number of points are outside the connection's life."""
+    return np.searchsorted(time_ns, at_ns, side="right")
+
+
+@compiled
+def _brackets(position: Float, number: Int, after: Int) -> tuple[Float, Float, Int]:
     """(low, high, numbers): the points before and after each instant within the connection's life."""
-    after = np.searchsorted(time_ns, at_ns, side="right")
-    inside = (after > 0) & (after < len(time_ns))
-    after = after[inside]
-    return position[after - 1], position[after], number[inside]
+    inside = (after > 0) & (after < len(position))
+    return position[after[inside] - 1], position[after[inside]], number[inside]
+
+
+def _behind_pauses(progress: Progress, connection: int, after: Int, reach: float) -> Int:
+    """First points behind the pause that begins with the next point or within `reach` bytes, where none is at hand.
+
+    The link of a ring that is last, because it is slow, may still send at an instant at which the others rest. Points
+    that may lie on either side of a pause, because a datagram was held, or sent before it was full, do not make one.
+    """
+    time_ns, position = progress.curve(connection)
+    earliest_ns, doubt_ns = progress.spans(connection)
+    inside = (after > 0) & (after < len(position))
+    first = after[inside] - 1
+    beyond = np.searchsorted(position, position[first] + reach, side="right")
+    surely_ns = earliest_ns[1:] - (earliest_ns + doubt_ns)[:-1]
+    longest = _greatest(surely_ns, first, np.clip(beyond, first + 2, len(surely_ns)))
+    moved = after.copy()
+    moved[inside] = 1 + np.where(surely_ns[longest] > PAUSES * np.diff(time_ns)[first], longest, first)
+    return moved
 
 
 def _beat(low: Float, high: Float, number: Int) -> tuple[float, float]:
@@ -289,7 +318,7 @@ def _rests(time_ns: Float, position: Float, number: Int, end_ns: Float, after_ns
     """Share of the brackets that agree so long after each of the ends; 0 where there are few."""
     share = np.zeros(len(after_ns))
     for k in range(len(after_ns)):
-        low, high, numbers = _gaps_at(time_ns, position, number, end_ns + after_ns[k])
+        low, high, numbers = _brackets(position, number, _after(time_ns, end_ns + after_ns[k]))
         if len(low) >= FEWEST_BRACKETS:
             share[k] = _agreed(low, high, numbers, 1)[0]
     return share

@@ -214,9 +214,16 @@ def _by_member(member: Int, order: Int) -> tuple[Int, Int]:
 
 
 def _last(middle: Float, scatter: Float) -> tuple[float, float]:
-    """(how much later than the line the last member ends, by its own line; the standard error of that)."""
-    ends = zip(middle.tolist(), (EXTRAPOLATED * MEDIAN_ERROR * scatter).tolist(), strict=True)
-    return max([(0.0, 0.0), *ends])
+    """(how much later than the line the last member ends, by its own line; the standard error of that).
+
+    Of many members that end alike chance makes some seem late: the last is later by more than it makes the latest.
+    """
+    error = EXTRAPOLATED * MEDIAN_ERROR * scatter
+    surely = middle - np.sqrt(2 * np.log(max(len(middle), 1))) * error  # the greatest of so many errors, at most
+    if not len(middle) or surely.max() <= 0:
+        return 0.0, 0.0
+    last = np.argmax(surely)
+    return float(middle[last]), float(error[last])
 
 
 def _errors(points: Burst, left: Float, weight: Float, bounds: Int) -> Float:

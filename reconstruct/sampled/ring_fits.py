@@ -96,7 +96,7 @@ def ends_of_members(left: Float, off: Float, weight: Float, by_member: Int, memb
     middle, error, found = np.empty(len(members)), np.empty(len(members)), 0
     for n in range(len(members) - 1):
         own = by_member[members[n] : members[n + 1]]
-        if len(own) >= 2 * SHAPE_POINTS:
+        if len(own) >= SHAPE_POINTS:
             straight = off[own] + pace_of(left[own], off[own], weight[own], 0.0) * left[own]
             middle[found] = median(straight)
             error[found] = deviation(np.abs(straight - middle[found])) / np.sqrt(len(own))

@@ -50,6 +50,22 @@ def test_a_fault_that_slows_iterations_does_not_hide_the_rhythm() -> None:
     assert iteration_error(found.jobs[0], ends, 0.95) <= 0.005
 
 
+def test_a_link_that_comes_to_end_last_keeps_its_boundary() -> None:
+    """From the middle on one link of sixteen takes an eighth longer, and still sends when the others rest already."""
+    ends = iteration_ends(32, PERIOD_MS, 0.002, 5)
+    even = sampled(ring(list(range(16))), ends, 1500, 6)
+    begins = ends - 0.2 * PERIOD_MS * 1e6
+    time_ns = even.frame["time_flow_start_ns"]
+    since = time_ns - begins[np.clip(np.searchsorted(begins, time_ns, side="right") - 1, 0, None)]
+    slow = (even.frame["src_addr"] == 1) & (time_ns > ends[16])
+    later = time_ns + np.where(slow, 0.125 * since, 0).astype(np.int64)
+    dates = dict.fromkeys(("time_received_ns", "time_flow_start_ns", "time_flow_end_ns"), later)
+    slowed = Flows(even.frame.replace(**dates).sort("time_flow_start_ns"), even.addresses)
+    told = [recognise_sampled(flows, frozenset()).jobs[0] for flows in (even, slowed)]
+    off = (told[0].origin_bytes - told[1].origin_bytes) / PACKET_BYTES
+    assert np.abs(off).max() < 10
+
+
 @pytest.mark.parametrize(("back", "open_pairs"), [(100, 1), (0, 0)])
 def test_who_answers_with_data_may_be_a_stage(back: int, open_pairs: int) -> None:
     """A few samples of data to an endpoint of which nothing else is known, and of data from it; a store only takes."""

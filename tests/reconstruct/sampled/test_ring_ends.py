@@ -56,6 +56,22 @@ def test_a_slow_link_does_not_move_the_end() -> None:
     assert 900 < found.moving_ns[20] / MS < 1100
 
 
+def test_the_last_of_many_members_is_told_from_few_points_each() -> None:
+    """One of 60 members ends 40 ms after the others, and 14 points show it; where all end alike, chance names none."""
+    pace, count = np.full(ITERATIONS, 200.0), 60 * 14
+    chance = np.random.default_rng(9)
+    member, row = np.repeat(np.arange(60), 14), chance.integers(0, ITERATIONS, count)
+    left = chance.uniform(0, 0.25, count)
+    alike = 1000 * MS * (row + 1.0) - MS * pace[row] * left + 5 * MS * chance.standard_normal(count)
+    late = alike + np.where(member == 7, 40 * MS, 0.0)
+    ends = [
+        ring_ends(Burst(row, member, left, times, times, np.zeros(count)), ITERATIONS).time_ns
+        for times in (alike, late)
+    ]
+    after = (np.array(ends) / MS - 1000 * np.arange(1, ITERATIONS + 1)).mean(axis=1)
+    assert np.abs(after - [0, 40]).max() < 6
+
+
 def test_an_iteration_without_samples_has_no_end() -> None:
     """One of which a single sample was taken has one, less well known than the others."""
     points, ends = burst(7, 2.0, np.full(ITERATIONS, 200.0), np.zeros(MEMBERS))
