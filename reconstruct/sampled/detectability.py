@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import erf, stdtrit
 
 from datamodel.report import Detectability
 from datamodel.streams import Float, Int
@@ -30,8 +32,20 @@ REACHES = 1.96
 # This share of a normal error lies within its standard deviation. Taken so from n errors, a deviation is known as well
 # as from the squares of so much of n: p (1 - p) / (n f^2) is the variance of a quantile, f the density of |z| at 1.
 WITHIN_DEVIATION, QUANTILE_FREEDOM = 0.683, 0.54
-# Mean absolute error of a normal one, in standard deviations.
-MEAN_ERROR = 0.8
+
+
+class _Errors(NamedTuple):
+    """Errors of iteration times; (iterations - 1,) each.
+
+    Attributes:
+        chance_ns: standard deviation of what jitters.
+        known_ns: by how much the unseen step comes to take longer, or less long, where computing does.
+        freedom: degrees of freedom of what is known of both.
+    """
+
+    chance_ns: Float
+    known_ns: Float
+    freedom: Float
 
 
 def iteration_errors_ns(job: SampledJob) -> Float:
@@ -41,7 +55,8 @@ def iteration_errors_ns(job: SampledJob) -> Float:
     step behind the last byte. That jitters as all computing does, by the same share of its time, and where computing
     comes to take longer from one iteration to the next, as with a slower GPU, so may the step.
     """
-    return _errors_ns(job)[0]
+    errors = _errors_ns(job)
+    return np.asarray(np.hypot(errors.chance_ns, errors.known_ns), np.float64)
 
 
 def interval_errors_ns(job: SampledJob) -> Float:
@@ -50,12 +65,22 @@ def interval_errors_ns(job: SampledJob) -> Float:
     The jitter itself is told by a few neighbours, and the error of edges by iterations of like pace, so the error is
     Student's, with as many degrees of freedom as their sum has: the more, the less either makes of it alone.
     """
-    errors, freedom = _errors_ns(job)
-    return np.asarray(errors * stdtrit(np.maximum(freedom, 1.0), 0.975) / REACHES, np.float64)
+    freedom = np.maximum(_errors_ns(job).freedom, 1.0)
+    return np.asarray(iteration_errors_ns(job) * stdtrit(freedom, 0.975) / REACHES, np.float64)
 
 
-def _errors_ns(job: SampledJob) -> tuple[Float, Float]:
-    """(standard errors, degrees of freedom) of iteration times."""
+def mean_errors_ns(job: SampledJob) -> Float:
+    """(iterations - 1,) expected absolute error of each iteration time; nan where too few samples tell it.
+
+    What jitters is mostly small, what changes is not: the mean of a normal error that is off by a known size, folded.
+    """
+    errors = _errors_ns(job)
+    chance = np.maximum(errors.chance_ns, np.finfo(np.float64).tiny)
+    off = errors.known_ns / chance
+    return np.asarray(chance * np.sqrt(2 / np.pi) * np.exp(-(off**2) / 2) + errors.known_ns * erf(off / np.sqrt(2)))
+
+
+def _errors_ns(job: SampledJob) -> _Errors:
     steps = np.diff(job.edges_ns).astype(np.float64)
     noise, freedom = _noises_ns(steps)
     computing = np.maximum(steps - np.nan_to_num(job.moving_ns[1:]), COMPUTING * steps)
@@ -66,8 +91,10 @@ def _errors_ns(job: SampledJob) -> tuple[Float, Float]:
     edges = np.hypot(job.edge_error_ns[1:], job.edge_error_ns[:-1])
     other = np.diff(job.moving_ns) != 0
     shared = np.where(other, np.hypot(job.edge_shared_ns[1:], job.edge_shared_ns[:-1]), 0.0)
-    variance = np.asarray(edges**2 + shared**2 + jitter**2 + (unseen * change) ** 2, np.float64)
-    return np.sqrt(variance), _freedom(variance, (jitter**2, freedom), (edges**2, _edge_freedom(job)))
+    variance = np.asarray(edges**2 + shared**2 + jitter**2, np.float64)
+    known = np.abs(unseen * change)
+    doubt = _freedom(variance + known**2, (jitter**2, freedom), (edges**2, _edge_freedom(job)))
+    return _Errors(np.sqrt(variance), known, doubt)
 
 
 def _freedom(variance: Float, *parts: tuple[Float, Float]) -> Float:
@@ -117,9 +144,9 @@ def of_samples(progress: Progress, job: SampledJob) -> Detectability:
     """
     samples = float(np.median(np.diff(progress.offsets)[job.connections] / max(len(job.edges_ns), 1)))
     reasons = [f"{samples:.0f} samples an iteration in a typical connection, their sequence numbers exact"]
-    errors = iteration_errors_ns(job)
+    errors = mean_errors_ns(job)
     known = errors[np.isfinite(errors)]
-    error = float(MEAN_ERROR * known.mean() / job.period_ns) if len(known) else None
+    error = float(known.mean() / job.period_ns) if len(known) else None
     if len(known) < len(errors):
         reasons.append(
             f"{len(errors) - len(known)} of {len(errors)} iteration times rest on too few samples to say how well"

@@ -11,6 +11,7 @@ from reconstruct.sampled.detectability import (
     UNSEEN_SHARE,
     interval_errors_ns,
     iteration_errors_ns,
+    mean_errors_ns,
     of_samples,
     of_volumes,
 )
@@ -116,3 +117,15 @@ def test_what_iterations_differ_by_as_ever_is_counted_once() -> None:
     assert np.allclose(iteration_errors_ns(steady), usual, rtol=0.5)
     assert np.argmax(iteration_errors_ns(faulty)) == 20
     assert abs(iteration_errors_ns(faulty)[20] / (UNSEEN_SHARE * 0.5 * 4e9) - 1) < 0.1
+
+
+def test_a_change_that_is_known_is_no_chance() -> None:
+    """A normal error is 0.8 of its deviation in the mean; one of a known size is that size."""
+    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    none, chance = np.zeros(41), np.random.default_rng(4)
+    steps = np.where(np.arange(40) < 20, 4e9, 6e9) * (1 + 0.001 * chance.standard_normal(40))
+    edges_ns = np.cumsum([0, *steps]).astype(np.int64)
+    job = replace(found.jobs[0], edges_ns=edges_ns, edge_error_ns=none, edge_shared_ns=none, moving_ns=none)
+    share = mean_errors_ns(job) / iteration_errors_ns(job)
+    assert abs(share[20] - 1) < 0.01
+    assert np.allclose(np.delete(share, 20), np.sqrt(2 / np.pi))
