@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +15,12 @@ from strategy.closure import Members, tied
 from strategy.collectives import Collectives, collectives
 from strategy.edges import Edges, edges
 from strategy.grid import Grid, completed, grid, grid_without_hosts, uniform
-from strategy.lockstep import tensor_ranks
+from strategy.lockstep import AGREED, at_once, tensor_ranks
 from strategy.membership import latest
 from strategy.placement import Seat
 
 # How sure a layout can be whose tensor parallelism nobody saw: it never touches the fabric.
 SURE_OF_CONVENTION = 0.9
-# So many of a job's pairs of stages must send as many messages at once.
-AGREED = 0.8
 # Ranks that compute in step begin to send within this share of the iteration of one another.
 IN_STEP = 0.05
 
@@ -79,7 +76,7 @@ def infer(
     reducing, crossing = _spanning_hosts(found, wire, seats)
     reducing = completed(chains, reducing)
     ordered = chains if chains or found.collective.all() else None
-    lockstep = _lockstep(found)
+    lockstep = at_once(found)
     if seats:
         fitted = grid(members, ordered, reducing, wire, seats, crossing, lockstep)
     else:
@@ -162,15 +159,6 @@ def _of_one_host(members: list[int], seats: dict[int, Seat]) -> tuple[Members, .
         if e in seats and (seats[e].gpus or 1) > 1:
             hosts.setdefault(seats[e].host, []).append(e)
     return tuple(tuple(own) for own in hosts.values() if len(own) > 1)
-
-
-def _lockstep(found: Edges) -> tuple[int, int] | None:
-    """Messages that leave an endpoint at once between stages, and all of one micro-batch; None where they differ."""
-    turns = ~found.collective
-    seen = Counter(zip(found.at_once[turns].tolist(), found.messages[turns].tolist(), strict=True)).most_common(1)
-    if not seen or seen[0][1] < AGREED * int(turns.sum()):
-        return None
-    return int(seen[0][0][0]), int(seen[0][0][1])
 
 
 def _take_turns(found: Edges) -> bool:

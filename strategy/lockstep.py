@@ -1,6 +1,8 @@
-"""Which chains compute in lockstep: ranks of tensor groups, told from replicas by when they begin to send."""
+"""Who computes in lockstep: ranks of tensor groups, told from replicas by when they begin to send."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 
@@ -10,12 +12,14 @@ from reconstruct.compiled import compiled
 from reconstruct.parts import settle, unite
 from strategy.behaviour import undisturbed
 from strategy.closure import Members
-from strategy.edges import Edges
-from strategy.segments import medians
+from strategy.edges import SAME_BYTES, Edges
+from strategy.segments import medians, runs
 
 # Ranks of a tensor group begin within this share of the time that replicas typically lie apart.
 CLOSE = 0.25
 NEVER = -1
+# So many of a job's pairs of stages must send as many messages at once.
+AGREED = 0.8
 
 
 def tensor_ranks(
@@ -113,3 +117,20 @@ def _join(begin: Int, limit_ns: float, root: Int) -> None:
             if close > far:
                 unite(root, a, b)
     settle(root)
+
+
+def at_once(found: Edges) -> tuple[int, int] | None:
+    """Messages that leave an endpoint at once between stages, and all of one micro-batch; None where they differ.
+
+    Edges of one pair that carry alike in as many transfers are lots of one micro-batch's messages, too far from one
+    another to be one edge.
+    """
+    turns = np.flatnonzero(~found.collective)
+    of = np.stack([found.src, found.dst, found.transfers, runs(found.iteration_bytes, SAME_BYTES)])[:, turns]
+    pair = np.unique(of, axis=1, return_inverse=True)[1].ravel()
+    every, together = np.bincount(pair, found.messages[turns]), np.zeros(int(pair.max(initial=-1)) + 1)
+    np.maximum.at(together, pair, found.at_once[turns])
+    seen = Counter(zip(together.tolist(), every.tolist(), strict=True)).most_common(1)
+    if not seen or seen[0][1] < AGREED * len(every):
+        return None
+    return int(seen[0][0][0]), int(seen[0][0][1])

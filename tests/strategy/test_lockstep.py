@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from datamodel.frame import Frame
 from datamodel.transfers import TRANSFERS
 from strategy.closure import Members
-from strategy.lockstep import tensor_ranks
+from strategy.lockstep import at_once, tensor_ranks
 from tests.strategy.hand_made import Edge, both_ways, table
 
 ITERATIONS, PERIOD_NS = 12, 1_000_000_000
@@ -67,3 +69,12 @@ def test_who_never_drifts_says_nothing() -> None:
     """All in lockstep, or none seen twice: what drifting looks like is not known."""
     assert seen(drift(1)) is None
     assert seen(drift(4), lost=1.0) is None
+
+
+def test_lots_of_one_pair_are_one_micro_batch() -> None:
+    """Two replicas behind a NIC, each on two queue pairs, so far apart that they are edges of their own."""
+    lot, embedding = both_ways(0, 1, 8.0), both_ways(0, 1, 2.0)
+    for edges, told in ((lot, (2, 2)), ([*lot, *lot], (2, 4)), ([*lot, *embedding], (2, 2))):
+        pairs = np.full(len(edges), 2.0)
+        assert at_once(replace(table(*edges), at_once=pairs, messages=pairs)) == told
+    assert at_once(table(Edge(0, 1, 8.0))) is None
