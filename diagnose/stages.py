@@ -10,7 +10,7 @@ from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import ROLES
 from diagnose.delays import DP, PP, Sends
-from diagnose.first_stage import STANDS_OUT, first_stage
+from diagnose.first_stage import STANDS_OUT, first_stage, overlaps
 from diagnose.quickest import quickest, sampled, telling
 
 TP = ROLES.index("tp")
@@ -76,10 +76,11 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
         return None
     if _went_together(messages, stages, period):
         return None
+    gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
+    back = _uninterrupted(messages, gradients, stages, period)
     forward, backward, steady = np.zeros(count), np.zeros(count), np.zeros(count)
     for stage in range(1, count):
         peers = stages == stage
-        back = [k for k in messages if k.towards == -1]
         filling = quickest(back, peers, period)
         # While the pipeline fills, the next batch arrives in the middle of a pass, which then looks shorter. Of a
         # single pass behind that nothing says that it did not wait for its receiver.
@@ -90,7 +91,6 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
             forward[stage] = quickest([k for k in messages if k.towards == 1], peers, period)
     least = forward + backward
     most = least.copy()
-    gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
     alone = all(k.role in {PP, DP} for k in kinds)
     others = (forward[1:], (forward + steady)[1:]) if alone else None
     least[0], most[0] = first_stage(messages, gradients, stages, period, others)
@@ -105,6 +105,12 @@ def stage_compute(kinds: tuple[Sends, ...], stages: Int, period: Int) -> StageCo
     batches = len({k.slot for k in messages if k.towards == 1})
     whole = all(k.role != TP for k in kinds)
     return StageCompute(least, most, batches, _spread(messages, stages, period), whole) if known else None
+
+
+def _uninterrupted(messages: list[Sends], gradients: list[Sends], stages: Int, period: Int) -> list[Sends]:
+    """Messages back without the last, where gradients are reduced during the pass before it, which cuts that short."""
+    back = sorted((k for k in messages if k.towards == -1), key=lambda k: k.slot)
+    return back[:-1] if len(back) > 1 and overlaps(messages, gradients, stages, period) else back
 
 
 def _last_pass_ns(messages: list[Sends], last: Bool, period: Int) -> float:

@@ -107,6 +107,14 @@ def test_overlapped_gradients_hide_the_first_stage() -> None:
     assert stage_compute(cut, np.repeat([0, 1], PEERS), ITERATIONS) is None
 
 
+def test_a_pass_that_gradients_cut_short_does_not_count() -> None:
+    """Buckets that are reduced during the last backward pass are events inside it: the others tell 45 ms."""
+    early = kind(DP, 0, 0, s0=2, s1=3, s2=2)
+    kinds = (*pipeline()[:-2], kind(PP, -1, 3, s1=4, s2=6))
+    assert compute((*kinds, replace(early, start_ns=early.delay_ns))).least_ns[2] == 45 * MS
+    assert compute((*kinds, early)).least_ns[2] == 6 * MS
+
+
 def test_two_stages_are_measured() -> None:
     """Without a middle one the first is bounded and the last exact."""
     two = (kind(PP, 1, 0, s0=12), kind(PP, -1, 0, s1=50), kind(DP, 0, 0, s0=20, s1=1))
