@@ -81,9 +81,9 @@ def grid(
     2. What is left of endpoints / (pp x dp) sits inside hosts: tensor parallelism by convention, unless rings cross
        rails, which a group that spans the host's GPUs does.
     3. GPUs that share a NIC are told apart by the messages that leave it at once: as many as there are GPUs mean one
-       tensor group, fewer mean replicas of one. Without a pipeline's messages the split is unknown, and so is how many
-       ranks of a context or expert group a NIC holds. Where several leave it, but fewer than there are GPUs, the
-       others may be stages of their own.
+       tensor group, fewer mean replicas of one. Without a pipeline's messages the split is unknown, and where either
+       keys or tokens are seen so is how many ranks of both kinds of group a NIC holds. Where several leave it, but
+       fewer than there are GPUs, the others may be stages of their own.
     4. Where tensor groups leave their hosts, any other factor may hide in them: nothing is known. Where gradients seem
        to be reduced in two steps, one of them may be theirs, and what looks like a context group: pp alone is known.
 
@@ -104,7 +104,8 @@ def grid(
     gpus = _shared(members, seats)
     behind = _behind_a_nic(gpus, rest, lockstep)
     tensor = _inside_hosts(reducing, stage, seats, members, rest) if behind and not (crossing and rest > 1) else None
-    cp, ep = (_size(wire, kind, 1) if behind or not wire.groups[kind] else None for kind in ("cp", "ep"))
+    told = behind is not None or not (wire.groups["cp"] or wire.groups["ep"])
+    cp, ep = (_size(wire, kind, 1) if told else None for kind in ("cp", "ep"))
     if lockstep is not None and 1 < lockstep[1] < gpus:
         return Grid(Sizes(cp=cp, ep=ep), (), (), ())
     dp = gradient // cp if cp and gradient % cp == 0 else None
