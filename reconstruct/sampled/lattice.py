@@ -121,11 +121,10 @@ def _last_ring(progress: Progress, part: Part, pauses: list[_Pause], rests: Bool
 @compiled
 def _later(end_ns: Float, than_ns: Float) -> float:
     """By how many periods, -0.5 to 0.5, the ends of one connection usually come after those of another."""
-    nearest = np.empty(len(end_ns))
-    for n in range(len(end_ns)):
-        apart = end_ns[n] - than_ns
-        nearest[n] = apart[np.argmin(np.abs(apart))]
-    return median(nearest) / median(np.diff(than_ns))
+    after = np.searchsorted(than_ns, end_ns)
+    since = end_ns - than_ns[np.maximum(after - 1, 0)]
+    until = than_ns[np.minimum(after, len(than_ns) - 1)] - end_ns
+    return median(np.where(np.abs(since) <= np.abs(until), since, -until)) / median(np.diff(than_ns))
 
 
 def _longest_pause(time_ns: Float, position: Float, cycles: float) -> _Pause:

@@ -148,8 +148,8 @@ def _lockstep(a: Edges, b: Edges, reach: float, most: float) -> int | None:
     Ends may be off their usual distance by `reach` periods, and by what their errors make, `most` in all.
     """
     period = float(np.median(np.diff(a.time_ns)))
-    apart = b.time_ns[:, None] - a.time_ns[None, :]
-    nearest = np.argmin(np.abs(apart), axis=1)
+    order = np.argsort(a.time_ns, kind="stable")
+    nearest = order[np.searchsorted((a.time_ns[order][1:] + a.time_ns[order][:-1]) / 2, b.time_ns)]
     shifts, counts = np.unique(a.number[nearest] - b.number, return_counts=True)
     shift = int(shifts[np.argmax(counts)])
     _, at_a, at_b = np.intersect1d(a.number, b.number + shift, return_indices=True)

@@ -11,6 +11,8 @@ from reconstruct.compiled import compiled
 MOST_CROWDED = 32
 # Processors handle so many values at once.
 LANES = 16
+# Exchanging one value in a window of more takes longer than counting by rank.
+WIDE = 1000
 
 
 @compiled
@@ -88,6 +90,8 @@ def in_order(places: Float, values: Float) -> tuple[Float, Float]:
 @compiled
 def running_medians(values: Float, window: int) -> Float:
     """(n - window + 1,) the median of every `window` values in a row; none where there are fewer."""
+    if window > WIDE:
+        return _wide_medians(values, window)
     medians = np.empty(max(len(values) - window + 1, 0))
     ranked, spare = _ranked(values, window)
     for k in range(len(medians)):
@@ -95,6 +99,46 @@ def running_medians(values: Float, window: int) -> Float:
             _exchange(ranked, spare, values[k - 1], values[k + window - 1])
         medians[k] = (ranked[(window - 1) // 2] + ranked[window // 2]) / 2
     return medians
+
+
+@compiled
+def _wide_medians(values: Float, window: int) -> Float:
+    """The same in steps that hardly grow with the window: values are counted by rank, in a tree of sums (Fenwick)."""
+    medians, order = np.empty(max(len(values) - window + 1, 0)), np.argsort(values, kind="mergesort")
+    rank, top = np.empty(len(values), np.int64), 1
+    for place in range(len(values)):
+        rank[order[place]] = place
+    while 2 * top <= len(values):
+        top *= 2
+    counts = np.zeros(len(values) + 1, np.int64)
+    for n in range(len(values)):
+        _count(counts, rank[n], 1)
+        if n >= window:
+            _count(counts, rank[n - window], -1)
+        if n + 1 >= window:
+            low, high = _nth(counts, top, (window - 1) // 2), _nth(counts, top, window // 2)
+            medians[n + 1 - window] = (values[order[low]] + values[order[high]]) / 2
+    return medians
+
+
+@compiled
+def _count(counts: Int, rank: int, more: int) -> None:
+    at = rank + 1
+    while at < len(counts):
+        counts[at] += more
+        at += at & -at
+
+
+@compiled
+def _nth(counts: Int, top: int, n: int) -> int:
+    """The rank of the nth of those that are counted, from 0 on."""
+    at, step = 0, top
+    while step:
+        if at + step < len(counts) and counts[at + step] <= n:
+            at += step
+            n -= counts[at]
+        step //= 2
+    return at
 
 
 @compiled

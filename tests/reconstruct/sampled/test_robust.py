@@ -12,6 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from datamodel.streams import Float
 from reconstruct.sampled.robust import (
     MOST_CROWDED,
+    WIDE,
     calm_medians,
     evenly,
     in_order,
@@ -29,6 +30,14 @@ NUMBERS = st.floats(-1e9, 1e9).map(lambda x: round(x, 1))
 def test_every_stretch_has_its_median(values: Float, window: int) -> None:
     """Also where values are equal; there is none where there are fewer values than a stretch has."""
     expected = np.median(sliding_window_view(values, window), axis=1) if len(values) >= window else np.zeros(0)
+    np.testing.assert_array_equal(running_medians(values, window), expected)
+
+
+@pytest.mark.parametrize("window", [WIDE + 1, WIDE + 2, 2999, 3000, 3001])
+def test_wide_stretches_have_their_medians_too(window: int) -> None:
+    """Also where many values are equal."""
+    values = np.round(np.random.default_rng(window).standard_normal(3000), 1)
+    expected = np.median(sliding_window_view(values, window), axis=1) if window <= 3000 else np.zeros(0)
     np.testing.assert_array_equal(running_medians(values, window), expected)
 
 
