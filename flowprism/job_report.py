@@ -15,12 +15,13 @@ from datamodel.report import Detectability, Iteration, JobReport
 from datamodel.streams import Float, Int
 from diagnose.job import JobView
 from diagnose.periods import durations_ns, noise_ratio
+from reconstruct.unseen_step import computing_ns, errors, unseen_share
 from strategy.layout import Strategy
 
 # A label from the inventory names a job when they share this much of their hosts (Jaccard).
 LABEL_SHARE = 0.5
-# What the network cannot see of an iteration's end - the optimizer step and its jitter - on the recorded captures.
-UNSEEN_ENDING_RATIO = 0.001
+# Fewer iterations have nothing to be compared with.
+FEWEST_TO_COMPARE = 6
 
 
 def job_id(addresses: Sequence[str]) -> str:
@@ -39,8 +40,8 @@ class Shown:
         place: where endpoints are plugged in, and their addresses.
         strategy: layout and groups.
         detectability: what can and cannot be seen.
-        errors_ns: (iterations - 1,) standard error of the time from each edge to the next, nan where it is unknown;
-            None where the feed tells none.
+        errors_ns: (iterations - 1,) error of the time from each edge to the next, 1.96 of which hold 95 %, nan where it
+            is unknown; None where the feed tells none.
     """
 
     endpoints: Int
@@ -56,10 +57,11 @@ def shown(job: JobView, strategy: Strategy) -> Shown:
     """What a feed of mirrors or exact records shows of a job."""
     begin_ns = int(job.operations["start_ns"].min())
     whole = job.seen_whole()
-    noise = noise_ratio(durations_ns(whole.edges_ns))
-    return Shown(
-        job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, _detectability(job, whole.iterations, noise)
-    )
+    share = unseen_share(job.operations, job.iterations, len(set(job.stage.values())))
+    off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
+    told = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan)
+    known = off.interval_ns() if told.timeline_error_ratio is not None else None
+    return Shown(job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, told, known)
 
 
 def job_report(job: Shown, inventory: Inventory | None) -> JobReport:
@@ -113,23 +115,27 @@ def _tenant(hosts: tuple[str, ...], label: JobLabel | None, inventory: Inventory
     return owners[0] if owners else None
 
 
-def _detectability(job: JobView, compared: int, noise: float) -> Detectability:
+def _detectability(job: JobView, whole: JobView, error_ns: float) -> Detectability:
     """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the noise.
 
-    `compared` iterations were seen from end to end by all exporters, with the edge before them.
+    Args:
+        job: all that was seen of it.
+        whole: that of it which was seen from end to end by all exporters, and is compared.
+        error_ns: mean error of an iteration time.
     """
+    noise = noise_ratio(durations_ns(whole.edges_ns))
     reasons = ["every packet or message is recorded; the optimizer step after the last transfer is not seen"]
-    if compared < job.iterations:
-        reasons.append(f"some endpoints were not seen all the time: {compared} of {job.iterations} iterations compared")
-    if not np.isfinite(noise) or compared < 6:
+    if whole.iterations < job.iterations:
+        compared = f"{whole.iterations} of {job.iterations} iterations compared"
+        reasons.append(f"some endpoints were not seen all the time: {compared}")
+    if not np.isfinite(noise) or whole.iterations < FEWEST_TO_COMPARE:
         reasons.append("fewer than six iterations: nothing to compare with")
         return Detectability(timeline_error_ratio=None, smallest_slowdown_ratio=None, reasons=tuple(reasons))
     if noise > 0.05:
         reasons.append(f"iteration times vary by {100 * noise:.0f} % by themselves")
-    smallest = 1 + max(0.05, 3 * noise / np.sqrt(max(compared / 2, 1)))
-    error = UNSEEN_ENDING_RATIO + 0.1 * noise
+    smallest = 1 + max(0.05, 3 * noise / np.sqrt(max(whole.iterations / 2, 1)))
     return Detectability(
-        timeline_error_ratio=round(float(error), 5),
+        timeline_error_ratio=round(error_ns / float(np.median(np.diff(job.edges_ns))), 6),
         smallest_slowdown_ratio=round(float(smallest), 4),
         reasons=tuple(reasons),
     )

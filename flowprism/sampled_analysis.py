@@ -27,7 +27,7 @@ from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
 from flowprism.job_report import Shown, job_id, job_report
 from reconstruct.jobs import Job
-from reconstruct.sampled.detectability import interval_errors_ns, of_samples, of_volumes
+from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
 from reconstruct.sampled.folded import points
 from reconstruct.sampled.messages import messages
 from reconstruct.sampled.paths import passed
@@ -198,7 +198,9 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
     if told.smallest_slowdown_ratio is not None:
         findings += sampled_hang(view, standstill(progress, job, samples, around.reports_ns))
     begin_ns = int(job.edges_ns[0] - job.period_ns)
-    shown = Shown(job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, interval_errors_ns(job))
+    shown = Shown(
+        job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, iteration_errors(job).interval_ns()
+    )
     return _result(shown, around, findings)
 
 

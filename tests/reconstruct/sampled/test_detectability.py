@@ -6,17 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconstruct.sampled.detectability import (
-    PIECES,
-    UNSEEN_SHARE,
-    interval_errors_ns,
-    iteration_errors_ns,
-    mean_errors_ns,
-    of_samples,
-    of_volumes,
-)
+from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
 from reconstruct.sampled.recognition import recognise_sampled
 from reconstruct.sampled.volumes import VolumeJob
+from reconstruct.unseen_step import PIECES, UNSEEN_SHARE
 from tests.reconstruct.sampled.training import iteration_ends, ring, sampled
 
 
@@ -82,7 +75,7 @@ def test_intervals_hold_the_unseen_step_although_few_iterations_tell_its_jitter(
             edge_shared_ns=none,
             moving_ns=none,
         )
-        held += (np.abs(np.diff(step)) <= 1.96 * interval_errors_ns(job)).tolist()
+        held += (np.abs(np.diff(step)) <= 1.96 * iteration_errors(job).interval_ns()).tolist()
     assert 0.93 <= np.mean(held) <= 0.97
 
 
@@ -101,7 +94,7 @@ def test_intervals_that_edges_make_are_no_wider_for_the_few_that_tell_the_jitter
             edge_shared_ns=np.zeros(30),
             moving_ns=np.zeros(30),
         )
-        held += (np.abs(np.diff(off)) <= 1.96 * interval_errors_ns(job)).tolist()
+        held += (np.abs(np.diff(off)) <= 1.96 * iteration_errors(job).interval_ns()).tolist()
     assert 0.935 <= np.mean(held) <= 0.965
 
 
@@ -114,9 +107,9 @@ def test_what_iterations_differ_by_as_ever_is_counted_once() -> None:
     steady = replace(job, edges_ns=np.cumsum([0, *steps]).astype(np.int64))
     faulty = replace(job, edges_ns=np.cumsum([0, *steps[:20], *(1.5 * steps[20:])]).astype(np.int64))
     usual = UNSEEN_SHARE * np.sqrt(2 * PIECES) * np.sqrt(np.mean(np.diff(steps) ** 2) / 2)
-    assert np.allclose(iteration_errors_ns(steady), usual, rtol=0.5)
-    assert np.argmax(iteration_errors_ns(faulty)) == 20
-    assert abs(iteration_errors_ns(faulty)[20] / (UNSEEN_SHARE * 0.5 * 4e9) - 1) < 0.1
+    assert np.allclose(iteration_errors(steady).standard_ns(), usual, rtol=0.5)
+    assert np.argmax(iteration_errors(faulty).standard_ns()) == 20
+    assert abs(iteration_errors(faulty).standard_ns()[20] / (UNSEEN_SHARE * 0.5 * 4e9) - 1) < 0.1
 
 
 def test_a_change_that_is_known_is_no_chance() -> None:
@@ -126,6 +119,6 @@ def test_a_change_that_is_known_is_no_chance() -> None:
     steps = np.where(np.arange(40) < 20, 4e9, 6e9) * (1 + 0.001 * chance.standard_normal(40))
     edges_ns = np.cumsum([0, *steps]).astype(np.int64)
     job = replace(found.jobs[0], edges_ns=edges_ns, edge_error_ns=none, edge_shared_ns=none, moving_ns=none)
-    share = mean_errors_ns(job) / iteration_errors_ns(job)
+    share = iteration_errors(job).mean_ns() / iteration_errors(job).standard_ns()
     assert abs(share[20] - 1) < 0.01
     assert np.allclose(np.delete(share, 20), np.sqrt(2 / np.pi))
