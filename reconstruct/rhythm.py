@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.compiled import compiled, whole
 from reconstruct.correlation import FARTHEST_SHARE, autocorrelation
+from reconstruct.recurring import as_pauses_have_it, passing, several
 from reconstruct.spreading import spread
 
 # Resolution of the byte axis: so many bins a row, a power of two. A cycle must span some tens of bins for its pauses to
@@ -35,12 +36,6 @@ LOWER_CAP = 4.0
 CLEAR, CLEARER = 0.75, 0.1
 # A pause is a gap this many times as long as the stream's median gap.
 PAUSE_RATIO = 5.0
-# Lengths alternate when in this share of at least so many cycles the next one differs, by this share of the longer one,
-# and the one after that is nearer than this share of the difference.
-TURNS_SHARE, FEWEST_TURNS, DIFFER_SHARE, TURN_SHARE = 0.8, 5, 0.05, 0.25
-# A pattern makes idle times of its parts differ by this share of the usual one, or more; where they differ by
-# this share of that only, it is away.
-PATTERN_SHARE, AWAY_SHARE = 0.5, 0.1
 
 
 class Beats(NamedTuple):
@@ -150,83 +145,12 @@ def hear(gap_ns: Float, size: Int, trains: bool) -> tuple[float, float, float]:
         if again[2] > coherence + CLEARER:
             quantum, unit, coherence = again
     if quantum > 0:
-        quantum /= passing(gap_ns, size, unit * total / bins, int(np.rint(quantum / unit)), threshold)
-    if quantum > 0 and alternates(gap_ns, size, quantum * total / bins, threshold):
-        quantum *= 2
+        units = int(np.rint(quantum / unit))
+        unit_bytes = as_pauses_have_it(gap_ns, size, quantum * total / bins, threshold) / units
+        parts = passing(gap_ns, size, unit_bytes, units, threshold)
+        quantum, units = quantum / parts, units // parts
+        quantum *= several(gap_ns, size, units * unit_bytes, unit_bytes, threshold)
     return quantum * total / bins, unit * total / bins, coherence
-
-
-@compiled
-def alternates(gap_ns: Float, size: Int, quantum_bytes: float, threshold_ns: float) -> bool:
-    """Whether cycles are idle for two lengths in turn: then two of them are the period.
-
-    Each cycle is compared with the next one and the one after that, so that a change of pace in between spoils but two
-    comparisons. A pause of every third cycle or rarer is no turn: neighbours are alike then.
-    """
-    inner = _idle_ns(gap_ns, size, quantum_bytes, threshold_ns)
-    seen = len(inner) - 2
-    if seen < FEWEST_TURNS:
-        return False
-    step = np.abs(inner[1:-1] - inner[:-2])
-    turn = np.abs(inner[2:] - inner[:-2])
-    larger = np.maximum(inner[1:-1], inner[:-2])
-    clear = np.sum((turn < TURN_SHARE * step) & (step > DIFFER_SHARE * larger))
-    return bool(clear >= TURNS_SHARE * seen)
-
-
-@compiled
-def passing(gap_ns: Float, size: Int, unit_bytes: float, units: int, threshold_ns: float) -> int:
-    """Into how many periods a cycle of so many units falls, since its pattern is missing at times; 1 where it is not.
-
-    Micro-batches of an iteration differ in every iteration: before the first there is a step to take, whatever happens.
-    A fault that comes and goes every few iterations makes a pattern too, but not in the iterations before it sets in:
-    where parts are idle alike through a whole cycle while they differ in most, the cycle falls into them. Parts of
-    these (layers) may still differ in turn.
-    """
-    for own in range(1, units // 2 + 1):
-        if units % own == 0 and _away(_idle_ns(gap_ns, size, own * unit_bytes, threshold_ns), units // own):
-            return units // own
-    return 1
-
-
-@compiled
-def _away(idle_ns: Float, parts: int) -> bool:
-    """Whether so many parts in a row, idle for times that mostly differ, are somewhere idle for the same time."""
-    count = len(idle_ns) - parts + 1
-    if count < parts:
-        return False
-    spread = np.empty(count)
-    for k in range(count):
-        spread[k] = np.max(idle_ns[k : k + parts]) - np.min(idle_ns[k : k + parts])
-    pattern, flattest = np.median(spread), int(np.argmin(spread))
-    if pattern <= PATTERN_SHARE * np.median(idle_ns) or spread[flattest] >= AWAY_SHARE * pattern:
-        return False
-    for every in range(2, parts // 2 + 1):
-        if parts % every == 0 and _takes_turns(idle_ns[flattest : flattest + parts], every):
-            return False
-    return True
-
-
-@compiled
-def _takes_turns(idle_ns: Float, every: int) -> bool:
-    """Whether idle times differ, but hardly from those so many places on."""
-    apart = 0.0
-    for phase in range(every):
-        apart = max(apart, np.max(idle_ns[phase::every]) - np.min(idle_ns[phase::every]))
-    return bool(apart < TURN_SHARE * (np.max(idle_ns) - np.min(idle_ns)))
-
-
-@compiled
-def _idle_ns(gap_ns: Float, size: Int, cycle_bytes: float, threshold_ns: float) -> Float:
-    """Time that a stream pauses in each of its cycles, the first and the last left out."""
-    at = np.cumsum(size)[:-1] - np.cumsum(size)[np.argmax(gap_ns)]
-    cycle = np.rint(at / cycle_bytes).astype(np.int64)
-    first = cycle[0]
-    idle_ns = np.zeros(cycle[-1] - first + 1)
-    for k in range(len(gap_ns)):
-        if gap_ns[k] > threshold_ns:
-            idle_ns[cycle[k] - first] += gap_ns[k]
-    return idle_ns[1:-1]
 
 
 @compiled

@@ -210,3 +210,20 @@ def test_micro_batches_stay_parts_of_an_iteration() -> None:
     """Three short pauses and a long one, in every iteration from the first on."""
     quantum, _, _ = heard(stream([200_000] * 8, [1, 100, 1, 100, 1, 100, 1, 900], 12), 0.5)
     assert quantum == pytest.approx(1_600_000, rel=0.01)
+
+
+def test_micro_batches_of_sharded_training_end_in_a_step() -> None:
+    """Gathers and scatters of three micro-batches, of which only the last is followed by a pause."""
+    batch = [44, 44, 84, 0, 84, 0]
+    quantum, _, _ = heard(stream([40_000] * 18, [*batch, *batch, *batch[:-1], 30], 12))
+    assert quantum == pytest.approx(18 * 40_000, rel=0.001)
+
+
+def test_one_coincidence_is_no_pattern_that_is_away() -> None:
+    """Halves of a cycle pause for 172 and 84 ms; a hiccup once makes one of them as long as the next."""
+    pause = np.tile([44, 44, 84, 2, 84, 2], 24).astype(np.float64)
+    pause[9 * 6 + 3] = 86
+    pause[60 + 2] += 10
+    start = np.concatenate([[0], np.cumsum(MS + pause * MS)[:-1]]).astype(np.int64)
+    quantum, _, _ = heard(streams(records(start, start + MS, np.full(len(pause), 40_000))))
+    assert quantum == pytest.approx(6 * 40_000, rel=0.001)
