@@ -21,8 +21,8 @@ def settled(flows: Flows) -> Flows:
     packets before it and the first behind it, and neither is as late, or as early, as in the middle. Packets come in
     bursts: where, whichever moment of its span it was sent at, its connection's packet before it is nearer than the
     one after, a packet belongs to the burst that ends, and the other way round to the one that begins. Where that
-    depends on the moment its time stays what the decoder gave. Packets of one datagram and connection go together, in
-    their order.
+    depends on the moment, or the nearer one is further off than the span is long, its time stays what the decoder gave.
+    Packets of one datagram and connection go together, in their order.
 
     Args:
         flows: records that count every byte; those that are no single numbered packets stay as they are.
@@ -69,10 +69,8 @@ def _beside_neighbours(packets: Frame, connection: Int) -> Int:
     since_ns = np.where(other[first], _NOWHERE_NS, earliest_ns - np.roll(time_ns[last], 1))
     until_ns = np.where(np.roll(other[first], -1), _NOWHERE_NS, np.roll(time_ns[first], -1) - latest_ns)
     width_ns = latest_ns - earliest_ns
-    ends, begins = (
-        (widest_ns > 0) & (until_ns > since_ns + width_ns),
-        (widest_ns > 0) & (since_ns > until_ns + width_ns),
-    )
+    ends = (since_ns < width_ns) & (until_ns > since_ns + width_ns)
+    begins = (until_ns < width_ns) & (since_ns > until_ns + width_ns)
     group = np.repeat(np.arange(len(first)), last - first + 1)
     place = np.arange(len(time_ns))
     early_ns, late_ns = earliest_ns[group] + place - first[group], latest_ns[group] + place - last[group]

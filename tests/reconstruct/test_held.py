@@ -57,10 +57,14 @@ def test_the_last_packets_before_a_pause_and_the_first_behind_it_come_apart() ->
 
 @pytest.mark.parametrize(
     ("before_ms", "after_ms"),
-    [pytest.param(9.0, 111.0, id="inside a burst"), pytest.param(-60.0, 111.0, id="it depends on the moment")],
+    [
+        pytest.param(9.0, 111.0, id="inside a burst"),
+        pytest.param(-60.0, 111.0, id="it depends on the moment"),
+        pytest.param(-900.0, 300.0, id="both are far"),
+    ],
 )
 def test_what_its_neighbours_do_not_tell_stays_as_it_is(before_ms: float, after_ms: float) -> None:
-    """Both are near, or one is nearer only if the packet was sent early in its span."""
+    """Both are near, or far, or one is nearer only if the packet was sent early in its span."""
     flows = packets((7, before_ms, 0, before_ms), (7, 60, 50, 110), (7, after_ms, 0, after_ms))
     assert times_ms(settled(flows))[1] == 60.0
 
