@@ -26,7 +26,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	echo "installing into .venv"; \
 	$(PIP) setuptools; \
 	$(PIP) --no-build-isolation --editable '.[dev]'; \
-	echo "compiling the decoders and the analysis, for a minute"; \
+	echo "compiling the decoders and the analysis, for a minute or two"; \
 	$(BIN)/python -m flowprism.compiling
 	@touch $@
 
