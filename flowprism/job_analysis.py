@@ -20,7 +20,7 @@ from diagnose.pairs import pair_table
 from diagnose.queues import Notices
 from diagnose.readiness import Ready
 from diagnose.sampled import unlocated
-from flowprism.job_report import job_id, job_report, shown
+from flowprism.job_report import job_report, shown
 from reconstruct.dates import Dates
 from reconstruct.jobs import Job
 from reconstruct.metered import merged_pause_ns
@@ -38,6 +38,7 @@ class JobTask:
 
     Attributes:
         number: the job's place in the report.
+        id: its name.
         streams, job: the job's own streams, and the job on them.
         outside: rows between the job's endpoints and others, as `datamodel.flows.FLOWS`.
         window: of the feed.
@@ -54,6 +55,7 @@ class JobTask:
     """
 
     number: int
+    id: str
     streams: Streams
     job: Job
     outside: Frame
@@ -97,7 +99,7 @@ def analysed(task: JobTask) -> JobResult:
     strategy = UNKNOWN if merged_ns else _strategy(task)
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
-        id=job_id([flow.addresses[e] for e in job.endpoints]),
+        id=task.id,
         endpoints=job.endpoints,
         edges_ns=job.edges_ns,
         operations=operations(flow, job, strategy.role, by_role),

@@ -24,9 +24,10 @@ LABEL_SHARE = 0.5
 FEWEST_TO_COMPARE = 6
 
 
-def job_id(addresses: Sequence[str]) -> str:
-    """A name that the same endpoints get again."""
-    return hashlib.sha256(",".join(sorted(addresses)).encode()).hexdigest()[:8]
+def job_id(addresses: Sequence[str], before: int = 0) -> str:
+    """A name that the same endpoints get again, but for a job of theirs that `before` others came before."""
+    named = [*sorted(addresses), *([f"|{before}"] if before else [])]
+    return hashlib.sha256(",".join(named).encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Shown:
     """What a feed shows of one job.
 
     Attributes:
+        id: its name.
         endpoints: address codes, ascending.
         begin_ns: the job's first byte in the window, as far as it is seen.
         edges_ns: (iterations,) end of each iteration; empty where none can be told.
@@ -44,6 +46,7 @@ class Shown:
             is unknown; None where the feed tells none.
     """
 
+    id: str
     endpoints: Int
     begin_ns: int
     edges_ns: Int
@@ -61,7 +64,7 @@ def shown(job: JobView, strategy: Strategy) -> Shown:
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
     told = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan)
     known = off.interval_ns() if told.timeline_error_ratio is not None else None
-    return Shown(job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, told, known)
+    return Shown(job.id, job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, told, known)
 
 
 def job_report(job: Shown, inventory: Inventory | None) -> JobReport:
@@ -71,7 +74,7 @@ def job_report(job: Shown, inventory: Inventory | None) -> JobReport:
     label = _label(hosts, inventory)
     endpoints = place.names(job.endpoints)
     return JobReport(
-        id=job_id(endpoints),
+        id=job.id,
         label=label.name if label else None,
         tenant=_tenant(hosts, label, inventory),
         endpoints=endpoints,

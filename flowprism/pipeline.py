@@ -33,6 +33,7 @@ from flowprism import __version__
 from flowprism.further_jobs import further_jobs
 from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
+from flowprism.job_report import job_id
 from flowprism.period import Period
 from flowprism.progress import Progress
 from flowprism.sampled_analysis import Around, apart, aside
@@ -217,7 +218,7 @@ def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, to
 
 def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Callable[[int], JobTask]:
     """What makes the task of a job, by the job's number."""
-    job_of, labels = _job_of(scene.flow, found), scene.labels()
+    job_of, labels, names = _job_of(scene.flow, found), scene.labels(), _names(scene.flow, found)
     between, beside = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
     on_host: dict[str, list[int]] = {}
     for code, seat in scene.seats.items():
@@ -229,6 +230,7 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
         flow, own = job_streams(scene.flow, job)
         return JobTask(
             number=number,
+            id=names[number],
             streams=flow,
             job=own,
             outside=_outside(between, job),
@@ -247,6 +249,12 @@ def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Calla
         )
 
     return task
+
+
+def _names(flow: Streams, found: Recognition) -> list[str]:
+    """A name for each job; jobs of the same endpoints, one after the other, have names of their own."""
+    ends = [tuple(flow.addresses[e] for e in job.endpoints.tolist()) for job in found.jobs]
+    return [job_id(own, ends[:n].count(own)) for n, own in enumerate(ends)]
 
 
 def _seats_beside(known: dict[int, Seat], on_host: dict[str, list[int]], members: list[int]) -> dict[int, Seat]:

@@ -198,9 +198,8 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
     if told.smallest_slowdown_ratio is not None:
         findings += sampled_hang(view, standstill(progress, job, samples, around.reports_ns))
     begin_ns = int(job.edges_ns[0] - job.period_ns)
-    shown = Shown(
-        job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, iteration_errors(job).interval_ns()
-    )
+    known = iteration_errors(job).interval_ns()
+    shown = Shown(view.job.id, job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, known)
     return _result(shown, around, findings)
 
 
@@ -273,7 +272,8 @@ def _sizes(layout: Layout) -> tuple[int | None, ...]:
 
 def _unclocked(job: VolumeJob, around: Around) -> Shown:
     """A job of which the network only tells who is in it."""
-    return Shown(job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN, of_volumes(job))
+    name = job_id(around.place.names(job.endpoints))
+    return Shown(name, job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN, of_volumes(job))
 
 
 def _result(job: Shown, around: Around, findings: Sequence[Finding]) -> JobResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -218,3 +219,17 @@ def test_tables_that_nobody_wants_are_not_made(records: Flows, analysis: Analysi
     assert render_json(bare.report) == render_json(analysis.report)
     assert not len(bare.timelines.spans)
     assert not bare.pairs
+
+
+def test_two_jobs_one_after_the_other_on_the_same_endpoints_keep_their_timelines(tmp_path: Path) -> None:
+    """The first has the name that its endpoints give it, the second one of its own."""
+    first = train(Workload(Grid(dp=4, pp=2), seed=3))
+    second = train(Workload(Grid(dp=8), gradient_bytes=64 * 2**20, forward_s=0.2, start_s=60.0, seed=4))
+    second = replace(second, connection=second.connection + 1000)
+    alone = analysed(flows([first], Feed(trains=True)), tmp_path).report.jobs[0].id
+    told = analysed(flows([first, second], Feed(trains=True)), tmp_path)
+    one, other = told.report.jobs
+    assert one.endpoints == other.endpoints
+    assert (one.id, other.id != alone) == (alone, True)
+    assert told.timelines.jobs == (one.id, other.id)
+    assert set(told.pairs) == {one.id, other.id}
