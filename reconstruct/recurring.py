@@ -105,7 +105,7 @@ def _away(idle_ns: Float, parts: int) -> bool:
     pattern, flattest = np.median(spread), int(np.argmin(spread))
     if pattern <= PATTERN_SHARE * np.median(idle_ns) or spread[flattest] >= AWAY_SHARE * pattern:
         return False
-    if np.sum(spread < AWAY_SHARE * pattern) < AWAY_OFTEN * count:
+    if np.sum(spread < AWAY_SHARE * pattern) < np.floor(AWAY_OFTEN * count):
         return False
     for every in range(2, parts // 2 + 1):
         if parts % every == 0 and _takes_turns(idle_ns[flattest : flattest + parts], every):
