@@ -6,6 +6,7 @@ import http.client
 import socket
 import ssl
 import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from urllib.parse import SplitResult, urlsplit
@@ -58,6 +59,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) ->
     except http.client.HTTPException as error:
         raise NotDeliveredError(f"what came is no answer of HTTP ({type(error).__name__})") from None
     except OSError as error:
+        traceback.clear_frames(error.__traceback__)  # of a proxy that refuses, one holds what it said, and the socket
         raise NotDeliveredError(_cause(error)) from None
     finally:
         connection.close()
