@@ -12,6 +12,7 @@ from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
 from reconstruct.correlation import autocorrelation
 from reconstruct.cycles import Cycles, cut, members
+from reconstruct.recurring import passing
 from reconstruct.rhythm import LONGEST_AXIS, Beats, beats, comb, pause_threshold_ns, pauses_ns, refine
 from reconstruct.streams import streams
 
@@ -227,3 +228,10 @@ def test_one_coincidence_is_no_pattern_that_is_away() -> None:
     start = np.concatenate([[0], np.cumsum(MS + pause * MS)[:-1]]).astype(np.int64)
     quantum, _, _ = heard(streams(records(start, start + MS, np.full(len(pause), 40_000))))
     assert quantum == pytest.approx(6 * 40_000, rel=0.001)
+
+
+def test_a_link_that_begins_to_flap_after_few_iterations_makes_no_longer_ones() -> None:
+    """Every third iteration waits, but for the first three that are looked at: a cycle of three falls into three."""
+    idle_ns = np.array([1.0, 1.0, 1.0, 1.0, *[8.0, 1.0, 1.0] * 3, 8.0, 1.0])
+    size = np.full(len(idle_ns) + 1, 100)
+    assert passing(idle_ns, size, 100.0, 3, 0.5) == 3
