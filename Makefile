@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 STAMP := .venv/installed$(subst /,-,$(PYTHON:%=-%))
+RUNNING := .venv/running$(subst /,-,$(PYTHON:%=-%))
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,21 +17,30 @@ install: $(STAMP)  ## make .venv with everything in it; leaves .venv/bin/flowpri
 	@echo "$(BIN)/flowprism is installed"
 
 # An existing .venv is kept while it works and is of the Python asked for; an interrupted one is begun again.
+define MAKE_VENV
+set -e; python=$$(PYTHON='$(PYTHON)' .ci/find-python); \
+wanted=$$($$python --version); there=$$($(BIN)/python --version 2>/dev/null || true); \
+if ! $(BIN)/python -c 'import pip' 2>/dev/null || { [ -n '$(PYTHON)' ] && [ "$$there" != "$$wanted" ]; }; then \
+	echo "making .venv with $$wanted"; \
+	$$python -m venv --clear .venv; \
+fi; \
+echo "installing $(1) into .venv"; \
+$(PIP) setuptools; \
+$(PIP) --no-build-isolation --editable '$(2)'
+endef
+
 $(STAMP): setup.cfg pyproject.toml constraints.txt
-	@set -e; python=$$(PYTHON='$(PYTHON)' .ci/find-python); \
-	wanted=$$($$python --version); there=$$($(BIN)/python --version 2>/dev/null || true); \
-	if ! $(BIN)/python -c 'import pip' 2>/dev/null || { [ -n '$(PYTHON)' ] && [ "$$there" != "$$wanted" ]; }; then \
-		echo "making .venv with $$wanted"; \
-		$$python -m venv --clear .venv; \
-	fi; \
-	echo "installing into .venv"; \
-	$(PIP) setuptools; \
-	$(PIP) --no-build-isolation --editable '.[dev]'; \
+	@$(call MAKE_VENV,flowprism and what its tests and checks need,.[dev]); \
 	echo "compiling the decoders and the analysis, for a minute or two"; \
-	$(BIN)/python -m flowprism.compiling
+	$(BIN)/python -m flowprism.precompile
 	@touch $@
 
-run: $(STAMP)  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
+# Running needs neither the tools of tests and checks nor compiled kernels: the service compiles while its pages are up.
+$(RUNNING): setup.cfg pyproject.toml constraints.txt
+	@$(call MAKE_VENV,flowprism,.)
+	@touch $@
+
+run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
 	@$(BIN)/python -m flowprism.demo out
 
 test: $(STAMP)  ## run the tests, without the slow ones

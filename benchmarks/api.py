@@ -31,7 +31,7 @@ from flowprism.service.app import application
 from flowprism.service.logs import LogSettings, configure_logs
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.scans import ScanResult, save_scan
 from tests.flowprism.service.serving import serving
 from tests.flowprism.service.stored import MINUTE_NS, many_incident, many_job, stored_many

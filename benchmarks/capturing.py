@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from capture.datagram import SFLOW5, Datagrams
+from capture.exporters.datagram import SFLOW5, Datagrams
 
 DATAGRAMS_A_SECOND = 20_000
 _BUFFER_BYTES = 60_000_000

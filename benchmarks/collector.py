@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.export_inputs import datagrams
-from capture.datagram import SFLOW5, Datagrams
-from flowprism.replay.pacing import Pace
+from capture.exporters.datagram import SFLOW5, Datagrams
+from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
-from storage.layout import SEGMENTS
-from storage.place import LocalPlace
+from storage.lake.object_names import SEGMENTS
+from storage.lake.object_store import LocalStore
 
 SAMPLES_A_DATAGRAM = 6
 PATIENCE_S = 600.0  # nothing compiled may be on disk yet
@@ -54,15 +54,15 @@ def measured(batch: Datagrams, rate: int, seconds: float) -> tuple[object, ...]:
         folder = Path(name)
         with collecting(folder) as process:
             port = int(status(folder)["sockets"][0]["listen"].rpartition(":")[2])
-            send([Datagrams(batch.data, batch.index[:1])], "127.0.0.1", port, Pace())
+            send([Datagrams(batch.data, batch.index[:1])], "127.0.0.1", port, SendPace())
             until(lambda: status(folder)["totals"]["durable"] == 1)
             before = cpu_s(process)
             turns = max(1, round(rate * seconds / len(batch)))
-            sent = send(repeat(batch, turns), "127.0.0.1", port, Pace(per_s=rate))
+            sent = send(repeat(batch, turns), "127.0.0.1", port, SendPace(per_s=rate))
             after, memory = cpu_s(process), memory_mb(process)
         totals = status(folder)["totals"]
-        stored = sum(found.size_bytes for found in LocalPlace(folder).list(SEGMENTS))
-    shares = [f"{(after[part] - before[part]) / sent.seconds:.2f}" for part in ("receiving", "decoding")]
+        stored = sum(found.size_bytes for found in LocalStore(folder).list(SEGMENTS))
+    shares = [f"{(after[part] - before[part]) / sent.seconds:.2f}" for part in ("receiver_process", "decoder_process")]
     reached = sent.datagrams / sent.seconds
     all_sent = sent.datagrams + 1
     uncounted = all_sent - totals["durable"] - totals["kernel_drops"]

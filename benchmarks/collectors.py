@@ -22,10 +22,10 @@ from datetime import datetime
 from ipaddress import ip_address
 from pathlib import Path
 
+from capture.goflow2.dump_reader import read_dump
 from capture.goflow2.flow_message import COLUMNS
-from capture.goflow2.messages import read_dump
-from capture.ledger import Ledger
-from capture.records import read_text
+from capture.ingest_log import Ledger
+from capture.records.record_files import read_text
 from datamodel.flows import Flows
 from tests.capture.goflow2.flow_messages import START_NS, FlowMessage, message, prefixed
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from datamodel.report import JobReport
-from datamodel.results import Rollup
-from storage.database.engine import Database
+from datamodel.result_rows import Rollup
+from storage.database.connection import Database
 from storage.database.incidents import history, incidents
 from storage.database.scans import ScanResult, job, jobs, layouts, rollups, save_scan, scans
 from tests.storage.database import results

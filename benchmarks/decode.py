@@ -27,11 +27,11 @@ import dpkt
 import numpy as np
 import numpy.typing as npt
 
-from capture.capture_file import batches
-from capture.ledger import Ledger
-from capture.mirror import Mirror
-from capture.reading import read_flows
-from capture.stream import blocks
+from capture.files.capture_file import batches
+from capture.files.decompression import blocks
+from capture.ingest_log import Ledger
+from capture.mirror.mirror import Mirror
+from capture.reader import read_flows
 
 SNAP_BYTES = 96
 MESSAGE_PACKETS = 64
@@ -131,7 +131,7 @@ def dpkt_loop(capture: Path) -> tuple[int, float]:
 
 
 MEASURES: dict[str, Measure] = {"decode": decode, "follow": follow, "read_flows": read, "dpkt loop": dpkt_loop}
-START = "import sys, pathlib, capture.reading as r; r.read_flows(pathlib.Path(sys.argv[1]))"
+START = "import sys, pathlib, capture.reader as r; r.read_flows(pathlib.Path(sys.argv[1]))"
 
 
 def generate(path: Path, packets: int) -> Path:

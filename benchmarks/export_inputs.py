@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.datagram import DATAGRAM, IPFIX, NETFLOW5, NETFLOW9, SFLOW5, Datagrams
+from capture.exporters.datagram import DATAGRAM, IPFIX, NETFLOW5, NETFLOW9, SFLOW5, Datagrams
 
 Ints = npt.NDArray[np.int64]
 Matrix = npt.NDArray[np.uint8]

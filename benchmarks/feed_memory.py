@@ -32,16 +32,16 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.datagram import Datagrams
-from capture.reading import read_all
-from capture.sampling import SamplingRates
+from capture.configured_rates import SamplingRates
+from capture.exporters.datagram import Datagrams
+from capture.reader import read_all
 from datamodel.inventory import Inventory
 from datamodel.streams import Float, Int
-from flowprism.demo.feed import Bursts, datagrams, exported
+from flowprism.demo.demo_feed import DemoBursts, datagrams, exported
 from flowprism.inventory_file import load_inventory
-from flowprism.replay.pacing import Pace
+from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
-from storage.snapshot import snapshot
+from storage.lake.snapshot import snapshot
 from tests.flowprism.service.running import children, command, free_port, parts, settings, wait_for
 
 COLUMNS = ("seconds", "process", "pid", "rss_bytes", "pss_bytes")
@@ -101,7 +101,7 @@ class Feed:
         wanted = watched(inventory, hosts, nics)
         is_wanted = np.array([address in wanted for address in flows.addresses])
         kept = is_wanted[flows.frame["src_addr"]] & is_wanted[flows.frame["dst_addr"]]
-        self.bursts: Bursts = exported(flows.frame.take(np.flatnonzero(kept)), flows.addresses, inventory)
+        self.bursts: DemoBursts = exported(flows.frame.take(np.flatnonzero(kept)), flows.addresses, inventory)
         rows = self.bursts.rows
         self.span_s = float(rows["time_flow_end_ns"].max() - rows["time_flow_start_ns"].min()) / 1e9
 
@@ -118,9 +118,9 @@ class Feed:
                     yield datagrams(part, at_ns + int(part.rows["time_flow_start_ns"].min()) - begin_ns, numbers)
             at_ns += round(self.span_s * 1e9)
 
-    def _part(self, chosen: Int) -> Bursts:
+    def _part(self, chosen: Int) -> DemoBursts:
         whole = self.bursts
-        return Bursts(whole.rows.take(chosen), whole.leaf[chosen], whole.port[chosen], whole.addresses)
+        return DemoBursts(whole.rows.take(chosen), whole.leaf[chosen], whole.port[chosen], whole.addresses)
 
 
 def watched(inventory: Inventory, hosts: int, nics: int) -> frozenset[str]:
@@ -143,7 +143,7 @@ def measure(folder: Path, feed: Feed, seconds: float, samples: Path) -> None:
         lake = folder / "data" / "flows"
         wait_for(lambda: len(parts(service.pid)) == 5 and (lake / "status.json").exists(), PATIENCE_S)
         port = int(door.rpartition(":")[2])
-        playing = threading.Thread(target=send, args=(feed.batches(stop), "127.0.0.1", port, Pace()), daemon=True)
+        playing = threading.Thread(target=send, args=(feed.batches(stop), "127.0.0.1", port, SendPace()), daemon=True)
         playing.start()
         wait_for(lambda: snapshot(lake).segments, PATIENCE_S)
         rows, began_s = csv.writer(out), time.monotonic()

@@ -25,8 +25,8 @@ import numpy as np
 
 from benchmarks.capturing import stored_rate
 from benchmarks.export_inputs import datagrams
-from capture.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS, SFLOW5, Datagrams
-from capture.exports import Exports
+from capture.export_decoder import Exports
+from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS, SFLOW5, Datagrams
 
 BATCH_DATAGRAMS = 1024  # as the collector decodes them: what comes out of one batch stays in the cache
 STORED_RECORDS = 500_000  # sent to nfdump's collectors

@@ -25,13 +25,13 @@ import pyarrow.parquet as pq
 
 from datamodel.flows import ADDRESS_COLUMNS, FLOWS
 from datamodel.frame import Frame
-from storage.keeper import Keeper
-from storage.layout import Writer, make_folders
-from storage.packing import SETTLE_NS
-from storage.segments import decoded_columns
-from storage.selecting import Selection, select
-from storage.snapshot import snapshot
-from storage.store import Batch, Store
+from storage.lake.compaction import SETTLE_NS
+from storage.lake.compactor import Compactor
+from storage.lake.lake_writer import CommitBatch, LakeWriter
+from storage.lake.object_names import Writer, make_folders
+from storage.lake.segments import decode_columns
+from storage.lake.selection import Selection, select
+from storage.lake.snapshot import snapshot
 
 BATCH_ROWS = 1 << 19  # as the collector commits under load
 JOB_ENDPOINTS = 512
@@ -61,11 +61,11 @@ def measure(folder: Path, source: Iterator[pa.Table]) -> None:
     print(f"{'  as committed':32}{size(folder) / rows:8.2f} bytes a record")
     job = frozenset(endpoints[:JOB_ENDPOINTS])
     find(folder, job, "one job, as committed")
-    keeper = Keeper(folder, {}, clock=lambda: time.time_ns() + 2 * SETTLE_NS)
+    compactor = Compactor(folder, {}, clock=lambda: time.time_ns() + 2 * SETTLE_NS)
     began, began_cpu = time.perf_counter(), time.process_time()
-    keeper.tend()
+    compactor.run_round()
     line("pack", rows, time.perf_counter() - began, time.process_time() - began_cpu)
-    keeper.close()
+    compactor.close()
     print(f"{'  packed':32}{size(folder) / rows:8.2f} bytes a record")
     find(folder, job, "one job, packed")
     print(f"{'most memory':32}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10:8} MB")
@@ -73,7 +73,7 @@ def measure(folder: Path, source: Iterator[pa.Table]) -> None:
 
 def ingest(folder: Path, source: Iterator[pa.Table]) -> tuple[int, float, float, list[str]]:
     """Commit Arrow batches by two writers; rows, seconds, processor seconds and the addresses met, in order."""
-    writers = [(Store(folder, Writer("benchmark", worker), 2), dict[str, int]()) for worker in range(2)]
+    writers = [(LakeWriter(folder, Writer("benchmark", worker), 2), dict[str, int]()) for worker in range(2)]
     rows, seconds, cpu_s = 0, 0.0, 0.0
     with ThreadPoolExecutor(len(writers)) as pool:
         while tables := list(islice(source, len(writers))):
@@ -84,11 +84,11 @@ def ingest(folder: Path, source: Iterator[pa.Table]) -> tuple[int, float, float,
     return rows, seconds, cpu_s, sorted(set().union(*(codes for _, codes in writers)))
 
 
-def commit(writer: tuple[Store, dict[str, int]], table: pa.Table) -> None:
+def commit(writer: tuple[LakeWriter, dict[str, int]], table: pa.Table) -> None:
     """Commit one Arrow batch."""
     store, codes = writer
-    frame = Frame(FLOWS, decoded_columns(table, FLOWS, ADDRESS_COLUMNS, codes))
-    store.commit(Batch(0, [frame], tuple(codes), b""))
+    frame = Frame(FLOWS, decode_columns(table, FLOWS, ADDRESS_COLUMNS, codes))
+    store.commit(CommitBatch(0, [frame], tuple(codes), b""))
 
 
 def find(folder: Path, job: frozenset[str], what: str) -> None:
@@ -138,12 +138,12 @@ def stored(records: Path) -> Iterator[pa.Table]:
 
 def simulated() -> pa.Table:
     """A minute of a cluster of 1,000 GPUs."""
-    from simulate.base import Wish
     from simulate.case import write_case
-    from simulate.catalogue import scenario
+    from simulate.scenarios.base_job import ScenarioOptions
+    from simulate.scenarios.catalogue import scenario
 
     with tempfile.TemporaryDirectory() as name:
-        write_case(scenario("cluster", Wish(gpus=1000)), Path(name), 1)
+        write_case(scenario("cluster", ScenarioOptions(gpus=1000)), Path(name), 1)
         return pa.concat_tables(stored(Path(name) / "flows.parquet")).unify_dictionaries()
 
 

@@ -30,13 +30,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.decode import frames
-from capture.frame_index import INDEX
 from capture.live.packet_ring import PacketRing
 from capture.live.ring_block import MARKS, index_block
-from capture.mirror import Mirror
-from capture.packet import decode
-from capture.receive.messages import MESSAGE, PIECE
-from capture.wire import PACKET
+from capture.mirror.mirror import Mirror
+from capture.packets.packet import decode
+from capture.packets.packet_columns import PACKET
+from capture.receive.mmsg_structures import MESSAGE, PIECE
+from capture.tables.frame_index import INDEX
 
 RATES = (250_000, 500_000, 1_000_000, 0)  # packets/s; 0: as fast as it goes
 WAITING_PACKETS = 300_000

@@ -28,8 +28,8 @@ from isal import igzip
 
 from benchmarks.decode import decode, dpkt_loop, follow
 from benchmarks.stages import timed
-from capture.ledger import Ledger
-from capture.stream import blocks
+from capture.files.decompression import blocks
+from capture.ingest_log import Ledger
 from flowprism import pipeline
 
 ROOT = Path(__file__).resolve().parents[1]

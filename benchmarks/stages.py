@@ -12,7 +12,7 @@ STAGES = {
     "flowprism.pipeline": {"read_inputs": "read", "streams": "streams", "recognise": "jobs, iterations"},
     "flowprism.job_analysis": {
         "transfers": "transfers",
-        "infer": "layout",
+        "infer_layout": "layout",
         "operations": "operations",
         "diagnose": "diagnosis",
         "events": "events",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capture.addresses import from_words
-from capture.datagram import NO_EXPORT, SFLOW5, Datagrams
+from capture.exporters.datagram import NO_EXPORT, PROTOCOLS, SFLOW5, Datagrams
 from capture.netflow import describe as netflow
 from capture.sflow import describe as sflow
+from capture.tables.addresses import from_words
 
 
 class WireRecords:
@@ -20,8 +20,12 @@ class WireRecords:
         """The records of a batch: one dict each, fields by their standard names; "error" says where reading stopped."""
         for row in batch.index:
             payload = batch.data[row["offset"] : row["offset"] + row["bytes"]].tobytes()
+            source = from_words(int(row["source_high"]), int(row["source_low"]))
             if row["protocol"] == SFLOW5:
                 yield from sflow.describe(payload)
             elif row["protocol"] != NO_EXPORT:
-                source = from_words(int(row["source_high"]), int(row["source_low"]))
                 yield from netflow.describe(payload, self._templates, source, int(row["source_port"]))
+            if row["cut"]:
+                protocol = PROTOCOLS[row["protocol"]]
+                error = f"cut by the capture, which holds {len(payload)} bytes of this datagram"
+                yield {"protocol": protocol, "exporter": source, "error": error}

@@ -1,12 +1,12 @@
 """What can be wrong with what we are given.
 
 FlowprismError
- ├── SchemaError          a table lacks a declared column or holds an undeclared one
- ├── InputError           an input cannot be used at all; the message names the file and the cause
- ├── InventoryError       the inventory contradicts itself or its schema
- ├── StorageError         what is kept cannot be read or written now; the same may be tried again
- ├── NotAllowedError      who asks may not do this
- └── TooMuchError         more was asked for than one answer can hold
+ ├── SchemaError            a table lacks a declared column or holds an undeclared one
+ ├── InputError             an input cannot be used at all; the message names the file and the cause
+ ├── InventoryError         the inventory contradicts itself or its schema
+ ├── StorageError           what is kept cannot be read or written now; the same may be tried again
+ ├── PermissionDeniedError  who asks may not do this
+ └── LimitExceededError     more was asked for than one answer can hold
 """
 
 
@@ -30,9 +30,9 @@ class StorageError(FlowprismError):
     """What is kept cannot be read or written now; the same may be tried again."""
 
 
-class NotAllowedError(FlowprismError):
+class PermissionDeniedError(FlowprismError):
     """Who asks may not do this."""
 
 
-class TooMuchError(FlowprismError):
+class LimitExceededError(FlowprismError):
     """More was asked for than one answer can hold."""

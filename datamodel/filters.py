@@ -7,6 +7,7 @@ from typing import Literal
 
 from datamodel.findings import EventKind, FindingKind, Severity
 from datamodel.incidents import IncidentState
+from datamodel.job_state import JobState
 from datamodel.scan import Verdict
 
 JobOrder = Literal["id", "worst"]
@@ -19,15 +20,13 @@ class JobFilter:
     Attributes:
         text: part of the id, label, tenant, a host's name or an address; upper or lower case is the same.
         tenant: whose; "" for those of nobody; None for all.
-        verdicts: healthy, findings, unknown; empty for all.
-        live: only those that the newest window showed (True), or did not (False).
+        states: that they are in now; empty for all.
         order: by id, or by severity and number of open incidents and then by id.
     """
 
     text: str = ""
     tenant: str | None = None
-    verdicts: tuple[Verdict, ...] = ()
-    live: bool | None = None
+    states: tuple[JobState, ...] = ()
     order: JobOrder = "id"
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from datamodel.frame import Column, Frame, Schema
 
 TCP, UDP = 6, 17
-ROCE_V2_PORT = 4791
+ROCE_V2_PORT, UET_PORT = 4791, 4793
 
 # Columns, of flow records and of other tables, whose codes point into an address book.
 ADDRESS_COLUMNS = ("src_addr", "dst_addr", "sampler_address")
@@ -30,6 +30,7 @@ FLOWS = Schema(
         Column("observation_domain_id", "u4", "", "observation domain, source id, engine or sub-agent", False),
         Column("src_addr", "i4", "code", "who sent"),
         Column("dst_addr", "i4", "code", "who received"),
+        Column("network", "i8", "", "VXLAN, Geneve or NVGRE network, or VRF, of the addresses; 0 none known", False),
         Column("src_port", "u2", "", "transport source port", False),
         Column("dst_port", "u2", "", "transport destination port", False),
         Column("proto", "u1", "", "IP protocol number", False),
@@ -43,16 +44,24 @@ FLOWS = Schema(
         Column("ip_tos", "u1", "", "DSCP and ECN of the first packet", False),
         Column("tcp_flags", "u2", "", "union of the TCP flags seen", False),
         Column("src_qp", "i8", "", "source queue pair; -1 unknown (it is not on the wire)", False, -1),
-        Column("dst_qp", "i8", "", "destination queue pair; -1 where there is none", False, -1),
+        Column("dst_qp", "i8", "", "destination queue pair, or UET context of the sender; -1 none", False, -1),
         Column("psn_first", "i8", "", "packet sequence number of the first packet, modulo 2^24; -1 none", False, -1),
         Column("psn_last", "i8", "", "packet sequence number of the last packet; -1 none", False, -1),
         Column("tcp_seq_first", "i8", "", "TCP sequence number of the first packet, modulo 2^32; -1 none", False, -1),
-        Column("roce_opcode_first", "i2", "", "BTH opcode of the first packet; -1 none", False, -1),
+        Column(
+            "roce_opcode_first",
+            "i2",
+            "",
+            "BTH opcode of the first packet, or 256 + UET type; -1 none",
+            False,
+            -1,
+        ),
         Column("roce_opcode_last", "i2", "", "BTH opcode of the last packet; -1 none", False, -1),
         Column("message_bytes", "i8", "B", "RETH DMA lengths that begin in this record, summed", False),
         Column("ecn_ce_packets", "i8", "", "packets that carry congestion experienced", False),
         Column("cnp_packets", "i8", "", "congestion notification packets", False),
         Column("nak_packets", "i8", "", "negative acknowledgements", False),
+        Column("trimmed_packets", "i8", "", "packets whose payload a switch cut off instead of dropping them", False),
         Column("retransmitted_packets", "i8", "", "packets whose payload had all been seen before", False),
         Column("time_uncertainty_ns", "i8", "ns", "half width of what the two times may be off", False),
         Column(
@@ -95,14 +104,14 @@ class Flows:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedNotes:
+class IngestNotes:
     """What reading the inputs left to say: counts by reason, and warnings for people."""
 
     rejected: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
-def exported(frame: Frame) -> Frame:
+def mark_metered(frame: Frame) -> Frame:
     """Records of exporters, marked where a meter made them: of several packets, which no mirror cut, only meters do."""
     return frame.replace(metered=(frame["packets"] > 1) & (frame["payload_bytes"] < 0))
 

@@ -56,7 +56,7 @@ class IncidentChange(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class AfterScan:
+class IncidentUpdate:
     """Incidents after a scan, by id, and what changed, by incident."""
 
     incidents: tuple[Incident, ...]

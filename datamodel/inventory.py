@@ -16,7 +16,12 @@ _CANONICAL_IPV4 = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}")  # a tenth of the ti
 
 
 def _canonical(address: str) -> str:
-    return address if _CANONICAL_IPV4.fullmatch(address) else str(ip_address(address))
+    if _CANONICAL_IPV4.fullmatch(address):
+        return address
+    plain, percent, network = address.rpartition("%")
+    if percent and network.isdecimal():
+        return f"{ip_address(plain)}%{int(network)}"  # of an overlay network, see `reconstruct.networks`
+    return str(ip_address(address))  # may have a zone, as `fe80::1%eth0` has
 
 
 Address = Annotated[str, AfterValidator(_canonical)]
@@ -92,6 +97,7 @@ class Tenant(Document):
 
     name: str
     hosts: tuple[str, ...]
+    networks: tuple[int, ...] = Field(default=(), description="overlay networks or VRFs that are all this tenant's")
 
 
 class JobLabel(Document):
@@ -108,7 +114,7 @@ class Inventory(Document):
     """What is known of the fabric beforehand.
 
     Raises:
-        pydantic.ValidationError: a name or address stands twice, or a reference points nowhere.
+        pydantic.ValidationError: a name or address is a duplicate, or a reference points nowhere.
     """
 
     schema_: Literal["flowprism.inventory/v1"] = Field(default="flowprism.inventory/v1", alias="schema")
@@ -129,7 +135,7 @@ class Inventory(Document):
         ):
             twice = _first_repeated(names)
             if twice is not None:
-                raise ValueError(f"{what} {twice} stands twice")
+                raise ValueError(f"{what} {twice} is a duplicate")
         return self
 
     @model_validator(mode="after")

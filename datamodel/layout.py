@@ -22,15 +22,30 @@ class Sizes(Document):
     pp: int | None = None
 
 
+class Alternative(Document):
+    """Sizes that the traffic may have, too."""
+
+    sizes: Sizes
+    probability: float = Field(ge=0, le=1, description="posterior probability")
+
+
 class Layout(Sizes):
     """Sizes with what they rest on."""
 
     sharding: Sharding | None = Field(
         default=None, description="how optimizer state and parameters are sharded over dp"
     )
-    confidence: float = Field(default=0.0, ge=0, le=1)
+    confidence: float = Field(default=0.0, ge=0, le=1, description="probability that all sizes given are right")
     assumed: tuple[str, ...] = Field(default=(), description="what rests on a convention and not on traffic")
-    alternatives: tuple[Sizes, ...] = Field(default=(), description="other sizes that fit the traffic as well")
+    alternatives: tuple[Alternative, ...] = Field(
+        default=(),
+        description="sizes that may be, likeliest first, up to 99 % of the probability; empty where one is left",
+    )
+
+    @property
+    def answer(self) -> tuple[int | str | None, ...]:
+        """Sizes and sharding, without how sure they are, which differs from window to window."""
+        return self.tp, self.cp, self.ep, self.dp, self.pp, self.sharding
 
 
 class Groups(Document):

@@ -10,7 +10,7 @@ from datamodel.frame import Column, Frame, Schema
 from datamodel.inventory import Link
 from datamodel.streams import Int
 
-STAYS = Schema(
+PATH_INTERVALS = Schema(
     "stays",
     (
         Column("stream", "i8", "", "number of the stream that was seen"),
@@ -31,7 +31,7 @@ class Paths:
     more; one whose packets are spread over cables, very many.
 
     Attributes:
-        stays: (`STAYS`) by stream, switch, side and time.
+        stays: (`PATH_INTERVALS`) by stream, switch, side and time.
         doors: switch and interface index of the ends of cables. Cables that share one, as members of an aggregate
             under its own index, are not told apart.
         cables: between switches.

@@ -48,6 +48,12 @@ class FeedSummary(Document):
     second_sightings: int = Field(
         default=0, description="records of bytes that another feed, exporter or direction shows better"
     )
+    transports: dict[str, int] = Field(
+        default={}, description="bytes by transport, scaled by the sampling rate where that is known, most first"
+    )
+    trimmed_packets: int = Field(
+        default=0, description="packets whose payload a congested switch cut off instead of dropping them"
+    )
     clocks: tuple[ExporterClock, ...] = Field(
         default=(), description="of exporters that date their records themselves, where several can be compared"
     )

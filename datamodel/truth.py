@@ -18,17 +18,26 @@ class AcceptedSubject(Document):
 
 
 class TrueJob(Document):
-    """One job as it was run. `layout` and `groups` hold only what is known of it."""
+    """One job as it was run. `layout` and `groups` hold what is known of it and decided by its traffic.
+
+    `not_asked` are sizes that the same traffic leaves open: no answer to them is wrong, but theirs must be among the
+    alternatives. Further fields are kept and not read.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     id: str
     endpoints: tuple[str, ...]
     layout: dict[str, int]
+    not_asked: dict[str, int] = {}
     groups: dict[str, tuple[tuple[str, ...], ...]]
     iterations: tuple[tuple[int, int], ...] = ()
 
 
 class Fault(Document):
-    """What was injected, and how it may be named."""
+    """What was injected, and how it may be named. Further fields are kept and not read."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     kinds: tuple[str, ...]
     accept: tuple[AcceptedSubject, ...]

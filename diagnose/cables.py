@@ -6,20 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.paths import Paths
 from datamodel.streams import Bool, Float, Int
-from diagnose.links import CLEARS_SHARE, HOLDS, SLOW_SHARE, Cable, SlowLink
+from diagnose.links import Cable, LinkSuspect, SlowLink, renormalized
 from diagnose.rates import Rates
 from diagnose.routes import Routes, routes, steady
 from reconstruct.medians import median_over
 
+# A link is suspect when slow streams that hold this share of the lost time can have passed it.
+HOLDS = 0.75
+# A stream that carries this share of a slow one's bytes through the same port at a normal rate clears the port.
+CLEARS_SHARE = 0.25
 # Links that explain as much of the lost time but for this share are suspects alike.
 AS_MUCH = 0.05
 
 
 def narrowed(
-    link: SlowLink, rates: Rates, period: Int, window_ns: tuple[int, int], fabric: Fabric, paths: Paths | None
+    link: SlowLink,
+    rates: Rates,
+    period: Int,
+    window_ns: tuple[int, int],
+    fabric: EndpointLocations,
+    paths: Paths | None,
 ) -> SlowLink:
     """The slow link with the cables, and endpoints' own links, that all slow streams and no quick one passed.
 
@@ -49,10 +58,11 @@ def narrowed(
     through = routes(paths, window_ns, rates.streams, ends, link.slow)
     volume = median_over(rates.bytes, period)
     own = {e: _explained(link, volume, *_port(rates, e)) for e in _endpoints(link)}
-    if link.endpoint is not None and max(own.values()) >= HOLDS:
-        kept = [e for e in own if own[e] >= HOLDS]
-        return replace(link, rivals=tuple(kept[1:])) if kept[0] == link.endpoint else link
     cables = _cables(link, volume, through)
+    if link.endpoint is not None and max(own.values()) >= HOLDS:
+        passed = {end for n in cables if cables[n] >= HOLDS for end in (paths.cables[n].a, paths.cables[n].b)}
+        kept = [s for s in link.suspects if (s.switch in passed if s.endpoint is None else own[s.endpoint] >= HOLDS)]
+        return replace(link, suspects=renormalized(kept)) if kept[0].endpoint == link.endpoint else link
     enough = max([HOLDS, *(share - AS_MUCH for share in [*own.values(), *cables.values()])])
     left = sorted((n for n in cables if cables[n] >= enough), key=lambda n: -cables[n])
     rivals = tuple(e for e in own if own[e] >= enough)
@@ -60,7 +70,9 @@ def narrowed(
         return link
     found = tuple(_cable(link, through, paths, n) for n in left)
     switch = _switch(link, found, set(fabric.switch.values()))
-    return replace(link, endpoint=None, switch=switch, direction=None, rivals=rivals, among=(), cables=found)
+    each = 1 / (len(found) + len(rivals))
+    suspects = LinkSuspect(None, switch, each * len(found)), *(LinkSuspect(e, None, each) for e in rivals)
+    return replace(link, suspects=suspects, direction=None, cables=found)
 
 
 def _switch(link: SlowLink, cables: tuple[Cable, ...], with_endpoints: set[str]) -> str | None:
@@ -69,12 +81,12 @@ def _switch(link: SlowLink, cables: tuple[Cable, ...], with_endpoints: set[str])
     return link.switch if link.switch in ends else next((end for end in ends if end in with_endpoints), link.switch)
 
 
-def _open(link: SlowLink, fabric: Fabric) -> bool:
+def _open(link: SlowLink, fabric: EndpointLocations) -> bool:
     """Whether several are suspects, or an endpoint, which may stand for the cable that it alone uses."""
     return link.endpoint is not None or (link.switch is not None and _suspects(link, fabric) > 1)
 
 
-def _suspects(link: SlowLink, fabric: Fabric) -> int:
+def _suspects(link: SlowLink, fabric: EndpointLocations) -> int:
     """How many links are suspects of a slow uplink."""
     return sum(len(fabric.uplinks(name)) for name in (link.switch or "", *link.among)) + len(link.rivals)
 
@@ -113,7 +125,7 @@ def _explained(link: SlowLink, volume: Float, may: Bool, must: Bool) -> float:
         may: (s, 2) streams that can have passed it, in each direction.
         must: (s, 2) streams that have.
     """
-    usual = np.isfinite(link.rate_bps) & (link.rate_bps >= SLOW_SHARE * link.normal_bps) & ~link.slow
+    usual = np.isfinite(link.rate_bps) & ~link.slow
     explained = np.zeros(len(volume), np.bool_)
     for can, does in zip(may.T, must.T, strict=True):
         slow = link.slow & can

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
-from diagnose.links import Crossing, SlowLink
+from diagnose.crossing import Crossing
+from diagnose.links import SlowLink
 from diagnose.rates import Rates
 
 # A cause is named when the streams that show it lose this share of all lost time.
@@ -43,7 +44,7 @@ class Cause:
 
 
 def cause_of(
-    operations: Frame, link: SlowLink, rates: Rates, period: Int, baseline: Int, fabric: Fabric
+    operations: Frame, link: SlowLink, rates: Rates, period: Int, baseline: Int, fabric: EndpointLocations
 ) -> Cause | None:
     """The first of these that explains four fifths of the lost time; None where nothing does.
 
@@ -81,7 +82,7 @@ def _share(operations: Frame, rates: Rates, column: str, iterations: Int) -> Flo
     return np.where(packets > 0, marked / np.maximum(packets, 1), np.nan)
 
 
-def _collision(operations: Frame, link: SlowLink, rates: Rates, period: Int, fabric: Fabric) -> Cause | None:
+def _collision(operations: Frame, link: SlowLink, rates: Rates, period: Int, fabric: EndpointLocations) -> Cause | None:
     if link.switch is None or link.among:
         return None
     speeds = [cable.speed_gbps for cable in fabric.uplinks(link.switch) if cable.speed_gbps]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.findings import Evidence, Finding
 from datamodel.paths import Paths
 from datamodel.streams import Bool, Float, Int, Streams
@@ -38,7 +38,11 @@ class _Load:
 
 
 def contended(
-    findings: Sequence[Finding], jobs: Mapping[str, Int], streams: Streams, fabric: Fabric, paths: Paths | None = None
+    findings: Sequence[Finding],
+    jobs: Mapping[str, Int],
+    streams: Streams,
+    fabric: EndpointLocations,
+    paths: Paths | None = None,
 ) -> tuple[Finding, ...]:
     """Call slow uplinks contention where others' traffic came over the same switch with the slowness.
 
@@ -69,7 +73,7 @@ def contended(
     )
 
 
-def _over_uplinks(streams: Streams, fabric: Fabric, paths: Paths | None) -> dict[str, Bool]:
+def _over_uplinks(streams: Streams, fabric: EndpointLocations, paths: Paths | None) -> dict[str, Bool]:
     """Streams that pass each switch's uplinks: one end is behind it and the other is not, or they were seen there."""
     codes = sorted(fabric.switch)
     names = sorted(set(fabric.switch.values()))

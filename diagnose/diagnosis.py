@@ -17,14 +17,13 @@ from diagnose.hang_findings import hang_finding
 from diagnose.hangs import Hang, hang
 from diagnose.job import JobView
 from diagnose.link_findings import link_finding, with_cause
-from diagnose.links import SlowLink, slow_link
+from diagnose.links import LinkComparison, SlowLink, slow_links, slowest_loss_ns
 from diagnose.load import waiting_ratio
+from diagnose.model.options import MODEL
 from diagnose.numbering import Numbering, group_numbers
 from diagnose.periods import Period, durations_ns, periods, scattered
-from diagnose.queues import located
 from diagnose.rates import Rates, rates
 from diagnose.readiness import until_ready
-from diagnose.shared_links import shared_links
 from diagnose.stages import stage_compute
 from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_predecessors, without_waiting_stages
 
@@ -136,21 +135,20 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     job, span = measured.job, _span(measured.job, period)
     baseline, slow = np.array(period.baseline, np.int64), _slow_ones(job, period)
     longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
-    link = _slow_link(measured, slow, baseline)
-    link = link or shared_links(measured.rates, slow, baseline, job.fabric, longer)
-    if link is not None:
-        return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio)]
+    sure = MODEL.sure_scattered if period.only else MODEL.sure
+    links = _slow_links(measured, LinkComparison(slow, baseline, longer, MODEL.least_share * longer, sure))
+    if links:
+        return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
     found = _of_compute(measured, measured.kinds, period, (slow, baseline))
     if found is None and measured.ready is not None:
         found = _of_compute(measured, (measured.ready,), period, (slow, baseline))
     return [regression_finding(job, period, span, compute=False)] if found is None else found
 
 
-def _slow_link(measured: _Measured, slow: Int, baseline: Int) -> SlowLink | None:
-    """The link that is slow, by rates, and of several that may be the one on whose side bytes wait."""
+def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]:
+    """The links that are slow, by the rates of all streams."""
     job = measured.job
-    link = slow_link(measured.rates, slow, baseline, job.fabric)
-    return link and located(link, measured.rates, job.fabric, job.notices, job.edges_ns, slow, baseline)
+    return slow_links(measured.rates, compared, job.fabric, job.notices, job.edges_ns)
 
 
 def _of_compute(
@@ -299,9 +297,12 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     iteration_ns = float(np.median(np.diff(job.edges_ns)[best - 1]))
     span = (int(job.edges_ns[0]), None)
     nobody = np.zeros(0, np.int64)
-    link = _slow_link(measured, best, nobody)
-    if link is not None and (ratio := _without(float(link.lost_ns.max()), iteration_ns)) >= 1 + least:
-        return _always(_of_link(measured, link, (best, nobody), span, ratio), found)
+    compared = LinkComparison(best, nobody, 0.0, iteration_ns * least / (1 + least), MODEL.sure_among_peers)
+    links = _slow_links(measured, compared)
+    told = [(link, _without(float(link.lost_ns.max()), iteration_ns)) for link in links]
+    if told:
+        held = [_of_link(measured, link, (best, nobody), span, ratio) for link, ratio in told]
+        return [f for link in held for f in _always(link, found)]
     placed = tuple(
         k for k in measured.kinds if k.role != PP or k.towards
     )  # other turns are of nobody knows which stages
@@ -313,13 +314,16 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
         ratio = compute.slowdown_ratio(iteration_ns)
         if ratio >= 1 + least:
             return [stage_finding(job, compute, heaviest, span, ratio)]
-    if seen.late.any() and seen.late.mean() < EVERYBODY / 2:
+    waits_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
+    if seen.late.any() and seen.late.mean() < EVERYBODY / 2 and waits_ns < EXPLAINS * seen.excess_ns.max():
         late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, best, nobody)])
         ratio = _without(float(seen.excess_ns.max()), iteration_ns)
         if len(late) <= MOST_PLACES:
             return [straggler_finding(job, part, seen, span, ratio) for part in late]
     wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), job.stages, best, iteration_ns)
-    loud = wait >= measured.options.load_wait_ratio and not found
+    # a stream that is slower than its peers makes others wait as uneven work does
+    by_work = waits_ns < EXPLAINS * wait * iteration_ns
+    loud = wait >= measured.options.load_wait_ratio and not found and by_work
     return [load_finding(job, wait, span)] if loud else []
 
 

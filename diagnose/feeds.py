@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from capture.netflow.reasons import NO_TEMPLATE, REASONS, STILL_WAITING, TEMPLATE_LATE, WAITING_FULL
-from datamodel.exporters import ExporterNotes
+from datamodel.exporter_stats import ExporterStats
 from datamodel.findings import Evidence, Finding, Severity, Subject
 from datamodel.flows import Flows
 from datamodel.frame import Frame
@@ -57,7 +57,7 @@ class FeedView:
         carries: (rows,) which records carry volume; None: all. The others saw what another feed saw better.
     """
 
-    accounts: Sequence[ExporterNotes]
+    accounts: Sequence[ExporterStats]
     flows: Flows
     window_ns: tuple[int, int]
     switches: Mapping[str, str]
@@ -86,7 +86,7 @@ def feed_findings(view: FeedView) -> list[Finding]:
         found += [*_jump(view, account, lags, code), *_cut(view, account, own)]
     for code in _without_account(view):
         own = np.flatnonzero(sampler == code)
-        unnamed = ExporterNotes("records", view.flows.addresses[code], int(domain[own].min()))
+        unnamed = ExporterStats("records", view.flows.addresses[code], int(domain[own].min()))
         found += _cut(view, unnamed, own)
     return _together([*found, *_clocks(view), *_unheard(view)])
 
@@ -122,7 +122,7 @@ def _of_several(same: Sequence[Finding]) -> Finding:
 
 def _finding(
     view: FeedView,
-    account: ExporterNotes,
+    account: ExporterStats,
     cause: str,
     severity: Severity,
     evidence: Sequence[tuple[str, float, float, str]],
@@ -153,7 +153,7 @@ def _finding(
     )
 
 
-def _rate(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+def _rate(view: FeedView, account: ExporterStats) -> Iterator[Finding]:
     doubted = account.doubted_rates
     if doubted:
         first = doubted[0]
@@ -168,15 +168,15 @@ def _rate(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
         yield _finding(view, account, "sampling_rate", "warning", rows, words)
 
 
-def _lost(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+def _lost(view: FeedView, account: ExporterStats) -> Iterator[Finding]:
     if account.loss_ratio >= NEWS:
-        share, unit = 100 * account.loss_ratio, account.lost_unit
+        share, lost = 100 * account.loss_ratio, account.lost_datagrams
         grade: Severity = "warning" if account.loss_ratio >= SPOILS else "info"
         words = (
-            f"lost {account.lost} {unit} on the way, {share:.1f} % of what it sent.",
+            f"lost {lost} datagram{'s' if lost > 1 else ''} on the way, {share:.1f} % of what it sent.",
             "Look at the path to the collector, its receive buffer and the switch's export queue.",
         )
-        yield _finding(view, account, "loss", grade, [(f"share of {unit} lost", account.loss_ratio, 0.0, "")], words)
+        yield _finding(view, account, "loss", grade, [("share lost", account.loss_ratio, 0.0, "")], words)
     unread = sum(count for reason, count in account.rejected.items() if reason in _TEMPLATES)
     if unread:
         share = unread / (unread + max(account.datagrams, 1))
@@ -188,7 +188,7 @@ def _lost(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
         yield _finding(view, account, "templates", grade, [("sets without a template", unread, 0.0, "")], words)
 
 
-def _doubled(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+def _doubled(view: FeedView, account: ExporterStats) -> Iterator[Finding]:
     share = account.duplicates / max(account.datagrams + account.duplicates, 1)
     if share >= NEWS:
         words = (
@@ -207,7 +207,7 @@ def _doubled(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
         yield _finding(view, account, "reordering", "info", [("share of datagrams overtaken", late, 0.0, "")], words)
 
 
-def _restarted(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
+def _restarted(view: FeedView, account: ExporterStats) -> Iterator[Finding]:
     if account.restarts:
         words = (
             f"began anew {account.restarts} time{'s' if account.restarts > 1 else ''}: its counts start from nothing.",
@@ -216,7 +216,7 @@ def _restarted(view: FeedView, account: ExporterNotes) -> Iterator[Finding]:
         yield _finding(view, account, "restart", "info", [("restarts", account.restarts, 0.0, "")], words)
 
 
-def _silent(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
+def _silent(view: FeedView, account: ExporterStats, own: Int) -> Iterator[Finding]:
     """An exporter that says nothing more while others still see the endpoints that it saw."""
     others = [a.last_ns for a in view.accounts if a.protocol == account.protocol]
     begin, end = view.window_ns[0], max(others, default=0)
@@ -262,10 +262,10 @@ def _unheard(view: FeedView) -> Iterator[Finding]:
                 "Check the switch's export process and its path to the collector.",
             )
             rows = [("records of its endpoints elsewhere", float(seen[number]), 0.0, "")]
-            yield _finding(view, ExporterNotes("export", expected[name], 0), "unheard", "warning", rows, words)
+            yield _finding(view, ExporterStats("export", expected[name], 0), "unheard", "warning", rows, words)
 
 
-def _cut(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
+def _cut(view: FeedView, account: ExporterStats, own: Int) -> Iterator[Finding]:
     """An active timeout that cuts what a meter counts: records of one length, each followed at once by the next.
 
     What they hold is averaged over the timeout, and its beat may be taken for that of a job.
@@ -306,7 +306,7 @@ def _without_account(view: FeedView) -> list[int]:
     return [code for code in codes if code >= 0 and view.flows.addresses[code] not in told]
 
 
-def _changed_rate(view: FeedView, account: ExporterNotes, own: Int) -> Iterator[Finding]:
+def _changed_rate(view: FeedView, account: ExporterStats, own: Int) -> Iterator[Finding]:
     """A sampling rate that is another one from some time on, on all interfaces that tell one."""
     rates = [r for r in account.sampling_rates if r > 0]
     if len(rates) < 2 or not len(own):
@@ -364,11 +364,11 @@ def _against(known: ClockOffset) -> str:
     return f"the {known.against}'s" if known.against in {COLLECTOR, MIRROR} else f"what {known.against} show"
 
 
-def _dated(view: FeedView, sampler: int) -> ExporterNotes:
+def _dated(view: FeedView, sampler: int) -> ExporterStats:
     """The account of an exporter; of one whose records came in files, its address."""
     agent = view.flows.addresses[sampler]
     told = (account for account in view.accounts if account.agent == agent)
-    return next(told, ExporterNotes("records", agent, 0))
+    return next(told, ExporterStats("records", agent, 0))
 
 
 def _stamped_lags(frame: Frame) -> Lags:
@@ -377,7 +377,7 @@ def _stamped_lags(frame: Frame) -> Lags:
     return least_lags(frame, single & (frame["time_uncertainty_ns"] * 2 < LEAST_JUMP_NS), PARTS)
 
 
-def _jump(view: FeedView, account: ExporterNotes, lags: Lags, sampler: int) -> Iterator[Finding]:
+def _jump(view: FeedView, account: ExporterStats, lags: Lags, sampler: int) -> Iterator[Finding]:
     """A clock that jumps: the least time from stamp to arrival, of which some are sent at once, is suddenly another."""
     n = int(np.searchsorted(lags.samplers, sampler))
     if sampler not in lags.samplers or lags.count[n].sum() < PARTS * FEWEST_RECORDS:

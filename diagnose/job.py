@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
 from datamodel.paths import Paths
 from datamodel.streams import Int
@@ -50,7 +50,7 @@ class JobView:
     stage: Mapping[int, int]
     groups: Mapping[str, tuple[tuple[int, ...], ...]]
     sharded: bool
-    fabric: Fabric
+    fabric: EndpointLocations
     window_end_ns: int
     last_sent_ns: Mapping[int, int]
     ready: Ready | None = None

@@ -10,11 +10,13 @@ from datamodel.transfers import ROLES
 from diagnose.causes import Cause
 from diagnose.job import JobView
 from diagnose.links import SlowLink
+from diagnose.queues import Notified
 from diagnose.rates import Rates
 from diagnose.wording import finding_id, gbps, listed, percent, severity
 
 # Nothing is carried this many times as fast as the link is said to be; headers and rounding are far less.
 BEYOND_A_LINK = 2.0
+MOST_CONFIDENCE = 0.95
 _SIDES = {"tx": " in the sending direction", "rx": " in the receiving direction"}
 
 
@@ -45,7 +47,7 @@ def link_finding(
         evidence=_evidence(job, link, rates, span_ns),
         summary=f"{name} {are} slow{side}: {where} runs at {gbps(link.rate_bps[worst])} instead of "
         f"{gbps(_usual_bps(job, link, rates, worst))}, and every iteration takes {percent(slowdown_ratio)} longer."
-        f"{_seen(link)}",
+        f"{_seen(link)}{_rivals(job, link)}",
         action=_action(link, name, job.names(link.rivals)),
     )
 
@@ -89,13 +91,8 @@ def _located(link: SlowLink) -> bool:
 
 
 def _confidence(link: SlowLink) -> float:
-    if link.endpoint is not None:
-        return round(0.95 / (1 + len(link.rivals)), 2)
-    if link.switch is None:
-        return 0.4
-    if link.cables:
-        return 0.95 if _alone(link) else 0.8
-    return 0.5 if link.rivals or link.among else 0.8
+    """How likely the subject is it; nothing is surer than measurements of one window make it."""
+    return round(MOST_CONFIDENCE * link.suspects[0].probability, 2)
 
 
 def own_link(job: JobView, endpoint: int) -> Subject:
@@ -134,19 +131,25 @@ def _uplink(job: JobView, link: SlowLink, switch: str) -> Subject:
 
 
 def _suspects(job: JobView, link: SlowLink) -> tuple[Suspect, ...]:
-    if link.endpoint is not None:
-        return _equally([own_link(job, e) for e in (link.endpoint, *link.rivals)])
-    if link.among:
-        return _equally([Subject(type="switch", ids=(name,)) for name in (link.switch or "", *link.among)])
-    links = [c.link for c in link.cables] or job.fabric.uplinks(link.switch or "")
-    return _equally([*(_cable(x) for x in links), *(own_link(job, e) for e in link.rivals)])
-
-
-def _equally(subjects: list[Subject]) -> tuple[Suspect, ...]:
-    """Suspects of equal probability; none where there is but one subject."""
-    if len(subjects) < 2:
+    """All links it may be, with probabilities; the cables of a single switch apart, as far as they are known."""
+    likely: list[tuple[Subject, float]] = []
+    for suspect in link.suspects:
+        if suspect.endpoint is not None:
+            likely.append((own_link(job, suspect.endpoint), suspect.probability))
+        elif suspect.switch is not None:
+            likely += _between_switches(job, link, suspect.switch, suspect.probability)
+    if len(likely) < 2:
         return ()
-    return tuple(Suspect(type=s.type, ids=s.ids, probability=round(1 / len(subjects), 4)) for s in subjects)
+    return tuple(Suspect(type=s.type, ids=s.ids, probability=round(share, 4)) for s, share in likely)
+
+
+def _between_switches(job: JobView, link: SlowLink, switch: str, share: float) -> list[tuple[Subject, float]]:
+    """A switch's cables, if it is the only one suspected, or those that were seen; else the switch."""
+    cables = [c.link for c in link.cables] or list(job.fabric.uplinks(switch))
+    several = sum(s.switch is not None for s in link.suspects) > 1
+    if several or not cables:
+        return [(Subject(type="switch", ids=(switch,)), share)]
+    return [(_cable(cable), share / len(cables)) for cable in cables]
 
 
 def _seen(link: SlowLink) -> str:
@@ -155,6 +158,14 @@ def _seen(link: SlowLink) -> str:
         return ""
     told = listed(tuple(f"{c.streams} on {_called(c.link)}" for c in link.cables))
     return f" Of the {int(link.slow.sum())} slow flows, switches saw {told}."
+
+
+def _rivals(job: JobView, link: SlowLink) -> str:
+    """What else it may be, as a sentence."""
+    others = [f"the link of {job.name(e)}" for e in link.rivals]
+    if link.endpoint is not None:
+        others += [f"an uplink of {name}" for name in link.among]
+    return f" It may also be {listed(tuple(others))}." if others else ""
 
 
 def _called(link: Link) -> str:
@@ -242,7 +253,7 @@ def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, in
     return tuple(found)
 
 
-def _notified(job: JobView, notified: tuple[int, float, float], rates: Rates, window_ns: tuple[int, int]) -> Evidence:
+def _notified(job: JobView, notified: Notified, rates: Rates, window_ns: tuple[int, int]) -> Evidence:
     """What told on which side of a slow stream its bytes wait."""
     stream, now, usual = notified
     return Evidence(

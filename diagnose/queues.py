@@ -8,19 +8,16 @@ in the sender, where nobody marks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.fabric import Fabric
 from datamodel.flows import Flows
 from datamodel.streams import Bool, Float, Int
-from diagnose.links import Crossing, SlowLink, direction_of
+from diagnose.model.options import ModelOptions
 from diagnose.rates import Rates
 from reconstruct.medians import row_medians
-
-# A stream meets a queue where it provokes so many times as many notifications as usual; counts differ by chance.
-MORE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,56 +53,46 @@ class Notices:
 NO_NOTICES = Notices(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def located(
-    link: SlowLink, rates: Rates, fabric: Fabric, notices: Notices, edges_ns: Int, period: Int, baseline: Int
-) -> SlowLink:
-    """A slow link with those suspects only on whose side the bytes wait; as it was where notifications do not tell.
+class Notified(NamedTuple):
+    """Of the slow stream that provokes most notifications: how many an iteration, and how many usually."""
+
+    stream: int
+    now: float
+    usual: float
+
+
+def notified(
+    rates: Rates, notices: Notices, edges_ns: Int, interval: Int, baseline: Int, slow: Bool, options: ModelOptions
+) -> tuple[Float, Notified | None]:
+    """What notifications say of slow streams: that they wait behind their sender's port, or before it.
 
     A slow stream that provokes notifications, and usually does not, meets a queue behind its sender's port: at its
-    receiver's, or at a cable if it runs between switches. So of such a stream alone notifications do not tell; where
-    both directions are slow no cable is meant. A stream that provokes none waits in its sender, if its receiver is one
-    that notifies: fabrics without marks tell nothing.
+    receiver's, or at a cable if it runs between switches. One that provokes none waits in its sender, if its receiver
+    is one that notifies: fabrics without marks say nothing.
 
     Args:
-        link: what slow streams have in common.
         rates: of the streams.
-        fabric: which switch each endpoint is behind.
         notices: of the job.
         edges_ns: (iterations,) end of each complete one.
-        period: iterations in which it is slow.
+        interval: iterations in which they are slow.
         baseline: iterations of the job at its best; may be empty.
+        slow: (s,) which streams are.
+        options: of the model.
+
+    Returns:
+        (s,) weight for behind, negative for before; and the stream that is notified most, None where nothing is said.
     """
-    if link.endpoint is None or not link.rivals or not len(notices.at_ns):
-        return link
+    weight = np.zeros(len(rates.src))
+    if not len(notices.at_ns) or not slow.any():
+        return weight, None
     told = _by_iteration(rates, notices, edges_ns)
-    now = row_medians(told[:, period])
-    before = row_medians(told[:, baseline]) if len(baseline) else row_medians(now[~link.slow])
+    now = row_medians(told[:, interval])
+    before = row_medians(told[:, baseline]) if len(baseline) else row_medians(now[~slow])
     usual = np.nan_to_num(np.broadcast_to(before, now.shape))
-    behind = link.slow & (now > MORE * usual)
-    if not ((rates.src == link.endpoint)[link.slow].any() and (rates.dst == link.endpoint)[link.slow].any()):
-        behind &= ~Crossing(rates, fabric).across
-    within = link.slow & (now == 0) & np.isin(rates.dst, notices.dst)
-    suspects = (link.endpoint, *link.rivals)
-    for_it, against = np.transpose([_votes(rates, link.lost_ns, behind, within, e) for e in suspects])
-    left = [e for e, more in zip(suspects, for_it > against, strict=True) if more]
-    if not left or len(left) == len(suspects):
-        return link
-    most = int(np.argmax(np.where(link.slow, now, -1.0)))
-    return replace(
-        link,
-        endpoint=left[0],
-        rivals=tuple(left[1:]),
-        direction=direction_of(rates, link.slow, left[0]),
-        notified=(most, float(now[most]), float(usual[most])),
-    )
-
-
-def _votes(rates: Rates, lost_ns: Float, behind: Bool, within: Bool, endpoint: int) -> tuple[float, float]:
-    """Time lost in streams that wait on an endpoint's side, and in those that wait on the other."""
-    out, into = rates.src == endpoint, rates.dst == endpoint
-    own = (out & within) | (into & behind)
-    other = (out & behind) | (into & within)
-    return float(lost_ns[own].sum()), float(lost_ns[other].sum())
+    weight[slow & (now > options.notice_ratio * usual)] = options.notice_weight
+    weight[slow & (now == 0) & np.isin(rates.dst, notices.dst)] = -options.notice_weight
+    most = int(np.argmax(np.where(slow, now, -1.0)))
+    return weight, Notified(most, float(now[most]), float(usual[most])) if weight.any() else None
 
 
 def _by_iteration(rates: Rates, notices: Notices, edges_ns: Int) -> Float:

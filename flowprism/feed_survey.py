@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from capture.datagram import Datagrams
-from capture.exports import Exports
-from capture.input_file import read_datagrams
-from capture.ledger import Ledger
-from capture.reconcile import Direction, Disagreement, Reconciliation
-from capture.record_stream import decoded_pieces
-from capture.sampling import SamplingRates
-from capture.stream import Progress
+from capture.configured_rates import SamplingRates
+from capture.export_decoder import Exports
+from capture.exporters.counter_check import Direction, Disagreement, Reconciliation
+from capture.exporters.datagram import Datagrams
+from capture.files.decompression import Progress
+from capture.files.input_file import read_datagrams
+from capture.ingest_log import Ledger
+from capture.piecewise_reader import decoded_pieces
+from capture.transports import bytes_by_transport, few_ports
+from capture.transports import warnings as not_understood
 from datamodel.counters import COUNTERS
-from datamodel.exporters import ExporterNotes
-from datamodel.flows import FeedNotes
+from datamodel.exporter_stats import ExporterStats
+from datamodel.flows import IngestNotes
 from datamodel.frame import Frame, concat
 
 
 @dataclass(frozen=True, slots=True)
-class DoubtfulRate:
+class InterfaceRateMismatch:
     """An interface whose counters contradict the sampling rate of its flow records.
 
     Attributes:
@@ -58,14 +61,18 @@ class Survey:
         datagrams: in all of them, duplicates included.
         exporters: the account of each, by protocol, agent and domain.
         doubtful_rates: interfaces whose counters contradict the flows' sampling rate.
+        transports: bytes by transport, scaled by the sampling rate, most first.
+        trimmed_packets: whose payload a congested switch cut off.
         notes: what was left out, by reason, and warnings.
     """
 
     inputs: tuple[str, ...]
     datagrams: int
-    exporters: tuple[ExporterNotes, ...]
-    doubtful_rates: tuple[DoubtfulRate, ...]
-    notes: FeedNotes
+    exporters: tuple[ExporterStats, ...]
+    doubtful_rates: tuple[InterfaceRateMismatch, ...]
+    transports: dict[str, int]
+    trimmed_packets: int
+    notes: IngestNotes
 
 
 def survey(paths: Iterable[Path], rates: SamplingRates, progress: Progress | None = None) -> Survey:
@@ -76,13 +83,18 @@ def survey(paths: Iterable[Path], rates: SamplingRates, progress: Progress | Non
     """
     ledger, exports, agents = Ledger(), Exports(rates), _Agents()
     files = list(paths)
-    counters = [
-        agents.named(p.counters, p.addresses) for p in decoded_pieces(_batches(files, ledger, progress), exports)
-    ]
+    counters, transports, trimmed = [], Counter[str](), 0
+    for piece in decoded_pieces(_batches(files, ledger, progress), exports):
+        counters.append(agents.named(piece.counters, piece.addresses))
+        transports.update(bytes_by_transport(piece.flows))
+        trimmed += int(piece.flows["trimmed_packets"].sum())
     exports.account(ledger)
+    volumes = few_ports(transports)
+    for warning in not_understood(volumes):
+        ledger.warn(warning)
     doubtful = _doubtful_rates(files, rates, concat(COUNTERS, counters), agents, progress)
     names = tuple(path.name for path in files)
-    return Survey(names, exports.datagrams, exports.exporters(), doubtful, ledger.notes())
+    return Survey(names, exports.datagrams, exports.exporters(), doubtful, volumes, trimmed, ledger.notes())
 
 
 class _Agents:
@@ -112,7 +124,7 @@ def _batches(files: Iterable[Path], ledger: Ledger, progress: Progress | None) -
 
 def _doubtful_rates(
     files: Sequence[Path], rates: SamplingRates, counters: Frame, agents: _Agents, progress: Progress | None
-) -> tuple[DoubtfulRate, ...]:
+) -> tuple[InterfaceRateMismatch, ...]:
     """Interfaces whose counters contradict the sampled volume.
 
     The records between two readings precede the later one, so where there are counters the files are read once more
@@ -126,8 +138,8 @@ def _doubtful_rates(
     return tuple(_doubtful(found, agents.texts) for found in reconciliation.disagreements())
 
 
-def _doubtful(found: Disagreement, addresses: Sequence[str]) -> DoubtfulRate:
-    return DoubtfulRate(
+def _doubtful(found: Disagreement, addresses: Sequence[str]) -> InterfaceRateMismatch:
+    return InterfaceRateMismatch(
         addresses[found.sampler_address], found.domain, found.interface, found.direction, found.samples,
         found.counted_bytes, found.estimated_bytes, found.told_rate, found.likely_rate,
     )  # fmt: skip

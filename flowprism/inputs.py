@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from capture.ledger import Ledger
-from capture.reading import merged, read_all
-from capture.record_stream import flow_pieces
-from capture.sampling import SamplingRates
-from capture.stream import Progress
+from capture.configured_rates import SamplingRates
+from capture.files.decompression import Progress
+from capture.ingest_log import Ledger
+from capture.piecewise_reader import flow_pieces
+from capture.reader import merged, read_all
 from datamodel.errors import InputError
 from datamodel.flows import Flows
-from datamodel.reading import Reading
-from flowprism.period import Period, newest_ns, since
+from datamodel.ingest_result import IngestResult
+from flowprism.analysis_window import AnalysisWindow, newest_ns, since
 
-ALL = Period()
+ALL = AnalysisWindow()
 
 
 def read_inputs(
-    paths: Sequence[Path], progress: Progress | None, rates: SamplingRates, period: Period = ALL
-) -> Reading:
+    paths: Sequence[Path], progress: Progress | None, rates: SamplingRates, period: AnalysisWindow = ALL
+) -> IngestResult:
     """The flow records of files and folders, one after the other, as if they were one.
 
     Of folders only what is of the period is read. What was rejected or lost is told of all there is.
@@ -34,12 +34,12 @@ def read_inputs(
     readings = [read_all(files, progress, rates)] if files or not folders else []
     newest = [newest_ns(reading.flows) for reading in readings]
     if folders:
-        from storage import reading as lake  # noqa: PLC0415 - importing pyarrow takes as long as a short capture
-        from storage.selecting import Selection  # noqa: PLC0415
+        from storage.lake import lake_reader as lake  # noqa: PLC0415 - importing pyarrow takes as long as a short capture
+        from storage.lake.selection import Selection  # noqa: PLC0415
 
-        newest += [lake.newest_ns(folder) for folder in folders]
+        newest += [lake.find_newest_ns(folder) for folder in folders]
         begin_ns = period.begin_ns(max((n for n in newest if n is not None), default=None))
-        readings += [lake.read(folder, Selection(start_ns=begin_ns)) for folder in folders]
+        readings += [lake.read_lake(folder, Selection(start_ns=begin_ns)) for folder in folders]
     else:
         begin_ns = period.begin_ns(newest[0])
     return merged([_since(reading, begin_ns) for reading in readings])
@@ -53,7 +53,7 @@ def input_pieces(
     Args:
         paths: files and folders, at least one.
         ledger: told what was rejected or is doubtful.
-        progress: as for `capture.reading.read_all`.
+        progress: as for `capture.reader.read_all`.
         rates: sampling rates of exporters that tell none or a wrong one.
 
     Raises:
@@ -71,7 +71,7 @@ def input_pieces(
         yield reading.flows
 
 
-def _since(reading: Reading, begin_ns: int | None) -> Reading:
+def _since(reading: IngestResult, begin_ns: int | None) -> IngestResult:
     if begin_ns is None:
         return reading
     flows = since(reading.flows, begin_ns)

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator
 from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from datamodel.errors import InventoryError
 from datamodel.inventory import Inventory
-from flowprism.repeated_keys import repeated_key
+from flowprism.duplicate_keys import repeated_key
 
 CSV_COLUMNS = ("host", "address", "gpu", "rail", "switch", "port", "speed_gbps", "tenant", "job")
 _REQUIRED = ("host", "address")
@@ -53,7 +54,7 @@ def _from_json(text: str) -> Inventory | None:
 def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is a duplicate")
     return members
 
 
@@ -65,7 +66,7 @@ def _from_yaml(path: Path, text: str) -> Inventory:
             what = "is empty" if root is None else "is not an inventory: expected `schema:`, `hosts:` ... at the top"
             raise InventoryError(f"{path}: {what}")
         if (key := repeated_key(root)) is not None:
-            raise InventoryError(f"{path}: {_line(key.start_mark)}`{key.value}` stands twice")
+            raise InventoryError(f"{path}: {_line(key.start_mark)}`{key.value}` is a duplicate key")
         document = loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         raise InventoryError(f"{path}: {_line(error.problem_mark)}{error.problem or 'not YAML'}") from error
@@ -173,8 +174,13 @@ def _rows(path: Path, reader: Any, header: list[str]) -> Iterator[tuple[int, dic
 
 
 def _endpoint(row: dict[str, str]) -> dict[str, Any]:
-    """The fields of one endpoint; several addresses or GPUs of one NIC are separated by spaces."""
+    """The fields of one endpoint; several addresses, GPUs or switch ports of one NIC are separated by spaces."""
     endpoint: dict[str, Any] = {"addresses": row["address"].split()}
+    switches, ports = row.get("switch", "").split(), row.get("port", "").split()
+    if len(switches) > 1 and len(ports) in {0, len(switches)}:
+        pairs = zip_longest(switches, ports)
+        endpoint["links"] = [{"switch": s} | ({"port": p} if p else {}) for s, p in pairs]
+        row = row | {"switch": "", "port": ""}
     for name in ("rail", "switch", "port", "speed_gbps"):
         if row.get(name):
             endpoint[name] = row[name]
@@ -184,4 +190,7 @@ def _endpoint(row: dict[str, str]) -> dict[str, Any]:
 
 
 def _switches(hosts: dict[str, list[dict[str, Any]]]) -> list[str]:
-    return sorted({e["switch"] for endpoints in hosts.values() for e in endpoints if "switch" in e})
+    every = [e for endpoints in hosts.values() for e in endpoints]
+    return sorted(
+        {e["switch"] for e in every if "switch" in e} | {x["switch"] for e in every for x in e.get("links", [])}
+    )

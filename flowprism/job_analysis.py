@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from datamodel.fabric import Fabric
+import numpy as np
+
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.findings import Event, Finding
 from datamodel.frame import Frame
 from datamodel.inventory import Inventory
+from datamodel.layout import Sizes
 from datamodel.paths import Paths
 from datamodel.report import JobReport, Window
 from datamodel.streams import Streams
@@ -21,15 +24,20 @@ from diagnose.queues import Notices
 from diagnose.readiness import Ready
 from diagnose.sampled import unlocated
 from flowprism.job_report import job_report, shown
+from flowprism.metered_reasons import reasons
 from reconstruct.dates import Dates
 from reconstruct.jobs import Job
-from reconstruct.metered import merged_pause_ns
+from reconstruct.metered import Metered, metered
+from reconstruct.metered_transfers import both_ways, known_transfers, latest_arrivals
 from reconstruct.operations import operations
 from reconstruct.timelines import group_names, spans
 from reconstruct.transfers import transfers
 from reconstruct.watched_iterations import watched_iterations
-from strategy.layout import UNKNOWN, Strategy, infer
+from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
+
+# What the rates of bursts show.
+LINKS = frozenset({"slow_link", "slow_uplink"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,7 @@ class JobTask:
     job: Job
     outside: Frame
     window: Window
-    place: Fabric
+    place: EndpointLocations
     seats: Mapping[int, Seat]
     last_sent_ns: Mapping[int, int]
     ready: Ready | None
@@ -92,17 +100,17 @@ class JobResult:
     tables: JobTables | None
 
 
-def analysed(task: JobTask) -> JobResult:
+def analyze_job(task: JobTask) -> JobResult:
     """Layout, operations, findings, events and the report of one job."""
     job, flow = task.job, task.streams
-    merged_ns = merged_pause_ns(flow, job) if task.metered else 0
-    strategy = UNKNOWN if merged_ns else _strategy(task)
+    cache = metered(flow, job, task.place.speed_bps) if task.metered and not flow.trains.any() else None
+    strategy = _strategy(task, cache)
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     view = JobView(
         id=task.id,
         endpoints=job.endpoints,
         edges_ns=job.edges_ns,
-        operations=operations(flow, job, strategy.role, by_role),
+        operations=operations(flow if cache is None else latest_arrivals(flow), job, strategy.role, by_role),
         stage=strategy.stage,
         groups=strategy.groups,
         sharded=strategy.layout.sharding == "fsdp",
@@ -116,32 +124,62 @@ def analysed(task: JobTask) -> JobResult:
         watched=watched_iterations(flow, job),
         dates=task.dates,
     )
-    findings = unlocated(view, task.options) if merged_ns else diagnose(view, task.options)
+    findings = _findings(view, cache, task.options)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
-        report=_told(job_report(shown(view, strategy), task.labels), merged_ns),
+        report=job_report(shown(view, strategy, () if cache is None else reasons(cache, job)), task.labels),
         findings=tuple(findings),
         events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
 
 
-def _strategy(task: JobTask) -> Strategy:
+def _strategy(task: JobTask, cache: Metered | None) -> InferredLayout:
+    """The layout by whole messages, or by what a cache's records show of them."""
+    if cache is None:
+        return _inferred(task, transfers(task.streams, task.job))
+    ways = known_transfers(task.streams, task.job, cache)
+    if cache.spanning.any():
+        whole = ways[0].take(np.flatnonzero(~cache.merged[ways[0]["stream"]]))
+        return _inferred(task, whole, unexplained=True) if len(whole) else UNKNOWN_LAYOUT
+    found = [_inferred(task, moved) for moved in ways]
+    return found[0] if len(found) == 1 else _shown_either_way(found, both_ways(task.streams, cache.merged))
+
+
+def _inferred(task: JobTask, moved: Frame, *, unexplained: bool = False) -> InferredLayout:
     job = task.job
-    moved = transfers(task.streams, job)
-    return infer(moved, job.edges_ns, job.endpoints, dict(task.seats), unexplained=job.unexplained > 0)
+    hidden = unexplained or job.unexplained > 0
+    return infer_layout(moved, job.edges_ns, job.endpoints, dict(task.seats), unexplained=hidden)
 
 
-def _told(report: JobReport, merged_ns: int) -> JobReport:
-    """The report with what a meter hides among its reasons."""
-    if not merged_ns:
-        return report
-    reason = f"records merge messages less than {merged_ns / 1e9:.2g} s apart: no layout, and no place of a slowdown"
-    told = report.detectability.model_copy(update={"reasons": (*report.detectability.reasons, reason)})
-    return report.model_copy(update={"detectability": told})
+def _shown_either_way(found: list[InferredLayout], both_ways: bool) -> InferredLayout:
+    """The layout that one way of placing what records hide shows, and none contradicts.
+
+    With `both_ways`, pairs that send in both directions may be stages as well as replicas: that there is no pipeline
+    is not shown then.
+    """
+    known = [s for s in found if s.layout.dp is not None and (s.layout.pp != 1 or not both_ways)]
+    told = [[value for s in known if (value := getattr(s.layout, name)) is not None] for name in Sizes.model_fields]
+    if not known or any(len(set(values)) > 1 for values in told):
+        return UNKNOWN_LAYOUT
+    return max(known, key=lambda s: sum(getattr(s.layout, name) is not None for name in Sizes.model_fields))
 
 
-def _tables(task: JobTask, view: JobView, strategy: Strategy) -> JobTables:
+def _findings(view: JobView, cache: Metered | None, options: DiagnosisOptions) -> list[Finding]:
+    """What is wrong; where passes lie inside of records, no more than what whole bursts show: the rates of links."""
+    if cache is None or not cache.merged.any():
+        return diagnose(view, options)
+    whole = view.operations.take(~cache.merged[view.operations["stream"]])
+    links = [f for f in diagnose(replace(view, operations=whole), options) if f.kind in LINKS] if len(whole) else []
+    return [*links, *(f for f in unlocated(view, options) if not any(_meet(f, link) for link in links))]
+
+
+def _meet(one: Finding, other: Finding) -> bool:
+    """Whether two findings are on at the same time."""
+    return (other.end_ns is None or one.start_ns < other.end_ns) and (one.end_ns is None or other.start_ns < one.end_ns)
+
+
+def _tables(task: JobTask, view: JobView, strategy: InferredLayout) -> JobTables:
     names, first = group_names(strategy.groups, task.streams.addresses)
     timeline = spans(view.operations, task.job.edges_ns, task.number, first)
     return JobTables(timeline, tuple(names), pair_table(view))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.inventory import Inventory, JobLabel
 from datamodel.layout import Groups
 from datamodel.report import Detectability, Iteration, JobReport
@@ -16,7 +16,7 @@ from datamodel.streams import Float, Int
 from diagnose.job import JobView
 from diagnose.periods import durations_ns, noise_ratio
 from reconstruct.unseen_step import computing_ns, errors, unseen_share
-from strategy.layout import Strategy
+from strategy.layout_inference import InferredLayout
 
 # A label from the inventory names a job when they share this much of their hosts (Jaccard).
 LABEL_SHARE = 0.5
@@ -31,7 +31,7 @@ def job_id(addresses: Sequence[str], before: int = 0) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ObservedJob:
     """What a feed shows of one job.
 
     Attributes:
@@ -50,24 +50,24 @@ class Shown:
     endpoints: Int
     begin_ns: int
     edges_ns: Int
-    place: Fabric
-    strategy: Strategy
+    place: EndpointLocations
+    strategy: InferredLayout
     detectability: Detectability
     errors_ns: Float | None = None
 
 
-def shown(job: JobView, strategy: Strategy) -> Shown:
-    """What a feed of mirrors or exact records shows of a job."""
+def shown(job: JobView, strategy: InferredLayout, cached: Sequence[str] = ()) -> ObservedJob:
+    """What a feed of mirrors or exact records shows of a job; `cached` is what a flow cache shows and what it hides."""
     begin_ns = int(job.operations["start_ns"].min())
     whole = job.seen_whole()
     share = unseen_share(job.operations, job.iterations, len(set(job.stage.values())))
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
-    told = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan)
+    told = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, cached)
     known = off.interval_ns() if told.timeline_error_ratio is not None else None
-    return Shown(job.id, job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, told, known)
+    return ObservedJob(job.id, job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, told, known)
 
 
-def job_report(job: Shown, inventory: Inventory | None) -> JobReport:
+def job_report(job: ObservedJob, inventory: Inventory | None) -> JobReport:
     """What the report says of one job."""
     place, strategy = job.place, job.strategy
     hosts = tuple(sorted({place.host[e] for e in job.endpoints.tolist() if e in place.host}))
@@ -89,7 +89,7 @@ def job_report(job: Shown, inventory: Inventory | None) -> JobReport:
     )
 
 
-def _iterations(job: Shown) -> tuple[Iteration, ...]:
+def _iterations(job: ObservedJob) -> tuple[Iteration, ...]:
     """Iterations from edge to edge; the first one begins with the job's first byte in the window."""
     starts = [job.begin_ns, *job.edges_ns[:-1].tolist()]
     edges = zip(starts, job.edges_ns.tolist(), strict=False)
@@ -118,16 +118,18 @@ def _tenant(hosts: tuple[str, ...], label: JobLabel | None, inventory: Inventory
     return owners[0] if owners else None
 
 
-def _detectability(job: JobView, whole: JobView, error_ns: float) -> Detectability:
+def _detectability(job: JobView, whole: JobView, error_ns: float, cached: Sequence[str]) -> Detectability:
     """What an unsampled feed shows: the timeline to the unseen end of the step, slowdowns beyond the noise.
 
     Args:
         job: all that was seen of it.
         whole: that of it which was seen from end to end by all exporters, and is compared.
         error_ns: mean error of an iteration time.
+        cached: what a flow cache shows and hides.
     """
     noise = noise_ratio(durations_ns(whole.edges_ns))
-    reasons = ["every packet or message is recorded; the optimizer step after the last transfer is not seen"]
+    recorded = "every packet is counted" if cached else "every packet or message is recorded"
+    reasons = [f"{recorded}; the optimizer step after the last transfer is not seen", *cached]
     if whole.iterations < job.iterations:
         compared = f"{whole.iterations} of {job.iterations} iterations compared"
         reasons.append(f"some endpoints were not seen all the time: {compared}")

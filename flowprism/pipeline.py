@@ -5,45 +5,51 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
 
-from capture.sampling import SamplingRates
+from capture.configured_rates import SamplingRates
+from capture.transports import bytes_by_transport
+from capture.transports import warnings as not_understood
 from datamodel.analysis import Analysis
-from datamodel.fabric import Fabric, fabric
+from datamodel.endpoint_locations import EndpointLocations, locate_endpoints
 from datamodel.findings import Finding
-from datamodel.flows import FLOWS, Flows
+from datamodel.flows import FLOWS, Flows, IngestNotes
 from datamodel.frame import Frame, concat
+from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
 from datamodel.paths import Paths
-from datamodel.reading import Reading
 from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
 from datamodel.streams import Int, Streams
 from datamodel.timeline import SPANS, Timelines
+from diagnose.attachments import at_attachments
 from diagnose.contention import contended
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.feeds import SPOILS, FeedView, doubted, feed_findings
 from diagnose.queues import Notices
 from diagnose.readiness import ready_messages
 from flowprism import __version__
-from flowprism.further_jobs import further_jobs
+from flowprism.analysis_window import AnalysisWindow
 from flowprism.inputs import read_inputs
-from flowprism.job_analysis import JobResult, JobTables, JobTask, analysed
+from flowprism.job_analysis import JobResult, JobTables, JobTask, analyze_job
 from flowprism.job_report import job_id
-from flowprism.period import Period
+from flowprism.job_selection import select_jobs
 from flowprism.progress import Progress
-from flowprism.sampled_analysis import Around, apart, aside
-from flowprism.workers import Crew, in_order
+from flowprism.sampled_analysis import AnalysisContext, select_spare_samples, split_records
+from flowprism.worker_pool import WorkerPool, map_ordered
 from reconstruct.clock_network import exporter_clocks
 from reconstruct.clocks import ClockOffset, UnknownClock, corrected
 from reconstruct.dates import Dates, dates
+from reconstruct.endpoints import Merged, by_endpoint
 from reconstruct.held import settled
+from reconstruct.hidden_rates import with_hidden_rates
 from reconstruct.job_streams import job_streams
 from reconstruct.jobs import Job, JobOptions, Recognition, recognise
+from reconstruct.networks import apart_by_network
 from reconstruct.operations import last_sent_ns
 from reconstruct.paths import at_cables, paths
 from reconstruct.sightings import carrying, whole
@@ -53,7 +59,7 @@ from strategy.placement import Seat, seats
 # What is known of the feed, nothing asks for these columns any more.
 SPENT = frozenset(
     {"ip_tos", "tcp_flags", "src_qp", "psn_last", "roce_opcode_first", "roce_opcode_last"}
-    | {"message_bytes", "cnp_packets", "nak_packets", "metered"}
+    | {"message_bytes", "cnp_packets", "nak_packets", "trimmed_packets", "network", "metered"}
 )
 
 
@@ -70,18 +76,18 @@ class AnalysisOptions:
     jobs: JobOptions = field(default_factory=JobOptions)
     diagnosis: DiagnosisOptions = field(default_factory=DiagnosisOptions)
     rates: SamplingRates = field(default_factory=SamplingRates)
-    period: Period = field(default_factory=Period)
-    crew: Crew = field(default_factory=Crew)
+    period: AnalysisWindow = field(default_factory=AnalysisWindow)
+    crew: WorkerPool = field(default_factory=WorkerPool)
     tables: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _JobInputs:
     """What the jobs of one window are cut from."""
 
     flow: Streams
     window: Window
-    place: Fabric
+    place: EndpointLocations
     seats: dict[int, Seat]
     last_sent_ns: dict[int, int]
     notices: Notices
@@ -118,7 +124,7 @@ def analyze(
 
 
 def analyze_reading(
-    reading: Reading,
+    reading: IngestResult,
     inputs: tuple[str, ...],
     inventory: Inventory | None,
     options: AnalysisOptions,
@@ -126,10 +132,18 @@ def analyze_reading(
 ) -> Analysis:
     """Analyse flow records that are in memory already; `inputs` are their names in the report."""
     told: Progress = progress or _nobody_listens
+    reading = _with_hidden_rates(reading)
+    flows, shared = apart_by_network(reading.flows, inventory)
+    reading = replace(reading, flows=flows, notes=_with_networks(reading.notes, shared))
+    del flows
     kept = carrying(reading.flows)
     second, window = int(np.count_nonzero(~kept)), _window(reading.flows)
+    merged = by_endpoint(reading.flows, kept, inventory)
+    reading, kept = _by_endpoint(reading, merged), merged.kept
+    addresses, by_address = merged.addresses, merged.parts
+    del merged
     exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
-    place = fabric(inventory, reading.flows.addresses)
+    place = locate_endpoints(inventory, reading.flows.addresses)
     hosts = [place.host.get(n) for n in range(len(place.addresses))] if place.host else None
     clocks, unknown = exporter_clocks(reading.flows, hosts)
     about_feed = feed_findings(
@@ -144,8 +158,8 @@ def analyze_reading(
             kept,
         )
     )
-    summary = _summary(reading, second, _clocks(place.addresses, clocks, unknown))
-    useful = kept if kept.all() else kept | aside(reading.flows, kept)
+    summary = _summary(reading, second, _clocks(place.addresses, clocks, unknown), _unmatched(inventory, place))
+    useful = kept if kept.all() else kept | select_spare_samples(reading.flows, kept)
     flows, kept = (reading.flows, kept) if useful.all() else (reading.flows.take(useful), kept[useful])
     metered = reading.metered
     lossy = metered and max((account.loss_ratio for account in reading.accounts), default=0) >= SPOILS
@@ -159,17 +173,20 @@ def analyze_reading(
     flow, when = streams(counted), dates(counted)
     del counted
     ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None
-    parts = apart(flows, kept, complete, flow, options.jobs.covered_share)
+    parts = split_records(flows, kept, complete, flow, options.jobs.covered_share)
     del flows, passing
     services = _services(inventory, flow.addresses)
     found = recognise(flow, services, options.jobs, hosts)
     where = seats(inventory, flow.addresses)
-    scene = _Scene(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when)
-    around = Around(
+    scene = _JobInputs(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when)
+    around = AnalysisContext(
         place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered
     )
-    further, found = further_jobs(flow, parts, around, found)
+    further, found = select_jobs(flow, parts, around, found)
     results = _job_results(scene, found, options, told)
+    located = _findings(scene, found, results)
+    if by_address is not None:
+        located = at_attachments(located, by_address, addresses, inventory)
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
@@ -179,7 +196,7 @@ def analyze_reading(
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
         findings=_by_severity(
             [
-                *doubted(_findings(scene, found, results), lossy=lossy and not flow.trains.any()),
+                *doubted(located, lossy=lossy and not flow.trains.any()),
                 *(f for r in further for f in r.findings),
                 *about_feed,
             ]
@@ -189,13 +206,47 @@ def analyze_reading(
     return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})
 
 
+def _with_networks(notes: IngestNotes, shared: tuple[str, ...]) -> IngestNotes:
+    """The notes with a word on addresses that several networks use."""
+    if not shared:
+        return notes
+    used = (
+        f"{len(shared)} address{'es are' if len(shared) > 1 else ' is'} used in several networks (such as {shared[0]})"
+    )
+    said = f"{used}: each is an endpoint of its own, unless `networks` of a tenant in the inventory says they are one"
+    return replace(notes, warnings=(*notes.warnings, said))
+
+
+def _by_endpoint(reading: IngestResult, merged: Merged) -> IngestResult:
+    """The reading with one address an endpoint, and a word on those that nobody declared."""
+    warnings = reading.notes.warnings
+    if merged.inferred:
+        found = f"{merged.inferred} endpoint{'s' if merged.inferred > 1 else ''}"
+        said = f"{found} with several addresses that the inventory does not declare: they share packets of queue pairs"
+        warnings = (*warnings, said)
+    if merged.lost:
+        said = f"{len(merged.lost)} destination{'s' if len(merged.lost) > 1 else ''} (such as {merged.lost[0]})"
+        said += " that never send look like segments of SRv6: declare each among the addresses of its endpoint"
+        warnings = (*warnings, said)
+    return replace(reading, flows=merged.flows, notes=replace(reading.notes, warnings=warnings))
+
+
+def _with_hidden_rates(reading: IngestResult) -> IngestResult:
+    """The records with the sampling rates that exporters hid in their counts, and a warning for each."""
+    flows, hidden = with_hidden_rates(reading.flows)
+    if not hidden:
+        return reading
+    notes = replace(reading.notes, warnings=(*reading.notes.warnings, *(each.warning() for each in hidden)))
+    return replace(reading, flows=flows, notes=notes)
+
+
 def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> Notices:
     """Congestion notifications of all records that count every packet, by corrected clocks."""
     told = flows.take(np.flatnonzero(flows.frame["cnp_packets"]))
     return Notices.of(corrected(told.take(whole(told.frame)), clocks))
 
 
-def _reports_ns(reading: Reading) -> dict[tuple[int, int], int]:
+def _reports_ns(reading: IngestResult) -> dict[tuple[int, int], int]:
     """Code of each exporter's address, and its domain -> when its last datagram arrived."""
     codes = {address: code for code, address in enumerate(reading.flows.addresses)}
     return {(codes[a.agent], a.domain): a.last_ns for a in reading.accounts if a.agent in codes}
@@ -205,18 +256,18 @@ def _nobody_listens(stage: str, done: int, total: int) -> None:
     """Progress of an analysis that nobody watches."""
 
 
-def _job_results(scene: _Scene, found: Recognition, options: AnalysisOptions, told: Progress) -> list[JobResult]:
+def _job_results(scene: _JobInputs, found: Recognition, options: AnalysisOptions, told: Progress) -> list[JobResult]:
     """Every job analysed, in the jobs' order."""
     jobs = len(found.jobs)
     results: list[JobResult] = []
-    for result in in_order(analysed, _tasks(scene, found, options), jobs, options.crew):
+    for result in map_ordered(analyze_job, _tasks(scene, found, options), jobs, options.crew):
         told("analysing jobs", len(results), jobs)
         results.append(result)
     told("analysing jobs", jobs, jobs)
     return results
 
 
-def _tasks(scene: _Scene, found: Recognition, options: AnalysisOptions) -> Callable[[int], JobTask]:
+def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> Callable[[int], JobTask]:
     """What makes the task of a job, by the job's number."""
     job_of, labels, names = _job_of(scene.flow, found), scene.labels(), _names(scene.flow, found)
     between, beside = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
@@ -301,7 +352,7 @@ def _services(inventory: Inventory | None, addresses: Sequence[str]) -> frozense
     found = set()
     for code, text in enumerate(addresses):
         try:
-            address = ip_address(text)
+            address = ip_address(text.partition("%")[0])
         except ValueError:
             continue  # an exporter's name, not an address
         if any(address in network for network in inventory.services):
@@ -347,20 +398,32 @@ def _clocks(
     return (*told, *(ExporterClock(exporter=addresses[clock.sampler], why=clock.why) for clock in unknown))
 
 
-def _summary(reading: Reading, second_sightings: int, clocks: tuple[ExporterClock, ...]) -> FeedSummary:
+def _unmatched(inventory: Inventory | None, place: EndpointLocations) -> tuple[str, ...]:
+    """The warning that an inventory names none of the addresses seen; it is another fabric's, or outdated."""
+    if inventory is None or not inventory.hosts or place.host or not place.addresses:
+        return ()
+    return (f"the inventory names none of the {len(place.addresses)} addresses in the records",)
+
+
+def _summary(
+    reading: IngestResult, second_sightings: int, clocks: tuple[ExporterClock, ...], warnings: tuple[str, ...]
+) -> FeedSummary:
+    transports = bytes_by_transport(reading.flows.frame)
     return FeedSummary(
         records=reading.records,
         bytes=reading.bytes,
         exporters=reading.exporters,
         lost_datagrams=sum(account.lost_datagrams for account in reading.accounts),
         second_sightings=second_sightings,
+        transports=transports,
+        trimmed_packets=int(reading.flows.frame["trimmed_packets"].sum()),
         clocks=clocks,
         rejected=dict(reading.notes.rejected),
-        warnings=reading.notes.warnings,
+        warnings=(*reading.notes.warnings, *not_understood(transports), *warnings),
     )
 
 
-def _findings(scene: _Scene, found: Recognition, results: list[JobResult]) -> tuple[Finding, ...]:
+def _findings(scene: _JobInputs, found: Recognition, results: list[JobResult]) -> tuple[Finding, ...]:
     """Every job's findings, seen beside what the others did."""
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
     return contended([f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capture.sampling import UNKNOWN_RATE
-from datamodel.fabric import Fabric
+from capture.configured_rates import UNKNOWN_RATE
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.findings import Finding
 from datamodel.flows import Flows
 from datamodel.frame import empty
@@ -25,7 +25,7 @@ from diagnose.sampled import diagnose_samples, unlocated
 from diagnose.sampled_hangs import sampled_hang
 from diagnose.sampled_view import SampledView
 from flowprism.job_analysis import JobResult
-from flowprism.job_report import Shown, job_id, job_report
+from flowprism.job_report import ObservedJob, job_id, job_report
 from reconstruct.jobs import Job
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
 from reconstruct.sampled.folded import points
@@ -37,7 +37,7 @@ from reconstruct.sampled.standstill import standstill
 from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
 from reconstruct.sightings import whole
 from reconstruct.smeared import smeared
-from strategy.layout import UNKNOWN, Strategy, infer
+from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
 
 # Where iteration times are known to worse than this, the times of messages within them tell no place.
@@ -50,7 +50,7 @@ NOISES, QUICK_LEAST, QUICK_MOST = 3.0, 0.05, 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class AnalysisContext:
     """What is known beside the records.
 
     Attributes:
@@ -64,7 +64,7 @@ class Around:
         metered: whether a meter told of some.
     """
 
-    place: Fabric
+    place: EndpointLocations
     seats: dict[int, Seat]
     services: frozenset[int]
     hosts: Sequence[str | None] | None
@@ -75,7 +75,7 @@ class Around:
     metered: bool
 
 
-def aside(flows: Flows, kept: Bool) -> Bool:
+def select_spare_samples(flows: Flows, kept: Bool) -> Bool:
     """(rows,) numbered samples of which exact records count the bytes, that may tell the time better.
 
     Args:
@@ -85,7 +85,7 @@ def aside(flows: Flows, kept: Bool) -> Bool:
     return ~kept & ~whole(flows.frame) & numbered(flows)
 
 
-class Lesser(NamedTuple):
+class ReplaceableJob(NamedTuple):
     """A job of which samples may show more than records do.
 
     Attributes:
@@ -98,7 +98,7 @@ class Lesser(NamedTuple):
     pairs: Int
 
 
-class Apart(NamedTuple):
+class SplitRecords(NamedTuple):
     """Records that are no whole messages.
 
     Attributes:
@@ -113,11 +113,11 @@ class Apart(NamedTuple):
     hiding: Flows
 
 
-def apart(flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share: float) -> Apart:
+def split_records(flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share: float) -> SplitRecords:
     """What is told from samples and volumes, not from streams.
 
     Args:
-        flows: all records that carry the volume, and samples that were put aside (`aside`).
+        flows: all records that carry the volume, and samples that were put aside (`select_spare_samples`).
         kept: which of them are the former.
         complete: which are whole (`reconstruct.sightings.whole`).
         flow: the streams of these.
@@ -133,16 +133,16 @@ def apart(flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share
         beside = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
         hiding = hiding | (beside & kept)
     parts = samples, ~kept, hiding
-    return Apart(*(flows if some.all() else flows.take(np.flatnonzero(some)) for some in parts))
+    return SplitRecords(*(flows if some.all() else flows.take(np.flatnonzero(some)) for some in parts))
 
 
 def sampled_results(
-    samples: Flows, around: Around, taken: Bool, lesser: Sequence[Lesser]
+    samples: Flows, around: AnalysisContext, taken: Bool, lesser: Sequence[ReplaceableJob]
 ) -> tuple[list[JobResult], dict[str, Int]]:
     """The jobs that sampled packets with sequence numbers show, and why other traffic of theirs is in none.
 
     Args:
-        samples: such packets (`apart`).
+        samples: such packets (`split_records`).
         around: what else is known.
         taken: (addresses,) endpoints of jobs that a better feed shows; those of further jobs are added.
         lesser: jobs of which samples may tell more: a job that they show takes their place.
@@ -156,7 +156,7 @@ def sampled_results(
     return [_sampled(job, found.progress, samples, around) for job in jobs], found.unassigned
 
 
-def _tells_more(job: SampledJob, progress: Progress, lesser: Sequence[Lesser]) -> bool:
+def _tells_more(job: SampledJob, progress: Progress, lesser: Sequence[ReplaceableJob]) -> bool:
     """Whether samples show all endpoints and iterations of the lesser jobs that they meet, more pairs, and places."""
     inside = [np.isin(other.job.endpoints, job.endpoints, assume_unique=True) for other in lesser]
     met = [(own, other) for own, other in zip(inside, lesser, strict=True) if own.any()]
@@ -170,11 +170,11 @@ def _tells_more(job: SampledJob, progress: Progress, lesser: Sequence[Lesser]) -
     return not met or (more and _places(of_samples(progress, job)))
 
 
-def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResult]:
+def volume_results(records: Flows, around: AnalysisContext, taken: Bool) -> list[JobResult]:
     """The jobs that equal volumes show among endpoints that are in no job.
 
     Args:
-        records: those that hide iterations (`apart`).
+        records: those that hide iterations (`split_records`).
         around: what else is known.
         taken: (addresses,) endpoints of jobs already known; those of further jobs are added.
     """
@@ -186,9 +186,9 @@ def volume_results(records: Flows, around: Around, taken: Bool) -> list[JobResul
     return [_result(_unclocked(job, around), around, ()) for job in jobs]
 
 
-def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around) -> JobResult:
+def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: AnalysisContext) -> JobResult:
     seen = _strategy(job, progress, around)
-    strategy = UNKNOWN if job.unresolved or _one_stage_by_default(seen.layout) else seen
+    strategy = UNKNOWN_LAYOUT if job.unresolved or _one_stage_by_default(seen.layout) else seen
     told = of_samples(progress, job)
     view = _view(job, progress, samples, seen, around)
     if _places(told):
@@ -199,7 +199,7 @@ def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: Around
         findings += sampled_hang(view, standstill(progress, job, samples, around.reports_ns))
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     known = iteration_errors(job).interval_ns()
-    shown = Shown(view.job.id, job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, known)
+    shown = ObservedJob(view.job.id, job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, known)
     return _result(shown, around, findings)
 
 
@@ -216,7 +216,9 @@ def _one_stage_by_default(layout: Layout) -> bool:
     return layout.pp == 1 and layout.dp is None
 
 
-def _view(job: SampledJob, progress: Progress, samples: Flows, strategy: Strategy, around: Around) -> SampledView:
+def _view(
+    job: SampledJob, progress: Progress, samples: Flows, strategy: InferredLayout, around: AnalysisContext
+) -> SampledView:
     src, dst = progress.src[job.connections], progress.dst[job.connections]
     own = JobView(
         id=job_id([progress.addresses[e] for e in job.endpoints]),
@@ -243,7 +245,7 @@ def _view(job: SampledJob, progress: Progress, samples: Flows, strategy: Strateg
     )
 
 
-def _strategy(job: SampledJob, progress: Progress, around: Around) -> Strategy:
+def _strategy(job: SampledJob, progress: Progress, around: AnalysisContext) -> InferredLayout:
     """The layout that the job's quick iterations show, where half of them show it too; else nothing but the endpoints.
 
     Iterations that a fault made longer have their messages elsewhere: laid over the others they draw boundaries where
@@ -258,23 +260,24 @@ def _strategy(job: SampledJob, progress: Progress, around: Around) -> Strategy:
     if half < FEWEST_ITERATIONS:
         return found
     others = (_inferred(job, progress, around, some).layout for some in (quick[:half], quick[half:]))
-    return found if any(_sizes(found.layout) == _sizes(other) for other in others) else UNKNOWN
+    return found if any(_sizes(found.layout) == _sizes(other) for other in others) else UNKNOWN_LAYOUT
 
 
-def _inferred(job: SampledJob, progress: Progress, around: Around, iterations: Int) -> Strategy:
+def _inferred(job: SampledJob, progress: Progress, around: AnalysisContext, iterations: Int) -> InferredLayout:
     sent = messages(progress, job, iterations)
-    return infer(sent.take(np.isin(sent["iteration"], iterations)), job.edges_ns, job.endpoints, around.seats)
+    rows = sent.take(np.isin(sent["iteration"], iterations))
+    return infer_layout(rows, job.edges_ns, job.endpoints, around.seats, exact_starts=False)
 
 
 def _sizes(layout: Layout) -> tuple[int | None, ...]:
     return layout.tp, layout.cp, layout.ep, layout.dp, layout.pp
 
 
-def _unclocked(job: VolumeJob, around: Around) -> Shown:
+def _unclocked(job: VolumeJob, around: AnalysisContext) -> ObservedJob:
     """A job of which the network only tells who is in it."""
     name = job_id(around.place.names(job.endpoints))
-    return Shown(name, job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN, of_volumes(job))
+    return ObservedJob(name, job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN_LAYOUT, of_volumes(job))
 
 
-def _result(job: Shown, around: Around, findings: Sequence[Finding]) -> JobResult:
+def _result(job: ObservedJob, around: AnalysisContext, findings: Sequence[Finding]) -> JobResult:
     return JobResult(report=job_report(job, around.labels), findings=tuple(findings), events=(), tables=None)

@@ -311,8 +311,9 @@ def _with_followers(streams: Streams, job: Job, loose: Int) -> Job:
 def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
     """Jobs that know how many loose streams run from their endpoints to those of any job for most of their life.
 
-    What is sent once, parameters when a job begins, is none of them; nor is what a few endpoints do beside training: in
-    a pipeline all stages but the last send on and all but the first send back, half of the endpoints at least.
+    What is sent once, parameters when a job begins, is none of them, but for what records longer than iterations hold;
+    nor is what a few endpoints do beside training: in a pipeline all stages but the last send on and all but the first
+    send back, half of the endpoints at least.
     """
     inside = np.zeros(len(streams.addresses), np.bool_)
     for job in jobs:
@@ -321,9 +322,11 @@ def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job
     first = streams.start_ns[streams.offsets[loose]]
     last = streams.end_ns[streams.offsets[loose + 1] - 1]
     rows = np.diff(streams.offsets)[loose]
+    lasted = np.add.reduceat(streams.end_ns - streams.start_ns, streams.offsets[:-1])[loose] if len(streams) else rows
     counted = []
     for job in jobs:
-        own = np.isin(streams.src[loose], job.endpoints) & (rows >= len(job.edges))
+        own = np.isin(streams.src[loose], job.endpoints)
+        own &= (rows >= len(job.edges)) | (lasted > GOES_ON * (job.end_ns - job.start_ns))
         own &= np.minimum(last, job.end_ns) - np.maximum(first, job.start_ns) > GOES_ON * (job.end_ns - job.start_ns)
         fewest = min(len(np.unique(ends[loose[own]])) for ends in (streams.src, streams.dst))
         counted.append(replace(job, unexplained=int(own.sum()) if 2 * fewest >= len(job.endpoints) else 0))

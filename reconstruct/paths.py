@@ -13,7 +13,7 @@ import numpy as np
 from datamodel.flows import Flows
 from datamodel.frame import Frame, empty
 from datamodel.inventory import Link
-from datamodel.paths import STAYS, Paths
+from datamodel.paths import PATH_INTERVALS, Paths
 from datamodel.streams import Int, Streams
 from reconstruct.streams import volumes
 
@@ -109,7 +109,7 @@ def _streams_of(frame: Frame, flow: Streams) -> tuple[Int, Int]:
 def _stays(columns: dict[str, Int], switch: Int) -> Frame:
     """Sightings in order, those that follow one another at one door as one; `switch` is each door's."""
     if not len(columns["stream"]):
-        return empty(STAYS)
+        return empty(PATH_INTERVALS)
     at = switch[columns["door"]]
     order = np.lexsort(
         [columns["door"], columns["last_ns"], columns["first_ns"], columns["leaves"], at, columns["stream"]]
@@ -118,7 +118,7 @@ def _stays(columns: dict[str, Int], switch: Int) -> Frame:
     changed = np.any([np.diff(rows[name]) != 0 for name in ("stream", "door", "leaves")], axis=0)
     first = np.flatnonzero(np.append(True, changed))
     return Frame(
-        STAYS,
+        PATH_INTERVALS,
         {
             **{name: rows[name][first] for name in ("stream", "door", "leaves", "first_ns")},
             "last_ns": np.maximum.reduceat(rows["last_ns"], first),

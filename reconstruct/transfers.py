@@ -48,7 +48,7 @@ def transfers(streams: Streams, job: Job) -> Frame:
             "dst": streams.dst[numbers][owner],
             "stream": numbers[owner],
             "iteration": np.where(iteration[low] < len(job.edges_ns), iteration[low], -1),
-            "slot": _place_within(owner, iteration[low]),
+            "slot": place_within(owner, iteration[low]),
             "start_ns": seen.start_ns[low],
             "end_ns": np.maximum.reduceat(seen.end_ns, low),
             "bytes": np.add.reduceat(seen.bytes, low),
@@ -108,7 +108,7 @@ def message_starts(streams: Streams, seen: JobRows) -> Bool:
     return np.asarray(first)
 
 
-def _place_within(owner: Int, iteration: Int) -> Int:
+def place_within(owner: Int, iteration: Int) -> Int:
     """Count of each transfer among its stream's of the iteration."""
     change = np.concatenate([[True], (np.diff(owner) != 0) | (np.diff(iteration) != 0)])
     first = np.flatnonzero(change)
@@ -134,7 +134,7 @@ def _longest_inside(offsets: Int, length: Int, size: Int, pause: Int, iteration:
     """(streams,) the longest pause inside a transfer, ns, by the kind of stream; `least` at least."""
     rows = np.diff(offsets)
     mean = np.add.reduceat(np.maximum(length, 1), offsets[:-1]) / rows
-    kind = _alike(np.add.reduceat(size, offsets[:-1]).astype(np.float64))
+    kind = alike(np.add.reduceat(size, offsets[:-1]).astype(np.float64))
     count = np.zeros((int(kind.max()) + 1, BINS), np.int64)
     floor = np.maximum(STEP_LENGTHS * mean, least)
     _count_pauses(offsets, pause, iteration, kind, floor, count)
@@ -145,7 +145,7 @@ def _longest_inside(offsets: Int, length: Int, size: Int, pause: Int, iteration:
     return np.asarray(np.maximum(limit[kind], least), np.float64)
 
 
-def _alike(value: Float) -> Int:
+def alike(value: Float) -> Int:
     """Number of the run of like values each belongs to."""
     order = np.argsort(value, kind="stable")
     run = np.empty(len(value), np.int64)

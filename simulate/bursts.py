@@ -11,9 +11,9 @@ import numpy as np
 from datamodel.flows import ROCE_V2_PORT, TCP, UDP
 from datamodel.frame import Column, Frame, Schema
 from datamodel.streams import Float, Int
-from simulate.graph import NOBODY, OTHER, TRANSFER
-from simulate.job import queue_pair_numbers
+from simulate.network.graph import NOBODY, OTHER, TRANSFER
 from simulate.run import Instance, Run
+from simulate.training.job import queue_pair_numbers
 
 MTU_BYTES = 4096  # payload of a RoCE packet
 SEGMENT_BYTES = 8948  # payload of a TCP packet in a jumbo frame
@@ -25,13 +25,17 @@ BURSTS = Schema(
     (
         Column("job", "i4", "", "index of the job in the scenario; -1 none"),
         Column("iteration", "i4", "", "counted through the job's attempts; -1 none"),
-        Column("purpose", "i1", "code", "what it serves, an index into simulate.graph.PURPOSES"),
+        Column("purpose", "i1", "code", "what it serves, an index into simulate.network.graph.PURPOSES"),
         Column("src", "i4", "code", "endpoint that sends, a number of the fabric"),
         Column("dst", "i4", "code", "endpoint that receives"),
+        Column("src_address", "i4", "code", "address that it leaves from, an index into the fabric's addresses"),
+        Column("dst_address", "i4", "code", "address that it goes to"),
         Column("rank", "i4", "", "rank that sends, where another's NIC carries it; -1 none"),
         Column("proto", "u1", "", "IP protocol: UDP for RoCEv2, TCP for other traffic"),
         Column("src_port", "u2", "", "transport source port, constant for a queue pair"),
         Column("dst_port", "u2", "", "transport destination port"),
+        Column("plane", "i1", "", "network that carries it"),
+        Column("turns", "i1", "", "planes that the packets of its message take by turns; 1 for one that keeps to one"),
         Column("spine", "i2", "", "spine that its packets cross; -1 inside a leaf"),
         Column("src_qp", "i8", "", "sender's queue pair, which no data packet names; -1 not RoCE"),
         Column("dst_qp", "i8", "", "receiver's queue pair, as in the BTH; -1 not RoCE"),
@@ -139,6 +143,9 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
         "connection": seat.connection[chosen],
         "src_port": seat.port[chosen],
         "dst_port": np.full(count, ROCE_V2_PORT),
+        "plane": seat.plane[chosen],
+        "turns": np.full(count, run.fabric.planes if run.fabric.sprayed else 1),
+        "message": seat.message[chosen] + instance.first,
         "spine": np.where(seat.path[chosen, 2] == NOBODY, NOBODY, seat.spine[chosen]),
         "proto": np.full(count, UDP),
         "dst_qp": queue_pair_numbers(seat.connection[chosen], salt),
@@ -188,6 +195,9 @@ def _of_traffic(run: Run) -> dict[str, np.ndarray]:
         "connection": t.src_port * 65536 + t.dst_port,
         "src_port": t.src_port,
         "dst_port": t.dst_port,
+        "plane": np.zeros(count, np.int64),
+        "turns": np.ones(count, np.int64),
+        "message": run.traffic_first + np.arange(count),
         "spine": np.where(crosses, spine, NOBODY),
         "proto": np.full(count, TCP),
         "dst_qp": nobody,
@@ -210,7 +220,7 @@ def _frame(
     packets = np.where(roce, whole - (-rest // MTU_BYTES), -(-c["bytes"] // SEGMENT_BYTES))
     again = random.binomial(packets, _lost_ratio(run, c))
     first = np.full(len(packets), NOBODY)
-    first[roce] = sequences.first((c["job"] * (1 << 24) + c["dst_qp"])[roce], packets[roce])
+    first[roce] = _numbered({name: values[roce] for name, values in c.items()}, packets[roce], sequences)
     start, end = utc("start"), utc("end")
     return Frame(
         BURSTS,
@@ -219,9 +229,11 @@ def _frame(
                 name: c[name]
                 for name in ("job", "iteration", "purpose", "src", "dst", "rank", "proto", "src_port", "dst_port")
             },
-            **{name: c[name] for name in ("spine", "src_qp", "dst_qp", "bytes")},
+            **{name: c[name] for name in ("plane", "turns", "spine", "src_qp", "dst_qp", "bytes")},
+            "src_address": c["src"] + c["plane"] * run.fabric.endpoints,
+            "dst_address": c["dst"] + c["plane"] * run.fabric.endpoints,
             "psn_first": first,
-            "psn_last": np.where(roce, (first + packets - 1) % PSNS, NOBODY),
+            "psn_last": np.where(roce, (first + (packets - 1) * c["turns"]) % PSNS, NOBODY),
             "ready_ns": utc("ready"),
             "start_ns": start,
             "end_ns": end,
@@ -234,6 +246,18 @@ def _frame(
             "retransmitted_packets": again,
         },
     )
+
+
+def _numbered(c: dict[str, np.ndarray], packets: Int, sequences: Sequences) -> Int:
+    """(n,) sequence number of each row's first packet; planes that take turns carry every so manieth of a message."""
+    pair = c["job"] * (1 << 24) + c["dst_qp"]
+    if (c["turns"] == 1).all():
+        return sequences.first(pair, packets)
+    _, head, of = np.unique(np.stack([pair, c["message"]]), axis=1, return_index=True, return_inverse=True)
+    order, total = np.argsort(head), np.bincount(of, packets).astype(np.int64)
+    first = np.empty(len(head), np.int64)
+    first[order] = sequences.first(pair[head[order]], total[order])
+    return (first[of] + np.where(c["turns"] > 1, c["plane"], 0)) % PSNS
 
 
 def _lost_ratio(run: Run, c: dict[str, np.ndarray]) -> Float:

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from datamodel.errors import InputError
-from datamodel.flows import FLOWS, FeedNotes, recode
+from datamodel.flows import FLOWS, IngestNotes, recode
 from datamodel.frame import Frame, concat
+from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
-from datamodel.reading import Reading
 from datamodel.timeline import SPAN_NAMES, SPANS
 from datamodel.truth import Fault, TrueJob, Truth
 from simulate.bursts import BURSTS
-from simulate.export.export import Export, exported, received
-from simulate.export.pcap import write_pcap
+from simulate.export.exported_feed import Export, export_feed, received
 from simulate.export.traffic import traffic
-from simulate.known import inventory_document, inventory_yaml
-from simulate.parts import EPOCH_NS, Part, flow_columns, parts
+from simulate.export.wire.pcap import write_pcap
+from simulate.inventory import inventory_document, inventory_yaml
 from simulate.run import Run
-from simulate.scenario import Scenario
+from simulate.scenario_runs import EPOCH_NS, ScenarioRun, flow_columns, iter_runs
+from simulate.scenarios.scenario import Scenario
 from simulate.table_file import TableFile
 
 SPANS_GPUS = 16_384  # beyond, true timelines would outgrow the flow records many times over
@@ -41,7 +41,7 @@ class Case:
         size: how much it is.
     """
 
-    readings: dict[str, Reading]
+    readings: dict[str, IngestResult]
     truth: Truth
     inventory: Inventory
     size: CaseSize
@@ -64,15 +64,15 @@ class CaseSize:
     exact_ratio: float
 
 
-def simulated(scenario: Scenario, seed: int) -> Case:
+def simulate_case(scenario: Scenario, seed: int) -> Case:
     """The case that `write_case` writes, without files: the same rows, truth and inventory; no timelines."""
     told = _Told(scenario, seed)
     flows: list[Frame] = []
-    for part in parts(scenario, seed):
+    for part in iter_runs(scenario, seed):
         flows.append(part.flows)
         told.add(part)
     exports = told.exports()
-    feeds: dict[str, Reading] = {export.feed.kind: received(export.datagrams) for export in exports}
+    feeds: dict[str, IngestResult] = {export.feed.kind: received(export.datagrams) for export in exports}
     return Case(
         {"flows": _reading(scenario, concat(FLOWS, flows)), **feeds},
         told.truth(exports),
@@ -109,7 +109,7 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
         ) as flows,
         TableFile(folder / "truth" / "spans.parquet", SPANS, SPANS.names, words) as timelines,
     ):
-        for number, part in enumerate(parts(scenario, seed)):
+        for number, part in enumerate(iter_runs(scenario, seed)):
             flows.write(part.flows)
             if scenario.fabric.gpus <= SPANS_GPUS:
                 timelines.write(part.spans())
@@ -140,7 +140,7 @@ class _Told:
     runs: list[Run] = field(default_factory=list)
     bursts: list[Frame] = field(default_factory=list)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ScenarioRun) -> None:
         """Take in a part."""
         self.jobs.extend(part.jobs)
         self.faults.extend(part.faults)
@@ -157,7 +157,7 @@ class _Told:
             return []
         bursts = concat(BURSTS, self.bursts)
         passed = traffic(made.fabric, bursts, self.runs, EPOCH_NS, seed, answers=made.answers)
-        return [exported(feed, passed, seed) for feed in made.feeds]
+        return [export_feed(feed, passed, seed) for feed in made.feeds]
 
     def truth(self, exports: list[Export]) -> Truth:
         """The truth of all parts, and of the feeds."""
@@ -175,8 +175,10 @@ class _Told:
         )
 
 
-def _reading(scenario: Scenario, rows: Frame) -> Reading:
+def _reading(scenario: Scenario, rows: Frame) -> IngestResult:
     """The flow records as reading their file gives them."""
     names = flow_columns(scenario)
     known = Frame(FLOWS, {name: column for name, column in rows.columns().items() if name in names})
-    return Reading(recode(known, scenario.fabric.addresses()), FeedNotes(), len(known), int(known["bytes"].sum()), ())
+    return IngestResult(
+        recode(known, scenario.fabric.addresses()), IngestNotes(), len(known), int(known["bytes"].sum()), ()
+    )

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from datamodel.errors import InputError
-from simulate.fabric import Fabric
-from simulate.job import Job
+from simulate.network.fabric import Fabric
+from simulate.training.job import Job
 
 FaultKind = Literal[
     "straggler",
@@ -53,6 +53,7 @@ class Fault:
         shape: of a straggler: at once, growing over iterations, or only in some of them.
         every: a flap is down in every other run of so many iterations.
         loss_ratio: share of packets lost, of which the fabric shows the retransmissions.
+        plane: the network whose links it is; None: those of all.
         other: index of the job that begins with this one's iteration `first` and contends for the links.
     """
 
@@ -68,11 +69,12 @@ class Fault:
     shape: Shape = "steady"
     every: int = 2
     loss_ratio: float = 0.0
+    plane: int | None = None
     other: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class CapacityChange:
     """A resource gets another share of its capacity when a cell begins an iteration of a job.
 
     Attributes:
@@ -90,7 +92,7 @@ class Setting:
     lag_ns: float = 0.0
 
 
-def settings(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int) -> list[Setting]:
+def settings(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int) -> list[CapacityChange]:
     """Changes of capacity that make up a fault; none for those that are part of the workload or of routing.
 
     Raises:
@@ -99,21 +101,27 @@ def settings(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int)
     _check(fault, fabric, job)
     cell = fault.rank // job.plan.tp
     if fault.kind == "straggler":
-        return [Setting(i, cell, cell, True, r) for i, r in _slowness(fault, iterations, seed)]
+        return [CapacityChange(i, cell, cell, True, r) for i, r in _slowness(fault, iterations, seed)]
     if fault.kind == "regression":
-        return [Setting(i, c, c, True, r) for c in range(job.plan.cells) for i, r in _while(fault, 1 / fault.size)]
+        return [
+            CapacityChange(i, c, c, True, r) for c in range(job.plan.cells) for i, r in _while(fault, 1 / fault.size)
+        ]
     if fault.kind == "hang_compute":
-        return [Setting(fault.first, cell, cell, True, 0.0, inside(job))]
+        return [CapacityChange(fault.first, cell, cell, True, 0.0, inside(job))]
     if fault.kind in {"slow_nic", "flap", "hang_communication", "slow_uplink"}:
-        links = _cables(fault, fabric) if fault.kind == "slow_uplink" else _directions(fault, fabric, job)
+        first = _cables(fault, fabric) if fault.kind == "slow_uplink" else _directions(fault, fabric, job)
+        planes = range(fabric.planes) if fault.plane is None else (fault.plane,)
+        links = [link + plane * fabric.plane_resources for plane in planes for link in first]
         lag = inside(job) if fault.kind == "hang_communication" else 0.0
-        return [Setting(i, cell, link, False, r, lag) for link in links for i, r in _link_ratios(fault, iterations)]
+        return [
+            CapacityChange(i, cell, link, False, r, lag) for link in links for i, r in _link_ratios(fault, iterations)
+        ]
     return []
 
 
-def crash(job: Job, iteration: int) -> list[Setting]:
+def crash(job: Job, iteration: int) -> list[CapacityChange]:
     """All cells stop in the middle of an iteration; messages under way still arrive."""
-    return [Setting(iteration, 0, cell, True, 0.0, inside(job)) for cell in range(job.plan.cells)]
+    return [CapacityChange(iteration, 0, cell, True, 0.0, inside(job)) for cell in range(job.plan.cells)]
 
 
 def inside(job: Job) -> float:

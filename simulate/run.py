@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from datamodel.streams import Float, Int
-from simulate.background import Traffic
-from simulate.engine import Timing, run
-from simulate.fabric import Fabric
-from simulate.faults import Fault, Setting, crash, settings
-from simulate.graph import MARK, NOBODY, SETTING, TRANSFER
-from simulate.job import Job, Seated, seated, work_of
-from simulate.sharing import NEVER_NS, WIDTH
+from simulate.faults import CapacityChange, Fault, crash, settings
+from simulate.network.background import Traffic
+from simulate.network.engine import Timing, run
+from simulate.network.fabric import Fabric
+from simulate.network.graph import MARK, NOBODY, SETTING, TRANSFER
+from simulate.network.sharing import NEVER_NS, WIDTH
+from simulate.training.job import Job, PlacedIteration, place_iteration, work_of
 
 NS = 1e9
 
@@ -34,7 +34,7 @@ class Instance:
     attempt: int
     iteration: int
     first: int
-    seat: Seated
+    seat: PlacedIteration
 
     @property
     def rows(self) -> slice:
@@ -154,7 +154,7 @@ class _Assembly:
         for attempt, run_of in enumerate(job.attempts):
             self._cells[index, attempt] = self._resources
             self._resources += job.plan.cells
-            seats: dict[tuple[bool, bool, bool], Seated] = {}
+            seats: dict[tuple[bool, bool, bool], PlacedIteration] = {}
             ends: Int | None = None
             for _ in range(run_of.iterations):
                 seat = self._seat(index, attempt, number, seats)
@@ -177,7 +177,9 @@ class _Assembly:
         self._edges(stops[:1], up)
         return int(up[0])
 
-    def _seat(self, index: int, attempt: int, number: int, seats: dict[tuple[bool, bool, bool], Seated]) -> Seated:
+    def _seat(
+        self, index: int, attempt: int, number: int, seats: dict[tuple[bool, bool, bool], PlacedIteration]
+    ) -> PlacedIteration:
         job = self.jobs[index]
         p = job.workload.pauses
         checkpoint = bool(p.checkpoint_every) and (number + 1) % p.checkpoint_every == 0
@@ -186,11 +188,11 @@ class _Assembly:
         moved = [f for f in moved if f.last is None or number <= f.last]
         key = (checkpoint, evaluation, bool(moved))
         if key not in seats:
-            seat = seated(self.fabric, job, attempt, checkpoint=checkpoint, evaluation=evaluation)
+            seat = place_iteration(self.fabric, job, attempt, checkpoint=checkpoint, evaluation=evaluation)
             seats[key] = _rerouted(seat, self.fabric, moved) if moved else seat
         return seats[key]
 
-    def _add_iteration(self, index: int, attempt: int, number: int, seat: Seated) -> int:
+    def _add_iteration(self, index: int, attempt: int, number: int, seat: PlacedIteration) -> int:
         job, g = self.jobs[index], seat.graph
         work = work_of(seat, job, (self.seed, index, number))
         path = seat.path.copy()
@@ -231,7 +233,7 @@ class _Assembly:
         instance = next(i for i in self.instances if i.job == index and i.iteration == iteration)
         return instance.first + int(instance.seat.iteration.begin[cell])
 
-    def _settings(self, index: int, changes: Sequence[Setting]) -> Int:
+    def _settings(self, index: int, changes: Sequence[CapacityChange]) -> Int:
         """Operations that make the changes; those for iterations that are never begun are left out."""
         known = {i.iteration: i for i in self.instances if i.job == index}
         changes = [c for c in changes if c.iteration in known]
@@ -273,14 +275,14 @@ def _busiest_spine(fabric: Fabric, job: Job, fault: Fault) -> int:
     """The spine over which a job sends most from the fault's leaf, or to it where that is the fault's direction."""
     if fault.kind not in {"slow_uplink", "ecmp_collision", "contention"}:
         return 0
-    seat = seated(fabric, job, 0, checkpoint=False, evaluation=False)
+    seat = place_iteration(fabric, job, 0, checkpoint=False, evaluation=False)
     crosses = seat.path[:, 2] != NOBODY
     end = seat.dst if fault.direction == "rx" else seat.src
     here = crosses & (fabric.leaf_of_nic(np.maximum(end, 0)) == fault.leaf)
     return int(np.argmax(np.bincount(seat.spine[here], seat.graph.work[here], minlength=fabric.spines)))
 
 
-def _rerouted(seat: Seated, fabric: Fabric, faults: Sequence[Fault]) -> Seated:
+def _rerouted(seat: PlacedIteration, fabric: Fabric, faults: Sequence[Fault]) -> PlacedIteration:
     """The same iteration where all connections that leave a leaf take one spine."""
     spine = seat.spine.copy()
     moves = seat.src != NOBODY
@@ -288,5 +290,5 @@ def _rerouted(seat: Seated, fabric: Fabric, faults: Sequence[Fault]) -> Seated:
     for fault in faults:
         spine[leaf == fault.leaf] = fault.spine or 0
     path = seat.path.copy()
-    path[moves] = fabric.path(seat.src[moves], seat.dst[moves], spine[moves])
-    return Seated(seat.iteration, seat.src, seat.dst, seat.connection, seat.port, spine, path)
+    path[moves] = fabric.path(seat.src[moves], seat.dst[moves], spine[moves], seat.plane[moves])
+    return replace(seat, spine=spine, path=path)

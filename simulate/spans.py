@@ -11,7 +11,7 @@ import numpy as np
 from datamodel.frame import Frame, concat
 from datamodel.streams import Int
 from datamodel.timeline import SPAN_NAMES, SPANS
-from simulate.graph import (
+from simulate.network.graph import (
     COMPUTE,
     EMBEDDING,
     EXPERT_GRADIENT,

@@ -20,9 +20,9 @@ TCP_HEADER_BYTES = 52  # with the timestamp option
 CLEAR_TO_SEND_BYTES = 64  # one entry of NCCL's FIFO
 PACKETS_PER_ACK = 16
 CLEAR_AHEAD_NS = 4_000
-WRITE_FIRST, WRITE_LAST, WRITE_ONLY, ACKNOWLEDGE = 6, 8, 10, 0x11
+WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY, ACKNOWLEDGE = 6, 7, 8, 10, 0x11
 
-# A mirror's row has no more and lasts no longer (as capture.follow cuts them).
+# A mirror's row has no more and lasts no longer (as capture.mirror.packet_tracker cuts them).
 ROW_PACKETS, ROW_NS = 64, 5_000_000
 
 
@@ -52,25 +52,28 @@ def _data_rows(b: Frame) -> Frame:
     sent = b["packets"] + b["retransmitted_packets"]
     header = np.where(roce, ROCE_HEADER_BYTES, TCP_HEADER_BYTES)
     again = b["retransmitted_packets"] * (b["bytes"] // np.maximum(b["packets"], 1))
-    alone = b["packets"] == b["messages"]
+    sprayed, begins = b["turns"] > 1, (b["turns"] == 1) | (b["plane"] == 0)
+    alone = (b["packets"] == b["messages"]) & ~sprayed
+    opens = np.where(alone, WRITE_ONLY, np.where(begins, WRITE_FIRST, WRITE_MIDDLE))
+    closes = np.where(sprayed & (b["plane"] < b["turns"] - 1), WRITE_MIDDLE, np.where(alone, WRITE_ONLY, WRITE_LAST))
     return Frame(
         FLOWS,
         {
             "time_flow_start_ns": b["start_ns"],
             "time_flow_end_ns": b["end_ns"],
-            "src_addr": b["src"],
-            "dst_addr": b["dst"],
+            "src_addr": b["src_address"],
+            "dst_addr": b["dst_address"],
             "src_port": b["src_port"],
             "dst_port": b["dst_port"],
             "proto": b["proto"],
-            "bytes": b["bytes"] + again + sent * header + b["messages"] * RETH_BYTES,
+            "bytes": b["bytes"] + again + sent * header + begins * b["messages"] * RETH_BYTES,
             "packets": sent,
             "dst_qp": b["dst_qp"],
             "psn_first": b["psn_first"],
             "psn_last": b["psn_last"],
-            "roce_opcode_first": np.where(roce, np.where(alone, WRITE_ONLY, WRITE_FIRST), -1),
-            "roce_opcode_last": np.where(roce, np.where(alone, WRITE_ONLY, WRITE_LAST), -1),
-            "message_bytes": np.where(roce, b["bytes"], 0),
+            "roce_opcode_first": np.where(roce, opens, -1),
+            "roce_opcode_last": np.where(roce, closes, -1),
+            "message_bytes": np.where(roce & begins, b["bytes"] * b["turns"], 0),
             "retransmitted_packets": b["retransmitted_packets"],
         },
     )
@@ -100,8 +103,9 @@ def _trains(rows: Frame, bursts: Frame, of: Int, place: Int) -> Frame:
     begin, finish = begin + np.where(begin >= stands, gap, 0), finish + np.where(finish > stands, gap, 0)
     payload, arrives = bursts["bytes"][of], bursts["delivered_ns"][of]
     packets = share("packets")
-    psn = (rows["psn_first"] + bursts["packets"][of] * place // count) % (1 << 24)
-    last = (rows["psn_first"] + bursts["packets"][of] * (place + 1) // count - 1) % (1 << 24)
+    turns = bursts["turns"][of].astype(np.int64)
+    psn = (rows["psn_first"] + bursts["packets"][of] * place // count * turns) % (1 << 24)
+    last = (rows["psn_first"] + (bursts["packets"][of] * (place + 1) // count - 1) * turns) % (1 << 24)
     roce = rows["proto"] == UDP
     return rows.replace(
         time_flow_start_ns=start + begin,
@@ -119,7 +123,7 @@ def _trains(rows: Frame, bursts: Frame, of: Int, place: Int) -> Frame:
 
 def _answers(b: Frame, notified: Int, *, seen: bool) -> list[Frame]:
     """What flows back: clear-to-send writes, acknowledgements and notifications of RoCE, acknowledgements of TCP."""
-    roce = b.take(b["proto"] == UDP)
+    roce = b.take((b["proto"] == UDP) & ((b["turns"] == 1) | (b["plane"] == 0)))
     clear = _back(roce, roce["ready_ns"] - CLEAR_AHEAD_NS, roce["ready_ns"] - CLEAR_AHEAD_NS, roce["messages"] * 0 + 1)
     clear = clear.replace(
         bytes=np.full(len(roce), ROCE_HEADER_BYTES + RETH_BYTES + CLEAR_TO_SEND_BYTES),
@@ -155,8 +159,8 @@ def _back(b: Frame, start_ns: Int, end_ns: Int, packets: Int) -> Frame:
         {
             "time_flow_start_ns": start_ns,
             "time_flow_end_ns": end_ns,
-            "src_addr": b["dst"],
-            "dst_addr": b["src"],
+            "src_addr": b["dst_address"],
+            "dst_addr": b["src_address"],
             "src_port": np.where(tcp, b["dst_port"], b["src_port"]),
             "dst_port": np.where(tcp, b["src_port"], ROCE_V2_PORT),
             "proto": b["proto"],

@@ -11,10 +11,10 @@ import numpy as np
 from datamodel.streams import Float, Int
 from datamodel.truth import AcceptedSubject, Fault, TrueJob
 from simulate import faults
-from simulate.collective import by_host
-from simulate.fabric import Fabric
-from simulate.job import Job
+from simulate.decidable import SIZES, decidable_sizes
+from simulate.network.fabric import Fabric
 from simulate.run import Run
+from simulate.training.job import Job
 
 # An iteration that takes less than this longer is reported by nobody (design: thresholds).
 LEAST_SLOWDOWN_RATIO = 1.05
@@ -46,16 +46,21 @@ def iterations_ns(run: Run, job: int, epoch_ns: int) -> tuple[tuple[int, int], .
     return tuple(found)
 
 
-def true_job(run: Run, index: int, epoch_ns: int) -> TrueJob:
-    """A job as it ran: endpoints of all attempts, groups of the last."""
+def true_job(run: Run, index: int, epoch_ns: int, *, hosts_known: bool = True) -> TrueJob:
+    """A job as it ran: endpoints of all attempts, layout and groups of the last.
+
+    Sizes that no traffic decides are not asked, and neither are the groups of their kind; `not_asked` has their values.
+    """
     job = run.jobs[index]
     nics = np.unique(np.concatenate([run.fabric.nic_of_gpu(a.gpus) for a in job.attempts]))
-    groups, layout = _groups(run.fabric, job)
+    asked = decidable_sizes(run.fabric, job, hosts_known=hosts_known)
+    sizes = {name: int(getattr(job.plan, name)) for name in SIZES}
     return TrueJob(
         id=job.name,
         endpoints=tuple(run.fabric.address(int(n)) for n in nics),
-        layout=layout,
-        groups=groups,
+        layout={name: size for name, size in sizes.items() if name in asked},
+        not_asked={name: size for name, size in sizes.items() if name not in asked},
+        groups={kind: groups for kind, groups in _groups(run.fabric, job).items() if kind in asked},
         iterations=iterations_ns(run, index, epoch_ns),
     )
 
@@ -63,87 +68,15 @@ def true_job(run: Run, index: int, epoch_ns: int) -> TrueJob:
 Groups = dict[str, tuple[tuple[str, ...], ...]]
 
 
-def _groups(fabric: Fabric, job: Job) -> tuple[Groups, dict[str, int]]:
-    """Process groups as endpoints, and sizes; what never leaves a host is tp's, by the convention for layouts."""
+def _groups(fabric: Fabric, job: Job) -> Groups:
+    """Process groups of more than one endpoint, as endpoints; dp groups are those that reduce dense gradients."""
     plan, nic = job.plan, fabric.nic_of_gpu(job.attempts[-1].gpus)
-    host = job.attempts[-1].gpus // fabric.gpus_per_host
-    sizes = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
     ranks = {
         "tp": plan.tp_groups(), "dp": plan.gradient_groups(), "pp": plan.pp_groups(), "ep": plan.ep_groups(),
         "cp": plan.cp_groups(),
     }  # fmt: skip
-    _inside_hosts(fabric, job, host, sizes, ranks)
-    _keep_to_rails(fabric, job, nic, sizes, ranks)
-    named = {
-        kind: _addresses(fabric, nic[groups], ordered=kind != "pp")
-        for kind, groups in ranks.items()
-        if sizes[kind] > 1 or (kind == "dp" and groups.shape[1] > 1)
-    }
-    return {kind: groups for kind, groups in named.items() if groups}, sizes
-
-
-def _inside_hosts(fabric: Fabric, job: Job, host: Int, sizes: dict[str, int], ranks: dict[str, Int]) -> None:
-    """Expert and context groups that never leave a host: ranks that work in step, as those of a tensor group do.
-
-    Where gradient rings cross from one member's NIC to another's, the fabric shows them all in one gradient group.
-    """
-    plan, nic = job.plan, fabric.nic_of_gpu(job.attempts[-1].gpus)
-    members = by_host(plan.gradient_groups(), host).members
-    inside = {kind: _inside(host, ranks[kind]) for kind in ("ep", "cp")}
-    sizes |= {kind: 1 for kind in inside if inside[kind]}
-    if not inside["cp"]:
-        return
-    step = max(plan.ep, plan.cp) if inside["ep"] and plan.ep % plan.cp == 0 else plan.cp
-    crossing = _crossing(job) and members.shape[1] > 1 and len(np.unique(nic[members[0, 0]])) > 1
-    replicas = plan.dp * plan.cp // (1 if crossing else step)
-    sizes["dp"] = replicas
-    if not crossing:
-        sizes["tp"] = plan.tp * step
-        grid = plan.ranks().reshape(plan.pp, replicas, step * plan.tp)
-        ranks["tp"], ranks["dp"] = grid.reshape(-1, step * plan.tp), grid.transpose(0, 2, 1).reshape(-1, replicas)
-
-
-def _crossing(job: Job) -> bool:
-    """Whether gradient rings leave a host by another NIC than they enter; trees do not."""
-    how = job.workload.collectives
-    return how.crossing and not (how.tree and job.workload.sharding == "none")
-
-
-def _inside(host: Int, groups: Int) -> bool:
-    """Whether no group leaves its host."""
-    return bool((host[groups] == host[groups][:, :1]).all())
-
-
-def _keep_to_rails(fabric: Fabric, job: Job, nic: Int, sizes: dict[str, int], ranks: dict[str, Int]) -> None:
-    """Members of a gradient group on one host that never meet on the fabric count as tp's too.
-
-    They do not where rings stay on their rails and no other exchange of the group crosses them.
-    """
-    host = fabric.host_of_nic(nic)
-    members = by_host(ranks["dp"], host).members
-    local = members.shape[2]
-    apart = local > 1 and len(np.unique(nic[members[0, 0]])) == local
-    on_rails = job.proxied and fabric.rail_optimised
-    crossed = (_crossing(job) and members.shape[1] > 1) or sizes["cp"] > 1 or (sizes["ep"] > 1 and not on_rails)
-    if not apart or crossed:
-        return
-    sizes["tp"], sizes["dp"] = sizes["tp"] * local, sizes["dp"] // local
-    ranks["dp"] = members.swapaxes(1, 2).reshape(-1, members.shape[1])
-    ranks["tp"] = np.stack([np.sort(np.concatenate(cells)) for cells in _fellows(ranks["tp"], members)])
-    if sizes["ep"] > 1:
-        experts = by_host(ranks["ep"], host).members
-        sizes["ep"] = experts.shape[1]
-        ranks["ep"] = experts.swapaxes(1, 2).reshape(-1, experts.shape[1])
-
-
-def _fellows(tensor: Int, members: Int) -> list[list[Int]]:
-    """Tensor groups that the same gradient groups hold on one host, together."""
-    cell = {int(rank): n for n, group in enumerate(tensor) for rank in group}
-    found: dict[tuple[int, ...], list[Int]] = {}
-    for host in members.reshape(-1, members.shape[2]):
-        cells = tuple(sorted({cell[int(rank)] for rank in host}))
-        found.setdefault(cells, [tensor[n] for n in cells])
-    return list(found.values())
+    named = {kind: _addresses(fabric, nic[groups], ordered=kind != "pp") for kind, groups in ranks.items()}
+    return {kind: groups for kind, groups in named.items() if groups}
 
 
 def _addresses(fabric: Fabric, groups: Int, *, ordered: bool) -> tuple[tuple[str, ...], ...]:
@@ -159,16 +92,16 @@ def _addresses(fabric: Fabric, groups: Int, *, ordered: bool) -> tuple[tuple[str
 def true_faults(run: Run, number: int, epoch_ns: int) -> list[Fault]:
     """A fault of a run with what it may be called; none where the run stopped before it set in.
 
-    Who contends with a job suffers as well, from its own beginning on: that may be reported too.
+    Who contends with a job suffers as well, from its own beginning on, and a cable may slow every job that passes it:
+    that may be reported too.
     """
     fault = run.faults[number]
     found = _true_fault(run, number, iterations_ns(run, fault.job, epoch_ns), epoch_ns)
     if found is None:
         return []
-    if fault.kind != "contention":
-        return [found]
-    undated = {"start_ns": None, "iteration": None, "iteration_ns": None}
-    return [found, found.model_copy(update={"job": run.jobs[fault.other].name, "optional": True, **undated})]
+    others = {"contention": [fault.other], "slow_uplink": [n for n in run.jobs if n != fault.job]}.get(fault.kind, [])
+    undated = {"start_ns": None, "iteration": None, "iteration_ns": None, "optional": True}
+    return [found, *(found.model_copy(update={"job": run.jobs[n].name, **undated}) for n in others)]
 
 
 def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], epoch_ns: int) -> Fault | None:
@@ -251,7 +184,7 @@ def _accepted(run: Run, job: Job, fault: faults.Fault) -> list[AcceptedSubject]:
     if fault.kind in {"straggler", "hang_compute"}:
         return _at_rank(fabric, job, fault.rank)
     if fault.kind in {"slow_nic", "flap"}:
-        return _at_nic(fabric, job, fault.rank)
+        return _at_nic(fabric, job, fault.rank, fault.plane)
     if fault.kind == "hang_communication":
         return _at_nic(fabric, job, fault.rank) + _at_rank(fabric, job, fault.rank)
     if fault.kind == "contention":
@@ -282,34 +215,35 @@ def _shared_leaves(run: Run, fault: faults.Fault) -> list[int]:
 
 
 def _at_rank(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
-    """A rank's endpoint, its tensor group's as the layout's truth has it, or its host.
+    """A rank's endpoint, its tensor group's, or its host.
 
-    Replicas on one host whose rings keep to their rails wait for one another before they send: they count as tp's.
+    Where no traffic decides who is in a tensor group, any endpoint of the host may be in it: rails that start together
+    wait for one another before they send.
     """
     gpus = job.attempts[0].gpus
+    host = gpus // fabric.gpus_per_host
     cell = job.plan.tp_groups()[rank // job.plan.tp]
-    nics = dict.fromkeys(fabric.nic_of_gpu(gpus[cell]).tolist())
-    own = {fabric.address(n) for n in nics}
-    seen = next((g for g in _groups(fabric, job)[0].get("tp", ()) if own <= set(g)), tuple(own))
-    group = tuple(sorted(seen))
-    host = fabric.host_name(int(gpus[rank]) // fabric.gpus_per_host)
+    if "tp" not in decidable_sizes(fabric, job, hosts_known=True):
+        stage = job.plan.ranks().reshape(job.plan.pp, -1)[rank // (job.plan.world // job.plan.pp)]
+        cell = np.union1d(cell, stage[host[stage] == host[rank]])
+    group = tuple(sorted({fabric.address(n) for n in fabric.nic_of_gpu(gpus[cell]).tolist()}))
     return [
         AcceptedSubject(type="endpoint", ids=group, within=True),
-        AcceptedSubject(type="host", ids=(host,)),
+        AcceptedSubject(type="host", ids=(fabric.host_name(int(host[rank])),)),
         AcceptedSubject(type="group", ids=group, within=True),
     ]
 
 
-def _at_nic(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
-    """A rank's NIC, or its cable to the leaf."""
+def _at_nic(fabric: Fabric, job: Job, rank: int, plane: int | None = None) -> list[AcceptedSubject]:
+    """A rank's NIC by its first address, or its cable to the leaf, in one plane or in all."""
     nic = faults.nic_of_rank(fabric, job, rank)
-    leaf = fabric.leaf_name(int(fabric.leaf_of_nic(np.array([nic]))[0]))
+    leaf = int(fabric.leaf_of_nic(np.array([nic]))[0])
     host = fabric.host_name(int(fabric.host_of_nic(np.array([nic]))[0]))
-    address = fabric.address(nic)
+    planes = range(fabric.planes) if plane is None else (plane,)
+    ends = (fabric.address(nic), host)
     return [
-        AcceptedSubject(type="endpoint", ids=(address,)),
-        AcceptedSubject(type="link", ids=(leaf, address)),
-        AcceptedSubject(type="link", ids=(leaf, host)),
+        AcceptedSubject(type="endpoint", ids=ends[:1]),
+        *(AcceptedSubject(type="link", ids=(fabric.leaf_name(leaf, p), end)) for p in planes for end in ends),
     ]
 
 

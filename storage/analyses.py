@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from datamodel.analysis import Analysis
 from datamodel.frame import Frame, concat
-from datamodel.kept import ITERATIONS, PATTERNS
 from datamodel.report import JobReport
+from datamodel.scan_history import ITERATIONS, PAIR_PROFILES
 from datamodel.timeline import Timelines
-from storage.manifest import Commit
-from storage.place import Place
-from storage.selecting import EVERYTHING, Selection, select
-from storage.store import Batch, Store
+from storage.lake.lake_writer import CommitBatch, LakeWriter
+from storage.lake.manifest import Commit
+from storage.lake.object_store import ObjectStore
+from storage.lake.selection import EVERYTHING, Selection, select
 
 Codes = npt.NDArray[np.int64]
 
@@ -24,16 +24,16 @@ Codes = npt.NDArray[np.int64]
 _NOTHING: Mapping[str, int] = {}
 
 
-def save_analysis(store: Store, analysis: Analysis, known: Mapping[str, int] = _NOTHING) -> Commit | None:
+def save_analysis(writer: LakeWriter, analysis: Analysis, known: Mapping[str, int] = _NOTHING) -> Commit | None:
     """Keep what an analysis of one window shows that ended by the end of the window and was not kept before.
 
     Windows of one writer may overlap. Of iterations those are kept that are numbered beyond the known ones: by time one
     would be lost where two windows place its end on different sides of the edge between them. Spans have no numbers;
-    those that ended since the store's newest commit are kept. Behaviour is kept of each window that goes beyond the one
-    before.
+    those that ended since the writer's newest commit are kept. Behaviour is kept of each window that goes beyond the
+    one before.
 
     Args:
-        store: of a writer that keeps analyses and nothing else.
+        writer: of analyses and nothing else.
         analysis: of a window.
         known: job -> number of its newest iteration that is kept; all of those of other jobs are new.
 
@@ -44,9 +44,9 @@ def save_analysis(store: Store, analysis: Analysis, known: Mapping[str, int] = _
         OSError: something could not be written; the same may be tried again.
     """
     window, timelines = analysis.report.window, analysis.timelines
-    if store.newest is not None and store.newest.until >= window.end_ns:
+    if writer.newest is not None and writer.newest.until >= window.end_ns:
         return None
-    since_ns = store.newest.until if store.newest is not None else window.start_ns - 1
+    since_ns = writer.newest.until if writer.newest is not None else window.start_ns - 1
     jobs = tuple(dict.fromkeys([*timelines.jobs, *(job.id for job in analysis.report.jobs), *analysis.pairs]))
     book = (*jobs, *timelines.addresses, *timelines.groups)
     tables = (
@@ -54,10 +54,10 @@ def save_analysis(store: Store, analysis: Analysis, known: Mapping[str, int] = _
         _beyond(_iterations(analysis.report.jobs, jobs), [known.get(job, -1) for job in jobs], window.end_ns),
         _patterns(analysis, jobs),
     )
-    return store.commit(Batch(window.end_ns, tables, book, b""))
+    return writer.commit(CommitBatch(window.end_ns, tables, book, b""))
 
 
-def timelines(location: Place | Path | str, selection: Selection = EVERYTHING) -> Timelines:
+def read_timelines(location: ObjectStore | Path | str, selection: Selection = EVERYTHING) -> Timelines:
     """Spans that were kept, in order of job, endpoint and time.
 
     Raises:
@@ -98,9 +98,9 @@ def _patterns(analysis: Analysis, jobs: Sequence[str]) -> Frame:
             "src": pairs["src"] + len(jobs),
             "dst": pairs["dst"] + len(jobs),
         }
-        rest = {name: pairs[name] for name in PATTERNS.names if name not in said}
-        frames.append(Frame(PATTERNS, {**said, **rest}))
-    return concat(PATTERNS, frames)
+        rest = {name: pairs[name] for name in PAIR_PROFILES.names if name not in said}
+        frames.append(Frame(PAIR_PROFILES, {**said, **rest}))
+    return concat(PAIR_PROFILES, frames)
 
 
 def _ended(frame: Frame, since_ns: int, by_ns: int) -> Frame:

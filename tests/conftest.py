@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+from tests.neighbours import SHARED, Captures
 
 # The same examples in every run; no deadline, since a kernel's first call compiles it.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -14,18 +14,16 @@ settings.load_profile("repeatable")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that take the fixture `shared`, and skip all marked ones where the folder is absent."""
+    """Mark tests that take the fixture `shared`, so that they can be chosen; what is absent they are skipped for."""
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")
-        if item.get_closest_marker("shared") and not SHARED.is_dir():
-            item.add_marker(pytest.mark.skip(reason="no captures beside the checkout (../shared)"))
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of captures beside the checkout."""
-    return SHARED
+    """The folder of captures beside the checkout; going on to one that is not there skips the test."""
+    return Captures(SHARED)
 
 
 @pytest.fixture(scope="session")

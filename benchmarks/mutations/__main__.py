@@ -9,9 +9,9 @@ from pathlib import Path
 from benchmarks.mutations.changing import broken
 from benchmarks.mutations.declared import CASES, MUTATIONS
 from datamodel.truth import Truth
-from flowprism.evaluation.analysing import analysed
+from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.outcome import Outcome, outcome
-from flowprism.evaluation.suite import CaseFiles, named, written
+from flowprism.evaluation.suite import CaseFiles, parse_case, write_case_files
 
 Cases = dict[str, CaseFiles]
 
@@ -21,7 +21,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         survivors = 0
         for room, names in CASES.items():
-            survivors += _room(room, {name: written(named(name), Path(folder) / name) for name in names})
+            survivors += _room(room, {name: write_case_files(parse_case(name), Path(folder) / name) for name in names})
     sys.exit(bool(survivors))
 
 
@@ -48,7 +48,7 @@ def _points(cases: Cases) -> dict[str, float]:
 
 def _worth(files: CaseFiles) -> float:
     try:
-        result, _ = outcome(analysed(files), Truth.model_validate_json(files.truth.read_bytes()))
+        result, _ = outcome(analyze_case(files), Truth.model_validate_json(files.truth.read_bytes()))
     except Exception:  # noqa: BLE001 -- a broken rule may break anything
         return 0.0
     return points(result)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.address_book import Words, address_code
-from capture.addresses import MAPPED
-from capture.blocks import Block
-from capture.compiled import compiled, wide
 from capture.goflow2.protobuf import LENGTH, VARINT, field_value, varint
 from capture.goflow2.protobuf import MALFORMED as BROKEN
-from capture.window import Bytes
+from capture.jit import compiled, wide
+from capture.tables.address_book import Words, address_code
+from capture.tables.addresses import MAPPED
+from capture.tables.read_buffer import Bytes
+from capture.tables.row_blocks import Block
 
 Ints = npt.NDArray[np.int64]
 

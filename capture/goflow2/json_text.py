@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from capture.dialect import Dialect, text_column
+from capture.dialects.dialect import Dialect, text_column
 from capture.goflow2.flow_message import EXPORT_SECOND, FRAMES
 from datamodel.flows import FLOWS
 

@@ -5,8 +5,8 @@ Source: protobuf.dev, "Encoding". Groups (wire types 3 and 4) are obsolete since
 
 from __future__ import annotations
 
-from capture.compiled import compiled, wide
-from capture.window import Bytes
+from capture.jit import compiled, wide
+from capture.tables.read_buffer import Bytes
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 LONGEST_VARINT_BYTES = 10

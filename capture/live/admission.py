@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from capture.compiled import compiled, wide
-from capture.frame_index import Index
+from capture.jit import compiled, wide
 from capture.live.session_sequence import outer_source
-from capture.receive.allowing import Networks, allows
-from capture.window import Bytes
+from capture.receive.source_filter import Networks, allows
+from capture.tables.frame_index import Index
+from capture.tables.read_buffer import Bytes
 
 
 @compiled
@@ -16,7 +16,7 @@ def admit(data: Bytes, index: Index, allowed: Networks) -> int:
     Args:
         data: the bytes `index` points into: IP packets.
         index: where the packets lie.
-        allowed: shape (n, 4), see `capture.receive.allowing.networks`.
+        allowed: shape (n, 4), see `capture.receive.source_filter.networks`.
     """
     admitted = 0
     for i in range(len(index)):

@@ -13,17 +13,17 @@ from typing import Self
 
 import numpy as np
 
-from capture.addresses import from_words
-from capture.frame_index import Index
-from capture.ledger import Ledger
+from capture.ingest_log import Ledger
 from capture.live.admission import admit
 from capture.live.message_batch import MessageBatch
-from capture.live.refusal import refusal, require_linux
+from capture.live.receive_errors import refusal, require_linux
 from capture.live.session_sequence import NOT_FOLLOWED, no_sessions, note_sequences
-from capture.packet import decode
-from capture.receive.allowing import networks
+from capture.packets.packet import decode
+from capture.packets.packet_columns import PACKET, Packets
 from capture.receive.sockets import TIME_STAMPS, backlog, buffer_bytes_of
-from capture.wire import PACKET, Packets
+from capture.receive.source_filter import networks
+from capture.tables.addresses import from_words
+from capture.tables.frame_index import Index
 from datamodel.errors import InputError
 
 BUFFER_BYTES = 64 << 20

@@ -10,12 +10,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from capture.compiled import compiled
-from capture.frame_index import INDEX, NO_TIME, Index
-from capture.receive.messages import CONTROL, MESSAGE, PIECE
+from capture.jit import compiled
+from capture.packets.packet_columns import Record
+from capture.receive.mmsg_structures import CONTROL, MESSAGE, PIECE
 from capture.receive.sockets import TIME_STAMPS
-from capture.window import Bytes
-from capture.wire import Record
+from capture.tables.frame_index import INDEX, NO_TIME, Index
+from capture.tables.read_buffer import Bytes
 
 _MOST_MESSAGES = 1024  # the kernel takes no more in one call (UIO_MAXIOV)
 _STOPS = (errno.EAGAIN, errno.EINTR)

@@ -11,10 +11,9 @@ from typing import Self
 
 import numpy as np
 
-from capture.capture_file import BATCH_FRAMES
-from capture.frame_index import INDEX
-from capture.ledger import Ledger
-from capture.live.refusal import refusal
+from capture.files.capture_file import BATCH_FRAMES
+from capture.ingest_log import Ledger
+from capture.live.receive_errors import refusal
 from capture.live.ring_block import (
     BROKEN,
     FIRST_AT,
@@ -28,8 +27,9 @@ from capture.live.ring_block import (
     index_block,
 )
 from capture.live.ring_socket import BLOCK_BYTES, check, counted, link_type, open_socket
-from capture.packet import decode
-from capture.wire import PACKET, Packets
+from capture.packets.packet import decode
+from capture.packets.packet_columns import PACKET, Packets
+from capture.tables.frame_index import INDEX
 
 RING_BYTES = 64 << 20
 SNAP_BYTES = 192  # holds a RETH behind Ethernet, IP, ERSPAN III and IPv6 inside it

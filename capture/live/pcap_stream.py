@@ -9,9 +9,9 @@ from typing import IO
 
 import numpy as np
 
-from capture.capture_file import batches, is_capture
-from capture.ledger import Ledger
-from capture.wire import PACKET, Packets
+from capture.files.capture_file import batches, is_capture
+from capture.ingest_log import Ledger
+from capture.packets.packet_columns import PACKET, Packets
 from datamodel.errors import InputError
 
 _READ_BYTES = 1 << 16  # what a pipe holds

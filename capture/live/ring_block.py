@@ -11,11 +11,11 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
-from capture.compiled import compiled, wide
-from capture.frame_index import Index
-from capture.pcap import u32
+from capture.files.pcap import u32
+from capture.jit import compiled, wide
 from capture.receive.fence import fence
-from capture.window import Bytes
+from capture.tables.frame_index import Index
+from capture.tables.read_buffer import Bytes
 
 Marks = npt.NDArray[np.int64]
 Heads = npt.NDArray[np.uint32]  # a ring as 32-bit words, a row a block

@@ -8,7 +8,7 @@ import socket
 import struct
 from contextlib import ExitStack
 
-from capture.live.refusal import refusal, require_linux
+from capture.live.receive_errors import refusal, require_linux
 from datamodel.errors import InputError
 
 BLOCK_BYTES = 1 << 19  # about 2,000 cut frames: one batch

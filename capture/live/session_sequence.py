@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.compiled import compiled, wide
-from capture.flow_table import mixed
-from capture.frame_index import Index
-from capture.headers import MAPPED, be16, be32, be64
-from capture.sequence import unwrapped
-from capture.window import Bytes
-from capture.wire import Record
+from capture.jit import compiled, wide
+from capture.mirror.flow_table import mixed
+from capture.mirror.sequence_numbers import unwrapped
+from capture.packets.headers import MAPPED, be16, be32, be64
+from capture.packets.packet_columns import Record
+from capture.tables.frame_index import Index
+from capture.tables.read_buffer import Bytes
 
 Sessions = npt.NDArray[np.void]
 Totals = npt.NDArray[np.int64]

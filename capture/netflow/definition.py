@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from struct import iter_unpack, unpack_from
 from typing import NamedTuple
 
-from capture.datagram import NETFLOW9
-from capture.netflow.layout import FIRST_DATA_SET, VARIABLE
+from capture.exporters.datagram import NETFLOW9
+from capture.netflow.netflow_layout import FIRST_DATA_SET, VARIABLE
 
 MOST_FIELDS = 1024  # of one template; more than any exporter describes
 _ENTERPRISE_BIT = 0x8000

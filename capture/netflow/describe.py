@@ -8,12 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from ipaddress import IPv4Address, IPv6Address
 
-from capture.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS
+from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS
 from capture.netflow.definition import Definition, DefinitionError, Specifier, read_definition
-from capture.netflow.layout import FIRST_DATA_SET, SET_HEADER_BYTES, V5_HEADER_BYTES, V5_RECORD_BYTES, VARIABLE
-from capture.netflow.legacy import PADDING, V5_FIELDS
-from capture.netflow.names import ENTERPRISE_BIT, V5_NAMES, V9_SCOPES, Element, element, v9_field
-from capture.netflow.told_elements import ToldElements
+from capture.netflow.element_names import ENTERPRISE_BIT, V5_NAMES, V9_SCOPES, Element, element, v9_field
+from capture.netflow.exported_elements import ToldElements
+from capture.netflow.netflow_layout import FIRST_DATA_SET, SET_HEADER_BYTES, V5_HEADER_BYTES, V5_RECORD_BYTES, VARIABLE
+from capture.netflow.v5_template import PADDING, V5_FIELDS
 
 Fields = dict[str, object]
 
@@ -70,8 +70,9 @@ def describe(
     """One dict a record: the datagram's header, and each field by its standard name; templates are records too.
 
     Values are as the wire's types say: addresses as text, numbers as numbers, times as the integers they are sent as,
-    byte strings as hex. A field that occurs several times has a list. Where the reading had to stop, an "error" says
-    why. No bytes raise.
+    byte strings as hex; what does not fit its type is {"hex": ...}, so that no text is mistaken for it. A field that
+    occurs several times has a list. Where the reading had to stop, an "error" says why, and "data" has as hex what was
+    not read. No bytes raise.
 
     Args:
         payload: one datagram or message.
@@ -82,13 +83,14 @@ def describe(
     version = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else -1
     protocol = _VERSIONS.get(version)
     if protocol is None:
-        yield {"exporter": source, "error": f"version {version}" if version >= 0 else "ends inside its header"}
+        cause = f"version {version}" if version >= 0 else "ends inside its header"
+        yield {"exporter": source, "data": payload.hex(), "error": cause}
         return
     head: Fields = {"protocol": PROTOCOLS[protocol], "exporter": source}
     form, names = _HEADERS[protocol]
     size = struct.calcsize(form)
     if len(payload) < size:
-        yield head | {"error": "ends inside its header"}
+        yield head | {"data": payload.hex(), "error": "ends inside its header"}
         return
     head |= dict(zip(names, struct.unpack_from(form, payload), strict=True))
     if protocol == NETFLOW5:
@@ -98,7 +100,8 @@ def describe(
     session = (source, source_port, protocol, int(str(head["domain"])))
     yield from (head | record for record in _sets(payload, size, end, session, templates))
     if protocol == IPFIX and int(str(head["length"])) != len(payload):
-        yield head | {"error": f"says it has {head['length']} bytes, has {len(payload)}"}
+        behind = {"data": payload[end:].hex()} if end < len(payload) else {}
+        yield head | behind | {"error": f"says it has {head['length']} bytes, has {len(payload)}"}
 
 
 def _v5(payload: bytes, head: Fields) -> Iterator[Fields]:
@@ -106,7 +109,8 @@ def _v5(payload: bytes, head: Fields) -> Iterator[Fields]:
     for place in range(count):
         at = V5_HEADER_BYTES + place * V5_RECORD_BYTES
         if at + V5_RECORD_BYTES > len(payload):
-            yield head | {"error": f"ends after {place} of {count} records"}
+            rest = {"data": payload[at:].hex()} if at < len(payload) else {}
+            yield head | rest | {"error": f"ends after {place} of {count} records"}
             return
         record: Fields = {"record": "data"}
         for number, size in V5_FIELDS:
@@ -115,9 +119,9 @@ def _v5(payload: bytes, head: Fields) -> Iterator[Fields]:
                 record[V5_NAMES[number]] = _value(payload[at : at + size], kind)
             at += size
         yield head | record
-    rest = len(payload) - V5_HEADER_BYTES - count * V5_RECORD_BYTES
-    if rest:
-        yield head | {"error": f"{rest} bytes behind the last record"}
+    behind = payload[V5_HEADER_BYTES + count * V5_RECORD_BYTES :]
+    if behind:
+        yield head | {"data": behind.hex(), "error": f"{len(behind)} bytes behind the last record"}
 
 
 def _sets(payload: bytes, at: int, end: int, session: Session, templates: WireTemplates) -> Iterator[Fields]:
@@ -126,7 +130,7 @@ def _sets(payload: bytes, at: int, end: int, session: Session, templates: WireTe
         number, length = struct.unpack_from("!HH", payload, at)
         if length < SET_HEADER_BYTES:
             if any(payload[at:end]):
-                yield {"set": number, "error": f"impossible length of a set: {length}"}
+                yield {"set": number, "data": payload[at:end].hex(), "error": f"impossible length of a set: {length}"}
             return
         content = payload[at + SET_HEADER_BYTES : min(at + length, end)]
         if number >= FIRST_DATA_SET:
@@ -161,6 +165,7 @@ def _templates(content: bytes, number: int, session: Session, templates: WireTem
             for field in definition.fields
         ]
         yield {"record": kind if fields else f"{kind} withdrawal", "template": definition.id, "fields": fields}
+    yield from _behind(content[at:], {"set": number})
 
 
 def _data(content: bytes, number: int, session: Session, templates: WireTemplates) -> Iterator[Fields]:
@@ -170,7 +175,7 @@ def _data(content: bytes, number: int, session: Session, templates: WireTemplate
         return
     head: Fields = {"record": "options data" if definition.options else "data", "template": number}
     if definition.least_bytes == 0:
-        yield head | {"error": "its template says that its records are empty"}
+        yield head | {"data": content.hex(), "error": "its template says that its records are empty"}
         return
     if len(content) < definition.least_bytes and any(content):
         yield head | {"data": content.hex(), "error": "shorter than one record of its template"}
@@ -181,6 +186,13 @@ def _data(content: bytes, number: int, session: Session, templates: WireTemplate
         if definition.options:
             templates.told.learn(session[0], record)
         yield head | record
+    yield from _behind(content[at:], head)
+
+
+def _behind(rest: bytes, head: Fields) -> Iterator[Fields]:
+    """What stands behind a set's last record, unless it is padding."""
+    if any(rest):
+        yield head | {"data": rest.hex(), "error": "bytes behind the last record of the set"}
 
 
 def _record(
@@ -194,7 +206,8 @@ def _record(
         if length == VARIABLE:
             length, at = _told_length(content, at)
         if at + length > len(content):
-            return found | {"error": "the record is longer than its set"}, len(content)
+            rest = {"data": content[at:].hex()} if at < len(content) else {}
+            return found | rest | {"error": "the record is longer than its set"}, len(content)
         name, kind = _named(field, session, templates)
         values = seen.setdefault(name, [])
         values.append(_value(content[at : at + length], kind))
@@ -234,10 +247,12 @@ def _numbers(field: Specifier) -> str:
 
 
 def _value(content: bytes, kind: str) -> object:
-    """A field's value as its type says; hex where its length does not fit its type."""
+    """A field's value as its type says; byte strings as hex, and what does not fit its type as {"hex": ...}."""
     reader = _list if kind == "basicList" else _READERS.get(kind)
-    value = reader(content) if reader else None
-    return content.hex() if value is None else value
+    if reader is None:
+        return content.hex()
+    value = reader(content)
+    return {"hex": content.hex()} if value is None else value
 
 
 def _list(content: bytes) -> object:

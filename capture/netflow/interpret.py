@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.address_book import Book, code_of
-from capture.compiled import compiled, wide
-from capture.netflow.layout import (
+from capture.jit import compiled, wide
+from capture.netflow.flow_times import times
+from capture.netflow.irregular_records import rows_without_section, section_rows
+from capture.netflow.netflow_layout import (
     BYTES,
     BYTES_OUT,
     COUNTS_LAYER2,
@@ -30,10 +31,9 @@ from capture.netflow.layout import (
     Tables,
     Words,
 )
-from capture.netflow.moments import times
-from capture.netflow.rates import rates
 from capture.netflow.reasons import HUGE_COUNT, LAYER2, TOTALS
-from capture.netflow.settle import rows_without_section, section_rows
+from capture.netflow.record_rates import rates
+from capture.tables.address_book import Book, code_of
 
 _UNKNOWN_DIRECTION = 255
 _MASK8, _MASK16, _MASK63, _ALL_BITS = 0xFF, 0xFFFF, 0x7FFFFFFFFFFFFFFF, -1

@@ -5,7 +5,7 @@ The codes are places in `EXPORTER["rejected"]` and in `SOURCE["doubts"]`.
 
 from __future__ import annotations
 
-from capture.wire import REASONS as PACKET_REASONS
+from capture.packets.packet_columns import REASONS as PACKET_REASONS
 
 (
     FINE,
@@ -67,7 +67,7 @@ REASONS = (
     *(f"exported packet section: {reason}" if reason else "exported packet section" for reason in PACKET_REASONS),
 )
 
-DOUBTS = 16  # room for the kinds below
+DOUBTS = 18  # room for the kinds below
 (
     NO_TIMES,
     NO_BOOT_TIME,
@@ -85,13 +85,15 @@ DOUBTS = 16  # room for the kinds below
     IMPOSSIBLE_TIME,
     RATE_ROUNDED,
     NO_SAMPLER,
+    UPTIME_OFF,
+    AHEAD,
 ) = range(DOUBTS)
 
 DOUBT_TEXTS = (
     "{} records carry no times; the time of export stands for them",
     "{} records tell times since the exporter started, which it never told; the newest is taken for the time of export",
     "{} records end before they begin; the end stands for both",
-    "{} records began more than a year before their export",
+    "{} records began more than a day before their export",
     "{} records were exported by a clock that was never set; the time of receipt stands for it",
     "{} records tell times as plain counts where NTP time stamps belong (RFC 7011, 6.1.9 and 6.1.10)",
     "{} records count since their flow began, not since the record before",
@@ -104,4 +106,6 @@ DOUBT_TEXTS = (
     "{} records tell impossible times (before 2000, or long after their export); the time of export stands for them",
     "{} records tell a sampling rate of one in no whole number; the nearest stands for it",
     "{} options records announce a selector that goes by time or content, not by number; what it left out is not known",
+    "{} records end, by uptime, more than a minute after or a day before their export, which then stands for the end",
+    "{} records end more than a minute after their export",
 )

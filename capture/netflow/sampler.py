@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.compiled import compiled, wide
-from capture.key_table import known_place, place_of
-from capture.netflow.layout import (
+from capture.jit import compiled, wide
+from capture.netflow.netflow_layout import (
     CERTAIN,
     CHANCE,
     INTERVAL,
@@ -26,6 +25,7 @@ from capture.netflow.layout import (
     Words,
 )
 from capture.netflow.reasons import RATE_ROUNDED
+from capture.tables.key_table import known_place, place_of
 
 UNKNOWN = 0
 AMBIGUOUS = -1

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from capture.compiled import compiled, wide
-from capture.datagram import NETFLOW5
-from capture.flow_table import mixed
-from capture.key_table import Slots
+from capture.exporters.datagram import NETFLOW5
+from capture.jit import compiled, wide
+from capture.mirror.flow_table import mixed
 from capture.netflow.definition import Definition
-from capture.netflow.layout import FIELD, TEMPLATE, Table, Tables
-from capture.netflow.program import Program
-from capture.window import Bytes
+from capture.netflow.load_plan import Program
+from capture.netflow.netflow_layout import FIELD, TEMPLATE, Table, Tables
+from capture.tables.key_table import Slots
+from capture.tables.read_buffer import Bytes
 
 MOST_TEMPLATES = 1 << 16
 MOST_OF_AN_EXPORTER = 4096

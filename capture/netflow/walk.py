@@ -1,18 +1,19 @@
 """The walk through a batch: datagrams, their sets, and the records in them.
 
-The kernel stops where the driver (`capture.netflow.decoder`) must do something, and goes on where it stopped: all
-that it needs to know for that stands in `PROGRESS`.
+The kernel stops where the driver (`capture.netflow.netflow_decoder`) must do something, and goes on where it stopped:
+all that it needs to know for that stands in `PROGRESS`.
 """
 
 from __future__ import annotations
 
-from capture.address_book import Book
-from capture.compiled import compiled, wide
-from capture.datagram import NETFLOW5, NETFLOW9, Index
-from capture.exporter_table import decoded
-from capture.headers import be16
+from capture.exporters.datagram import NETFLOW5, NETFLOW9, Index
+from capture.exporters.exporter_table import follow
+from capture.jit import compiled, wide
+from capture.netflow.datagram_header import NEW_EXPORTER, OPENED, SKIPPED, open_datagram
+from capture.netflow.field_loader import BEYOND, load_columns, load_record
 from capture.netflow.interpret import interpret
-from capture.netflow.layout import (
+from capture.netflow.irregular_records import COUNTED_BACK, SECTION_TELLS, rows_without_section, settle
+from capture.netflow.netflow_layout import (
     BIFLOW,
     CHUNK,
     EMPTY,
@@ -35,8 +36,7 @@ from capture.netflow.layout import (
     Row,
     Tables,
 )
-from capture.netflow.load import BEYOND, load_columns, load_record
-from capture.netflow.opening import NEW_EXPORTER, OPENED, SKIPPED, open_datagram
+from capture.netflow.pending_sets import keep_waiting
 from capture.netflow.reasons import (
     BAD_SET,
     BAD_TEMPLATE,
@@ -56,10 +56,10 @@ from capture.netflow.reasons import (
     WITHDRAWN_OVER_UDP,
 )
 from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn, no_sampler, told_rate
-from capture.netflow.settle import SECTION_TELLS, rows_without_section, settle
 from capture.netflow.templates import find, find_exact, same_definition
-from capture.netflow.waiting import keep_waiting
-from capture.window import Bytes
+from capture.packets.headers import be16
+from capture.tables.address_book import Book
+from capture.tables.read_buffer import Bytes
 
 # Why the kernel stops.
 DONE, NEEDS_EXPORTER, NEEDS_TEMPLATE, NEEDS_BLOCK, NEEDS_WAITING_ROOM, NEEDS_SAMPLERS, NEEDS_ADDRESSES = range(7)
@@ -87,7 +87,8 @@ def walk(data: Bytes, index: Index, tables: Tables) -> int:
             return need
         if not progress["again"]:
             exporter = tables.exporters[progress["exporter"]]
-            decoded(exporter, progress["sequence"], progress["verdict"], progress["records"])
+            anew = progress["began_anew"] != 0
+            follow(exporter, wide(progress["port"]), wide(progress["sequence"]), wide(progress["records"]), anew)
         progress["opened"] = 0
         progress["datagram"] += 1
     return DONE
@@ -275,6 +276,8 @@ def peculiar_records(data: Bytes, tables: Tables, template: Row) -> int:
     progress = tables.progress[0]
     step = 2 if template["flags"] & BIFLOW else 1
     present = wide(template["present"])
+    if template["flags"] & BIFLOW:
+        present |= COUNTED_BACK
     if template["flags"] & SECTIONED:
         present |= SECTION_TELLS
         if not progress["sectioned"]:

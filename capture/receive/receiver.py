@@ -11,11 +11,11 @@ import socket
 import time
 from collections.abc import Callable
 
-from capture.receive.allowing import Networks
-from capture.receive.mailbox import MOST_MESSAGES, Mailbox
+from capture.receive.batch_receiver import MOST_MESSAGES, Mailbox
 from capture.receive.ring import Ring
-from capture.receive.sessions import Sessions
 from capture.receive.sockets import Door
+from capture.receive.source_filter import Networks
+from capture.receive.tcp_sessions import Sessions
 
 _POLL_MS = 200
 _PATIENCE_S = 0.001  # lets datagrams gather: a call for each would cost more than their decoding

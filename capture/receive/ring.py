@@ -13,11 +13,11 @@ import mmap
 import numpy as np
 import numpy.typing as npt
 
-from capture.compiled import compiled, wide
-from capture.datagram import DATAGRAM, Datagrams, Index, announced
+from capture.exporters.datagram import DATAGRAM, Datagrams, Index, announced
+from capture.jit import compiled, wide
 from capture.receive.fence import fence
-from capture.receive.header import HEADER, HEADER_ROOM_BYTES, Header
-from capture.window import Bytes
+from capture.receive.ring_header import HEADER, HEADER_ROOM_BYTES, Header
+from capture.tables.read_buffer import Bytes
 
 # Exporters fill their datagrams, up to 1,400 bytes; smaller ones use the rows up before the bytes.
 _BYTES_A_ROW = 512
@@ -34,7 +34,7 @@ class Ring:
     """
 
     def __init__(self, descriptor: int, size_bytes: int) -> None:
-        """Map the ring behind `descriptor` (`capture.receive.header.create`), which has `size_bytes` in all."""
+        """Map the ring behind `descriptor` (`capture.receive.ring_header.create`), which has `size_bytes` in all."""
         memory = mmap.mmap(descriptor, size_bytes)
         self.shared: npt.NDArray[np.void] = np.frombuffer(memory, HEADER, 1)
         room = size_bytes - HEADER_ROOM_BYTES

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from capture.blocks import Block
-from capture.compiled import compiled, wide
-from capture.headers import be32, be64
-from capture.sflow.layout import IF_INDEX, UNKNOWN_COUNTER
-from capture.window import Bytes
-from capture.wire import Record
+from capture.jit import compiled, wide
+from capture.packets.headers import be32, be64
+from capture.packets.packet_columns import Record
+from capture.sflow.sflow_layout import IF_INDEX, UNKNOWN_COUNTER
+from capture.tables.read_buffer import Bytes
+from capture.tables.row_blocks import Block
 
 _UNKNOWN = -1
 _LARGEST_QUEUE = 127  # that the column can hold

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from capture.sflow.counter_structures import COUNTER_STRUCTURES
 from capture.sflow.flow_structures import FLOW_STRUCTURES
-from capture.sflow.layout import (
+from capture.sflow.sflow_layout import (
     ADDRESS_IPV4,
     ADDRESS_IPV6,
     COUNTER_SAMPLE,
@@ -91,15 +91,15 @@ class _Reader:
 def describe(payload: bytes) -> Iterator[Fields]:
     """One dict a sample: the datagram's header, the sample's fields, and its structures as dicts in a list.
 
-    Bytes that the reading cannot make sense of are told as hex; where it had to stop, an "error" says so, in the
-    structure or as a last dict. No bytes raise.
+    Bytes that the reading cannot make sense of are hex under "data", what does not fit its type is {"hex": ...}. Where
+    the reading had to stop, an "error" says so, in the structure or as a last dict. No bytes raise.
     """
     reader = _Reader(payload, 0, len(payload))
     head: Fields = {"protocol": "sFlow v5"}
     try:
         version = reader.u32()
         if version != 5:
-            yield head | {"error": f"version {version}"}
+            yield head | {"data": payload.hex(), "error": f"version {version}"}
             return
         head["agent_address"] = _address(reader)
         for name in ("sub_agent_id", "sequence_number", "uptime"):
@@ -111,10 +111,11 @@ def describe(payload: bytes) -> Iterator[Fields]:
                 return
             yield head | _sample(reader)
     except _Stop as stop:
-        yield head | {"error": str(stop)}
+        yield head | {"data": payload[reader.at :].hex(), "error": str(stop)}
         return
     if reader.at < reader.end:
-        yield head | {"error": f"{reader.end - reader.at} bytes behind the last sample"}
+        behind = payload[reader.at :]
+        yield head | {"data": behind.hex(), "error": f"{len(behind)} bytes behind the last sample"}
 
 
 def _sample(reader: _Reader) -> Fields:
@@ -134,6 +135,7 @@ def _sample(reader: _Reader) -> Fields:
         _structures(part, structures, found)
     except _Stop as stop:
         fields["error"] = str(stop)
+    fields |= _behind(part)
     if lacking > 0:
         fields["error"] = f"{lacking} bytes of it are missing"
     return fields
@@ -166,7 +168,13 @@ def _structure(part: _Reader, word: int, known: dict[Number, Structure]) -> Fiel
     except _Stop as stop:
         fields["error"] = str(stop)
         fields["data"] = part.take(part.end - part.at).hex()
-    return fields
+    return fields | _behind(part)
+
+
+def _behind(part: _Reader) -> Fields:
+    """What is left of a sample or structure behind all that is known of it, unless it is padding."""
+    rest = part.take(part.end - part.at)
+    return {"data": rest.hex()} if any(rest) else {}
 
 
 def _nested(reader: _Reader) -> list[Fields]:
@@ -221,10 +229,18 @@ def _mac(reader: _Reader) -> str:
     return reader.take(8)[:6].hex(":")
 
 
-def _f32(reader: _Reader) -> float | str:
+def _f32(reader: _Reader) -> object:
     packed = reader.take(4)
     value = float(struct.unpack("!f", packed)[0])
-    return value if abs(value) < float("inf") else packed.hex()  # JSON has neither infinities nor NaN
+    return value if abs(value) < float("inf") else {"hex": packed.hex()}  # JSON has neither infinities nor NaN
+
+
+def _text(reader: _Reader) -> object:
+    packed = reader.counted()
+    try:
+        return packed.decode()
+    except UnicodeDecodeError:
+        return {"hex": packed.hex()}
 
 
 _READ: dict[str, Callable[[_Reader], object]] = {
@@ -236,7 +252,7 @@ _READ: dict[str, Callable[[_Reader], object]] = {
     "ip4": _ip4,
     "ip6": _ip6,
     "ip": _address,
-    "text": lambda reader: reader.counted().decode("utf-8", "replace"),
+    "text": _text,
     "hex": lambda reader: reader.counted().hex(),
     "hex16": lambda reader: reader.take(16).hex(),
     "u32s": lambda reader: [reader.u32() for _ in _repetitions(reader)],

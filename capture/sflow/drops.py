@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from capture.blocks import Block
-from capture.compiled import compiled
-from capture.wire import Record
+from capture.jit import compiled
+from capture.packets.packet_columns import Record
+from capture.tables.row_blocks import Block
 
 _UNREACHABLE = (
     "net_unreachable host_unreachable protocol_unreachable port_unreachable frag_needed src_route_failed"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from capture.blocks import Block
-from capture.compiled import compiled, wide
-from capture.headers import MAPPED, be32, be64
-from capture.key_table import Words
-from capture.packet import clear, frame_packet
-from capture.packet_rows import PACKET_COLUMNS, packet_row
-from capture.sflow.layout import ETHERNET_HEADER, HEADER_FIELDS_BYTES, LINK_ETHERNET
+from capture.jit import compiled, wide
+from capture.packets.headers import MAPPED, be32, be64
+from capture.packets.packet import clear, frame_packet
+from capture.packets.packet_columns import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
+from capture.packets.packet_rows import PACKET_COLUMNS, packet_row
 from capture.sflow.reasons import FINE, FIRST_PACKET_REASON, NO_PACKET, UNKNOWN_HEADER
+from capture.sflow.sflow_layout import ETHERNET_HEADER, HEADER_FIELDS_BYTES, LINK_ETHERNET
 from capture.sflow.walk import header_link
-from capture.window import Bytes
-from capture.wire import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
+from capture.tables.key_table import Words
+from capture.tables.read_buffer import Bytes
+from capture.tables.row_blocks import Block
 from datamodel.flows import TCP
 
 # What `flow_row` and `name_ends` write. A record is one packet, so what tells of its end is what tells of its start.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.wire import REASONS as PACKET_REASONS
+from capture.packets.packet_columns import REASONS as PACKET_REASONS
 
 (
     FINE,

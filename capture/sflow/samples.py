@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.compiled import compiled, wide
-from capture.exporter_table import IN_DATAGRAMS, Exporter, Table, step
-from capture.key_table import Keys, Words, place_of
-from capture.sflow.layout import IF_INDEX, NO_INTERFACE, NO_INTERFACE_EXPANDED, ONE_INTERFACE
+from capture.exporters.exporter_table import IN_DATAGRAMS, Exporter, Table
+from capture.exporters.sequence_runs import step
+from capture.jit import compiled, wide
+from capture.packets.packet_columns import Record
 from capture.sflow.reasons import CAPTURE_CUT
+from capture.sflow.sflow_layout import IF_INDEX, NO_INTERFACE, NO_INTERFACE_EXPANDED, ONE_INTERFACE
 from capture.sflow.walk import ABSENT
-from capture.wire import Record
+from capture.tables.key_table import Keys, Words, place_of
 
 MOST_SOURCES = 1 << 16  # more ports than a fabric's switches have; beyond it sources are invented
 MOST_RATES = 8  # of one exporter that are told apart
@@ -36,7 +37,7 @@ SOURCE = np.dtype(
         ("pool", "i8"),
         ("drops", "i8"),
         ("unsteady", "i8"),  # datagrams of its exporter that had come out of turn or cut when that sample came
-        ("restarts", "i8"),  # and how often that had begun anew
+        ("counters", "i8"),  # and how many counters of datagrams that had begun
         ("samples", "i8"),  # that the agent took between the samples that came, by their numbers
         ("packets", "i8"),  # that could have been sampled meanwhile, by the pool
         ("told_packets", "i8"),  # the same by the rate that samples tell
@@ -108,10 +109,10 @@ def follow_source(source: Record, agent: Record, sample: Record, exporter: Expor
         sample: the sample's fields.
         exporter: its account.
     """
-    restarts = exporter["restarts"][IN_DATAGRAMS]
+    counters = exporter["counters"][IN_DATAGRAMS]
     unsteady = exporter["misfits"][IN_DATAGRAMS] + exporter["rejected"][CAPTURE_CUT]
     ahead = step(source["sequence"], sample["sequence"]) if source["sequence"] >= 0 else wide(0)
-    if source["restarts"] == restarts and 0 < ahead < _RESET_STEP:
+    if source["counters"] == counters and 0 < ahead < _RESET_STEP:
         fewer = step(source["drops"], sample["drops"])
         if fewer > 0:
             agent["dropped"] += fewer
@@ -125,7 +126,7 @@ def follow_source(source: Record, agent: Record, sample: Record, exporter: Expor
     source["pool"] = sample["pool"]
     source["drops"] = sample["drops"]
     source["unsteady"] = unsteady
-    source["restarts"] = restarts
+    source["counters"] = counters
 
 
 @compiled
@@ -167,13 +168,13 @@ def direction(sample: Record, in_if: int, out_if: int) -> int:
 
 
 @compiled
-def hold_ns(exporter: Exporter, arrival_ns: int, in_order: bool) -> int:
-    """How long before its arrival a datagram's samples may have been taken.
+def hold_ns(exporter: Exporter, arrival_ns: int) -> int:
+    """How long before its arrival the samples of a datagram in turn may have been taken.
 
     They were taken after the agent's previous datagram left, for that would have carried them, and no more than
     `LONGEST_HOLD_NS` ago. `last_ns` of the exporter must still be that of the datagrams before.
     """
-    if not in_order or exporter["datagrams"] == 0:
+    if exporter["datagrams"] == 0:
         return wide(LONGEST_HOLD_NS)
     return wide(min(max(arrival_ns - exporter["last_ns"], 0), LONGEST_HOLD_NS))
 

@@ -9,9 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.compiled import compiled, wide
-from capture.headers import MAPPED, be16, be32, be64
-from capture.sflow.layout import (
+from capture.jit import compiled, wide
+from capture.packets.headers import ETHERNET, MAPPED, be16, be32, be64, beneath_labels
+from capture.packets.packet_columns import Record
+from capture.sflow.reasons import (
+    CAPTURE_CUT,
+    CUT_DATAGRAM,
+    FINE,
+    LONG_STRUCTURE,
+    SHORT_SAMPLE,
+    SHORT_STRUCTURE,
+    STRUCTURES_MISSING,
+    UNKNOWN_AGENT,
+    UNKNOWN_STRUCTURE,
+)
+from capture.sflow.sflow_layout import (
     ADDRESS_IPV4,
     ADDRESS_IPV6,
     BROADCOM_EGRESS_QUEUE,
@@ -37,6 +49,7 @@ from capture.sflow.layout import (
     KNOWN_COUNTER,
     KNOWN_COUNTER_ELSEWHERE,
     KNOWN_FLOW,
+    LINK_ETHERNET,
     LINK_RAW,
     MPLS_HEADER,
     PFC_COUNTERS,
@@ -46,19 +59,7 @@ from capture.sflow.layout import (
     QUEUE_DEPTH,
     TIMESTAMP,
 )
-from capture.sflow.reasons import (
-    CAPTURE_CUT,
-    CUT_DATAGRAM,
-    FINE,
-    LONG_STRUCTURE,
-    SHORT_SAMPLE,
-    SHORT_STRUCTURE,
-    STRUCTURES_MISSING,
-    UNKNOWN_AGENT,
-    UNKNOWN_STRUCTURE,
-)
-from capture.window import Bytes
-from capture.wire import Record
+from capture.tables.read_buffer import Bytes
 
 ABSENT = -1  # in all positions and in `queue`, `queue_depth` and `stamp_ns`
 
@@ -365,7 +366,7 @@ def doubts(sample: Record, rejected: Record) -> None:
 
 @compiled
 def header_link(data: Bytes, protocol: int, at: int, end: int) -> tuple[int, int]:
-    """The link type by which `capture.packet` knows a header that is not Ethernet's, and where to begin; or -1.
+    """The link type by which `capture.packets.packet` knows a header that is not Ethernet's, and where to begin; or -1.
 
     An MPLS label stack (RFC 3032) and PPP framing (RFC 1661, 1662) are stepped over here, for they are no link types
     there.
@@ -378,7 +379,8 @@ def header_link(data: Bytes, protocol: int, at: int, end: int) -> tuple[int, int
                 return -1, at
             at += 4
             if data[at - 2] & 1:
-                return LINK_RAW, at
+                kind, at = beneath_labels(data, at, end)
+                return (LINK_ETHERNET if kind == ETHERNET else LINK_RAW), at
     elif protocol in (PPP_HEADER, POS_HEADER):
         if at + 2 <= end and be16(data, at) in (0xFF03, 0x0F00):  # address and control of PPP or Cisco HDLC
             at += 2

@@ -13,22 +13,22 @@ import typer
 
 import flowprism
 from datamodel.errors import FlowprismError
-from flowprism.cli.alert import app as alert
-from flowprism.cli.analyze import analyze
-from flowprism.cli.backfill import backfill
-from flowprism.cli.collect import collect
-from flowprism.cli.config import app as config
-from flowprism.cli.decode import decode
-from flowprism.cli.evaluate import evaluate
-from flowprism.cli.feeds import feeds
-from flowprism.cli.inventory import app as inventory
-from flowprism.cli.keep import keep
-from flowprism.cli.replay import replay
-from flowprism.cli.scan import scan
-from flowprism.cli.serve import api, serve
-from flowprism.cli.simulate import simulate
-from flowprism.cli.token import app as token
-from flowprism.cli.user import app as user
+from flowprism.cli.commands.alert import app as alert
+from flowprism.cli.commands.analyze import analyze
+from flowprism.cli.commands.backfill import backfill
+from flowprism.cli.commands.collect import collect
+from flowprism.cli.commands.compact import compact
+from flowprism.cli.commands.config import app as config
+from flowprism.cli.commands.decode import decode
+from flowprism.cli.commands.evaluate import evaluate
+from flowprism.cli.commands.feeds import feeds
+from flowprism.cli.commands.inventory import app as inventory
+from flowprism.cli.commands.replay import replay
+from flowprism.cli.commands.scan import scan
+from flowprism.cli.commands.serve import api, serve
+from flowprism.cli.commands.simulate import simulate
+from flowprism.cli.commands.token import app as token
+from flowprism.cli.commands.user import app as user
 
 app = typer.Typer(
     name="flowprism",
@@ -47,7 +47,7 @@ app.command()(feeds)
 app.command()(decode)
 app.command()(simulate)
 app.command()(collect)
-app.command()(keep)
+app.command()(compact)
 app.command()(replay)
 app.command()(backfill)
 app.add_typer(config, name="config")

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from capture.capture_file import BATCH_FRAMES
-from capture.ledger import Ledger
+from capture.files.capture_file import BATCH_FRAMES
+from capture.ingest_log import Ledger
 from capture.live.erspan import ErspanSessions
 from capture.live.packet_ring import PacketRing
 from capture.live.pcap_stream import pcap_stream
-from capture.wire import Packets
+from capture.packets.packet_columns import Packets
 from flowprism.collector.sources import MirrorKind
 
 _IDLE_S = 0.05  # how often a stream without bytes lets us look at the clock

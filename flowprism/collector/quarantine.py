@@ -7,7 +7,7 @@ import struct
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from storage.place import sync_folder
+from storage.lake.object_store import sync_folder
 
 FOLDER = "quarantine"
 MOST_FILES = 1000  # of a hostile sender's datagrams; further ones are counted and not kept
@@ -18,7 +18,7 @@ _NANOSECONDS = 1_000_000_000
 _LONGEST_IPV4_PAYLOAD = 65_507
 
 
-def set_aside(folder: Path, name: str, packet: bytes, time_ns: int) -> str:
+def quarantine_packet(folder: Path, name: str, packet: bytes, time_ns: int) -> str:
     """Keep one packet in `folder`; the answer is the file's name, "" where too many lie there already.
 
     Args:

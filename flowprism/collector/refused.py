@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from capture.addresses import from_words
-from capture.receive.header import Header
+from capture.receive.ring_header import Header
+from capture.tables.addresses import from_words
 
 OTHERS = "others"  # sources beyond those that are told apart
 

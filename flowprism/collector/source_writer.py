@@ -14,10 +14,10 @@ from typing import Any
 
 from datamodel.errors import InputError
 from datamodel.flows import Flows
-from flowprism.collector import child
-from storage.layout import Writer
-from storage.place import shown
-from storage.store import Batch, Store, read_state
+from flowprism.collector.processes import process
+from storage.lake.lake_writer import CommitBatch, LakeWriter, read_state
+from storage.lake.object_names import Writer
+from storage.lake.object_store import redact_address
 
 CANNOT_STORE, REFUSED = 3, 4  # exit codes: of a folder that cannot be written, of a source that cannot be read
 _AGAIN_S = 1.0
@@ -39,7 +39,7 @@ class SourceWriter:
         """Go on behind the newest commit.
 
         Args:
-            plan: see `flowprism.collector.feeder`.
+            plan: see `flowprism.collector.processes.source_process`.
             stopped: whether the process is to end.
 
         Raises:
@@ -47,7 +47,7 @@ class SourceWriter:
             InputError: the newest commit's state cannot be read.
         """
         lake = plan["out"]
-        self._store = Store(lake, Writer(plan["session"], plan["worker"]), plan["workers"])
+        self._store = LakeWriter(lake, Writer(plan["session"], plan["worker"]), plan["workers"])
         self._stopped = stopped
         newest = self._store.newest
         self.totals = Counter(newest.totals if newest else {})
@@ -72,7 +72,9 @@ class SourceWriter:
             OSError: they cannot be written, and the process is to end.
         """
         self.totals["flows"] += len(flows)
-        batch = Batch(until, (flows.frame,), flows.addresses, state, (), dict(self.totals), self.rejected(rejected))
+        batch = CommitBatch(
+            until, (flows.frame,), flows.addresses, state, (), dict(self.totals), self.rejected(rejected)
+        )
         complained = False
         while True:
             try:
@@ -81,7 +83,7 @@ class SourceWriter:
                 if self._stopped():
                     raise
                 if not complained:
-                    child.complain(f"{error.filename or 'the folder'}: {error.strerror or error}; trying again")
+                    process.print_message(f"{error.filename or 'the folder'}: {error.strerror or error}; trying again")
                 complained = True
                 time.sleep(_AGAIN_S)
             else:
@@ -108,12 +110,14 @@ def until_terminated(work: Callable[[dict[str, Any], Callable[[], bool]], None])
         work: given the plan and a question whether to stop, it keeps what the source sends.
     """
     stop = threading.Event()
-    plan = child.begin(lambda *_: stop.set())
+    plan = process.begin(lambda *_: stop.set())
     threading.Thread(target=_end_orphaned, args=(plan["supervisor"],), daemon=True).start()
     try:
         work(plan, stop.is_set)
     except OSError as error:
-        child.complain(f"{error.filename or shown(plan['out'])}: records cannot be stored: {error.strerror or error}")
+        process.print_message(
+            f"{error.filename or redact_address(plan['out'])}: records cannot be stored: {error.strerror or error}"
+        )
         sys.exit(CANNOT_STORE)
     except InputError as error:
         refuse(str(error))

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from capture.receive.sockets import backlog, buffer_bytes_of
-from flowprism.collector.feeder import Feeder
+from flowprism.collector.processes.source_process import SourceProcess
+from flowprism.collector.processes.worker import Worker
 from flowprism.collector.refused import refused_sources
 from flowprism.collector.sources import MirrorSource
-from flowprism.collector.worker import Worker
 
 SCHEMA = "flowprism.collector/v1"
 FILE = "status.json"
@@ -81,14 +81,14 @@ class Status:
     folder: Path
     session: str
     workers: Sequence[Worker]
-    feeders: Sequence[Feeder] = ()
+    source_processes: Sequence[SourceProcess] = ()
     _drops: dict[tuple[int, int], Drops] = field(default_factory=dict)
     _queued: dict[tuple[int, int], int] = field(default_factory=dict)
     _before: dict[str, int] = field(default_factory=dict)
     _before_s: float = 0.0
 
-    def _all(self) -> tuple[Worker | Feeder, ...]:
-        return *self.workers, *self.feeders
+    def _all(self) -> tuple[Worker | SourceProcess, ...]:
+        return *self.workers, *self.source_processes
 
     def look(self) -> None:
         """Ask the sockets what waits in them and what they dropped."""
@@ -111,12 +111,12 @@ class Status:
             durable=sum(int(h["committed"]) for h in headers),
             records=sum(totals.get("flows", 0) for totals in told),
             kernel_drops=sum(drops.total for drops in self._drops.values())
-            + sum(feeder.account.get("kernel_drops", 0) for feeder in self.feeders),
+            + sum(source_process.account.get("kernel_drops", 0) for source_process in self.source_processes),
             refused=sum(int(h["refused"]) + int(h["sessions_refused"]) for h in headers),
             set_aside=sum(totals.get("set_aside", 0) for totals in told),
             lost=dict(lost),
             packets=sum(totals.get("packets", 0) for totals in told),
-            packets_lost_here=sum(feeder.lost for feeder in self.feeders),
+            packets_lost_here=sum(source_process.lost for source_process in self.source_processes),
         )
 
     def write(self) -> None:
@@ -144,7 +144,7 @@ class Status:
             "totals": {name: getattr(totals, name) for name in Totals.__slots__},
             "workers": [self._worker(worker, span_s) for worker in self.workers],
             "sockets": [self._socket(w, n, span_s) for w in self.workers for n in range(len(w.doors))],
-            "sources": [self._feeder(feeder, span_s) for feeder in self.feeders],
+            "sources": [self._source_process(source_process, span_s) for source_process in self.source_processes],
             "exporters_known": sum(worker.account.get("exporters_known", 0) for worker in self.workers),
             "exporters": [exporter for worker in self.workers for exporter in worker.account.get("exporters", ())],
             "rejected": dict(sorted(rejected.items())),
@@ -180,25 +180,25 @@ class Status:
             "messages_cut": int(header["messages_cut"]),
         }
 
-    def _feeder(self, feeder: Feeder, span_s: float) -> dict[str, Any]:
-        account, received = feeder.account, int(feeder.account.get("received", 0))
+    def _source_process(self, source_process: SourceProcess, span_s: float) -> dict[str, Any]:
+        account, received = source_process.account, int(source_process.account.get("received", 0))
         said = {
-            "worker": feeder.index,
-            "source": str(feeder.source),
-            "unit": "packets" if isinstance(feeder.source, MirrorSource) else "records",
-            "open": feeder.is_open,
+            "worker": source_process.index,
+            "source": str(source_process.source),
+            "unit": "packets" if isinstance(source_process.source, MirrorSource) else "records",
+            "open": source_process.is_open,
             "received": received,
-            "received_per_s": self._rate(f"source {feeder.index}", received, span_s),
+            "received_per_s": self._rate(f"source {source_process.index}", received, span_s),
             "durable": int(account.get("durable", 0)),
-            "deaths": feeder.process.deaths,
+            "deaths": source_process.process.deaths,
             "stored": account.get("totals", {}),
-            "finished": feeder.finished,
+            "finished": source_process.finished,
             **account.get("details", {}),
         }
-        if not isinstance(feeder.source, MirrorSource):
+        if not isinstance(source_process.source, MirrorSource):
             return said
         drops, lost = account.get("kernel_drops", 0), account.get("lost", {}).get("packets", 0)
-        return {**said, "kernel_drops": drops, "lost": lost, "lost_here": feeder.lost}
+        return {**said, "kernel_drops": drops, "lost": lost, "lost_here": source_process.lost}
 
     def _socket(self, worker: Worker, number: int, span_s: float) -> dict[str, Any]:
         door, key = worker.doors[number], (worker.index, number)

@@ -14,17 +14,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from capture.receive.allowing import networks
 from capture.receive.sockets import Door, buffer_bytes_of, open_doors
+from capture.receive.source_filter import networks
 from datamodel.errors import InputError
-from flowprism.collector import child
-from flowprism.collector.feeder import Feeder
-from flowprism.collector.options import CollectorOptions
+from flowprism.collector.collector_options import CollectorOptions
+from flowprism.collector.processes import process
+from flowprism.collector.processes.source_process import SourceProcess
+from flowprism.collector.processes.worker import Process, Worker, how_ended
 from flowprism.collector.sources import KafkaSource, MirrorSource, Source
 from flowprism.collector.status import Status
-from flowprism.collector.worker import Process, Worker, how_ended
-from storage import session
-from storage.place import shown
+from storage.lake import writer_session
+from storage.lake.object_store import redact_address
 
 _WATCH_S = 0.1
 _STATUS_S, _LINE_S = 1.0, 60.0
@@ -34,7 +34,7 @@ _RECEIVERS_END_S = 15.0  # more than emptying the sockets takes
 _PROGRESS_S, _COMING_UP_S = 60.0, 600.0
 
 
-class Supervisor:
+class CollectorSupervisor:
     """One run of a collector."""
 
     def __init__(self, options: CollectorOptions, doors: list[list[Door]] | None = None, hint: str = "") -> None:
@@ -49,7 +49,11 @@ class Supervisor:
         self._hint = hint
         self._doors = doors
         self._stopping = False
-        self._keeper = Process("flowprism.collector.keeping", {"out": str(options.out)}, []) if options.keep else None
+        self._keeper = (
+            Process("flowprism.collector.processes.compactor_process", {"out": str(options.out)}, [])
+            if options.keep
+            else None
+        )
 
     def run(self) -> bool:
         """Collect until SIGTERM or SIGINT, then store all that was received; whether that worked.
@@ -59,22 +63,22 @@ class Supervisor:
         """
         options = self._options
         networks(options.allow)
-        begun = session.begin(options.out, _TAKE_OVER_S, options.home)
+        begun = writer_session.begin_session(options.out, _TAKE_OVER_S, options.home)
         doors = self._open() if self._doors is None else self._doors
-        feeders = self._feeders(begun)
+        source_processes = self._source_processes(begun)
         try:
             workers = [Worker(n, own, self._plan(n, begun), begun.lock) for n, own in enumerate(doors)]
-            status = Status(options.home, begun.name, workers, feeders)
+            status = Status(options.home, begun.name, workers, source_processes)
             self._greet(begun, doors)
             with _signals(self._stop) as wake:
-                self._collect(workers, feeders, status, wake)
-                self._finish(workers, feeders, status, wake)
+                self._collect(workers, source_processes, status, wake)
+                self._finish(workers, source_processes, status, wake)
             return self._say_goodbye(status)
         finally:
             for door in (door for own in doors for door in own):
                 door.socket.close()
-            for feeder in feeders:
-                feeder.close()
+            for source_process in source_processes:
+                source_process.close()
             os.close(begun.lock)
 
     def _open(self) -> list[list[Door]]:
@@ -84,7 +88,7 @@ class Supervisor:
     def _stop(self) -> None:
         self._stopping = True
 
-    def _plan(self, worker: int, begun: session.Session) -> dict[str, object]:
+    def _plan(self, worker: int, begun: writer_session.WriterSession) -> dict[str, object]:
         """What a worker's processes need to know, except for its ring and sockets."""
         options = self._options
         same = begun.workers == options.workers
@@ -103,7 +107,7 @@ class Supervisor:
             "allow": list(options.allow),
         }
 
-    def _feeders(self, begun: session.Session) -> list[Feeder]:
+    def _source_processes(self, begun: writer_session.WriterSession) -> list[SourceProcess]:
         """The sources beside the exporters; as writers they have the numbers behind the workers'.
 
         The first of these is the topics' alone: what is durable of them must not pass for the past of a mirror.
@@ -123,12 +127,16 @@ class Supervisor:
             *enumerate(topics, options.workers),
             *enumerate(mirrors, options.workers + 1),
         ]
-        return [Feeder(number, source, plan, begun.lock) for number, source in numbered]
+        return [SourceProcess(number, source, plan, begun.lock) for number, source in numbered]
 
-    def _collect(self, workers: list[Worker], feeders: list[Feeder], status: Status, wake: socket.socket) -> None:
+    def _collect(
+        self, workers: list[Worker], source_processes: list[SourceProcess], status: Status, wake: socket.socket
+    ) -> None:
         next_status = next_line = 0.0
-        while not self._stopping and (workers or not all(feeder.finished for feeder in feeders)):
-            self._watch_all(workers, feeders)
+        while not self._stopping and (
+            workers or not all(source_process.finished for source_process in source_processes)
+        ):
+            self._watch_all(workers, source_processes)
             now = time.monotonic()
             if now >= next_status:
                 status.look()
@@ -136,28 +144,30 @@ class Supervisor:
                 next_status = now + _STATUS_S
             if now >= next_line:
                 if next_line:
-                    child.complain(str(status.totals()))
+                    process.print_message(str(status.totals()))
                 next_line = now + _LINE_S
             _wait(wake, _WATCH_S)
 
-    def _watch_all(self, workers: list[Worker], feeders: list[Feeder]) -> None:
+    def _watch_all(self, workers: list[Worker], source_processes: list[SourceProcess]) -> None:
         for worker in workers:
             worker.watch(stopping=False)
         if self._keeper is not None:
             _look_after(self._keeper)
-        for feeder in feeders:
-            feeder.watch(stopping=False)
-            if feeder.refused:  # as a port that is taken
+        for source_process in source_processes:
+            source_process.watch(stopping=False)
+            if source_process.refused:  # as a port that is taken
                 self._stop()
 
-    def _finish(self, workers: list[Worker], feeders: list[Feeder], status: Status, wake: socket.socket) -> None:
+    def _finish(
+        self, workers: list[Worker], source_processes: list[SourceProcess], status: Status, wake: socket.socket
+    ) -> None:
         """Have the receivers empty their sockets, the decoders store what is in the rings, and sources too."""
         if self._keeper is not None:
             self._keeper.stop()
         receivers_end = time.monotonic() + _RECEIVERS_END_S
         progress: list[tuple[int, int, bool]] = []
         progress_s = time.monotonic()
-        everybody: list[Worker | Feeder] = [*workers, *feeders]
+        everybody: list[Worker | SourceProcess] = [*workers, *source_processes]
         while unfinished := [each for each in everybody if not each.finished]:
             now = time.monotonic()
             for worker in workers:
@@ -174,47 +184,47 @@ class Supervisor:
         for worker in workers:
             worker.receiver.kill()
             worker.decoder.kill()
-        for feeder in feeders:
-            feeder.give_up()
+        for source_process in source_processes:
+            source_process.give_up()
         if self._keeper is not None:  # at any moment, as it is made
             self._keeper.kill()
         status.look()
         status.write()
 
-    def _greet(self, begun: session.Session, doors: list[list[Door]]) -> None:
+    def _greet(self, begun: writer_session.WriterSession, doors: list[list[Door]]) -> None:
         options = self._options
         for warning in begun.warnings:
-            child.complain(warning)
+            process.print_message(warning)
         if begun.removed:
-            child.complain(
-                f"{shown(options.out)}: removed {begun.removed} files that an interrupted run left uncommitted"
+            process.print_message(
+                f"{redact_address(options.out)}: removed {begun.removed} files that an interrupted run left uncommitted"
             )
         if doors and begun.workers not in (0, options.workers):
-            child.complain(
+            process.print_message(
                 f"there were {begun.workers} workers before, now {options.workers}: templates are learnt anew"
             )
         reading = [f"reading {source}" for source in options.sources]
         listening = [f"listening on {', '.join(str(d.listen) for d in own)}; {len(doors)} workers" for own in doors[:1]]
-        child.complain(f"{'; '.join(listening + reading)}; writing to {shown(options.out)}")
+        process.print_message(f"{'; '.join(listening + reading)}; writing to {redact_address(options.out)}")
         if self._hint:
-            child.complain(self._hint)
+            process.print_message(self._hint)
         if not doors:
             return
         datagram_doors = [door for door in doors[0] if not door.listen.tcp]
         granted = min((buffer_bytes_of(door.socket) for door in datagram_doors), default=options.buffer_bytes)
         if granted < options.buffer_bytes:
-            child.complain(
+            process.print_message(
                 f"the kernel grants {granted} bytes a socket instead of {options.buffer_bytes}, so that short stalls "
                 f"may cost datagrams; raise net.core.rmem_max or grant CAP_NET_ADMIN"
             )
 
     def _say_goodbye(self, status: Status) -> bool:
         totals = status.totals()
-        child.complain(str(totals))
+        process.print_message(str(totals))
         unstored = totals.received - totals.durable
         if unstored:
-            child.complain(f"{unstored} datagrams that were received could not be stored")
-        for failure in (feeder.failure for feeder in status.feeders if feeder.failure):
+            process.print_message(f"{unstored} datagrams that were received could not be stored")
+        for failure in (source_process.failure for source_process in status.source_processes if source_process.failure):
             raise InputError(failure)
         return not unstored
 
@@ -224,7 +234,7 @@ def _look_after(keeper: Process) -> None:
     code = keeper.ended()
     if code is not None:
         keeper.bury()
-        child.complain(f"its keeper ended ({how_ended(code)}); again in {keeper.died():.1f} s")
+        process.print_message(f"its keeper ended ({how_ended(code)}); again in {keeper.died():.1f} s")
     keeper.keep_up()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datamodel.answers import FeedRow
+from datamodel.api_models import FeedRow
 from flowprism.rendering.units import plural, share
 from flowprism.service.answers.feeds import feeds
 from flowprism.service.shelf import Shelf
@@ -34,15 +34,17 @@ def feed_health(shelf: Shelf, viewer: Viewer, now_ns: int) -> FeedHealth | None:
 def judged(rows: list[FeedRow]) -> FeedHealth:
     """Silent exporters first, then losses."""
     if not rows:
-        return FeedHealth("none", "No feed", "No exporter was heard yet")
+        return FeedHealth("none", "No feed", "No exporter has sent anything yet")
     silent = [row.exporter for row in rows if row.silent]
     if silent:
         some = ", ".join(silent[:3]) + (f" and {len(silent) - 3} more" if len(silent) > 3 else "")
         worst = "critical" if len(silent) == len(rows) else "warning"
-        return FeedHealth(worst, f"{len(silent)} of {plural(len(rows), 'feed')} silent", f"Nothing from {some} of late")
+        return FeedHealth(
+            worst, f"{len(silent)} of {plural(len(rows), 'feed')} silent", f"Nothing received from {some}"
+        )
     lost, came = sum(row.lost for row in rows), sum(row.datagrams for row in rows)
     part = lost / (lost + came) if lost else 0.0
     if part >= _MUCH:
-        words = f"{plural(lost, 'datagram')} of the last hour did not arrive"
+        words = f"{plural(lost, 'datagram')} of the newest hour did not arrive"
         return FeedHealth("warning", f"Feeds lose {share(part)}", words)
-    return FeedHealth("good", "Feeds well", f"{plural(len(rows), 'exporter')} heard in the newest minute")
+    return FeedHealth("good", "Feeds well", f"{plural(len(rows), 'exporter')} sending")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamodel.answers import ExporterSampling, FeedRow, Part
+from datamodel.api_models import ExporterSampling, FeedRow, Part
 from datamodel.report import ExporterClock
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import count, duration, plural, scaled, significant
@@ -63,7 +63,7 @@ def _exporter(row: FeedRow) -> Exporter:
     doubts = doubted(row.sampling)
     tone, state = ("critical", "silent") if row.silent else ("good", "well")
     if not row.silent and (lost_ratio >= 0.01 or row.rejected or doubts):
-        worst = "loses" if lost_ratio >= 0.01 else "samples otherwise than told" if doubts else "rejected in part"
+        worst = "loses" if lost_ratio >= 0.01 else "sampling rate mismatch" if doubts else "rejected in part"
         tone, state = "warning", worst
     return Exporter(
         row, tone, state, row.records / whole_s, lost_ratio, draw_records(row), rates_of(row.sampling), doubts,

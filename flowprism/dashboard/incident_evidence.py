@@ -8,7 +8,7 @@ from datetime import tzinfo
 
 import numpy as np
 
-from datamodel.answers import JobDetail
+from datamodel.api_models import JobDetail
 from datamodel.filters import EventFilter
 from datamodel.findings import Finding
 from datamodel.frame import empty
@@ -17,11 +17,11 @@ from datamodel.report import JobReport
 from datamodel.timeline import SPANS, Timelines
 from flowprism.dashboard.job_pace import as_finding, job_of
 from flowprism.dashboard.time_range import TimeRange
-from flowprism.rendering.facts import Gain, gain
+from flowprism.rendering.endpoint_order import Position
+from flowprism.rendering.facts import ExpectedGain, compute_gain
 from flowprism.rendering.figures import evidence
 from flowprism.rendering.figures.iterations import IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
 from flowprism.service.answers.events import events
 from flowprism.service.answers.jobs import iteration_frame
@@ -50,7 +50,7 @@ class IncidentEvidence:
         left_out: why there is no figure; "" where there is.
     """
 
-    gain: Gain | None = None
+    gain: ExpectedGain | None = None
     steps: str | None = None
     rows: Sequence[IterationRow] = ()
     series: evidence.PeerSeries | None = None
@@ -79,7 +79,7 @@ def incident_evidence(
     series, peers = _series(shelf, viewer, detail, job, finding, suspects)
     late = _late(shelf, viewer, finding, job, suspects, names)
     return IncidentEvidence(
-        gain=gain(job, finding),
+        gain=compute_gain(job, finding),
         steps=draw_iterations(job, [finding], happened[::-1], zone),
         rows=iteration_rows(job, [finding]),
         series=series,

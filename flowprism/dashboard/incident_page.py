@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from datamodel.answers import IncidentDetail
+from datamodel.api_models import IncidentDetail
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.forms import Form, back, part
 from flowprism.dashboard.incident_evidence import IncidentEvidence, incident_evidence

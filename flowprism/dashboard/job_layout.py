@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.answers import JobDetail
+from datamodel.api_models import JobDetail
 from datamodel.incidents import Incident
 from datamodel.layout import Groups
 from flowprism.dashboard.job_measures import MOST_READ, By, Measured, measured, nothing
+from flowprism.rendering.endpoint_order import EndpointOrder, Position
 from flowprism.rendering.figures.evidence import LINK_KINDS
 from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Places, Position
 from flowprism.rendering.suspects import pointed_at
 from flowprism.rendering.units import share
 from flowprism.service.answers.places import places
@@ -89,7 +89,7 @@ def job_layout(
     return JobLayout(by, figure, found.legend, block_of(all_placed), rows, groups, suspects)
 
 
-def _rows(everyone: Places, found: Measured, suspects: frozenset[str]) -> list[PlaceRow]:
+def _rows(everyone: EndpointOrder, found: Measured, suspects: frozenset[str]) -> list[PlaceRow]:
     parts = found.parts
     order = np.argsort(np.where(np.isfinite(parts), -parts, np.inf), kind="stable").tolist()
     worst = [n for n in order[:_MOST_ROWS] if np.isfinite(parts[n])]

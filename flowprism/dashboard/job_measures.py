@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from datamodel.answers import JobDetail
+from datamodel.api_models import JobDetail
 from flowprism.dashboard.timeline.lateness import Codes, shares
+from flowprism.rendering.endpoint_order import EndpointOrder
 from flowprism.rendering.facts import Floats
-from flowprism.rendering.order import Places
 from flowprism.rendering.units import duration, share, significant, volume
 from flowprism.service.answers.timelines import newest, pairs, timeline
 from flowprism.service.shelf import Shelf
@@ -19,7 +19,7 @@ from flowprism.service.viewer import Viewer
 
 By = Literal["late", "compute", "network", "wait", "delivery", "sent", "none"]
 MEASURES: dict[By, str] = {
-    "late": "how late they came to meet the others",
+    "late": "lateness at collectives",
     "compute": "time computing",
     "network": "time sending and receiving",
     "wait": "time waiting",
@@ -64,7 +64,7 @@ def nothing(endpoints: int) -> Measured:
     return Measured(unknown, unknown, "", _times, _times)
 
 
-def measured(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Places) -> Measured | None:
+def measured(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder) -> Measured | None:
     """A measure of the endpoints of a job that the viewer sees; None where nothing of it was kept.
 
     Raises:
@@ -76,7 +76,7 @@ def measured(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Pl
     return found if found is not None and np.isfinite(found.values).any() else None
 
 
-def _of_spans(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Places) -> Measured | None:
+def _of_spans(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder) -> Measured | None:
     """Seconds an iteration, against the median of the pipeline stage."""
     count = max(min(_MOST_ITERATIONS, MOST_READ // len(places)), 1)
     span = newest(shelf, viewer, detail.id, count)
@@ -90,7 +90,7 @@ def _of_spans(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: P
     return Measured(values, parts, _OF_ITERATION, duration, _lateness if by == "late" else _time)
 
 
-def _of_pairs(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: Places) -> Measured | None:
+def _of_pairs(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder) -> Measured | None:
     """Of the pairs of the newest window that an endpoint is in: their lateness, or the bytes that it sent.
 
     The lateness is the median of those that it sends to, or of those it receives from where that is larger: a link is
@@ -114,13 +114,13 @@ def _of_pairs(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: P
     return Measured(values, values - 1, "Longer than their peers:", _times, _times)
 
 
-def _codes(book: Sequence[str], places: Places) -> Codes:
+def _codes(book: Sequence[str], places: EndpointOrder) -> Codes:
     """Code of each endpoint in a book, -1 where it is not there."""
     code_of = {text: code for code, text in enumerate(book)}
     return np.array([code_of.get(address, -1) for address in places.addresses], np.int64)
 
 
-def _stage_medians(values: Floats, places: Places) -> Floats:
+def _stage_medians(values: Floats, places: EndpointOrder) -> Floats:
     """For each endpoint the median of its pipeline stage."""
     stages, stage = np.unique(places.stages, return_inverse=True)
     return _medians(stage, values, len(stages))[stage]

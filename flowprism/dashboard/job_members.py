@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from datamodel.answers import LayoutSince
+from datamodel.api_models import LayoutSince
 from datamodel.layout import GROUP_KINDS, Groups
 from flowprism.rendering.names import Names
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
-from datamodel.answers import JobDetail, Trend
+from datamodel.api_models import JobDetail, Trend
 from datamodel.filters import EventFilter, IncidentFilter
 from datamodel.findings import Event, Finding
 from datamodel.incidents import Incident

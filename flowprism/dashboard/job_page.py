@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import ConfigDict, Field
 
-from datamodel.answers import JobDetail
+from datamodel.api_models import JobDetail
 from datamodel.filters import IncidentFilter
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.job_layout import job_layout, usual

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from flowprism.dashboard.matrix_view import Wanted, matrix_view
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
-from flowprism.rendering.figures.heat import Measure, draw_heat
+from flowprism.rendering.figures.heatmap import Measure, draw_heat
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.answers.jobs import job
 

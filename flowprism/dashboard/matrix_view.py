@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.answers import JobDetail
+from datamodel.api_models import JobDetail
 from datamodel.filters import IncidentFilter
 from datamodel.frame import empty
-from datamodel.kept import PATTERNS
 from datamodel.layout import GROUP_KINDS, Groups
+from datamodel.scan_history import PAIR_PROFILES
 from datamodel.transfers import ROLES
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
-from flowprism.rendering.figures.heat import Heat, Measure, heat, hot, standing_out
+from flowprism.rendering.figures.heatmap import Heat, Measure, heat, hot, standing_out
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position
 from flowprism.rendering.suspects import pointed_at
 from flowprism.service.answers.analyses import names
 from flowprism.service.answers.incidents import incidents
@@ -109,7 +109,7 @@ def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wan
     everyone = places(shelf, found.addresses, groups)
     part_of = _part_of(wanted.order)
     order = sorted(_only(everyone, suspects, wanted.only), key=lambda p: (_last(part_of(p)), p.number))
-    told = empty(PATTERNS) if frame is None else frame
+    told = empty(PAIR_PROFILES) if frame is None else frame
     shown = heat(told, book, order, wanted.measure)
     start_ns, end_ns = (int(told[side].max()) if len(told) else None for side in ("start_ns", "end_ns"))
     hottest = np.argsort(-np.nan_to_num(standing_out(shown.pairs, shown.measure), nan=-1.0), kind="stable")[:MOST_PAIRS]

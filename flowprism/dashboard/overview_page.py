@@ -9,30 +9,40 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
-from datamodel.answers import IncidentRow, JobRow
+from datamodel.api_models import IncidentRow, JobRow
 from datamodel.filters import IncidentFilter, JobFilter
 from datamodel.findings import Severity
-from datamodel.scan import Verdict
+from datamodel.job_state import JobState
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
-from flowprism.rendering.figures.spark import draw_spark
+from flowprism.rendering.figures.job_sparkline import draw_spark
+from flowprism.rendering.units import plural
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.answers.analyses import names
-from flowprism.service.answers.census import census
+from flowprism.service.answers.census import Census, census
 from flowprism.service.answers.incidents import incidents
 from flowprism.service.answers.jobs import jobs
-from flowprism.service.answers.moments import moment
 from flowprism.service.api.parameters import Parameters, Text
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.census import Census
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _ROWS, _TILES = 50, 480
 _MOST_CASES = 200
-_MISSING, _LATE_S = 3, 300  # so many scans in a row, and not less than so long
+_IN_WORDS: dict[JobState, str] = {
+    "hanging": "hanging", "slow": "slow", "suspected": "under suspicion", "stale": "stale: nothing recent is known",
+    "unknown": "unknown: this telemetry cannot show a slowdown", "healthy": "healthy",
+}  # fmt: skip
+_TONES: dict[JobState, str] = {
+    "hanging": "critical", "slow": "warning", "suspected": "info", "stale": "none", "unknown": "none",
+    "healthy": "good", "ended": "none",
+}  # fmt: skip
 _SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
-Shown = Literal["all", "findings", "unknown", "healthy"]
+Shown = Literal["all", "incident", "suspected", "healthy", "unknown"]
+SHOWN: dict[Shown, tuple[JobState, ...]] = {
+    "all": (), "incident": ("slow", "hanging"), "suspected": ("suspected",), "healthy": ("healthy",),
+    "unknown": ("unknown", "stale"),
+}  # fmt: skip
 
 
 class Wanted(Parameters):
@@ -41,7 +51,7 @@ class Wanted(Parameters):
     q: Text = ""
     tenant: Text = ""
     show: Shown = "all"
-    gone: bool = False
+    ended: bool = False
     view: Literal["rows", "tiles"] = "rows"
     after: Text = ""
 
@@ -55,11 +65,12 @@ class Wanted(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A job with the mark and the small line that go with it."""
+    """A job with its mark, its state in words, what else is to be said of that, and its small figure."""
 
     job: JobRow
     tone: str
     words: str
+    about: str
     spark: str
 
 
@@ -69,10 +80,9 @@ def overview(request: Request, viewer: Seeing, wanted: Annotated[Wanted, Query()
     shelf, now_ns = shelf_of(request), time.time_ns()
     most = _TILES if wanted.view == "tiles" else _ROWS
     asked = JobFilter(
-        text=wanted.q.strip(), tenant=wanted.tenant or None, verdicts=_verdicts(wanted.show),
-        live=None if wanted.gone else True, order="worst",
+        text=wanted.q.strip(), tenant=wanted.tenant or None, states=SHOWN[wanted.show], order="worst",
     )  # fmt: skip
-    found = jobs(shelf, viewer, now_ns, asked, wanted.after, most + 1)
+    found = jobs(shelf, viewer, now_ns, asked, wanted.after, most + 1, with_ended=wanted.ended)
     counted = census(shelf, viewer, now_ns)
     return show(
         request,
@@ -86,16 +96,7 @@ def overview(request: Request, viewer: Seeing, wanted: Annotated[Wanted, Query()
         following=found[most - 1].id if len(found) > most else None,
         names=names(shelf),
         headline=headline(counted),
-        stale_since_ns=stale_since(
-            shelf, now_ns, min(one.every_s for one in request.app.state.settings.scans.policies)
-        ),
     )
-
-
-def stale_since(shelf: Shelf, now_ns: int, every_s: float) -> int | None:
-    """Until when scans looked, where that is so long ago that some must be missing; else None."""
-    seen_ns = moment(shelf.database, now_ns).now_ns
-    return seen_ns if now_ns - seen_ns > max(_MISSING * every_s, _LATE_S) * 1e9 else None
 
 
 def worst_incident(shelf: Shelf, viewer: Viewer, now_ns: int) -> IncidentRow | None:
@@ -115,27 +116,25 @@ def _urgency(row: IncidentRow) -> tuple[bool, bool, float, int, str]:
 def headline(counted: Census) -> str:
     """What there is to say where nothing is wrong."""
     if not counted.jobs:
-        return "No job is in sight"
-    if counted.unknown == counted.jobs:
-        return "Jobs are seen, but the feed cannot tell how they do"
-    return "The job runs as it should" if counted.jobs == 1 else f"All {counted.jobs:,} jobs run as they should"
+        return "No training job detected"
+    told = [(state, counted.of(state)) for state in _IN_WORDS if counted.of(state)]
+    if len(told) > 1:
+        return ", ".join(f"{plural(many, 'job') if not n else f'{many:,}'} {_IN_WORDS[state]}"
+                         for n, (state, many) in enumerate(told))  # fmt: skip
+    ((state, many),) = told
+    return f"The job is {_IN_WORDS[state]}" if many == 1 else f"All {many:,} jobs are {_IN_WORDS[state]}"
 
 
 def tone(job: JobRow) -> str:
-    """The mark of a job: its worst open incident's, else good, or none where nothing can be told."""
-    if job.severity is not None:
+    """The mark of a job's state; where an incident is open its severity shows, and only `healthy` is good."""
+    if job.severity is not None and job.state != "ended":
         return job.severity
-    return "none" if job.verdict == "unknown" or not job.live else "good"
+    return _TONES[job.state]
 
 
 def _line(job: JobRow, *, with_spark: bool) -> JobLine:
-    mark = tone(job)
-    words = {"none": "cannot tell" if job.live else "gone", "good": "healthy"}.get(mark, mark)
-    return JobLine(job, mark, words, draw_spark(job.trend, job.norm_s) if with_spark else "")
-
-
-def _verdicts(shown: Shown) -> tuple[Verdict, ...]:
-    return () if shown == "all" else (shown,)
+    about = "" if job.state == "healthy" else f"{job.state}: {job.state_reason}" if job.state_reason else job.state
+    return JobLine(job, tone(job), job.state, about, draw_spark(job.trend, job.norm_s) if with_spark else "")
 
 
 def _text(value: object) -> str:

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from datamodel.errors import NotAllowedError, StorageError
+from datamodel.errors import PermissionDeniedError, StorageError
 from flowprism.dashboard.showing import show
 
 _WORDS = {
@@ -40,7 +40,7 @@ class PageRoute(APIRoute):
                 return await run_in_threadpool(problem, request, 400, said)
             except HTTPException as error:
                 return await run_in_threadpool(problem, request, error.status_code, str(error.detail))
-            except NotAllowedError as error:
+            except PermissionDeniedError as error:
                 return await run_in_threadpool(problem, request, 403, str(error))
             except StorageError as error:
                 return await run_in_threadpool(problem, request, 503, str(error))

@@ -18,7 +18,7 @@ from flowprism.dashboard.forms import Form, LongForm
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.inventory_file import load_inventory
-from flowprism.inventory_import.merging import Imported
+from flowprism.inventory_import.merge import MergedInventory
 from flowprism.service.access import routes as access
 from flowprism.service.access.auditing import remark
 from flowprism.service.access.dependencies import Administering, Seeing
@@ -156,7 +156,7 @@ def _page(
     before: int | None = None,
     done: str = "",
     made: TokenMade | None = None,
-    merged: Imported | None = None,
+    merged: MergedInventory | None = None,
 ) -> HTMLResponse:
     now_ns, shelf = time.time_ns(), shelf_of(request)
     entries = audit(shelf, viewer, before, MOST_ENTRIES)

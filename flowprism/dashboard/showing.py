@@ -15,7 +15,7 @@ from flowprism import __version__
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.feed_health import feed_health
 from flowprism.dashboard.static_files import address
-from flowprism.rendering import units, wording
+from flowprism.rendering import phrases, units
 from flowprism.rendering.templating import templates_of
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -83,7 +83,7 @@ def show(
 def environment() -> Environment:
     """The templates of all pages."""
     return templates_of(
-        "flowprism.dashboard", units=units, wording=wording, static=address, places=PLACES, version=__version__
+        "flowprism.dashboard", units=units, wording=phrases, static=address, places=PLACES, version=__version__
     )
 
 

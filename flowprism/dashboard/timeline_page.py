@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 from pydantic import BaseModel, Field
 
-from datamodel.errors import TooMuchError
+from datamodel.errors import LimitExceededError
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.dashboard.timeline import telling
@@ -74,6 +74,7 @@ class _Pages:
             choice=choice,
             shown=shown,
             vs=which.vs,
+            wanted=which.first is not None or which.at_ns is not None,
             spans_address=address,
             picker=Markup(draw_picker(choice, request.url.path)),  # noqa: S704 - it escapes what it is given
             path=telling.path(shown),
@@ -100,7 +101,7 @@ class _Pages:
 def _read(request: Request, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
     try:
         return read(shelf_of(request), viewer, now_ns, choice)
-    except TooMuchError as error:
+    except LimitExceededError as error:
         raise HTTPException(422, str(error)) from error
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from datamodel.errors import FlowprismError
-from flowprism.demo.running import run
+from flowprism.demo.demo_service import run_demo
 
 
 def main(arguments: list[str]) -> int:
@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m flowprism.demo FOLDER\n")
         return 2
     try:
-        run(Path(arguments[0]), os.environ)
+        run_demo(Path(arguments[0]), os.environ)
     except BrokenPipeError:  # the reader has seen enough (`make run | head`); nor may the flush at exit complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except FlowprismError as error:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flowprism.evaluation.figures import Figure, better
 from flowprism.evaluation.outcome import CaseOutcome
 from flowprism.evaluation.scoreboard import Scoreboard
+from flowprism.evaluation.scoreboard_metrics import Metric, is_better
 from flowprism.evaluation.trial import OURS
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MetricChange:
     """A figure that is another than before.
 
     Attributes:
@@ -39,7 +39,7 @@ class Comparison:
         alone: cases that only one of them ran.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[MetricChange, ...]
     mended: tuple[str, ...]
     broken: tuple[str, ...]
     alone: tuple[str, ...]
@@ -61,7 +61,7 @@ def _flawless(case: CaseOutcome) -> bool:
     return case.problem is None and case.methods[OURS].flawless()
 
 
-def _changes(new: Scoreboard, old: Scoreboard) -> list[Change]:
+def _changes(new: Scoreboard, old: Scoreboard) -> list[MetricChange]:
     found = []
     for family, figures in new.figures.get(OURS, {}).items():
         before = old.figures.get(OURS, {}).get(family, {})
@@ -71,6 +71,6 @@ def _changes(new: Scoreboard, old: Scoreboard) -> list[Change]:
     return found
 
 
-def _change(family: str, name: str, old: Figure, new: Figure) -> Change:
+def _change(family: str, name: str, old: Metric, new: Metric) -> MetricChange:
     apart = new.low > old.high or new.high < old.low
-    return Change(family, name, old.value, new.value, better(name, new.value, old.value), apart)
+    return MetricChange(family, name, old.value, new.value, is_better(name, new.value, old.value), apart)

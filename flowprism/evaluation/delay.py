@@ -9,16 +9,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from datamodel.truth import Fault, Truth
-from flowprism.evaluation.analysing import analysed
-from flowprism.evaluation.marks import examine
+from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.outcome import Delay
+from flowprism.evaluation.scores import score_case
 from flowprism.evaluation.suite import CaseFiles
 
 # Windows end so many iterations after the onset; what none of them names is named too late to help.
 ITERATIONS = (1, 2, 3, 4, 6, 8, 12)
 
 
-def delay(files: CaseFiles, truth: Truth, folder: Path) -> Delay | None:
+def measure_delay(files: CaseFiles, truth: Truth, folder: Path) -> Delay | None:
     """From a case's first dated fault to the end of the first window that names it; None where nothing is to be found.
 
     A window holds the records that have ended by its end: those an exporter could have sent by then. A fault counts as
@@ -39,5 +39,5 @@ def delay(files: CaseFiles, truth: Truth, folder: Path) -> Delay | None:
 
 
 def _named(files: CaseFiles, truth: Truth, fault: Fault) -> bool:
-    case = examine(analysed(files), truth)
+    case = score_case(analyze_case(files), truth)
     return any(found.named > 0 for found in case.faults if found.fault == fault)

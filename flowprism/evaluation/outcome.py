@@ -5,19 +5,45 @@ from __future__ import annotations
 from statistics import fmean
 
 from datamodel.document import Document
+from datamodel.findings import Finding
 from datamodel.report import Report
 from datamodel.truth import Truth
-from flowprism.evaluation.marks import CaseMarks, FaultMarks, JobMarks, examine
+from flowprism.evaluation.scores import CaseScores, FaultScores, JobScores, names_alone, score_case, weight
+
+# Of each kind of finding; which of the two hangs it is, is not asked.
+_SYNDROMES: dict[str, str] = {
+    "slow_link": "communication_slow",
+    "slow_uplink": "communication_slow",
+    "contention": "communication_slow",
+    "straggler": "non_communication_slow",
+    "imbalance": "non_communication_slow",
+    "regression": "non_communication_slow",
+    "hang": "hang",
+}
 
 
 class FaultOutcome(Document):
-    """What one fault that asks to be found came to; weights as in `flowprism.evaluation.marks.weight`."""
+    """What one fault that asks to be found came to; weights as in `flowprism.evaluation.scores.weight`.
+
+    Attributes:
+        what: kind of fault.
+        noticed: anything is said of its job that is not over before it begins.
+        named, located: weight of the best finding, of the right kind and of any.
+        onset_iterations: distance of its start; None where it is not named.
+        in_set, alone: what is told of the same syndrome names it: among others, and beside nothing else.
+        syndrome: the gravest of what is told is of its syndrome.
+        crossed: compute is blamed for a link, or a link for compute, at warning or above.
+    """
 
     what: str
     noticed: bool
     named: float
     located: float
     onset_iterations: float | None
+    in_set: bool = False
+    alone: bool = False
+    syndrome: bool = False
+    crossed: bool = False
 
 
 class Delay(Document):
@@ -83,7 +109,7 @@ class CaseOutcome(Document):
 
 def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
     """What a report came to, and the error of each iteration that it found."""
-    case = examine(report, truth)
+    case = score_case(report, truth)
     errors = tuple(error for job in case.jobs for error in job.errors)
     needed = [fault for fault in case.faults if not fault.fault.optional]
     # Uneven stages from the beginning may be named, but leave a job as clean as any.
@@ -117,27 +143,40 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
     )
 
 
-def _verdict(job: JobMarks) -> str:
+def _verdict(job: JobScores) -> str:
     if job.wrong_sizes:
         return "wrong"
     return "exact" if all(job.sizes) else "open"
 
 
-def _fault(fault: FaultMarks, case: CaseMarks) -> FaultOutcome:
+def _fault(fault: FaultScores, case: CaseScores) -> FaultOutcome:
+    told = _told(fault, case)
+    side = _SYNDROMES[fault.fault.kinds[0]]
+    same = [case.findings[n] for n in told if _SYNDROMES[case.findings[n].kind] == side]
+    gravest = max((case.findings[n] for n in told), key=lambda f: f.slowdown_ratio, default=None)
     return FaultOutcome(
         what=fault.fault.what,
-        noticed=_noticed(fault, case),
+        noticed=bool(told),
         named=_short(fault.named),
         located=_short(fault.located),
         onset_iterations=_short(fault.onset[0]) if fault.onset else None,
+        in_set=any(weight(f, fault.fault.accept) for f in same),
+        alone=any(names_alone(f, fault.fault.accept) for f in same),
+        syndrome=gravest is not None and _SYNDROMES[gravest.kind] == side,
+        crossed=any(_crosses(side, case.findings[n]) for n in told if n in case.false),
     )
 
 
-def _noticed(fault: FaultMarks, case: CaseMarks) -> bool:
-    """Whether anything at all is said of its job that is not over before the fault begins."""
+def _told(fault: FaultScores, case: CaseScores) -> list[int]:
+    """Numbers of the findings about its job that are not over before the fault begins."""
     since = fault.fault.start_ns or 0
-    about = zip(case.findings, case.true_job, strict=True)
-    return any(job == fault.fault.job and (f.end_ns is None or f.end_ns > since) for f, job in about)
+    about = enumerate(zip(case.findings, case.true_job, strict=True))
+    return [n for n, (f, job) in about if job == fault.fault.job and (f.end_ns is None or f.end_ns > since)]
+
+
+def _crosses(side: str, finding: Finding) -> bool:
+    """Whether a finding blames compute for what is communication's, or the other way round."""
+    return {side, _SYNDROMES[finding.kind]} == {"communication_slow", "non_communication_slow"}
 
 
 def _mean(values: list[float] | tuple[float, ...]) -> float | None:

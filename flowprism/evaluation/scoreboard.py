@@ -10,8 +10,8 @@ from pydantic import Field, ValidationError
 
 from datamodel.document import Document
 from datamodel.errors import InputError
-from flowprism.evaluation.figures import LOWER, Figure, figures
 from flowprism.evaluation.outcome import CaseOutcome
+from flowprism.evaluation.scoreboard_metrics import LOWER, Metric, compute_metrics
 from flowprism.evaluation.targets import TARGETS, Target
 from flowprism.evaluation.trial import METHODS, OURS, SILENT, Trial
 
@@ -40,7 +40,7 @@ class Scoreboard(Document):
 
     schema_: Literal["flowprism.scoreboard/v1"] = Field(default="flowprism.scoreboard/v1", alias="schema")
     suite: str
-    figures: dict[str, dict[str, dict[str, Figure]]]
+    figures: dict[str, dict[str, dict[str, Metric]]]
     missed: tuple[Miss, ...]
     cases: tuple[CaseOutcome, ...]
 
@@ -60,9 +60,9 @@ def scoreboard(suite: str, trials: Sequence[Trial]) -> Scoreboard:
     )
 
 
-def _answered(trials: Sequence[Trial], method: str) -> dict[str, Figure]:
+def _answered(trials: Sequence[Trial], method: str) -> dict[str, Metric]:
     silent = SILENT.get(method, frozenset())
-    return {name: figure for name, figure in figures(trials, method).items() if name not in silent}
+    return {name: figure for name, figure in compute_metrics(trials, method).items() if name not in silent}
 
 
 def read_scoreboard(path: Path) -> Scoreboard:
@@ -93,15 +93,15 @@ def write_scoreboard(board: Scoreboard, path: Path) -> None:
         raise InputError(f"{path}: {error.strerror or error}") from error
 
 
-def falls_short(target: Target, figure: Figure) -> bool:
+def misses_target(target: Target, figure: Metric) -> bool:
     """Whether a figure misses a target."""
     value = figure.high if target.bound else figure.value
     return value > target.value if target.figure in LOWER else value < target.value
 
 
-def _missed(target: Target, family: str, trials: Sequence[Trial], found: dict[str, Figure]) -> list[Miss]:
+def _missed(target: Target, family: str, trials: Sequence[Trial], found: dict[str, Metric]) -> list[Miss]:
     figure = found.get(target.figure)
-    if figure is None or not falls_short(target, figure):
+    if figure is None or not misses_target(target, figure):
         return []
     cases = tuple(t.outcome.name for t in trials if _costs(target, t))
     if target.bound and family != TOTAL and not cases:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from flowprism.evaluation.comparison import Change, Comparison
-from flowprism.evaluation.figures import MEANINGS, Figure
+from flowprism.evaluation.comparison import Comparison, MetricChange
 from flowprism.evaluation.scoreboard import TOTAL, Miss, Scoreboard
+from flowprism.evaluation.scoreboard_metrics import MEANINGS, Metric
 from flowprism.evaluation.targets import TARGETS
 from flowprism.evaluation.trial import OURS
 
@@ -70,13 +70,13 @@ def _some(names: tuple[str, ...]) -> str:
     return " ".join(names[:_CASES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _change(change: Change) -> str:
+def _change(change: MetricChange) -> str:
     way, how = "better" if change.improved else "worse", "beyond chance" if change.sure else "within the intervals"
     old, new = (_number(change.figure, value) for value in (change.old, change.new))
     return f"  {change.family} {change.figure}: {old} -> {new}, {way}, {how}"
 
 
-def cell(name: str, figure: Figure | None) -> str:
+def cell(name: str, figure: Metric | None) -> str:
     """A figure with its interval; of false findings the upper bound."""
     if figure is None:
         return "-"

@@ -12,14 +12,19 @@ import numpy as np
 
 from datamodel.errors import InputError
 from flowprism.evaluation.cases.faulty import KINDS, faults
+from flowprism.evaluation.cases.feeds import FEEDS as CASE_FEEDS
+from flowprism.evaluation.cases.feeds import KINDS as FED
+from flowprism.evaluation.cases.feeds import seen
 from flowprism.evaluation.cases.independent import independent
 from flowprism.evaluation.cases.layouts import MIRRORED, layouts, mirrors
+from flowprism.evaluation.cases.links import KINDS as LINK_KINDS
+from flowprism.evaluation.cases.links import WATCHED, links
 from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
 from flowprism.evaluation.cases.sampled import FAINT_KINDS, RATES, faint, sampled
 from flowprism.evaluation.cases.sampled import KINDS as CELLS_A_RATE
 from flowprism.evaluation.cases.training import TRAININGS
 from simulate.case import write_case
-from simulate.scenario import Scenario
+from simulate.scenarios.scenario import Scenario
 
 Size = Literal["full", "medium", "small"]
 CAPTURES = "captures"
@@ -37,6 +42,8 @@ class Family:
         medium: in the medium one.
         small: numbers of the cases in the small one.
         unknown_every: every so many-th case is analysed without its inventory; 0: none is.
+        sampled: cases show samples, or records that timeouts cut, on which no other method was ever said to work.
+        drawn_as: families of one name here draw the same numbers; empty: the family's own.
     """
 
     about: str
@@ -46,6 +53,8 @@ class Family:
     medium: int = 1
     small: tuple[int, ...] = ()
     unknown_every: int = 0
+    sampled: bool = False
+    drawn_as: str = ""
 
     def numbers(self, size: Size) -> Sequence[int]:
         """Numbers of its cases."""
@@ -68,9 +77,43 @@ FAMILIES: dict[str, Family] = {
 # figures of records that show everything.
 SAMPLED = "sampled"
 SWEEPS: dict[str, Family] = {
-    f"{SAMPLED}-{rate}": Family(f"cells of a sweep, 1 packet in {rate:,}", partial(sampled, rate), CELLS_A_RATE, 1)
+    f"{SAMPLED}-{rate}": Family(
+        f"cells of a sweep, 1 packet in {rate:,}", partial(sampled, rate), CELLS_A_RATE, 1, sampled=True
+    )
     for rate in RATES
-} | {f"{SAMPLED}-faint": Family("cells of a sweep of which samples show too little", faint, FAINT_KINDS, 1)}
+} | {
+    f"{SAMPLED}-faint": Family("cells of a sweep of which samples show too little", faint, FAINT_KINDS, 1, sampled=True)
+}
+
+# Slow links from mild to grave, a family a feed, likewise: what a feed does not show is its own figure.
+LINKS = "links"
+SLOW_LINKS: dict[str, Family] = {
+    f"{LINKS}-{name}": Family(
+        f"slow NICs and cables, {name}",
+        partial(links, watched),
+        LINK_KINDS,
+        watched.rounds,
+        small=(n, n + LINK_KINDS // 2),
+        sampled=watched.feed == "sflow",
+    )
+    for n, (name, watched) in enumerate(WATCHED.items())
+}
+
+# The same jobs through several feeds, a family a feed: likewise run where they are asked for.
+FEEDS = "feeds"
+SEEN: dict[str, Family] = {
+    f"{FEEDS}-{feed}": Family(
+        f"jobs of every pace as {feed} shows them",
+        partial(seen, feed),
+        len(FED),
+        5,
+        sampled=feed != "exact",
+        drawn_as=FEEDS,
+    )
+    for feed in CASE_FEEDS
+}
+# Families that are run together under one name.
+TOGETHER = {SAMPLED: SWEEPS, LINKS: SLOW_LINKS, FEEDS: SEEN}
 
 # Layouts nobody chose: likewise run where they are asked for, because what they ask is not always to be answered.
 RANDOM: dict[str, Family] = {
@@ -101,7 +144,7 @@ class CaseFiles:
     about: str
 
 
-def names(size: Size, families: Sequence[str] = (), captures: Path | None = None) -> list[CaseName]:
+def list_cases(size: Size, families: Sequence[str] = (), captures: Path | None = None) -> list[CaseName]:
     """The cases of a suite, of some families or of all, and those of a folder of recorded cases.
 
     Raises:
@@ -111,15 +154,15 @@ def names(size: Size, families: Sequence[str] = (), captures: Path | None = None
     found: list[CaseName] = []
     for family in chosen:
         if family == CAPTURES and captures:
-            found += recorded(captures)
-        elif family == SAMPLED:
-            found += [CaseName(name, n) for name, swept in SWEEPS.items() for n in swept.numbers(size)]
+            found += list_recorded_cases(captures)
+        elif family in TOGETHER:
+            found += [CaseName(name, n) for name, one in TOGETHER[family].items() for n in one.numbers(size)]
         else:
             found += [CaseName(family, n) for n in _family(family).numbers(size)]
     return found
 
 
-def recorded(folder: Path) -> list[CaseName]:
+def list_recorded_cases(folder: Path) -> list[CaseName]:
     """Recorded cases below a folder: those with a truth beside their records."""
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
     found = [path for path in inside if path.is_dir() and _truth(path).exists() and _records(path)]
@@ -128,7 +171,7 @@ def recorded(folder: Path) -> list[CaseName]:
     return [CaseName(CAPTURES, n, path) for n, path in enumerate(found)]
 
 
-def named(text: str) -> CaseName:
+def parse_case(text: str) -> CaseName:
     """The case of a name such as faults-017.
 
     Raises:
@@ -146,23 +189,32 @@ def timed(case: CaseName) -> bool:
     return case.family == "faults" and case.number // FAMILIES["faults"].kinds % 4 == 0
 
 
-def made(case: CaseName) -> Scenario:
+def shows_samples(case: CaseName) -> bool:
+    """Whether its records are samples."""
+    return case.recorded is None and _family(case.family).sampled
+
+
+def build_scenario(case: CaseName) -> Scenario:
     """The scenario of a case: the same for the same name, whatever else is run."""
     family = _family(case.family)
-    salt = list(case.family.encode())
+    salt = list((family.drawn_as or case.family).encode())
     scenario = family.make(case.number, np.random.default_rng(np.random.SeedSequence([case.number, *salt])))
-    return replace(scenario, name=str(case))
+    return replace(scenario, name=str(case), hosts_known=not _without_inventory(case))
 
 
-def written(case: CaseName, folder: Path) -> CaseFiles:
+def _without_inventory(case: CaseName) -> bool:
+    every = _family(case.family).unknown_every
+    return bool(every) and case.number % every == every - 1
+
+
+def write_case_files(case: CaseName, folder: Path) -> CaseFiles:
     """The files of a case: written into `folder`, or where they were recorded."""
     if case.recorded is not None:
         records = _records(case.recorded)[0]
         return CaseFiles(records, case.recorded / "inventory.yaml", _truth(case.recorded), case.recorded.name)
-    scenario = made(case)
+    scenario = build_scenario(case)
     write_case(scenario, folder, seed=case.number)
-    every = _family(case.family).unknown_every
-    if every and case.number % every == every - 1:
+    if _without_inventory(case):
         (folder / "inventory.yaml").rename(folder / "truth" / "inventory.yaml")
     feeds = [folder / "export" / f"{feed.kind}.pcap.gz" for feed in scenario.feeds]
     return CaseFiles(
@@ -174,9 +226,9 @@ def written(case: CaseName, folder: Path) -> CaseFiles:
 
 
 def _family(name: str) -> Family:
-    every = FAMILIES | SWEEPS | RANDOM
+    every = FAMILIES | SWEEPS | SLOW_LINKS | SEEN | RANDOM
     if name not in every:
-        there = ", ".join([*FAMILIES, SAMPLED, *RANDOM])
+        there = ", ".join([*FAMILIES, *TOGETHER, *RANDOM])
         raise InputError(f"no family of cases is called {name!r}; there are {there}")
     return every[name]
 

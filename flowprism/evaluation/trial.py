@@ -9,15 +9,15 @@ from pathlib import Path
 
 from datamodel.report import Report
 from datamodel.truth import Truth
-from flowprism.evaluation.analysing import analysed, known
 from flowprism.evaluation.baselines.greyhound import greyhound
 from flowprism.evaluation.baselines.llmprism import llmprism
 from flowprism.evaluation.baselines.messages import messages
 from flowprism.evaluation.baselines.verdict import as_report
-from flowprism.evaluation.delay import delay
+from flowprism.evaluation.case_analysis import analyze_case, load_case_inventory
+from flowprism.evaluation.delay import measure_delay
 from flowprism.evaluation.outcome import CaseOutcome, Outcome, outcome
-from flowprism.evaluation.suite import SWEEPS, CaseFiles, CaseName, timed, written
-from flowprism.rendering.report_json import render_json
+from flowprism.evaluation.suite import CaseFiles, CaseName, shows_samples, timed, write_case_files
+from flowprism.rendering.formats.report_json import render_json
 
 OURS = "flowprism"
 
@@ -30,7 +30,7 @@ class Trial:
     errors: dict[str, tuple[float, ...]]
 
 
-def tried(case: CaseName, keep: Path | None = None) -> Trial:
+def run_trial(case: CaseName, keep: Path | None = None) -> Trial:
     """Run one case; with `keep` its files and report stay in a folder of its name.
 
     A failure of the analysis is an outcome, so that one case cannot spoil the others.
@@ -42,14 +42,14 @@ def tried(case: CaseName, keep: Path | None = None) -> Trial:
 
 
 def _tried(case: CaseName, folder: Path) -> Trial:
-    files = written(case, folder)
+    files = write_case_files(case, folder)
     truth = Truth.model_validate_json(files.truth.read_bytes())
     methods: dict[str, Outcome] = {}
     errors: dict[str, tuple[float, ...]] = {}
     problem = None
     for name, method in METHODS.items():
-        if name != OURS and case.family in SWEEPS:
-            continue  # neither was ever said to work on samples
+        if name != OURS and shows_samples(case):
+            continue  # neither was ever said to work on samples, or on records that timeouts cut
         try:
             report = method(files, truth)
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is this case's outcome
@@ -58,22 +58,22 @@ def _tried(case: CaseName, folder: Path) -> Trial:
             (folder / "report.json").write_text(render_json(report))
         methods[name], errors[name] = outcome(report, truth)
     if timed(case) and problem is None:
-        methods[OURS] = methods[OURS].model_copy(update={"delay": delay(files, truth, folder)})
+        methods[OURS] = methods[OURS].model_copy(update={"delay": measure_delay(files, truth, folder)})
     kept = CaseOutcome(name=str(case), family=case.family, about=files.about, methods=methods, problem=problem)
     return Trial(kept, errors)
 
 
 def _ours(files: CaseFiles, truth: Truth) -> Report:  # noqa: ARG001 -- a method may know the truth's jobs; ours must not
-    return analysed(files)
+    return analyze_case(files)
 
 
 def _llmprism(files: CaseFiles, truth: Truth) -> Report:  # noqa: ARG001 -- nor does this one
-    found = messages(files.records, known(files))
-    return as_report(llmprism(found, known(files)), found.addresses)
+    found = messages(files.records, load_case_inventory(files))
+    return as_report(llmprism(found, load_case_inventory(files)), found.addresses)
 
 
 def _greyhound(files: CaseFiles, truth: Truth) -> Report:
-    found = messages(files.records, known(files))
+    found = messages(files.records, load_case_inventory(files))
     return as_report(greyhound(found, truth.jobs), found.addresses)
 
 
@@ -83,7 +83,7 @@ METHODS: dict[str, Callable[[CaseFiles, Truth], Report]] = {
     "greyhound": _greyhound,
 }
 # Figures on what a method does not answer: neither names kinds of fault, and Greyhound is told the jobs.
-_UNNAMED = frozenset({"faults", "precision", "onset", "duplicates"})
+_UNNAMED = frozenset({"faults", "in_set", "alone", "syndrome", "crossed", "precision", "onset", "duplicates"})
 _TOLD = frozenset({"jobs_exact", "layout_exact", "layout_wrong", "layout_open", "groups", "stages"})
 SILENT: dict[str, frozenset[str]] = {"llmprism": _UNNAMED, "greyhound": _UNNAMED | _TOLD}
 _NOTHING = Report.model_validate(

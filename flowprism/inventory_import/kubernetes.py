@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from flowprism.inventory_import.findings import Found, RunningJob
+from flowprism.inventory_import.listing import InventoryListing, RunningJob
 
 # The outermost controller first: a JobSet's or a Kubeflow job's pods are made through batch jobs.
 JOB_LABELS = (
@@ -35,9 +35,13 @@ def is_listing(document: object) -> bool:
     return isinstance(items, list) and all(isinstance(item, dict) and "spec" in item for item in items)
 
 
-def from_json(document: Mapping[str, Any]) -> Found:
+def from_json(document: Mapping[str, Any]) -> InventoryListing:
     """What a listing of pods says."""
-    found, nodes, starts = Found(jobs=[]), dict[tuple[str, str], dict[str, None]](), dict[tuple[str, str], datetime]()
+    found, nodes, starts = (
+        InventoryListing(jobs=[]),
+        dict[tuple[str, str], dict[str, None]](),
+        dict[tuple[str, str], datetime](),
+    )
     for pod in document["items"]:
         meta, spec, status = pod.get("metadata", {}), pod.get("spec", {}), pod.get("status", {})
         labels = meta.get("labels") or {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datamodel.inventory import Attachment, Endpoint, Host, Link, Switch, Tenant
-from flowprism.inventory_import.findings import Found
+from flowprism.inventory_import.listing import InventoryListing
 
 SWITCH_WORDS = ("switch", "leaf", "spine", "tor", "router", "fabric", "core", "aggregation")
 HOST_WORDS = ("server", "compute", "gpu", "host", "node", "hypervisor", "worker", "dgx", "hgx")
@@ -73,9 +73,9 @@ def _kind(item: Item) -> str | None:
     return "devices" if "device_type" in item else None
 
 
-def found_in(objects: Objects) -> Found:
+def found_in(objects: Objects) -> InventoryListing:
     """Hosts, switches, links and tenants."""
-    found = Found()
+    found = InventoryListing()
     roles = _roles(objects, found)
     peers = _peers(objects)
     addresses = _addresses(objects, found)
@@ -94,7 +94,7 @@ def found_in(objects: Objects) -> Found:
     return found
 
 
-def _roles(objects: Objects, found: Found) -> dict[int, str]:
+def _roles(objects: Objects, found: InventoryListing) -> dict[int, str]:
     """Devices that are of use: "host", or what kind of switch."""
     roles: dict[int, str] = {}
     for number, device in sorted(objects.devices.items()):
@@ -133,7 +133,7 @@ def _interfaces(terminations: Sequence[Item]) -> list[int]:
     return [int(end["object_id"]) for end in terminations if end.get("object_type") == "dcim.interface"]
 
 
-def _addresses(objects: Objects, found: Found) -> dict[int, list[str]]:
+def _addresses(objects: Objects, found: InventoryListing) -> dict[int, list[str]]:
     """Interface -> its addresses, each address once."""
     addresses: dict[int, list[str]] = {}
     seen: set[str] = set()
@@ -155,7 +155,7 @@ def _endpoints(
     peers: Mapping[int, list[int]],
     objects: Objects,
     roles: Mapping[int, str],
-    found: Found,
+    found: InventoryListing,
 ) -> list[Endpoint]:
     """A host's interfaces that have addresses, management left out."""
     endpoints: list[Endpoint] = []
@@ -181,11 +181,13 @@ def _endpoints(
     return endpoints
 
 
-def _attachment(port: Item, objects: Objects, found: Found) -> Attachment:
+def _attachment(port: Item, objects: Objects, found: InventoryListing) -> Attachment:
     return Attachment(switch=objects.devices[_id(port["device"])]["name"], port=_ifindex(port, found))
 
 
-def _links(peers: Mapping[int, list[int]], objects: Objects, roles: Mapping[int, str], found: Found) -> list[Link]:
+def _links(
+    peers: Mapping[int, list[int]], objects: Objects, roles: Mapping[int, str], found: InventoryListing
+) -> list[Link]:
     """Cables between two switches, each once."""
     links: dict[tuple[int, int], Link] = {}
     for number in sorted(peers):
@@ -217,7 +219,7 @@ def _tenants(objects: Objects, roles: Mapping[int, str]) -> list[Tenant]:
     return [Tenant(name=name, hosts=tuple(members)) for name, members in sorted(hosts.items())]
 
 
-def _ifindex(port: Item, found: Found) -> int | None:
+def _ifindex(port: Item, found: InventoryListing) -> int | None:
     index = _integer((port.get("custom_fields") or {}).get("ifindex"))
     if index is None:
         found.left_out[NO_IFINDEX] += 1

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from datamodel.errors import InputError
-from flowprism.inventory_import.findings import Found, RunningJob
 from flowprism.inventory_import.hostlists import names_of
+from flowprism.inventory_import.listing import InventoryListing, RunningJob
 
 RUNNING = frozenset({"RUNNING", "COMPLETING"})
 NOT_RUNNING = "Slurm jobs that do not run"
@@ -30,13 +30,13 @@ def is_listing(document: object) -> bool:
     return isinstance(jobs, list) and all(isinstance(job, dict) and "job_id" in job for job in jobs)
 
 
-def from_json(document: Mapping[str, Any]) -> Found:
+def from_json(document: Mapping[str, Any]) -> InventoryListing:
     """What a JSON listing says.
 
     Raises:
         InputError: a job's nodes cannot be read.
     """
-    found = Found(jobs=[])
+    found = InventoryListing(jobs=[])
     for job in document["jobs"]:
         states = job.get("job_state", ())
         start = _number(job.get("start_time"))
@@ -55,13 +55,13 @@ def from_json(document: Mapping[str, Any]) -> Found:
     return found
 
 
-def from_text(text: str) -> Found:
+def from_text(text: str) -> InventoryListing:
     """What `scontrol show job` says, with or without `--oneliner`.
 
     Raises:
         InputError: a job's nodes cannot be read.
     """
-    found = Found(jobs=[])
+    found = InventoryListing(jobs=[])
     for block in _blocks(text):
         fields = dict(_FIELD.findall(block))
         name, start = _NAME.search(block), fields.get("StartTime", "")
@@ -85,7 +85,7 @@ def _blocks(text: str) -> Iterator[str]:
         yield text[begin:end]
 
 
-def _add(found: Found, states: set[str], nodes: str, job: RunningJob) -> None:
+def _add(found: InventoryListing, states: set[str], nodes: str, job: RunningJob) -> None:
     if not states & RUNNING:
         found.left_out[NOT_RUNNING] += 1
     elif not nodes:

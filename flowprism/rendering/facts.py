@@ -15,11 +15,12 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 SEVERITIES = ("critical", "warning", "info")
+_ENOUGH = 3  # iterations before a finding tell how long one takes without it
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """What mending a finding would buy: the median iteration now, what it would be without, both in seconds."""
+class ExpectedGain:
+    """Gain of fixing a finding's cause: the median affected iteration, and the same without the cause, in seconds."""
 
     now_s: float
     without_s: float
@@ -67,15 +68,28 @@ def iteration_at(job: JobReport, time_ns: int) -> int | None:
     return next((i.index for i in job.iterations if i.start_ns > time_ns), None)
 
 
-def gain(job: JobReport | None, finding: Finding) -> Gain | None:
-    """What mending the finding would buy, by its slowdown ratio; None where there is nothing to compute it from."""
+def compute_gain(job: JobReport | None, finding: Finding) -> ExpectedGain | None:
+    """Compute the expected gain of a finding from its slowdown ratio; None where no iteration time is known."""
     ratio = finding.slowdown_ratio
     if job is None or not job.iterations or finding.kind == "hang" or not math.isfinite(ratio) or ratio <= 1:
         return None
     seconds = iteration_seconds(job)
-    chosen = inside(job, finding)
+    chosen = _affected(job, finding, seconds)
     now_s = float(np.median(seconds[chosen] if chosen.any() else seconds))
-    return Gain(now_s, now_s / ratio) if now_s > 0 else None
+    return ExpectedGain(now_s, now_s / ratio) if now_s > 0 else None
+
+
+def _affected(job: JobReport, finding: Finding, seconds: Floats) -> Flags:
+    """Iterations that a finding made longer, shape (iterations,): those inside its time that are longer than before it.
+
+    An incident that came back, or was resolved after some quiet scans, has healthy iterations in its time.
+    """
+    chosen = inside(job, finding)
+    before = np.array([i.end_ns <= finding.start_ns for i in job.iterations], np.bool_)
+    if np.count_nonzero(before) < _ENOUGH:
+        return chosen
+    longer: Flags = seconds > np.median(seconds[before]) * (1 + finding.slowdown_ratio) / 2
+    return chosen & longer if (chosen & longer).any() else chosen
 
 
 def job_of(report: Report, finding: Finding) -> JobReport | None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 Times = npt.NDArray[np.int64]
 
 
-def spread(start_ns: Times, end_ns: Times) -> tuple[Times, int]:
+def assign_lanes(start_ns: Times, end_ns: Times) -> tuple[Times, int]:
     """The lane of each span, shape (spans,), and the number of lanes; the fewest that hold them without overlap.
 
     Spans may touch. The earliest takes the first lane that is free;

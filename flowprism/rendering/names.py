@@ -8,7 +8,7 @@ from datamodel.inventory import Endpoint, Inventory
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EndpointName:
     """Where an endpoint sits: host, its GPUs as text ("0", "0,1" or ""), and the switches it is plugged into."""
 
     host: str
@@ -20,7 +20,7 @@ class Place:
 class Names:
     """Address -> place, of every address the inventory lists; empty without one."""
 
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, EndpointName] = field(default_factory=dict)
 
     def short(self, address: str) -> str:
         """`s1/0` (host/GPU) where known, else the address."""
@@ -52,8 +52,8 @@ def names_of(inventory: Inventory | None) -> Names:
     return Names({a: _place(h.name, e) for h in inventory.hosts for e in h.endpoints for a in e.all_addresses})
 
 
-def _place(host: str, endpoint: Endpoint) -> Place:
+def _place(host: str, endpoint: Endpoint) -> EndpointName:
     gpu = endpoint.gpu
     gpus = "" if gpu is None else ",".join(map(str, gpu)) if isinstance(gpu, tuple) else str(gpu)
     switches = (endpoint.switch, *(link.switch for link in endpoint.links))  # as `attachments`, without making them
-    return Place(host, gpus, tuple(switch for switch in switches if switch is not None))
+    return EndpointName(host, gpus, tuple(switch for switch in switches if switch is not None))

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture.datagram import Datagrams, Index
-from capture.receive.messages import MESSAGE, PIECE
+from capture.exporters.datagram import Datagrams, Index
+from capture.receive.mmsg_structures import MESSAGE, PIECE
 from datamodel.errors import InputError
-from flowprism.replay.pacing import Pace, Schedule, Times
+from flowprism.replay.send_schedule import Schedule, SendPace, Times
 
 _MOST_MESSAGES = 64  # in one call; also bounds by how much a datagram can be early within it: not at all
 _REFUSED = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH)
@@ -24,7 +24,7 @@ _SHORTEST_SLEEP_S = 20e-6
 
 
 @dataclass(slots=True)
-class Sent:
+class SendResult:
     """What became of a replay.
 
     Attributes:
@@ -45,13 +45,13 @@ class Sent:
     latest_s: float = 0.0
 
 
-def send(batches: Iterable[Datagrams], host: str, port: int, pace: Pace) -> Sent:
+def send(batches: Iterable[Datagrams], host: str, port: int, pace: SendPace) -> SendResult:
     """Send all datagrams of `batches`, in order; source addresses become this machine's.
 
     Raises:
         InputError: the receiver's name is not known, or the system does not send to it.
     """
-    sent = Sent()
+    sent = SendResult()
     with _socket(host, port) as sock:
         messages = _Messages(sock)
         schedule = Schedule(pace)
@@ -66,7 +66,7 @@ def send(batches: Iterable[Datagrams], host: str, port: int, pace: Pace) -> Sent
     return sent
 
 
-def _send_batch(messages: _Messages, batch: Datagrams, due: Times, start: float, sent: Sent) -> None:
+def _send_batch(messages: _Messages, batch: Datagrams, due: Times, start: float, sent: SendResult) -> None:
     messages.load(batch)
     at = 0
     while at < len(batch):

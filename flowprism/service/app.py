@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import FastAPI
 
 from flowprism import __version__
@@ -22,7 +24,7 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
 
     Args:
         shelf: where answers are read from.
-        settings: of the whole service, for what pages tell of it.
+        settings: of the whole service; answers follow from them.
         access: who may ask.
     """
     app = FastAPI(
@@ -33,6 +35,7 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
     )
+    shelf = replace(shelf, settings=settings)
     app.state.shelf, app.state.settings, app.state.access = shelf, settings, access
     app.state.station = Station(shelf)
     add_problem_handlers(app)

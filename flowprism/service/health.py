@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from datamodel.errors import StorageError
-from flowprism.service.settings import ScanSettings, Settings
+from flowprism.service.job_state import state_rules
+from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
-from storage.database.figures import newest_scans
-from storage.database.parts import parts
-from storage.place import is_address
+from storage.database.components import parts
+from storage.database.metric_queries import newest_scans
+from storage.lake.object_store import is_address
 
 SILENT_S = 30.0  # parts speak every few seconds
 GONE_S = 3600.0  # after this time a part that is silent was taken away, and nobody waits for it
 LEAST_FREE_RATIO = 0.02
-_SCANS_MISSED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def checks(shelf: Shelf, settings: Settings, now_ns: int) -> list[Check]:
     found = [Check("database", well=True, needed=True), *_lake(shelf.flows)]
     looks: dict[str, Callable[[], str]] = {
         "parts": lambda: _silent_parts(shelf, now_ns),
-        "scans": lambda: _late_scans(shelf, settings.scans, now_ns),
+        "scans": lambda: _late_scans(shelf, settings, now_ns),
     }
     for name, look in looks.items():
         try:
@@ -86,14 +86,14 @@ def _silent_parts(shelf: Shelf, now_ns: int) -> str:
     return "; ".join(problems)
 
 
-def _late_scans(shelf: Shelf, settings: ScanSettings, now_ns: int) -> str:
+def _late_scans(shelf: Shelf, settings: Settings, now_ns: int) -> str:
     """Policies whose newest window is too old, or that a scanner could have scanned long ago and did not."""
     newest = {scan.policy: scan.window_end_ns for scan in newest_scans(shelf.database)}
     begun_ns = min((part.started_ns for part in parts(shelf.database) if part.kind == "scanner"), default=now_ns)
     problems: list[str] = []
-    for policy in settings.policies:
-        age_s = (now_ns - newest.get(policy.name, begun_ns)) / 1e9
-        if age_s > settings.settle_s + settings.patience_s + _SCANS_MISSED * policy.every_s:
-            what = "the newest window ended" if policy.name in newest else "never scanned, the scanner began"
-            problems.append(f"{policy.name}: {what} {age_s:.0f} s ago")
+    for policy, most_ns in state_rules(settings).max_age_ns.items():
+        age_ns = now_ns - newest.get(policy, begun_ns)
+        if age_ns > most_ns:
+            what = "the newest window ended" if policy in newest else "never scanned, the scanner began"
+            problems.append(f"{policy}: {what} {age_ns / 1e9:.0f} s ago")
     return "; ".join(problems)

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from datamodel.findings import Finding
-from datamodel.incidents import AfterScan, ChangeKind, Incident, IncidentChange, IncidentState
+from datamodel.incidents import ChangeKind, Incident, IncidentChange, IncidentState, IncidentUpdate
 from datamodel.scan import Scan
-from flowprism.scan import SEVERITIES
+from flowprism.scan_verdict import SEVERITIES
 from flowprism.service.matching import matched
 
 
@@ -31,7 +31,7 @@ class IncidentOptions:
 
 def after_scan(
     known: Sequence[Incident], scan: Scan, now_ns: int, options: IncidentOptions, present: Collection[str]
-) -> AfterScan:
+) -> IncidentUpdate:
     """Carry incidents over one scan.
 
     1. Findings of one window about the same thing are one: a link that flapped twice in it flaps.
@@ -78,7 +78,7 @@ def after_scan(
     over = [incident for incident in known if not _may_be_seen(incident, now_ns, options)]
     incidents = [*over, *(after for _, after in steps if after is not None)]
     changes = [change for before, after in steps for change in _changes(before, after, now_ns)]
-    return AfterScan(
+    return IncidentUpdate(
         tuple(sorted(incidents, key=lambda i: i.id)), tuple(sorted(changes, key=lambda c: (c.incident, c.kind)))
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from datamodel.answers import Part
+from datamodel.api_models import Part
 
 ANY = "any"  # a figure that parts of every kind tell
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from datamodel.findings import Event
-from datamodel.incidents import AfterScan, Incident
+from datamodel.incidents import Incident, IncidentUpdate
 from datamodel.report import Report
-from datamodel.results import KeptScan, Rollup
+from datamodel.result_rows import Rollup, ScanRecord
 from datamodel.scan import Scan
 from flowprism import __version__
 from flowprism.service.alerts.outbox import alerts_of
 from flowprism.service.alerts.settings import AlertSettings
 from flowprism.service.incidents import IncidentOptions, after_scan
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.incidents import incidents
 from storage.database.scans import ScanResult, save_scan
 
@@ -48,7 +48,7 @@ class Made:
 
 def record(
     database: Database, made: Made, options: IncidentOptions, alerts: AlertSettings = _NOBODY
-) -> AfterScan | None:
+) -> IncidentUpdate | None:
     """Keep a scan and what it does to incidents; None, and nothing is changed, where this window was kept before.
 
     Alerts of what changed are kept with it, so that none is lost whatever happens next; another process delivers them.
@@ -61,7 +61,7 @@ def record(
     # a job that holes have broken may be there under another name
     present = set[str]() if made.doubted else {job.id for job in made.report.jobs}
     after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present)
-    kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
     result = ScanResult(
         kept,
@@ -84,7 +84,7 @@ def record_aside(database: Database, made: Made) -> bool:
     Raises:
         StorageError: the database cannot be reached, or is full.
     """
-    kept = KeptScan(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     return save_scan(database, ScanResult(kept))
 
 

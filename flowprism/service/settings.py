@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from capture.addresses import canonical
-from capture.receive.allowing import networks
+from capture.receive.source_filter import networks
+from capture.tables.addresses import canonical
 from datamodel.errors import InputError
 from datamodel.findings import Severity
-from flowprism.collector.options import DEFAULT_LISTENS, MOST_WORKERS, parse_listen
+from flowprism.collector.collector_options import DEFAULT_LISTENS, MOST_WORKERS, parse_listen
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.alerts.settings import AlertSettings
 from flowprism.service.logs import LogSettings

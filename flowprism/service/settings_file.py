@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError
 
 from datamodel.errors import InputError
-from flowprism.repeated_keys import repeated_key
+from flowprism.duplicate_keys import repeated_key
 from flowprism.service.settings import Settings
 
 PREFIX, BETWEEN = "FLOWPRISM_", "__"

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
-from storage.database.engine import Database
+from flowprism.service.settings import Settings
+from storage.database.connection import Database
 
 Made = TypeVar("Made")
 
@@ -41,10 +42,12 @@ class Shelf:
         database: results: jobs, incidents, scans, rollups, parts.
         flows: the lake of flow records, a folder or s3://...; None where there is none.
         analyses: the lake of spans, iterations and patterns; None where there is none.
+        settings: of the service: how old a judgement may be, and whose inventory counts.
         at_hand: what was made of them.
     """
 
     database: Database
     flows: str | None = None
     analyses: str | None = None
+    settings: Settings = field(default_factory=Settings, compare=False, repr=False)
     at_hand: AtHand = field(default_factory=AtHand, compare=False, repr=False)

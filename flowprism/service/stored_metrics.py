@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from datamodel.answers import Part
+from datamodel.api_models import Part
 from datamodel.errors import StorageError
+from datamodel.job_state import JobState
 from flowprism import __version__
+from flowprism.service.answers.feeds import heard
+from flowprism.service.answers.job_states import job_states, situation
 from flowprism.service.health import GONE_S, checks
 from flowprism.service.part_figures import part_metrics
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
-from storage.database import figures
+from storage.database import metric_queries
 from storage.database.alerts import alert_tallies
-from storage.database.engine import Database
-from storage.database.feeds import feed_statistics, newest_stretch
-from storage.database.overview import newest_window
-from storage.database.parts import parts
+from storage.database.components import parts
+from storage.database.feed_statistics import feed_statistics, newest_stretch
 
 _LOG = structlog.get_logger(__name__)
 Values = TypeVar("Values", bound=tuple[str, ...])
@@ -32,7 +34,7 @@ _VERDICTS = ("healthy", "findings", "unknown")
 class StoredMetrics(Collector):
     """Reads them whenever somebody asks; what cannot be read is left out, and `flowprism_check_ok` says why."""
 
-    def __init__(self, shelf: Shelf, settings: Settings, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, shelf: Shelf, settings: Settings, clock: Callable[[], int] | None = None) -> None:
         self._shelf, self._settings, self._clock = shelf, settings, clock
 
     def describe(self) -> Iterator[Metric]:
@@ -41,7 +43,7 @@ class StoredMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics of what is kept."""
-        now_ns = self._clock()
+        now_ns = self._clock() if self._clock else time.time_ns()
         yield _gauge("flowprism_build_info", "The version that answers.", ("version",), {(__version__,): 1.0})
         looked = checks(self._shelf, self._settings, now_ns)
         told = {(check.name,): float(check.well) for check in looked}
@@ -49,15 +51,15 @@ class StoredMetrics(Collector):
         if not all(check.well for check in looked if check.needed):
             return
         try:
-            found = [metric for read in _READERS for metric in read(self._shelf.database, now_ns)]
+            found = [metric for read in _READERS for metric in read(self._shelf, now_ns)]
         except StorageError as error:
             _LOG.warning("metrics cannot be read", cause=str(error))
             return
         yield from found
 
 
-def _parts(database: Database, now_ns: int) -> Iterator[Metric]:
-    known = [part for part in parts(database) if now_ns - part.seen_ns <= GONE_S * 1e9]
+def _parts(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
+    known = [part for part in parts(shelf.database) if now_ns - part.seen_ns <= GONE_S * 1e9]
     labels = ("part", "kind")
 
     def of_each(value: Callable[[Part], float]) -> dict[tuple[str, ...], float]:
@@ -79,8 +81,8 @@ def _parts(database: Database, now_ns: int) -> Iterator[Metric]:
     yield from part_metrics(known)
 
 
-def _scans(database: Database, _: int) -> Iterator[Metric]:
-    newest = figures.newest_scans(database)
+def _scans(shelf: Shelf, _: int) -> Iterator[Metric]:
+    newest = metric_queries.newest_scans(shelf.database)
     yield _gauge(
         "flowprism_scan_window_end_timestamp_seconds",
         "End of the newest window that was scanned.",
@@ -101,17 +103,24 @@ def _scans(database: Database, _: int) -> Iterator[Metric]:
     )
 
 
-def _jobs(database: Database, _: int) -> Iterator[Metric]:
-    window = newest_window(database)
-    seen = figures.jobs_seen(database, window[0]) if window else 0
-    yield _gauge("flowprism_jobs", "Jobs seen in the newest window.", (), {(): float(seen)})
-    since_ns = figures.inventory_time_ns(database)
-    told: dict[tuple[str, ...], float] = {} if since_ns is None else {(): since_ns / 1e9}
-    yield _gauge("flowprism_inventory_timestamp_seconds", "Since when the inventory is in force.", (), told)
+def _jobs(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
+    judged = job_states(shelf, situation(shelf, now_ns), with_ended=False)
+    counted = Counter(one.judgement.state for one in judged)
+    values = {(state,): float(counted[state]) for state in get_args(JobState) if state != "ended"}
+    yield _gauge("flowprism_jobs", "Jobs that have not ended, by the state they are in now.", ("state",), values)
+    since_ns = metric_queries.inventory_time_ns(shelf.database)
+    since: dict[tuple[str, ...], float] = {} if since_ns is None else {(): since_ns / 1e9}
+    yield _gauge("flowprism_inventory_timestamp_seconds", "Since when the inventory is in force.", (), since)
 
 
-def _incidents(database: Database, _: int) -> Iterator[Metric]:
-    counts = figures.incident_counts(database)
+def _exporters(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
+    counted = Counter("silent" if one.silent else "sending" for one in heard(shelf, now_ns))
+    values = {(state,): float(counted[state]) for state in ("sending", "silent")}
+    yield _gauge("flowprism_exporters", "Exporters of the last hours, by what they do now.", ("state",), values)
+
+
+def _incidents(shelf: Shelf, _: int) -> Iterator[Metric]:
+    counts = metric_queries.incident_counts(shelf.database)
     yield _gauge(
         "flowprism_incidents",
         "Incidents under way, by state, kind and severity.",
@@ -120,8 +129,8 @@ def _incidents(database: Database, _: int) -> Iterator[Metric]:
     )
 
 
-def _alerts(database: Database, now_ns: int) -> Iterator[Metric]:
-    tallies = alert_tallies(database)
+def _alerts(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
+    tallies = alert_tallies(shelf.database)
     counted = {
         (tally.receiver, state): float(getattr(tally, state))
         for tally in tallies
@@ -134,10 +143,10 @@ def _alerts(database: Database, now_ns: int) -> Iterator[Metric]:
     yield _gauge("flowprism_alerts_longest_wait_seconds", "How long the oldest alert has waited.", ("receiver",), waits)
 
 
-def _feeds(database: Database, _: int) -> Iterator[Metric]:
+def _feeds(shelf: Shelf, _: int) -> Iterator[Metric]:
     """Sums over all exporters: as labels they could be thousands, and single ones are told by the API."""
-    stretch = newest_stretch(database)
-    told = feed_statistics(database, stretch[0], stretch[0] + 1) if stretch else []
+    stretch = newest_stretch(shelf.database)
+    told = feed_statistics(shelf.database, stretch[0], stretch[0] + 1) if stretch else []
     of_length = [one for one in told if stretch and one.length_ns == stretch[1]]
     sums: dict[tuple[str, ...], float] = {
         (name,): float(sum(getattr(one, name) for one in of_length))
@@ -145,12 +154,13 @@ def _feeds(database: Database, _: int) -> Iterator[Metric]:
     }
     sums["rejected",] = float(sum(sum(one.rejected.values()) for one in of_length))
     yield _gauge("flowprism_feed_units", "What exporters sent in the newest stretch of time.", ("unit",), sums)
-    yield _gauge("flowprism_feed_exporters", "Exporters that sent in it.", (), {(): float(len(of_length))})
     ends: dict[tuple[str, ...], float] = {(): sum(stretch) / 1e9} if stretch else {}
     yield _gauge("flowprism_feed_end_timestamp_seconds", "When it ended.", (), ends)
 
 
-_READERS: tuple[Callable[[Database, int], Iterator[Metric]], ...] = (_parts, _scans, _jobs, _incidents, _alerts, _feeds)
+_READERS: tuple[Callable[[Shelf, int], Iterator[Metric]], ...] = (
+    _parts, _scans, _jobs, _exporters, _incidents, _alerts, _feeds,
+)  # fmt: skip
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Values, float]) -> Metric:

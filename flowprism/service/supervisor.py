@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import structlog
 
 from datamodel.errors import InputError
-from flowprism.collector.worker import Process, how_ended
+from flowprism.collector.processes.worker import Process, how_ended
 from flowprism.service.parts import collector
 from flowprism.service.parts.api import address_of, open_door
 from flowprism.service.parts.birth import new_instance
 from flowprism.service.parts.child import MODULE, REFUSED, plan_of
 from flowprism.service.settings import PartKind, Settings
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 _WATCH_S = 0.1
 # What a part may take to end. None but the collector has anything that would be lost: scans, alerts and packing are

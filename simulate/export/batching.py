@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capture.compiled import compiled
+from capture.jit import compiled
 from datamodel.streams import Int
-from simulate.fabric import mixed
+from simulate.network.fabric import mixed
 
 
 class Packing(NamedTuple):

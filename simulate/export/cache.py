@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.compiled import compiled
+from capture.jit import compiled
 from datamodel.frame import Column, Frame, Schema
 from datamodel.streams import Int
 

@@ -1,7 +1,8 @@
 """Where switches mark packets: queues that more wants to enter than can leave.
 
-Sharing is fluid (`simulate.sharing`), so there are no queues to look at. A queue is taken to grow where the senders,
-each dividing what its NIC can send among its messages, would fill a cable beyond its capacity at a burst's middle.
+Sharing is fluid (`simulate.network.sharing`), so there are no queues to look at. A queue is taken to grow where the
+senders, each dividing what its NIC can send among its messages, would fill a cable beyond its capacity at a burst's
+middle.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 from datamodel.flows import UDP
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
-from simulate.export.counting import Passing
-from simulate.fabric import NONE, Fabric
+from simulate.export.counter_readings import Passing
+from simulate.network.fabric import NONE, Fabric
 from simulate.run import Run
 
 # Share of packets marked where a cable gets all it could carry once more; what random early detection gives at the
@@ -70,9 +71,11 @@ def marked_ratio(bursts: Frame, capacities: Capacities) -> Float:
     src, dst = bursts["src"].astype(np.int64), bursts["dst"].astype(np.int64)
     start, end = bursts["start_ns"], np.maximum(bursts["end_ns"], bursts["start_ns"] + 1)
     middle, took = (start + end) // 2, end - start
-    at_once = np.maximum(Passing(src, start, end, took).pace(src, middle), 1.0)
-    wanted = capacities.at(fabric.sending(src), middle) / np.rint(at_once)
-    path = fabric.path(src, dst, bursts["spine"].astype(np.int64))
+    plane = bursts["plane"].astype(np.int64)
+    path = fabric.path(src, dst, bursts["spine"].astype(np.int64), plane)
+    own = fabric.sending(src) + plane * fabric.plane_resources
+    at_once = np.maximum(Passing(own, start, end, took).pace(own, middle), 1.0)
+    wanted = capacities.at(own, middle) / np.rint(at_once)
     queues = np.stack([path[:, 2], path[:, 3], path[:, 1]], axis=1)
     rows, hops = np.nonzero(queues != NONE)
     link = queues[rows, hops]

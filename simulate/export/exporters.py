@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Int
-from simulate.export.feed import Feed
-from simulate.fabric import Fabric
+from simulate.export.feed_spec import FeedSpec
+from simulate.network.fabric import Fabric
 
 NEVER = np.iinfo(np.int64).max
 _DAY_NS = 86_400 * 10**9
@@ -72,7 +72,7 @@ class Exporters:
 
 
 def exporters(
-    feed: Feed, fabric: Fabric, used: Int, window_ns: tuple[int, int], random: np.random.Generator
+    feed: FeedSpec, fabric: Fabric, used: Int, window_ns: tuple[int, int], random: np.random.Generator
 ) -> Exporters:
     """The switches of a fabric as exporters of a feed.
 

@@ -12,8 +12,13 @@ from datamodel.streams import Bool, Int
 from simulate.export.batching import ordinal, packing, placed
 from simulate.export.cache import cached
 from simulate.export.exporters import Exporters
-from simulate.export.feed import POINTS, Feed
-from simulate.export.netflow_wire import (
+from simulate.export.feed_spec import POINTS, FeedSpec
+from simulate.export.packets import packets
+from simulate.export.sampling import samples
+from simulate.export.traffic import FabricTraffic
+from simulate.export.trains import TRAINS
+from simulate.export.transport import Sent
+from simulate.export.wire.netflow_wire import (
     BYTES,
     DIRECTION,
     DST,
@@ -40,11 +45,6 @@ from simulate.export.netflow_wire import (
     record_bytes,
     telling_bytes,
 )
-from simulate.export.packets import packets
-from simulate.export.sampling import samples
-from simulate.export.traffic import Traffic
-from simulate.export.trains import TRAINS
-from simulate.export.transport import Sent
 
 MOST_PAYLOAD_BYTES = 1400
 _MOST_COUNTED_BYTES = {"netflow5": 1 << 31, "netflow9": 1 << 62, "ipfix": 1 << 62}  # v5 has 32 bits for them
@@ -52,7 +52,9 @@ _MS = 1_000_000
 _TCP_FLAGS = 0x18  # acknowledgement and push: what a connection shows that was open before and stays so
 
 
-def meters(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporters, random: np.random.Generator) -> Sent:
+def meters(
+    feed: FeedSpec, traffic: FabricTraffic, seen: Frame, exporters: Exporters, random: np.random.Generator
+) -> Sent:
     """All datagrams of a feed, in the order of switches and time.
 
     Args:
@@ -92,7 +94,7 @@ class _Told:
         return _Told(self.records.take(order), self.seen.take(order), self.who.take(order), self.session[order])
 
 
-def _metered(feed: Feed, traffic: Traffic, seen: Frame, random: np.random.Generator) -> tuple[Int, Frame]:
+def _metered(feed: FeedSpec, traffic: FabricTraffic, seen: Frame, random: np.random.Generator) -> tuple[Int, Frame]:
     """What the meters count, as trains, and the sighting of each: all packets, or those that are sampled."""
     trains = traffic.trains.take(seen["train"])
     if feed.rate == 1:
@@ -118,7 +120,7 @@ def _flows(seen: Frame, session: Int, who: Frame) -> Int:
     return flow
 
 
-def _datagrams(feed: Feed, traffic: Traffic, exporters: Exporters, told: _Told) -> Sent:
+def _datagrams(feed: FeedSpec, traffic: FabricTraffic, exporters: Exporters, told: _Told) -> Sent:
     """Records put together by exporter and time, headed and numbered."""
     kind, size = feed.kind, record_bytes(feed.kind)
     sender = told.seen["switch"].astype(np.int64) * 2 + told.session
@@ -145,14 +147,16 @@ def _datagrams(feed: Feed, traffic: Traffic, exporters: Exporters, told: _Told) 
     return Sent(data, length, of, sent, count)
 
 
-def _telling(feed: Feed, sender: Int, number: Int, sent_ns: Int) -> Bool:
+def _telling(feed: FeedSpec, sender: Int, number: Int, sent_ns: Int) -> Bool:
     """Which datagrams tell templates: an exporter's first, and then one each interval."""
     turn = sent_ns // int(feed.templates_s * 1e9)
     due: Bool = (number == 1) | (np.diff(turn, prepend=0) != 0) | (np.diff(sender, prepend=-1) != 0)
     return due
 
 
-def _heads(feed: Feed, exporters: Exporters, who: tuple[Int, Int, Int], count: Int, told: tuple[Int, Bool]) -> Heads:
+def _heads(
+    feed: FeedSpec, exporters: Exporters, who: tuple[Int, Int, Int], count: Int, told: tuple[Int, Bool]
+) -> Heads:
     of, session, sent = who
     number, telling = told
     local = exporters.local_ns(of, sent)
@@ -165,7 +169,7 @@ def _heads(feed: Feed, exporters: Exporters, who: tuple[Int, Int, Int], count: I
     return Heads(local, (local - began) // _MS, total - total[start], count, exporters.told_rate[of], telling)
 
 
-def _values(traffic: Traffic, exporters: Exporters, told: _Told) -> dict[int, Int]:
+def _values(traffic: FabricTraffic, exporters: Exporters, told: _Told) -> dict[int, Int]:
     """Fields of flow records by element."""
     r, seen, who = told.records, told.seen, told.who
     switch = seen["switch"].astype(np.int64)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.roce import AETH_BYTES, CNP, PSN_BITS, RELIABLE_ACK, RETH_BYTES
+from capture.packets.roce import AETH_BYTES, CNP, PSN_BITS, RELIABLE_ACK, RETH_BYTES
 from datamodel.flows import ROCE_V2_PORT, UDP
 from datamodel.frame import Column, Frame, Schema
 from datamodel.streams import Bool, Float, Int
 from simulate.bursts import MTU_BYTES, SEGMENT_BYTES
-from simulate.export.sightings import ends
+from simulate.export.observations import ends
 from simulate.export.trains import (
     ACKNOWLEDGE,
     CLEAR,
@@ -18,7 +18,7 @@ from simulate.export.trains import (
     REFUSE,
     acknowledgements,
 )
-from simulate.fabric import mixed
+from simulate.network.fabric import mixed
 from simulate.telemetry import (
     CLEAR_TO_SEND_BYTES,
     CNP_REST_BYTES,

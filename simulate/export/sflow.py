@@ -11,13 +11,17 @@ import numpy as np
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from simulate.export.batching import ordinal, packing, placed
-from simulate.export.counting import Passing
+from simulate.export.counter_readings import Passing
 from simulate.export.exporters import Exporters
-from simulate.export.feed import POINTS, Feed, Point
-from simulate.export.headers import CHECKSUM_BYTES, ETHERNET_BYTES, Rows, frame_bytes, sampled_headers
+from simulate.export.feed_spec import POINTS, FeedSpec, Point
+from simulate.export.observations import data_source, sightings
 from simulate.export.packets import chosen, packets
 from simulate.export.sampling import samples
-from simulate.export.sflow_wire import (
+from simulate.export.traffic import FabricTraffic
+from simulate.export.trains import DATA
+from simulate.export.transport import Sent
+from simulate.export.wire.packet_headers import CHECKSUM_BYTES, ETHERNET_BYTES, Rows, frame_bytes, sampled_headers
+from simulate.export.wire.sflow_wire import (
     DATAGRAM_HEAD,
     FlowSamples,
     PortCounters,
@@ -25,11 +29,7 @@ from simulate.export.sflow_wire import (
     datagram_heads,
     flow_samples,
 )
-from simulate.export.sightings import data_source, sightings
-from simulate.export.traffic import Traffic
-from simulate.export.trains import DATA
-from simulate.export.transport import Sent
-from simulate.fabric import SPINE_PORT, Fabric, mixed
+from simulate.network.fabric import SPINE_PORT, Fabric, mixed
 
 MOST_PAYLOAD_BYTES = 1400
 _EVERY_PORT: tuple[Point, ...] = ("source", "spine", "destination")  # through each of its switches a packet goes once
@@ -47,7 +47,9 @@ class _Items:
     size_bytes: Int
 
 
-def agents(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporters, random: np.random.Generator) -> Sent:
+def agents(
+    feed: FeedSpec, traffic: FabricTraffic, seen: Frame, exporters: Exporters, random: np.random.Generator
+) -> Sent:
     """All datagrams of a feed, in the order of switches and time.
 
     Args:
@@ -63,7 +65,9 @@ def agents(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporters, rand
     return _datagrams(feed, items, exporters)
 
 
-def _flow_items(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporters, random: np.random.Generator) -> _Items:
+def _flow_items(
+    feed: FeedSpec, traffic: FabricTraffic, seen: Frame, exporters: Exporters, random: np.random.Generator
+) -> _Items:
     size = traffic.trains["packets"][seen["train"]]
     taken = samples(seen, size, feed.rate, random)
     switch = seen["switch"].astype(np.int64)
@@ -85,7 +89,7 @@ def _flow_items(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporters,
     return _Items(switch[row], time, wire, sizes)
 
 
-def _mark_ratio(traffic: Traffic, seen: Frame, row: Int, which: Frame) -> Float:
+def _mark_ratio(traffic: FabricTraffic, seen: Frame, row: Int, which: Frame) -> Float:
     """(n,) how likely each sampled packet has been marked before it was seen there."""
     before = np.array([_QUEUES_BEFORE[p] for p in POINTS])[seen["point"][row]]
     left = 1 - traffic.marked[which["burst"]]
@@ -114,7 +118,7 @@ def _counted(exporters: Exporters, seen: Frame, source: Int, size: Int, row: Int
 _APART = 1 << 44  # packets; more than pass one port
 
 
-def _counter_items(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporters) -> _Items:
+def _counter_items(feed: FeedSpec, traffic: FabricTraffic, seen: Frame, exporters: Exporters) -> _Items:
     """Counters of all ports of the feed's switches that carry anything, each port at its own beat."""
     every = sightings(traffic.fabric, traffic.bursts, traffic.trains, _EVERY_PORT)
     every = every.take(np.isin(every["switch"], np.unique(seen["switch"])))
@@ -139,7 +143,7 @@ def _counter_items(feed: Feed, traffic: Traffic, seen: Frame, exporters: Exporte
     return _Items(at, time, rows, sizes)
 
 
-def _polls(ports: Int, feed: Feed, exporters: Exporters, window_ns: tuple[int, int]) -> tuple[Int, Int]:
+def _polls(ports: Int, feed: FeedSpec, exporters: Exporters, window_ns: tuple[int, int]) -> tuple[Int, Int]:
     """Index of a port and time of each reading; the last one comes after the window."""
     every = int(feed.counters_s * 1e9)
     count = (window_ns[1] - window_ns[0]) // every + 2
@@ -164,7 +168,7 @@ def _speed_bps(fabric: Fabric, switch: Int, port: Int) -> Int:
     return np.rint(speed * 1e9).astype(np.int64)
 
 
-def _datagrams(feed: Feed, items: list[_Items], exporters: Exporters) -> Sent:
+def _datagrams(feed: FeedSpec, items: list[_Items], exporters: Exporters) -> Sent:
     """Items put together by switch and time, headed and numbered."""
     switch, time, size = (
         np.concatenate([getattr(i, name) for i in items]) for name in ("switch", "time_ns", "size_bytes")

@@ -11,12 +11,12 @@ from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from simulate.export.congestion import Capacities, marked_ratio, notifications
 from simulate.export.trains import trains
-from simulate.fabric import Fabric
+from simulate.network.fabric import Fabric
 from simulate.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class FabricTraffic:
     """What passed the fabric.
 
     Attributes:
@@ -33,7 +33,9 @@ class Traffic:
     addresses: Int
 
 
-def traffic(fabric: Fabric, bursts: Frame, runs: list[Run], epoch_ns: int, seed: int, *, answers: bool) -> Traffic:
+def traffic(
+    fabric: Fabric, bursts: Frame, runs: list[Run], epoch_ns: int, seed: int, *, answers: bool
+) -> FabricTraffic:
     """What passed a fabric, as all of its feeds see it.
 
     Args:
@@ -47,4 +49,4 @@ def traffic(fabric: Fabric, bursts: Frame, runs: list[Run], epoch_ns: int, seed:
     marked = marked_ratio(bursts, Capacities.of(fabric, runs, epoch_ns))
     made = trains(bursts, notifications(bursts, marked, seed), answers=answers)
     addresses = np.array([int(IPv4Address(a)) for a in fabric.addresses()])
-    return Traffic(fabric, bursts, made, marked, addresses)
+    return FabricTraffic(fabric, bursts, made, marked, addresses)

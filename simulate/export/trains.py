@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.roce import AETH_BYTES, RETH_BYTES
+from capture.packets.roce import AETH_BYTES, RETH_BYTES
 from datamodel.flows import UDP
 from datamodel.frame import Column, Frame, Schema, concat
 from datamodel.streams import Int

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.streams import Bool, Int
-from simulate.export.feed import Transport
+from simulate.export.feed_spec import Transport
 
 Bytes = npt.NDArray[np.uint8]
 _LATENCY_NS, _JITTER_NS = 50_000, 20_000

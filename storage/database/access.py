@@ -8,8 +8,8 @@ from dataclasses import asdict
 from sqlalchemy import Row, Table, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
-from datamodel.results import AuditEntry, Session, Token, User
-from storage.database.engine import Database, insert_new, upsert
+from datamodel.result_rows import AuditEntry, LoginSession, Token, User
+from storage.database.connection import Database, insert_new, upsert
 from storage.database.tables import AUDIT, LEASES, SESSIONS, TOKENS, USERS
 
 
@@ -70,7 +70,7 @@ def revoke_token(database: Database, name: str, time_ns: int) -> bool:
         return connection.execute(update(TOKENS).where(valid).values(revoked_ns=time_ns)).rowcount > 0
 
 
-def save_session(database: Database, session: Session) -> bool:
+def save_session(database: Database, session: LoginSession) -> bool:
     """Keep a log-in, and forget those that are over; whether its user is known. It is not kept otherwise."""
     try:
         with database.writing() as connection:
@@ -81,13 +81,13 @@ def save_session(database: Database, session: Session) -> bool:
     return True
 
 
-def session(database: Database, hashed: str) -> tuple[Session, User] | None:
+def session(database: Database, hashed: str) -> tuple[LoginSession, User] | None:
     """The log-in of this hash and its user; None where there is none. Whether it is over is the caller's to see."""
     row = _with_owner(database, SESSIONS, "hash", hashed)
     if row is None:
         return None
     said = row._asdict()
-    return Session(**{column.name: said[column.name] for column in SESSIONS.c}), _owner(row)
+    return LoginSession(**{column.name: said[column.name] for column in SESSIONS.c}), _owner(row)
 
 
 def remove_session(database: Database, hashed: str) -> bool:

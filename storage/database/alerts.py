@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, sel
 
 from datamodel.alerts import GIVEN_UP_NS, WITHHELD_NS, Alert, AlertTally, OutgoingAlert
 from datamodel.incidents import Incident
-from datamodel.results import IncidentNote
-from storage.database.engine import Database, insert_new
+from datamodel.result_rows import IncidentNote
+from storage.database.connection import Database, insert_new
 from storage.database.tables import ALERTS, INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS
 
 _WAITING = ALERTS.c.sent_ns.is_(None) & (ALERTS.c.due_ns < WITHHELD_NS)
@@ -84,12 +84,12 @@ def mark_failed(database: Database, names: Collection[str], problem: str, due_ns
     _mark(database, names, problem=problem, due_ns=due_ns)
 
 
-def withhold(database: Database, names: Collection[str], reason: str) -> None:
+def suppress(database: Database, names: Collection[str], reason: str) -> None:
     """These are not told."""
     _mark(database, names, problem=reason, due_ns=WITHHELD_NS)
 
 
-def last_told(database: Database) -> dict[tuple[str, str], int]:
+def get_last_sent(database: Database) -> dict[tuple[str, str], int]:
     """(Open incident, receiver) -> when an alert of it was created last that is not withheld."""
     query = select(ALERTS.c.incident, ALERTS.c.receiver, func.max(ALERTS.c.created_ns).label("created_ns"))
     query = query.join(INCIDENTS, INCIDENTS.c.id == ALERTS.c.incident).where((INCIDENTS.c.state == "open") & _TOLD)
@@ -107,7 +107,7 @@ def open_incidents(database: Database) -> list[tuple[Incident, str | None, str |
     return [(Incident.model_validate_json(row.document), row.label, row.tenant) for row in rows]
 
 
-def untold_ends(database: Database, since_ns: int) -> list[tuple[str, Incident, str | None, str | None]]:
+def list_unsent_resolutions(database: Database, since_ns: int) -> list[tuple[str, Incident, str | None, str | None]]:
     """Receiver, incident, label and tenant: who was told of an incident that is over since, and not of its end.
 
     Scans leave ends themselves; one that was made by hand, by somebody who knows no receivers, does not.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, func, select
 
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.summaries import parsed
 from storage.database.tables import INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS, SCANS
 

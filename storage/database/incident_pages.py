@@ -9,14 +9,14 @@ from sqlalchemy import JSON, ColumnElement, Row, Select, Text, and_, cast, func,
 
 from datamodel.filters import IncidentFilter
 from datamodel.incidents import Incident
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.tables import INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS
 
 Query = Select[tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class IncidentStatus:
     """What people said of an incident, as it counts now.
 
     Attributes:
@@ -37,7 +37,7 @@ class KeptIncident:
     incident: Incident
     label: str | None
     tenant: str | None
-    standing: Standing
+    standing: IncidentStatus
 
 
 def incident_page(
@@ -76,7 +76,7 @@ def incident_key(incident: Incident) -> str:
     return f"{incident.seen_ns} {incident.id}"
 
 
-def standings(database: Database, names: Sequence[str], now_ns: int) -> dict[str, Standing]:
+def standings(database: Database, names: Sequence[str], now_ns: int) -> dict[str, IncidentStatus]:
     """How each of some incidents stands, by id; those of which nothing was said are left out.
 
     An acknowledgement counts until the incident is resolved and comes back; of mutes the last word counts.
@@ -87,15 +87,15 @@ def standings(database: Database, names: Sequence[str], now_ns: int) -> dict[str
     with database.reading() as connection:
         reopened = {row[0]: row[1] for row in connection.execute(back.group_by(INCIDENT_CHANGES.c.incident))}
         notes = connection.execute(said.order_by(INCIDENT_NOTES.c.time_ns, INCIDENT_NOTES.c.kind)).all()
-    found: dict[str, Standing] = {}
+    found: dict[str, IncidentStatus] = {}
     for note in notes:
         if note.kind == "acknowledged" and note.time_ns < reopened.get(note.incident, 0):
             continue
-        found[note.incident] = _with(found.get(note.incident, Standing()), note, now_ns)
+        found[note.incident] = _with(found.get(note.incident, IncidentStatus()), note, now_ns)
     return found
 
 
-def _with(before: Standing, note: Row[tuple[object, ...]], now_ns: int) -> Standing:
+def _with(before: IncidentStatus, note: Row[tuple[object, ...]], now_ns: int) -> IncidentStatus:
     if note.kind == "acknowledged":
         return replace(before, acknowledged_by=note.author)
     muted = note.kind == "muted" and (note.until_ns is None or note.until_ns > now_ns)
@@ -113,7 +113,9 @@ def _kept(database: Database, query: Query, now_ns: int) -> list[KeptIncident]:
         rows = connection.execute(query).all()
         said = standings(database, [row.id for row in rows], now_ns) if rows else {}
     return [
-        KeptIncident(Incident.model_validate_json(row.document), row.label, row.tenant, said.get(row.id, Standing()))
+        KeptIncident(
+            Incident.model_validate_json(row.document), row.label, row.tenant, said.get(row.id, IncidentStatus())
+        )
         for row in rows
     ]
 

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, delete, select
 from sqlalchemy.exc import IntegrityError
 
 from datamodel.incidents import ChangeKind, Incident, IncidentChange, IncidentState
-from datamodel.results import IncidentNote
-from storage.database.engine import Database, upsert
+from datamodel.result_rows import IncidentNote
+from storage.database.connection import Database, upsert
 from storage.database.tables import INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS
 
 

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Row, Select, Subquery, Text, and_, case, cast, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Subquery, Text, and_, case, cast, func, or_, select
 
 from datamodel.filters import EventFilter, JobFilter
 from datamodel.findings import Event, Severity
 from datamodel.layout import Layout
-from datamodel.results import KnownJob
-from storage.database.engine import Database
+from datamodel.result_rows import REQUESTED, JobRecord
+from storage.database.connection import Database
 from storage.database.scans import read_job
 from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
 RANKS: dict[Severity, int] = {"info": 1, "warning": 2, "critical": 3}
 Query = Select[tuple[object, ...]]
-_LOUD = RANKS["warning"]
 _MOST_NAMES = 500  # in one question; more would exceed what some servers take
 
 
 @dataclass(frozen=True, slots=True)
-class JobGlance:
+class JobSummary:
     """A job with its open incidents: how many, and the worst severity of them."""
 
-    job: KnownJob
+    job: JobRecord
     incidents: int
     severity: Severity | None
 
 
 class Stretch(NamedTuple):
-    """One stretch of time of a job: what of `datamodel.results.Rollup` a glance needs."""
+    """One stretch of time of a job: what of `datamodel.result_rows.Rollup` a glance needs."""
 
     start_ns: int
     length_ns: int
@@ -43,37 +42,115 @@ class Stretch(NamedTuple):
     severity: Severity | None
 
 
+def of_policies() -> ColumnElement[bool]:
+    """Whether a scan is a policy's, and not one that somebody asked for."""
+    return SCANS.c.policy.not_like(f"{REQUESTED}%")
+
+
 def newest_window(database: Database) -> tuple[int, int] | None:
-    """The window that ends last of those scanned, UTC; None before the first scan."""
-    query = select(SCANS.c.window_start_ns, SCANS.c.window_end_ns)
+    """The window that ends last of those that policies scanned, UTC; None before the first scan."""
+    query = select(SCANS.c.window_start_ns, SCANS.c.window_end_ns).where(of_policies())
     query = query.order_by(SCANS.c.window_end_ns.desc(), SCANS.c.window_start_ns.desc()).limit(1)
     with database.reading() as connection:
         row = connection.execute(query).first()
     return None if row is None else (row.window_start_ns, row.window_end_ns)
 
 
-def glances(
-    database: Database, wanted: JobFilter, live_since_ns: int, after: str = "", most: int = 200
-) -> list[JobGlance]:
-    """Jobs with their open incidents, in the order wanted.
+@dataclass(frozen=True, slots=True)
+class JobMark:
+    """What the state of a job follows from, and its place in lists.
+
+    Attributes:
+        id: of the job.
+        world_size: GPUs; None where it is not known.
+        last_seen_ns: end of the newest window that showed it, UTC.
+        incidents: open now.
+        severity: worst of them.
+        hangs: whether one of them is a hang.
+        may_hang: whether a hang is suspected.
+        suspected_scans: scans that saw the best confirmed of its suspected incidents; 0 where there is none.
+    """
+
+    id: str
+    world_size: int | None
+    last_seen_ns: int
+    incidents: int
+    severity: Severity | None
+    hangs: bool
+    may_hang: bool
+    suspected_scans: int
+
+
+def job_marks(
+    database: Database, wanted: JobFilter, since_ns: int = 0, names: Collection[str] | None = None
+) -> list[JobMark]:
+    """Jobs in the order wanted, whatever state they are in.
 
     Args:
         database: the results.
-        wanted: which of them.
-        live_since_ns: those seen behind this time are live.
-        after: the last id of the page before; "" for the first page.
-        most: how many.
+        wanted: text, tenant and order count here; states are the caller's to work out.
+        since_ns: only jobs that a window showed which ended behind this time, and those with an incident under way.
+        names: only jobs of these ids, few; None for all.
     """
-    open_now = _open_incidents()
-    query = _with_incidents(open_now)
-    for condition in _conditions(wanted, live_since_ns, func.coalesce(open_now.c.rank, 0)):
+    under_way = _incidents_under_way()
+    rank, count = func.coalesce(under_way.c.rank, 0), func.coalesce(under_way.c.count, 0)
+    told = (rank.label("rank"), count.label("open_count"), under_way.c.hangs, under_way.c.may_hang)
+    query = select(JOBS.c.id, JOBS.c.world_size, JOBS.c.last_seen_ns, *told)
+    query = query.outerjoin(under_way, under_way.c.job == JOBS.c.id)
+    for condition in _conditions(wanted):
         query = query.where(condition)
-    query = _page(query, wanted, open_now, after).limit(most)
+    if names is not None:
+        query = query.where(JOBS.c.id.in_(names))
+    if since_ns:
+        query = query.where(or_(JOBS.c.last_seen_ns > since_ns, under_way.c.job.is_not(None)))
+    ordered = (JOBS.c.id,) if wanted.order == "id" else (rank.desc(), count.desc(), JOBS.c.id)
     with database.reading() as connection:
-        return [_glance(row) for row in connection.execute(query)]
+        suspected = _suspected_scans(connection)
+        rows = connection.execute(query.order_by(*ordered)).all()
+    return [
+        JobMark(
+            row.id, row.world_size, row.last_seen_ns, row.open_count, _severity(row.rank), bool(row.hangs),
+            bool(row.may_hang), suspected.get(row.id, 0),
+        )
+        for row in rows
+    ]  # fmt: skip
 
 
-def glance(database: Database, name: str) -> JobGlance | None:
+def _suspected_scans(connection: Connection) -> dict[str, int]:
+    """By job, how many scans saw the best confirmed of its suspected incidents: they are few."""
+    query = select(INCIDENTS.c.job, INCIDENTS.c.document).where(INCIDENTS.c.state == "suspected")
+    found: dict[str, int] = {}
+    for row in connection.execute(query.where(INCIDENTS.c.job.is_not(None))):
+        found[row.job] = max(found.get(row.job, 0), json.loads(row.document)["scans_seen"])
+    return found
+
+
+def _incidents_under_way() -> Subquery:
+    """Open and suspected incidents of each job: how many are open, the worst one's rank, and hangs."""
+    is_open, is_hang = INCIDENTS.c.state == "open", INCIDENTS.c.kind == "hang"
+    ranks = case((is_open, case(RANKS, value=INCIDENTS.c.severity, else_=0)), else_=0)
+    query = select(
+        INCIDENTS.c.job,
+        func.sum(case((is_open, 1), else_=0)).label("count"),
+        func.max(ranks).label("rank"),
+        func.max(case((and_(is_open, is_hang), 1), else_=0)).label("hangs"),
+        func.max(case((and_(~is_open, is_hang), 1), else_=0)).label("may_hang"),
+    )
+    query = query.where(INCIDENTS.c.state.in_(("suspected", "open")), INCIDENTS.c.job.is_not(None))
+    return query.group_by(INCIDENTS.c.job).subquery()
+
+
+def glances(database: Database, names: Sequence[str]) -> list[JobSummary]:
+    """The jobs of these ids with their open incidents, in this order; those that there are not are left out."""
+    found: dict[str, JobSummary] = {}
+    for begin in range(0, len(names), _MOST_NAMES):
+        query = _with_incidents(_open_incidents()).where(JOBS.c.id.in_(names[begin : begin + _MOST_NAMES]))
+        with database.reading() as connection:
+            found.update((row.id, _glance(row)) for row in connection.execute(query))
+    return [found[name] for name in names if name in found]
+
+
+def glance(database: Database, name: str) -> JobSummary | None:
     """The job of this id with its open incidents; None where there is none."""
     with database.reading() as connection:
         row = connection.execute(_with_incidents(_open_incidents()).where(JOBS.c.id == name)).first()
@@ -172,8 +249,8 @@ def _with_incidents(open_now: Subquery) -> Query:
     return select(JOBS, *told).outerjoin(open_now, open_now.c.job == JOBS.c.id)
 
 
-def _glance(row: Row[tuple[object, ...]]) -> JobGlance:
-    return JobGlance(read_job(row), row.incident_count, _severity(row.incident_rank))
+def _glance(row: Row[tuple[object, ...]]) -> JobSummary:
+    return JobSummary(read_job(row), row.incident_count, _severity(row.incident_rank))
 
 
 def _open_incidents() -> Subquery:
@@ -183,18 +260,11 @@ def _open_incidents() -> Subquery:
     return query.where(INCIDENTS.c.state == "open").group_by(INCIDENTS.c.job).subquery()
 
 
-def _conditions(wanted: JobFilter, live_since_ns: int, rank: ColumnElement[int]) -> Iterator[ColumnElement[bool]]:
+def _conditions(wanted: JobFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.text:
         yield _mentions(wanted.text)
     if wanted.tenant is not None:
         yield JOBS.c.tenant == wanted.tenant if wanted.tenant else JOBS.c.tenant.is_(None)
-    if wanted.live is not None:
-        seen = JOBS.c.last_seen_ns > live_since_ns
-        yield seen if wanted.live else ~seen
-    if wanted.verdicts:
-        blind = JOBS.c.smallest_slowdown_ratio.is_(None)
-        meant = {"findings": rank >= _LOUD, "unknown": (rank < _LOUD) & blind, "healthy": (rank < _LOUD) & ~blind}
-        yield or_(*(meant[verdict] for verdict in wanted.verdicts))
 
 
 def _mentions(text: str) -> ColumnElement[bool]:
@@ -203,22 +273,6 @@ def _mentions(text: str) -> ColumnElement[bool]:
     plain = (column.icontains(text, autoescape=True) for column in (JOBS.c.id, JOBS.c.label, JOBS.c.tenant))
     listed = (column.icontains(inside_json, autoescape=True) for column in (JOBS.c.hosts, JOBS.c.endpoints))
     return or_(*plain, *listed)
-
-
-def _page(query: Query, wanted: JobFilter, open_now: Subquery, after: str) -> Query:
-    """In the order wanted, beginning behind one job. Where that one stands is seen anew: it may have changed."""
-    if wanted.order == "id":
-        return query.where(JOBS.c.id > after).order_by(JOBS.c.id)
-    rank, count = func.coalesce(open_now.c.rank, 0), func.coalesce(open_now.c.count, 0)
-    ordered = query.order_by(rank.desc(), count.desc(), JOBS.c.id)
-    if not after:
-        return ordered
-    last = [
-        func.coalesce(select(column).where(open_now.c.job == after).scalar_subquery(), 0)
-        for column in (open_now.c.rank, open_now.c.count)
-    ]
-    alike = and_(rank == last[0], count == last[1], JOBS.c.id > after)
-    return ordered.where(or_(rank < last[0], and_(rank == last[0], count < last[1]), alike))
 
 
 def _severity(rank: int) -> Severity | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Row, Select, and_, or_, select
 
 from datamodel.filters import ScanFilter
-from datamodel.results import KeptScan
-from storage.database.engine import Database
+from datamodel.result_rows import ScanRecord
+from storage.database.connection import Database
 from storage.database.scans import read_scan
 from storage.database.summaries import PartSummary, ScanSummary, parsed
 from storage.database.tables import SCANS
@@ -75,7 +75,7 @@ def scan_key(policy: str, window_start_ns: int, window_end_ns: int) -> str:
     return f"{window_end_ns} {window_start_ns} {policy}"
 
 
-def kept_scan(database: Database, policy: str, window_start_ns: int, window_end_ns: int) -> KeptScan | None:
+def kept_scan(database: Database, policy: str, window_start_ns: int, window_end_ns: int) -> ScanRecord | None:
     """The scan of this policy and window; None where there is none."""
     mine = (SCANS.c.policy == policy) & (SCANS.c.window_end_ns == window_end_ns)
     with database.reading() as connection:

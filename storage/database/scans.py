@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -26,10 +26,10 @@ from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
 from datamodel.report import JobReport
-from datamodel.results import KeptScan, KnownJob, KnownLayout, Rollup
+from datamodel.result_rows import JobRecord, LayoutRecord, Rollup, ScanRecord
 from datamodel.scan import Scan
 from storage.database.alerts import write_alerts
-from storage.database.engine import Database, insert_new, upsert, upsert_selected
+from storage.database.connection import Database, insert_new, upsert, upsert_selected
 from storage.database.incidents import incident_rows, write_changes
 from storage.database.summaries import summary_of
 from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
@@ -55,7 +55,7 @@ class ScanResult:
         doubted: jobs whose layouts are not kept: where the feed has holes they seem to lack members.
     """
 
-    kept: KeptScan
+    kept: ScanRecord
     jobs: Sequence[JobReport] = ()
     incidents: Sequence[Incident] = ()
     changes: Sequence[IncidentChange] = ()
@@ -95,7 +95,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
 
 def scans(
     database: Database, policy: str | None = None, before_ns: int | None = None, most: int = 100
-) -> list[KeptScan]:
+) -> list[ScanRecord]:
     """The newest scans, of one policy or all, that end before a time; newest first."""
     query = select(SCANS).order_by(SCANS.c.window_end_ns.desc(), SCANS.c.window_start_ns.desc(), SCANS.c.policy)
     if policy is not None:
@@ -115,7 +115,7 @@ def newest_end_ns(database: Database, policy: str) -> int | None:
 
 def jobs(
     database: Database, tenant: str | None = None, seen_since_ns: int = 0, after: str = "", most: int = 1000
-) -> list[KnownJob]:
+) -> list[JobRecord]:
     """Jobs by id, beginning behind the id `after`: those of one tenant, or of all and of none.
 
     Args:
@@ -132,14 +132,14 @@ def jobs(
         return [read_job(row) for row in connection.execute(query.limit(most))]
 
 
-def job(database: Database, name: str) -> KnownJob | None:
+def job(database: Database, name: str) -> JobRecord | None:
     """The job of this id; None where there is none."""
     with database.reading() as connection:
         row = connection.execute(select(JOBS).where(JOBS.c.id == name)).first()
     return None if row is None else read_job(row)
 
 
-def layouts(database: Database, name: str) -> list[KnownLayout]:
+def layouts(database: Database, name: str) -> list[LayoutRecord]:
     """The layouts that a job had, the newest first."""
     query = select(LAYOUTS).where(LAYOUTS.c.job == name).order_by(LAYOUTS.c.since_ns.desc())
     with database.reading() as connection:
@@ -223,18 +223,20 @@ def _write_jobs(connection: Connection, rows: list[dict[str, object]], seen_ns: 
 
 
 def _new_layouts(connection: Connection, reports: Sequence[JobReport], since_ns: int) -> list[dict[str, object]]:
-    """A row for each layout that is not what it was."""
+    """A row for each layout that is not what it was; the row from before where only its confidence is another."""
     newest = select(LAYOUTS.c.job, func.max(LAYOUTS.c.since_ns).label("since_ns"))
     newest = newest.where(LAYOUTS.c.job.in_([report.id for report in reports]) & (LAYOUTS.c.since_ns <= since_ns))
     of_job = newest.group_by(LAYOUTS.c.job).subquery()
     same = (LAYOUTS.c.job == of_job.c.job) & (LAYOUTS.c.since_ns == of_job.c.since_ns)
-    before = {row.job: (row.layout, row.groups) for row in connection.execute(select(LAYOUTS).join(of_job, same))}
-    now = {report.id: (report.layout.model_dump_json(), report.groups.model_dump_json()) for report in reports}
-    return [
-        {"job": name, "since_ns": since_ns, "layout": layout, "groups": groups}
-        for name, (layout, groups) in now.items()
-        if before.get(name) != (layout, groups)
-    ]
+    before = {row.job: _layout(row) for row in connection.execute(select(LAYOUTS).join(of_job, same))}
+    found = []
+    for now in (LayoutRecord(report.id, since_ns, report.layout, report.groups) for report in reports):
+        then = before.get(now.job)
+        if then is not None and (then.layout.answer, then.groups) == (now.layout.answer, now.groups):
+            now = replace(now, since_ns=then.since_ns)  # noqa: PLW2901 - the same layout, known better or worse
+        if now != then:
+            found.append(_layout_row(now))
+    return found
 
 
 def _job_row(report: JobReport, seen_ns: int) -> dict[str, object]:
@@ -254,19 +256,24 @@ def _job_row(report: JobReport, seen_ns: int) -> dict[str, object]:
     }
 
 
-def read_job(row: Row[tuple[object, ...]]) -> KnownJob:
+def read_job(row: Row[tuple[object, ...]]) -> JobRecord:
     """A job from a row of its table; further columns of the row are left alone."""
     lists = {name: tuple(json.loads(getattr(row, name))) for name in ("endpoints", "hosts", "reasons")}
     said = row._asdict()
-    return KnownJob(**{column.name: said[column.name] for column in JOBS.c} | lists)
+    return JobRecord(**{column.name: said[column.name] for column in JOBS.c} | lists)
 
 
-def _layout(row: Row[tuple[object, ...]]) -> KnownLayout:
+def _layout_row(one: LayoutRecord) -> dict[str, object]:
+    layout, groups = one.layout.model_dump_json(), one.groups.model_dump_json()
+    return {"job": one.job, "since_ns": one.since_ns, "layout": layout, "groups": groups}
+
+
+def _layout(row: Row[tuple[object, ...]]) -> LayoutRecord:
     layout, groups = Layout.model_validate_json(row.layout), Groups.model_validate_json(row.groups)
-    return KnownLayout(row.job, row.since_ns, layout, groups)
+    return LayoutRecord(row.job, row.since_ns, layout, groups)
 
 
-def _scan_row(kept: KeptScan) -> dict[str, object]:
+def _scan_row(kept: ScanRecord) -> dict[str, object]:
     document = kept.scan.model_dump_json(by_alias=True)
     return {
         "policy": kept.policy,
@@ -281,7 +288,7 @@ def _scan_row(kept: KeptScan) -> dict[str, object]:
     }
 
 
-def read_scan(row: Row[tuple[object, ...]]) -> KeptScan:
+def read_scan(row: Row[tuple[object, ...]]) -> ScanRecord:
     """A scan from a row of its table."""
     scan = Scan.model_validate_json(row.document)
-    return KeptScan(row.policy, row.started_ns, row.finished_ns, row.version, scan)
+    return ScanRecord(row.policy, row.started_ns, row.finished_ns, row.version, scan)

@@ -11,15 +11,15 @@ import pytest
 
 from datamodel.report import Report
 from datamodel.truth import Truth
-from flowprism.evaluation.marks import falls_short, marks
-from flowprism.rendering.report_json import render_json
+from flowprism.evaluation.scores import compute_scores, misses_requirement
+from flowprism.rendering.formats.report_json import render_json
 from tests.acceptance.cases import CASES, PRODUCTION, Analysed, case, needs
 
 
 def shortfalls(report: Report, truth: Path, wanted: dict[str, float]) -> dict[str, float]:
     """Marks of a report that do not reach what is wanted."""
-    found = marks(report, Truth.model_validate_json(truth.read_bytes()))
-    return {name: found[name] for name, need in wanted.items() if falls_short(found, name, need)}
+    found = compute_scores(report, Truth.model_validate_json(truth.read_bytes()))
+    return {name: found[name] for name, need in wanted.items() if misses_requirement(found, name, need)}
 
 
 @pytest.mark.parametrize("name", CASES)

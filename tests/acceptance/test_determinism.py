@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capture.reading import read_flows
-from capture.record_writing import write_records
+from capture.reader import read_flows
+from capture.records.record_writer import write_records
 from datamodel.analysis import Analysis
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
-from flowprism.rendering.report_json import render_json
+from flowprism.rendering.formats.report_json import render_json
 from tests.acceptance.cases import Analysed, case
 
 NAMES = ("s3-straggler", "s4-two-jobs")

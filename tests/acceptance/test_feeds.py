@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from capture.addresses import from_words
-from capture.reading import read_flows
+from capture.reader import read_flows
+from capture.tables.addresses import from_words
 from datamodel.flows import Flows
 from tests.acceptance.cases import CAPTURES
 from tests.capture.frames import decoded

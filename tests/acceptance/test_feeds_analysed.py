@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from capture.ledger import Ledger
-from capture.record_stream import flow_pieces
-from capture.record_writing import write_pieces
+from capture.ingest_log import Ledger
+from capture.piecewise_reader import flow_pieces
+from capture.records.record_writer import write_pieces
 from datamodel.report import Report
 from datamodel.truth import Truth
-from flowprism.evaluation.marks import marks
+from flowprism.evaluation.scores import compute_scores
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from tests.acceptance.cases import CAPTURES, Analysed, case
@@ -27,7 +27,7 @@ def marked(shared: Path, name: str, feed: str) -> tuple[dict[str, float], Report
     found = case(shared, name)
     capture = found.records.parent / f"{feed}.pcap.gz"
     report = analyze([capture], load_inventory(found.inventory), AnalysisOptions()).report
-    return marks(report, Truth.model_validate_json(found.truth.read_bytes())), report
+    return compute_scores(report, Truth.model_validate_json(found.truth.read_bytes())), report
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -74,7 +74,7 @@ def test_without_an_inventory_nothing_wrong_is_claimed(feed: str, shared: Path) 
     """Rails may stay apart; no size is wrong, and no finding is."""
     found = case(shared, "s2-slow-nic")
     report = analyze([found.records.parent / f"{feed}.pcap.gz"], None, AnalysisOptions()).report
-    seen = marks(report, Truth.model_validate_json(found.truth.read_bytes()))
+    seen = compute_scores(report, Truth.model_validate_json(found.truth.read_bytes()))
     assert (seen["wrong_sizes"], seen["false"]) == (0, 0)
 
 
@@ -85,7 +85,7 @@ def test_export_feeds_together_are_no_worse_than_the_best_of_them(name: str, sha
     feeds = [found.records.parent / f"{feed}.pcap.gz" for feed in FEEDS]
     together = analyze(feeds, load_inventory(found.inventory), AnalysisOptions()).report
     truth = Truth.model_validate_json(found.truth.read_bytes())
-    assert marks(together, truth) == marked(shared, name, "sflow")[0]
+    assert compute_scores(together, truth) == marked(shared, name, "sflow")[0]
 
 
 @pytest.mark.parametrize("name", ["s2-slow-nic", "s4-two-jobs"])
@@ -94,7 +94,7 @@ def test_meters_together_claim_nothing_wrong(name: str, shared: Path) -> None:
     found = case(shared, name)
     feeds = [found.records.parent / f"{feed}.pcap.gz" for feed in ("ipfix", "nf9")]
     report = analyze(feeds, load_inventory(found.inventory), AnalysisOptions()).report
-    seen = marks(report, Truth.model_validate_json(found.truth.read_bytes()))
+    seen = compute_scores(report, Truth.model_validate_json(found.truth.read_bytes()))
     assert (seen["jobs"], seen["wrong_sizes"], seen["false"]) == (1, 0, 0)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from capture.reading import merged
+from capture.reader import merged
 from datamodel.findings import Finding
-from datamodel.reading import Reading
+from datamodel.ingest_result import IngestResult
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from simulate.base import Wish
-from simulate.case import Case, simulated
-from simulate.catalogue import scenario
-from simulate.watching import watched
+from simulate.case import Case, simulate_case
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import scenario
+from simulate.scenarios.feed_options import add_feeds
 
 
-def slow_uplink(case: Case, *readings: Reading) -> Finding:
+def slow_uplink(case: Case, *readings: IngestResult) -> Finding:
     """The one finding about the job that some feeds of a case give."""
     report = analyze_reading(merged(readings), ("case",), case.inventory, AnalysisOptions()).report
     (found,) = (f for f in report.findings if f.kind != "feed")
@@ -22,8 +22,8 @@ def slow_uplink(case: Case, *readings: Reading) -> Finding:
 
 def test_samples_name_the_uplink_that_a_mirror_suspects() -> None:
     """1 packet in 200,000, by sFlow datagrams: of a leaf's four uplinks the one that all slow connections passed."""
-    made = watched(scenario("slow-uplink-shared", Wish(iterations=20)), ("mirror", "sflow:200000"))
-    case = simulated(made, 1)
+    made = add_feeds(scenario("slow-uplink-shared", ScenarioOptions(iterations=20)), ("mirror", "sflow:200000"))
+    case = simulate_case(made, 1)
     mirror, samples = case.readings["flows"], case.readings["sflow"]
     (fault,) = case.truth.faults
     alone, together = slow_uplink(case, mirror), slow_uplink(case, mirror, samples)

@@ -14,12 +14,12 @@ from itertools import zip_longest
 from pathlib import Path
 from time import process_time
 
-from capture.input_file import read_datagrams
-from capture.ledger import Ledger
+from capture.configured_rates import SamplingRates
+from capture.files.input_file import read_datagrams
+from capture.ingest_log import Ledger
 from capture.netflow.describe import WireTemplates
 from capture.netflow.describe import describe as netflow
-from capture.reading import read_flows
-from capture.sampling import SamplingRates
+from capture.reader import read_flows
 from capture.sflow.describe import describe as sflow
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError

@@ -8,15 +8,15 @@ import pytest
 
 from benchmarks.mutations.changing import broken
 from benchmarks.mutations.declared import CASES, MUTATIONS, Mutation
-from diagnose import diagnosis, links, stragglers
-from flowprism.evaluation.suite import named
+from diagnose import diagnosis, stragglers
+from flowprism.evaluation.suite import parse_case
 
 
 def test_there_are_enough() -> None:
     """Twenty at least, in both rooms, each once; the cases they are tried on exist."""
     assert len({(m.module, m.name) for m in MUTATIONS}) == len(MUTATIONS) >= 20
     assert {m.module.split(".", maxsplit=1)[0] for m in MUTATIONS} == set(CASES)
-    assert all(str(named(case)) == case for cases in CASES.values() for case in cases)
+    assert all(str(parse_case(case)) == case for cases in CASES.values() for case in cases)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{m.module}.{m.name}")
@@ -47,5 +47,5 @@ def test_a_function_changes_where_it_is_used() -> None:
 
 def test_a_constant_changes() -> None:
     """To the value of the expression."""
-    with broken(Mutation("diagnose.links", "SLOW_SHARE", "0.1 + 0.1", "")):
-        assert links.SLOW_SHARE == 0.2
+    with broken(Mutation("diagnose.stragglers", "AS_LATE", "0.1 + 0.1", "")):
+        assert stragglers.AS_LATE == 0.2

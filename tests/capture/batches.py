@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from capture.datagram import DATAGRAM, Datagrams, announced
+from capture.exporters.datagram import DATAGRAM, Datagrams, announced
 
 PORT = 40000
 

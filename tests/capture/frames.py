@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.capture_file import batches
-from capture.ledger import Ledger
-from capture.wire import PACKET, Packets
+from capture.files.capture_file import batches
+from capture.ingest_log import Ledger
+from capture.packets.packet_columns import PACKET, Packets
 
 REASON = list(PACKET.fields or {}).index("reason")
 ACK, PSH_ACK, SYN = 0x10, 0x18, 0x02

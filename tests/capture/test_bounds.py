@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.frame_index import INDEX
-from capture.packet import decode
-from capture.wire import PACKET, Packets
+from capture.packets.packet import decode
+from capture.packets.packet_columns import PACKET, Packets
+from capture.tables.frame_index import INDEX
 from tests.capture.frames import (
     A,
     B,
@@ -101,7 +101,7 @@ def mutated_capture(seed: int) -> bytes:
 FOLLOW = """
 import sys, hashlib
 from pathlib import Path
-from capture.reading import read_flows
+from capture.reader import read_flows
 from tests.capture.test_bounds import digest
 print(digest(Path(sys.argv[1])))
 """
@@ -109,7 +109,7 @@ print(digest(Path(sys.argv[1])))
 
 def digest(path: Path) -> str:
     """Condensed packet rows and flow records of a capture."""
-    from capture.reading import read_flows  # noqa: PLC0415 - also runs in a process of its own
+    from capture.reader import read_flows  # noqa: PLC0415 - also runs in a process of its own
 
     condensed = hashlib.sha256(repr(meaning(decoded(path.read_bytes()))).encode())
     reading = read_flows(path)

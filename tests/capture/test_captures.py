@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from capture.reading import read_flows
+from capture.reader import read_flows
 from tests.data.capture.make_captures import CAPTURES, START_NS
 
 FOLDER = Path(__file__).parents[1] / "data" / "capture"

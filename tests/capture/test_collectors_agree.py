@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.reading import read_all, read_flows
+from capture.reader import read_all, read_flows
 from datamodel.flows import Flows
 from tests.capture.exported import sums
 

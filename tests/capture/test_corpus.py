@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capture.addresses import canonical, from_words
-from capture.capture_file import is_capture
-from capture.wire import ABSENT
+from capture.files.capture_file import is_capture
+from capture.packets.packet_columns import ABSENT
+from capture.tables.addresses import canonical, from_words
 from tests.capture.frames import decoded
 
 Layers = dict[str, Any]

@@ -9,9 +9,9 @@ import time
 import numpy as np
 import pytest
 
-from capture.datagram import Datagrams
-from capture.exporter_table import MOST_EXPORTERS
-from capture.exports import Exports
+from capture.export_decoder import Exports
+from capture.exporters.datagram import Datagrams
+from capture.exporters.exporter_table import MOST_EXPORTERS
 from tests.capture.batches import arrived
 from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, record5, sflow, template
 from tests.capture.frames import ethernet, ip, tcp

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from capture.kafka.feed import KafkaBatch, KafkaFeed
+from capture.kafka.kafka_consumer import KafkaBatch, KafkaFeed
 from capture.kafka.offsets import Offsets
 from tests.capture.exported import netflow5, payloads, sflow_sums, sums
 from tests.capture.goflow2.flow_messages import message, prefixed

@@ -9,7 +9,7 @@ from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import SchemaError
 from datamodel.flows import FLOWS, recode
 from datamodel.frame import Frame, Schema, concat, empty
-from datamodel.gathering import Gathering
+from datamodel.frame_builder import FrameBuilder
 from datamodel.operations import OPERATIONS
 from datamodel.timeline import SPANS
 from datamodel.transfers import PAIRS, TRANSFERS
@@ -74,13 +74,13 @@ def test_gathered_parts_are_one_frame(expected_rows: int) -> None:
         {"time_ns": [5], "sampler_address": [4], "reason": [1], "packets": [6]},
         {"time_ns": [2], "sampler_address": [3], "reason": [2]},
     ]
-    gathering = Gathering(DROPS, expected_rows)
+    gathering = FrameBuilder(DROPS, expected_rows)
     for part in parts:
         gathering.add(len(part["time_ns"]), {name: np.array(values) for name, values in part.items()})
     whole = concat(DROPS, [Frame(DROPS, part) for part in parts])
     found = gathering.frame()
     assert all(found[name].tolist() == whole[name].tolist() for name in DROPS.names)
-    assert not len(Gathering(DROPS).frame())
+    assert not len(FrameBuilder(DROPS).frame())
 
 
 def test_recode_sorts_the_address_book_and_drops_what_nobody_uses() -> None:

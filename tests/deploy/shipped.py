@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from flowprism.collector.options import DEFAULT_LISTENS
+from flowprism.collector.collector_options import DEFAULT_LISTENS
 from flowprism.service.settings import ApiSettings, Settings
 from flowprism.service.settings_file import load_settings
 from tests.house.checkout import ROOT

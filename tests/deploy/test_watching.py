@@ -17,7 +17,7 @@ from flowprism.service.http_metrics import HttpMetrics
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 from flowprism.service.stored_metrics import StoredMetrics
-from storage.database.engine import Database
+from storage.database.connection import Database
 from tests.house.checkout import ROOT
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "flowprism.json"

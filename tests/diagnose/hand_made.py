@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
 from datamodel.operations import OPERATIONS
 from datamodel.streams import Int
@@ -64,9 +64,9 @@ def edges_ns(durations_s: Sequence[float], start_s: float = 1_000.0) -> Int:
     return np.round(seconds * SECOND).astype(np.int64)
 
 
-def fabric(endpoints: int, switches: Sequence[str] = (), hosts: Sequence[str] = ()) -> Fabric:
+def fabric(endpoints: int, switches: Sequence[str] = (), hosts: Sequence[str] = ()) -> EndpointLocations:
     """Endpoints 10.0.0.0, 10.0.0.1 ... behind these switches and in these hosts, where given."""
-    return Fabric(
+    return EndpointLocations(
         addresses=tuple(f"10.0.0.{n}" for n in range(endpoints)),
         host=dict(enumerate(hosts)),
         switch=dict(enumerate(switches)),
@@ -77,7 +77,7 @@ def fabric(endpoints: int, switches: Sequence[str] = (), hosts: Sequence[str] = 
 def job_view(
     ops: Frame,
     edges: Int,
-    place: Fabric,
+    place: EndpointLocations,
     *,
     stage: Mapping[int, int] | None = None,
     groups: Mapping[str, tuple[tuple[int, ...], ...]] | None = None,

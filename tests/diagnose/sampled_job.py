@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import empty
 from datamodel.inventory import Link
 from datamodel.operations import OPERATIONS
@@ -76,7 +76,7 @@ def over(view: SampledView, cables: dict[tuple[int, int], int]) -> SampledView:
 def _view(edges: Int, stages: int) -> JobView:
     count = stages * MEMBERS
     names = tuple(f"10.0.0.{n + 1}" for n in range(count))
-    place = Fabric(
+    place = EndpointLocations(
         names, {n: f"host{n}" for n in range(count)}, dict(enumerate(SWITCHES[:count])), dict.fromkeys(range(count))
     )
     rings = tuple(tuple(range(s * MEMBERS, (s + 1) * MEMBERS)) for s in range(stages))

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
 from datamodel.inventory import Link
 from diagnose.causes import Cause, cause_of
 from diagnose.link_findings import link_finding, with_cause
-from diagnose.links import SlowLink
+from diagnose.links import LinkSuspect, SlowLink
 from diagnose.rates import Rates, rates
 from tests.diagnose.hand_made import MS, SECOND, Op, Ring, job_view, operations
 
@@ -21,7 +21,7 @@ PAIRS = ((0, 2), (1, 3), (2, 0), (3, 1))
 QUARTER = 6_250_000
 # Two switches with two cables of 4 Gbit/s each; 0 and 1 are behind the one.
 CABLES = tuple(Link(a=s, b=spine, speed_gbps=4.0) for s in ("a", "b") for spine in ("s1", "s2"))
-PLACE = Fabric(
+PLACE = EndpointLocations(
     tuple(f"10.0.0.{n}" for n in range(4)), switch=dict(enumerate(("a", "a", "b", "b"))), port={}, links=CABLES
 )
 
@@ -50,10 +50,12 @@ def seen(ops: Frame, slow: tuple[int, ...] = (0, 1)) -> tuple[SlowLink, Rates]:
     found = rates(ops, COUNT)
     which = np.isin(found.src, slow)
     rate = np.full(len(which), 1e9)
-    return SlowLink(None, "a", None, (), which, rate, 2 * rate, np.where(which, 100.0 * MS, 0.0)), found
+    return SlowLink(
+        (LinkSuspect(None, "a", 1.0),), None, which, rate, 2 * rate, np.where(which, 100.0 * MS, 0.0)
+    ), found
 
 
-def told(ops: Frame, baseline: np.ndarray = BEFORE, place: Fabric = PLACE) -> Cause | None:
+def told(ops: Frame, baseline: np.ndarray = BEFORE, place: EndpointLocations = PLACE) -> Cause | None:
     """The cause of the two slow streams."""
     return cause_of(ops, *seen(ops), SINCE, baseline, place)
 

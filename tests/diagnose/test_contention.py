@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.findings import Evidence, Finding, Subject, Suspect
 from datamodel.inventory import Link
 from datamodel.streams import Int, Streams
@@ -77,7 +77,9 @@ OWN = steady((0, 1), range(BEGIN, END))
 OTHER = steady((2, 3), range(FAULT, END))
 
 
-def told(*parts: tuple[tuple[int, int], list[int], int], place: Fabric = PLACE, of: Finding | None = None) -> Finding:
+def told(
+    *parts: tuple[tuple[int, int], list[int], int], place: EndpointLocations = PLACE, of: Finding | None = None
+) -> Finding:
     """What the finding becomes beside these streams."""
     (found,) = contended([of or finding()], JOBS, streams(*parts), place)
     return found

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.findings import Finding
 from datamodel.frame import Frame, concat
 from datamodel.operations import OPERATIONS
@@ -24,7 +24,7 @@ Cell = tuple[int, int]
 def findings(
     compute_s: Mapping[Cell, float] | None = None,
     slow: Mapping[Cell, float] | None = None,
-    place: Fabric | None = None,
+    place: EndpointLocations | None = None,
     groups: Mapping[str, tuple[tuple[int, ...], ...]] | None = None,
     count: int = COUNT,
 ) -> list[Finding]:

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from capture.netflow.reasons import REASONS, TEMPLATE_LATE
-from datamodel.exporters import ExporterNotes
-from datamodel.fabric import fabric
+from datamodel.endpoint_locations import locate_endpoints
+from datamodel.exporter_stats import ExporterStats
 from datamodel.findings import Finding
-from datamodel.flows import FLOWS, Flows, exported
+from datamodel.flows import FLOWS, Flows, mark_metered
 from datamodel.frame import Frame
-from datamodel.reading import Reading
+from datamodel.ingest_result import IngestResult
 from datamodel.streams import Int
 from diagnose.feeds import FeedView, doubted, feed_findings
 from reconstruct.clock_network import exporter_clocks
 from reconstruct.sightings import carrying
-from simulate.base import Wish
-from simulate.case import simulated
-from simulate.catalogue import scenario
+from simulate.case import simulate_case
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import scenario
 from tests.diagnose.sampled_job import MS
 
 SECOND = 1000 * MS
@@ -28,12 +28,12 @@ SECOND = 1000 * MS
 
 def told(name: str) -> dict[str | None, Finding]:
     """Feed findings of a simulated scenario, by cause."""
-    case = simulated(scenario(name, Wish(iterations=16)), 1)
-    reading: Reading = next(r for kind, r in case.readings.items() if kind != "flows")
+    case = simulate_case(scenario(name, ScenarioOptions(iterations=16)), 1)
+    reading: IngestResult = next(r for kind, r in case.readings.items() if kind != "flows")
     frame = reading.flows.frame
     window = int(frame["time_flow_start_ns"].min()), int(frame["time_flow_end_ns"].max())
     names = {s.agent: s.name for s in case.inventory.switches if s.agent}
-    place = fabric(case.inventory, reading.flows.addresses)
+    place = locate_endpoints(case.inventory, reading.flows.addresses)
     hosts = [place.host.get(n) for n in range(len(place.addresses))]
     told = exporter_clocks(reading.flows, hosts)
     view = FeedView(reading.accounts, reading.flows, window, names, *told, place.switch, carrying(reading.flows))
@@ -70,7 +70,7 @@ def test_what_ails_a_feed_is_told(name: str, cause: str, severity: str) -> None:
     assert len(found.subject.ids) == (8 if everybody else 2) or name in some
 
 
-def view(when: np.typing.NDArray[np.int64], lag_ms: np.typing.NDArray[np.float64], account: ExporterNotes) -> FeedView:
+def view(when: np.typing.NDArray[np.int64], lag_ms: np.typing.NDArray[np.float64], account: ExporterStats) -> FeedView:
     """One exporter of stamped samples, received some time after their stamps."""
     columns = dict.fromkeys(("bytes", "packets"), np.ones(len(when), np.int64))
     times = dict.fromkeys(("time_flow_start_ns", "time_flow_end_ns"), when)
@@ -85,7 +85,7 @@ def view(when: np.typing.NDArray[np.int64], lag_ms: np.typing.NDArray[np.float64
     return FeedView((account,), Flows(frame, ("192.0.2.1", "10.0.0.1")), (int(when[0]), int(when[-1])), {})
 
 
-ACCOUNT = ExporterNotes("sFlow v5", "192.0.2.1", 0, datagrams=1000, records=1000, first_ns=0, last_ns=60 * SECOND)
+ACCOUNT = ExporterStats("sFlow v5", "192.0.2.1", 0, datagrams=1000, records=1000, first_ns=0, last_ns=60 * SECOND)
 
 
 def test_a_clock_that_jumps_is_told() -> None:
@@ -163,7 +163,7 @@ def test_records_that_a_timeout_cuts_are_told(length_ms: int, told: set[str]) ->
     """
     number = np.arange(100)
     when = number * 1000 * MS + SECOND
-    frame = exported(rows(when, number * 0, number * 0 + 1, time_flow_end_ns=when + (length_ms - 1) * MS))
+    frame = mark_metered(rows(when, number * 0, number * 0 + 1, time_flow_end_ns=when + (length_ms - 1) * MS))
     account = replace(ACCOUNT, protocol="IPFIX")
     view = FeedView((account,), Flows(frame, ("192.0.2.1", "10.0.0.1")), (SECOND, 101 * SECOND), {})
     assert {f.cause for f in feed_findings(view)} == told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.findings import Finding
 from datamodel.frame import Frame
 from datamodel.streams import Int
@@ -19,7 +19,7 @@ SLOW = {(i, 3): 3.0 for i in range(12, COUNT)}
 FAULTS = (Ring(compute_s=LATE), Ring(slow=SLOW), Ring(compute_s={(i, i * 5 % 6): 1.0 for i in range(COUNT)}))
 
 
-def said(ops: Frame, edges: Int, place: Fabric, since_ns: int = 0) -> list[tuple[object, ...]]:
+def said(ops: Frame, edges: Int, place: EndpointLocations, since_ns: int = 0) -> list[tuple[object, ...]]:
     """Everything a finding says but its id and its words, times counted from a moment."""
 
     def short(f: Finding) -> tuple[object, ...]:
@@ -64,4 +64,4 @@ def test_the_numbers_of_endpoints_do_not_matter(ring: Ring) -> None:
     ops, edges = ring.run(COUNT)
     names = fabric(MEMBERS).addresses
     turned = ops.replace(endpoint=MEMBERS - 1 - ops["endpoint"], peer=MEMBERS - 1 - ops["peer"])
-    assert said(turned, edges, Fabric(names[::-1])) == said(ops, edges, Fabric(names))
+    assert said(turned, edges, EndpointLocations(names[::-1])) == said(ops, edges, EndpointLocations(names))

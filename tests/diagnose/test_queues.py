@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
 from diagnose.link_findings import link_finding
-from diagnose.links import slow_link
-from diagnose.queues import NO_NOTICES, Notices, located
+from diagnose.queues import NO_NOTICES, Notices
 from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view
-from tests.diagnose.test_links import BEFORE, NOBODY, SINCE, Pair, one_way, rates
+from tests.diagnose.test_links import BEFORE, NOBODY, SINCE, Pair, one_way, rates, slow_link
 
 EDGES_NS = np.arange(1, 13) * SECOND
 SPREAD = replace(fabric(4), switch={0: "leaf0", 1: "leaf1", 2: "leaf2", 3: "leaf3"})
@@ -27,13 +26,13 @@ def notices(*pairs: Pair, since: int = 6) -> Notices:
     return Notices(src, dst, times, np.full(len(times), 9))
 
 
-def suspects(slow: list[Pair], told: Notices, place: Fabric, *, always: bool = False) -> tuple[list[int], str | None]:
+def suspects(
+    slow: list[Pair], told: Notices, place: EndpointLocations, *, always: bool = False
+) -> tuple[list[int], str | None]:
     """Whose link may be slow, and the direction told, in a ring of four; `always` without a time before."""
     seen, before = rates(one_way(4), slow, always=always), NOBODY if always else BEFORE
-    link = slow_link(seen, SINCE, before, place)
+    link = slow_link(seen, SINCE, before, place, told)
     assert link is not None
-    assert link.endpoint is not None
-    link = located(link, seen, place, told, EDGES_NS, SINCE, before)
     assert link.endpoint is not None
     return [link.endpoint, *link.rivals], link.direction
 
@@ -56,13 +55,16 @@ def test_what_nobody_marks_tells_nothing(told: Notices) -> None:
 
 
 def test_between_switches_the_queue_may_be_a_cables() -> None:
-    """A single marked stream that crosses cables leaves both ends; a slow direction each way means no cable."""
-    assert sorted(suspects([(1, 2)], notices((1, 2)), SPREAD)[0]) == [1, 2]
+    """A single marked stream that crosses cables leaves these and its receiver; a slow direction each way no cable."""
+    single = slow_link(rates(one_way(4), [(1, 2)]), SINCE, BEFORE, SPREAD, notices((1, 2)))
+    assert single is not None
+    assert {(s.endpoint, s.switch) for s in single.suspects} == {(2, None), (None, "leaf1"), (None, "leaf2")}
     seen = rates([(0, 1), (1, 0)], [(0, 1), (1, 0)])
     link = slow_link(seen, SINCE, BEFORE, SPREAD)
     assert link is not None
     assert {link.endpoint, *link.rivals} == {0, 1}
-    found = located(link, seen, SPREAD, notices((0, 1)), EDGES_NS, SINCE, BEFORE)
+    found = slow_link(seen, SINCE, BEFORE, SPREAD, notices((0, 1)))
+    assert found is not None
     assert (found.endpoint, found.rivals, found.direction) == (1, (), None)
     finding = link_finding(job_view(*Ring(2).run(12), SPREAD), found, seen, (0, None), 1.5)
     told = next(e for e in finding.evidence if e.metric.startswith("congestion notifications"))

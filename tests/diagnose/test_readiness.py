@@ -13,9 +13,9 @@ from datamodel.findings import Finding
 from datamodel.truth import Truth
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.readiness import Ready, ready_messages, until_ready
-from flowprism.evaluation.analysing import analysed
-from flowprism.evaluation.marks import marks
-from flowprism.evaluation.suite import CaseName, written
+from flowprism.evaluation.case_analysis import analyze_case
+from flowprism.evaluation.scores import compute_scores
+from flowprism.evaluation.suite import CaseName, write_case_files
 from reconstruct.jobs import JobOptions, recognise
 from reconstruct.streams import streams
 from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view
@@ -82,6 +82,6 @@ def test_what_a_sender_announces_sets_nobody_going() -> None:
 @pytest.mark.parametrize("number", [138, 52])
 def test_a_straggler_among_those_that_wait_for_one_another_is_named(number: int, tmp_path: Path) -> None:
     """From records: the host whose ranks are ready late, not one that waits, nor one that sends a little later."""
-    files = written(CaseName("faults", number), tmp_path)
-    found = marks(analysed(files), Truth.model_validate_json(files.truth.read_bytes()))
+    files = write_case_files(CaseName("faults", number), tmp_path)
+    found = compute_scores(analyze_case(files), Truth.model_validate_json(files.truth.read_bytes()))
     assert (found["faults"], found["false"]) == (1.0, 0)

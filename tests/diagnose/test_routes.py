@@ -9,7 +9,7 @@ import pytest
 
 from datamodel.frame import Frame
 from datamodel.inventory import Link
-from datamodel.paths import STAYS, Paths
+from datamodel.paths import PATH_INTERVALS, Paths
 from diagnose.routes import routes, steady
 from reconstruct.paths import doors_of
 
@@ -27,8 +27,8 @@ def seen(cables: Sequence[Link], *stays: Stay) -> Paths:
     """Stays as stream, switch, interface, whether it left, time, sightings."""
     doors = doors_of(cables)
     rows = [(stream, doors.index((switch, port)), out, at, at, n) for stream, switch, port, out, at, n in sorted(stays)]
-    columns = {name: [row[n] for row in rows] for n, name in enumerate(STAYS.names)}
-    return Paths(Frame(STAYS, columns), doors, tuple(cables))
+    columns = {name: [row[n] for row in rows] for n, name in enumerate(PATH_INTERVALS.names)}
+    return Paths(Frame(PATH_INTERVALS, columns), doors, tuple(cables))
 
 
 def way(paths: Paths, ends: tuple[str | None, str | None], *, sure: bool = True) -> list[tuple[str, str]]:

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.transfers import ROLES
 from datamodel.truth import Truth
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.sampled import diagnose_samples
-from flowprism.evaluation.analysing import analysed
-from flowprism.evaluation.marks import marks
-from flowprism.evaluation.suite import CaseName, written
+from flowprism.evaluation.case_analysis import analyze_case
+from flowprism.evaluation.scores import compute_scores
+from flowprism.evaluation.suite import CaseName, write_case_files
 from tests.diagnose.sampled_job import CABLES, Fault, job, over
 
 
@@ -87,7 +87,10 @@ def test_slow_rings_without_an_inventory_name_nothing() -> None:
     """Nobody can be sent anywhere."""
     view = job(Fault(slow=((1, 2), (5, 6))))
     unknown = replace(
-        view, job=replace(view.job, fabric=Fabric(view.job.fabric.addresses)), cables=(), over=view.over[:, :0]
+        view,
+        job=replace(view.job, fabric=EndpointLocations(view.job.fabric.addresses)),
+        cables=(),
+        over=view.over[:, :0],
     )
     (found,) = diagnose_samples(unknown, DiagnosisOptions(), 1.05)
     assert (found.kind, found.severity) == ("regression", "info")
@@ -110,8 +113,8 @@ def test_without_a_pipeline_the_place_of_the_stall_tells_the_straggler(rank: int
 
 def test_in_a_long_ring_one_rank_is_late(tmp_path: Path) -> None:
     """Its successor sends hardly more in time than itself, and is another step ahead of the next."""
-    files = written(CaseName("sampled-4096", 19), tmp_path)
-    found = marks(analysed(files), Truth.model_validate_json(files.truth.read_bytes()))
+    files = write_case_files(CaseName("sampled-4096", 19), tmp_path)
+    found = compute_scores(analyze_case(files), Truth.model_validate_json(files.truth.read_bytes()))
     assert (found["faults"], found["false"]) == (1.0, 0)
 
 

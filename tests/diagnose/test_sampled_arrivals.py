@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.fabric import Fabric
+from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import empty
 from datamodel.operations import OPERATIONS
 from datamodel.streams import Float
@@ -52,7 +52,7 @@ def ring(in_time: Float, samples: float = 6.0, scatter_ms: float = 5.0) -> Sampl
         stage={},
         groups={"dp": (tuple(range(MEMBERS)),)},
         sharded=False,
-        fabric=Fabric(tuple(f"10.0.0.{n}" for n in range(MEMBERS)), {}, {}, {}),
+        fabric=EndpointLocations(tuple(f"10.0.0.{n}" for n in range(MEMBERS)), {}, {}, {}),
         window_end_ns=ITERATIONS * 1_000 * MS,
         last_sent_ns={},
     )

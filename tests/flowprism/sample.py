@@ -14,7 +14,7 @@ from datamodel.analysis import Analysis
 from datamodel.findings import Event, Evidence, Finding, Subject, Suspect
 from datamodel.frame import Frame
 from datamodel.inventory import Endpoint, Host, Inventory, Link, Switch
-from datamodel.layout import Groups, Layout, Sizes
+from datamodel.layout import Alternative, Groups, Layout, Sizes
 from datamodel.report import (
     Detectability,
     FeedSummary,
@@ -240,7 +240,7 @@ def _play_sharded(out: Recorder, iterations: int) -> JobReport:
             ep=1,
             sharding="fsdp",
             confidence=0.88,
-            alternatives=(Sizes(tp=2, pp=1, cp=1, ep=1, dp=4),),
+            alternatives=(Alternative(sizes=Sizes(tp=2, pp=1, cp=1, ep=1, dp=4), probability=0.1),),
         ),
         groups=Groups(dp=(ring,)),
         iterations=tuple(edges),

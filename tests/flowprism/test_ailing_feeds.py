@@ -6,21 +6,21 @@ from dataclasses import asdict
 
 import pytest
 
-from datamodel.reading import Reading
+from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
 from datamodel.truth import Truth
-from flowprism.evaluation.marks import marks
+from flowprism.evaluation.scores import compute_scores
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from simulate.base import Wish
-from simulate.case import simulated
-from simulate.catalogue import scenario
-from simulate.export.feed import Ailment, Clocks, Transport
+from simulate.case import simulate_case
+from simulate.export.feed_spec import Clocks, ExporterFault, Transport
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import scenario
 
 
 def analysed(name: str, iterations: int = 20) -> tuple[Report, Truth]:
     """The report from the feed of a simulated scenario, and its truth."""
-    case = simulated(scenario(name, Wish(iterations=iterations)), 1)
-    reading: Reading = next(r for kind, r in case.readings.items() if kind != "flows")
+    case = simulate_case(scenario(name, ScenarioOptions(iterations=iterations)), 1)
+    reading: IngestResult = next(r for kind, r in case.readings.items() if kind != "flows")
     return analyze_reading(reading, (name,), case.inventory, AnalysisOptions()).report, case.truth
 
 
@@ -43,8 +43,8 @@ FAULTS: dict[str, str | None] = {
 
 def test_every_fault_that_can_be_injected_is_tried() -> None:
     """Whatever the simulator can do to clocks, exporters and datagrams has a scenario above that does it."""
-    feeds = [feed for name in FAULTS for feed in scenario(name, Wish()).feeds]
-    for part, usual in (("clocks", Clocks()), ("ailment", Ailment()), ("transport", Transport())):
+    feeds = [feed for name in FAULTS for feed in scenario(name, ScenarioOptions()).feeds]
+    for part, usual in (("clocks", Clocks()), ("ailment", ExporterFault()), ("transport", Transport())):
         tried = [asdict(getattr(feed, part)) for feed in feeds]
         how_many = {"share", "late_ms"}  # of the others, how many or how much
         untried = {k for k, v in asdict(usual).items() if k not in how_many and all(t[k] == v for t in tried)}
@@ -56,7 +56,7 @@ def test_every_fault_that_can_be_injected_is_tried() -> None:
 def test_nothing_false_is_concluded_from_an_ailing_feed(name: str, told: str | None) -> None:
     """No fault in a healthy job, no wrong size; and the ailment itself where it can be seen."""
     report, truth = analysed(name)
-    found = marks(report, truth)
+    found = compute_scores(report, truth)
     assert (found["false"], found["wrong_sizes"]) == (0, 0)
     causes = {f.cause for f in report.findings if f.kind == "feed"}
     assert causes >= {told} if told else causes == set()
@@ -70,14 +70,14 @@ def test_nothing_false_is_concluded_from_an_ailing_feed(name: str, told: str | N
 def test_samples_name_what_is_wrong_with_a_job(name: str) -> None:
     """1 packet in 4,096 of a pipeline of two stages and 32 GPUs: the rank, the NIC, the cable."""
     report, truth = analysed(name, iterations=30)
-    found = marks(report, truth)
+    found = compute_scores(report, truth)
     assert (found["faults"], found["false"], found["wrong_sizes"]) == (1, 0, 0)
     assert found["timeline"] <= 0.01
 
 
-def test_a_meter_that_merges_messages_tells_iterations_alone() -> None:
-    """Half a second without a packet ends a record: of iterations of 2 s nothing but their ends shows."""
-    report, _ = analysed("ipfix")
+def test_records_that_merge_messages_show_the_layout_by_their_ends() -> None:
+    """Half a second without a packet ends a record: of iterations of 2 s the ends and volumes of bursts show."""
+    report, truth = analysed("ipfix")
     (job,) = report.jobs
-    assert (job.layout.dp, job.layout.pp) == (None, None)
-    assert any("merge messages" in reason for reason in job.detectability.reasons)
+    assert {name: getattr(job.layout, name) for name in truth.jobs[0].layout} == truth.jobs[0].layout
+    assert any("several bursts in one record" in reason for reason in job.detectability.reasons)

@@ -95,7 +95,7 @@ def test_an_inventory_with_an_address_twice(tmp_path: Path) -> None:
     capture.write_bytes(browsing(2))
     hosts = "".join(f"  - name: s{n}\n    endpoints: [{{address: 10.1.1.1}}]\n" for n in (1, 2))
     inventory.write_text(f"schema: flowprism.inventory/v1\nhosts:\n{hosts}")
-    assert_one_line(analyze(capture, "--inventory", inventory), f"{inventory}: address 10.1.1.1 stands twice")
+    assert_one_line(analyze(capture, "--inventory", inventory), f"{inventory}: address 10.1.1.1 is a duplicate")
 
 
 def test_an_inventory_that_is_no_inventory(tmp_path: Path) -> None:

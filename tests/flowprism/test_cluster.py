@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from capture.record_writing import write_records
+from capture.records.record_writer import write_records
 from datamodel.errors import InputError
 from flowprism.pipeline import AnalysisOptions, analyze
-from flowprism.rendering.report_json import render_json
-from flowprism.workers import Crew, in_order
+from flowprism.rendering.formats.report_json import render_json
+from flowprism.worker_pool import WorkerPool, map_ordered
 from tests.house.checkout import ROOT
 from tests.workloads.feed import Feed, flows
 from tests.workloads.grid import Grid
@@ -93,11 +93,11 @@ def slowly(task: tuple[int, Path]) -> tuple[int, int]:
 def test_what_cannot_work_is_told_at_once(bare: str) -> None:
     """Nothing waits for workers that may never come, nor for a scheduler that is not there."""
     with pytest.raises(InputError, match="the dask scheduler has no workers"):
-        list(in_order(abs, int, 1, Crew(scheduler=bare)))
+        list(map_ordered(abs, int, 1, WorkerPool(scheduler=bare)))
     with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:1: no dask scheduler answers"):
-        list(in_order(abs, int, 1, Crew(scheduler="tcp://127.0.0.1:1")))
+        list(map_ordered(abs, int, 1, WorkerPool(scheduler="tcp://127.0.0.1:1")))
     with pytest.raises(InputError, match="expected tcp://HOST:PORT"):
-        list(in_order(abs, int, 1, Crew(scheduler="127.0.0.1:8786")))
+        list(map_ordered(abs, int, 1, WorkerPool(scheduler="127.0.0.1:8786")))
 
 
 def test_two_workers_give_the_bytes_of_one_process(scheduler: str, tmp_path: Path) -> None:
@@ -105,14 +105,16 @@ def test_two_workers_give_the_bytes_of_one_process(scheduler: str, tmp_path: Pat
     jobs = [train(Workload(Grid(dp=4, pp=2), seed=3)), train(Workload(Grid(dp=4), placement=(8, 9, 10, 11), seed=5))]
     write_records(flows(jobs, Feed(trains=True)), tmp_path / "flows.parquet")
     alone = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(tables=False))
-    spread = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(tables=False, crew=Crew(scheduler=scheduler)))
+    spread = analyze(
+        [tmp_path / "flows.parquet"], None, AnalysisOptions(tables=False, crew=WorkerPool(scheduler=scheduler))
+    )
     assert len(alone.report.jobs) == 2
     assert render_json(spread.report) == render_json(alone.report)
 
 
 def test_a_worker_that_is_killed_changes_nothing(scheduler: str, tmp_path: Path) -> None:
     """Its task is done by another worker; every result comes, once and in order."""
-    results = in_order(slowly, lambda number: (number, tmp_path), 8, Crew(scheduler=scheduler))
+    results = map_ordered(slowly, lambda number: (number, tmp_path), 8, WorkerPool(scheduler=scheduler))
     given = [next(results)]
     begun = {int(path.name.partition("-")[2]) for path in tmp_path.iterdir()}
     victim = max(begun)

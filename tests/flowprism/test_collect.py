@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from storage.reading import read
+from storage.lake.lake_reader import read_lake
 from tests.capture.frames import ethernet, ip, pcap, save, udp
 from tests.house.checkout import ROOT
 
@@ -107,7 +107,7 @@ def send(port: int, *payloads: bytes) -> None:
 
 def volumes(out: Path) -> list[int]:
     """Bytes of all records kept."""
-    return sorted(read(out).flows.frame["bytes"].tolist())
+    return sorted(read_lake(out).flows.frame["bytes"].tolist())
 
 
 def test_a_replayed_capture_is_collected(tmp_path: Path) -> None:
@@ -120,13 +120,16 @@ def test_a_replayed_capture_is_collected(tmp_path: Path) -> None:
         done = subprocess.run([*COMMAND, "replay", str(capture), "--to", to], cwd=ROOT, check=True, capture_output=True)
         assert b"sent 101 datagrams" in done.stdout
         said = running.stop()
-    reading = read(tmp_path / "out")
+    reading = read_lake(tmp_path / "out")
     assert volumes(tmp_path / "out") == [*range(1, 101), *range(1001, 1101)]
     assert {"10.0.0.1", "10.0.0.2"} <= set(reading.flows.addresses)
     assert reading.exporters == ("127.0.0.1",)
     assert set(reading.flows.frame["sampling_rate"].tolist()) == {512}
     assert "received 101 datagrams, durable 101, flow records 200" in said
-    assert f"nothing packs or removes records but --keep, or `flowprism keep {tmp_path}/out --every 10` beside" in said
+    assert (
+        f"nothing packs or removes records but --compact, or `flowprism compact {tmp_path}/out --every 10` beside"
+        in said
+    )
     (exporter,) = running.status()["exporters"]
     assert (exporter["protocol"], exporter["domain"], exporter["templates"]) == ("NetFlow v9", 7, 1)
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from capture.exports import Exports
-from datamodel.flows import FeedNotes
-from datamodel.reading import Reading
+from capture.export_decoder import Exports
+from datamodel.flows import IngestNotes
+from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
 from flowprism import demo
-from flowprism.demo.feed import bundled, datagrams
+from flowprism.demo.demo_feed import bundled, datagrams
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
 
@@ -81,7 +81,7 @@ def test_feed_says_what_the_mirror_says(report: Report) -> None:
     decoder.feed(datagrams(bundled(load_inventory(FOLDER / "inventory.yaml")), begin_ns, numbers))
     flows = decoder.take().canonical_flows()
     assert sum(numbers.values()) == len(flows)
-    reading = Reading(flows, FeedNotes({}, ()), len(flows), int(flows.frame["bytes"].sum()), ())
+    reading = IngestResult(flows, IngestNotes({}, ()), len(flows), int(flows.frame["bytes"].sum()), ())
     told = analyze_reading(reading, (), load_inventory(FOLDER / "inventory.yaml"), AnalysisOptions()).report
     (job,), (finding,) = told.jobs, told.findings
     assert (job.id, job.layout.model_copy(update={"confidence": 0.0})) == (
@@ -131,14 +131,14 @@ def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_from_the_command_to_an_open_incident(tmp_path: Path) -> None:
-    """In less than two minutes, by UDP; the dashboard answers, Ctrl-C ends it, and nothing stays behind."""
+    """In less than two minutes, by UDP, and told; the dashboard answers, Ctrl-C ends it, and nothing stays behind."""
     began_s = time.monotonic()
     command = [sys.executable, "-m", "flowprism.demo", str(tmp_path)]
     environment = {**os.environ, "FLOWPRISM_API__PORT": "0"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
         address = next(line for line in demo.stdout if line.startswith("API")).split()[3]
-        told = next(line for line in demo.stdout if line.startswith("after"))
+        told = next(line for line in demo.stdout if ": opened, " in line)
         after_s = time.monotonic() - began_s
         incident = demo.stdout.readline().strip().removeprefix(f"{address}/incidents/")
         with urllib.request.urlopen(f"{address}/api/v1/incidents/{incident}") as answer:  # noqa: S310

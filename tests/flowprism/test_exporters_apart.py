@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodel.reading import Reading
+from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
 from datamodel.streams import Bool
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from storage.reading import read
-from storage.selecting import Selection
+from storage.lake.lake_reader import read_lake
+from storage.lake.selection import Selection
 from tests.flowprism.service.scanning.feeding import Feed, fabric, parts
 
 HEALTHY, FAULTY = "hhhhh", "hhhss"
@@ -21,19 +21,19 @@ SLOW = ("leaf2", "10.2.3.2")
 S = 1_000_000_000
 
 
-def _recorded(lake: Path, order: str) -> Reading:
+def _recorded(lake: Path, order: str) -> IngestResult:
     Feed(lake, S).write(order)
-    return read(lake, Selection())
+    return read_lake(lake, Selection())
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> IngestResult:
     """The bundled job, healthy, as four leaves export it."""
     return _recorded(tmp_path_factory.mktemp("lake"), HEALTHY)
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> IngestResult:
     """The same, a link slow in the second half."""
     return _recorded(tmp_path_factory.mktemp("lake"), FAULTY)
 
@@ -42,7 +42,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Reading:
 @pytest.mark.parametrize("share", [0.3, 0.75])
 @pytest.mark.parametrize("leaves", [(4,), (1, 2, 3)])
 def test_what_an_exporter_does_not_see_is_no_fault(
-    recorded: Reading, leaves: tuple[int, ...], share: float, late: bool
+    recorded: IngestResult, leaves: tuple[int, ...], share: float, late: bool
 ) -> None:
     """Without some leaves for a part of the time: the same sixteen endpoints, no hang and no late rank."""
     report = _report(_without(recorded, HEALTHY, leaves, share, late))
@@ -52,7 +52,7 @@ def test_what_an_exporter_does_not_see_is_no_fault(
 @pytest.mark.parametrize("late", [True, False], ids=["heard later", "silent earlier"])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 @pytest.mark.parametrize("leaf", [1, 2, 3, 4])
-def test_of_a_fault_nobody_else_is_blamed(faulty: Reading, leaf: int, share: float, late: bool) -> None:
+def test_of_a_fault_nobody_else_is_blamed(faulty: IngestResult, leaf: int, share: float, late: bool) -> None:
     """A link is slow while a leaf is not seen, or not seen yet: it is named, or nobody is; the job is known as slow."""
     found = _report(_without(faulty, FAULTY, (leaf,), share, late)).findings
     assert {f.subject.ids for f in found if f.severity != "info"} <= {SLOW}
@@ -60,14 +60,14 @@ def test_of_a_fault_nobody_else_is_blamed(faulty: Reading, leaf: int, share: flo
     assert not seen_before_and_after or any(f.subject.ids == SLOW for f in found)
 
 
-def _report(reading: Reading) -> Report:
+def _report(reading: IngestResult) -> Report:
     report = analyze_reading(reading, ("lake",), fabric(), AnalysisOptions()).report
     (job,) = report.jobs
     assert len(job.endpoints) == 16
     return report
 
 
-def _without(recorded: Reading, order: str, leaves: tuple[int, ...], share: float, late: bool) -> Reading:
+def _without(recorded: IngestResult, order: str, leaves: tuple[int, ...], share: float, late: bool) -> IngestResult:
     """A recording in which some leaves' exporters are missing for a share of the time, first or last."""
     frame = recorded.flows.frame
     length_ns = round(sum(parts()[name][1] for name in order) * S)

@@ -6,12 +6,12 @@ import pytest
 
 from datamodel.report import JobReport
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from simulate.base import dense_volumes, fabric_for, one_job
-from simulate.case import simulated
-from simulate.collective import CollectiveOptions
-from simulate.plan import Plan, packed, tensor_across_hosts
-from simulate.scenario import Scenario
-from simulate.workload import Workload
+from simulate.case import simulate_case
+from simulate.scenarios.base_job import dense_volumes, fabric_for, one_job
+from simulate.scenarios.scenario import Scenario
+from simulate.training.collective import CollectiveOptions
+from simulate.training.plan import Plan, packed, tensor_across_hosts
+from simulate.training.workload import Workload
 
 
 def seen(
@@ -21,7 +21,7 @@ def seen(
     seats = tensor_across_hosts(plan, 0, 8) if across else packed(plan, 0)
     work = Workload(volumes=dense_volumes(plan, "llama2-7b", units=2), batches=4, collectives=collectives)
     job = one_job(plan, work, 8, gpus=seats, queue_pairs=queue_pairs)
-    case = simulated(Scenario("s", "", fabric_for(plan.world, nics_per_host=nics), (job,)), 1)
+    case = simulate_case(Scenario("s", "", fabric_for(plan.world, nics_per_host=nics), (job,)), 1)
     inventory = case.inventory if known else None
     (found,) = analyze_reading(case.readings["flows"], ("flows",), inventory, AnalysisOptions()).report.jobs
     return found
@@ -55,7 +55,7 @@ def test_stages_inside_unknown_hosts_are_not_denied() -> None:
         (Plan(tp=8, dp=2, pp=2), 4, 1, None, 2),
         (Plan(tp=8, dp=2, pp=4), 1, 1, None, 2),
         (Plan(tp=4, dp=4, pp=4), 1, 1, None, 4),
-        (Plan(tp=4, dp=8, pp=2), 8, 1, None, None),
+        (Plan(tp=4, dp=8, pp=2), 8, 1, 4, 8),
     ],
     ids=["plain", "queue pairs", "two a NIC", "eight a NIC", "replicas of one NIC", "replicas on rails of their own"],
 )
@@ -64,7 +64,7 @@ def test_times_tell_replicas_without_an_inventory(
 ) -> None:
     """Who begins to send in the same moments is one replica, be it GPUs or one GPU's queue pairs.
 
-    tp is told of NICs that send one message at a time. Replicas whose rings never meet stay open.
+    tp is known of NICs that send one message at a time, of replicas whose rings never meet as well.
     """
     found = seen(plan, CollectiveOptions(), nics, across=False, known=False, queue_pairs=queue_pairs)
     assert (found.layout.tp, found.layout.dp, found.layout.pp) == (tp, dp, plan.pp)

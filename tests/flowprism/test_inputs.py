@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from capture.sampling import SamplingRates
+from capture.configured_rates import SamplingRates
 from datamodel.errors import InputError
 from flowprism.inputs import read_inputs
 from tests.capture.export_bytes import netflow5, record5
+from tests.storage.lake.test_lake_writer import opened
 from tests.storage.records import batch, flows
-from tests.storage.test_store import opened
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_json_is_yaml(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ('{"hosts": [],\n "hosts": []}', "line 2: `hosts` stands twice"),
+        ('{"hosts": [],\n "hosts": []}', "line 2: `hosts` is a duplicate key"),
         ('{"hosts": [\n{"nom": "s1"}]}', "line 2: hosts[0].name: field required"),
         ('{"hosts": [\n', "line 2: "),
     ],
@@ -78,14 +78,14 @@ def test_mistakes_in_json_are_named_too(tmp_path: Path, text: str, cause: str) -
 @pytest.mark.parametrize(
     ("old", "new", "cause"),
     [
-        ("fd00::2", "10.1.1.1", "address 10.1.1.1 stands twice"),
+        ("fd00::2", "10.1.1.1", "address 10.1.1.1 is a duplicate"),
         ("gpu: 0", "gpus: 0", "line 5: hosts[0].endpoints[0].gpus: unknown field"),
         ("speed_gbps: 400}\n      -", "speed_gbps: fast}\n      -", "line 5: hosts[0].endpoints[0].speed_gbps: "),
         ("{a: leaf1, a_port", "{a: leaf9, a_port", "link leaf9 - spine1: switch leaf9 is not listed"),
         ("tenants: [{name: t1, hosts: [s1]}]", "tenants: [{name: t1, hosts: [s7]}]", "t1: host s7 is not listed"),
         ("10.1.1.1,", "10.1.1.256,", "line 5: hosts[0].endpoints[0].address: '10.1.1.256' does not appear to be"),
         ("links:\n", "links: [\n", "line 11: "),
-        ("services:", "hosts: []\nservices:", "line 12: `hosts` stands twice"),
+        ("services:", "hosts: []\nservices:", "line 12: `hosts` is a duplicate key"),
         ("inventory/v1", "inventory/v2", "line 1: schema: input should be 'flowprism.inventory/v1'"),
         ("2026-01-01T", "2026-02-30T", "not YAML: "),
     ],
@@ -154,7 +154,7 @@ def test_csv_has_a_row_an_endpoint(tmp_path: Path) -> None:
         ("host,gpu\ns1,0\n", "line 1: column 'address' is missing"),
         ("host,address\ns1,10.1.1.1\ns2\n", "line 3: 1 values where the header names 2"),
         ("host,address\ns1,\n", "line 2: host and address are required"),
-        ("host,address\ns1,10.1.1.1\ns2,10.1.1.1\n", "address 10.1.1.1 stands twice"),
+        ("host,address\ns1,10.1.1.1\ns2,10.1.1.1\n", "address 10.1.1.1 is a duplicate"),
     ],
 )
 def test_mistakes_in_csv_are_named(tmp_path: Path, text: str, cause: str) -> None:

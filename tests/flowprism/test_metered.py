@@ -6,39 +6,41 @@ from pathlib import Path
 
 import pytest
 
-from capture.reading import read_flows
-from capture.records import write_records
+from capture.reader import read_flows
+from capture.records.record_files import write_records
 from datamodel.report import Report
+from flowprism.evaluation.scores import score_case
+from flowprism.evaluation.suite import build_scenario, parse_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from simulate.case import Case, simulated
-from simulate.export.feed import Feed
+from simulate.case import Case, simulate_case
+from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
-from simulate.sweep import Cell, sweep
-from storage.layout import Writer, make_folders
-from storage.reading import read
-from storage.store import Batch, Store
+from simulate.scenarios.sweep import Cell, sweep
+from storage.lake.lake_reader import read_lake
+from storage.lake.lake_writer import CommitBatch, LakeWriter
+from storage.lake.object_names import Writer, make_folders
 
 
 @pytest.fixture(scope="module")
 def metered() -> Case:
     """Two stages of sixteen, a straggler among them, timeouts of 1 s and 0.5 s."""
-    cell = Cell(Feed("ipfix"), 400.0, 2.0, 16, 2, 30)
-    return simulated(sweep(cell, Fault("straggler", first=14, rank=5, size=1.4)), 1)
+    cell = Cell(FeedSpec("ipfix"), 400.0, 2.0, 16, 2, 30)
+    return simulate_case(sweep(cell, Fault("straggler", first=14, rank=5, size=1.4)), 1)
 
 
 def test_from_a_lake_no_more_is_told_than_from_the_datagrams(metered: Case, tmp_path: Path) -> None:
-    """That the job became slower, and no place; no layout, for passes are merged."""
+    """That the job became slower, and no place, for passes are merged; its two stages by the ends of bursts."""
     reading = metered.readings["ipfix"]
     make_folders(tmp_path)
-    Store(tmp_path, Writer("20260101T000000000000Z", 0), 1).commit(
-        Batch(1, (reading.flows.frame,), reading.flows.addresses, b"")
+    LakeWriter(tmp_path, Writer("20260101T000000000000Z", 0), 1).commit(
+        CommitBatch(1, (reading.flows.frame,), reading.flows.addresses, b"")
     )
-    kept = read(tmp_path)
+    kept = read_lake(tmp_path)
     assert kept.metered
     sent, stored = (analyze_reading(each, (), metered.inventory, AnalysisOptions()).report for each in (reading, kept))
     assert stored.jobs == sent.jobs
     assert told(stored) == told(sent) == [("regression", "info")]
-    assert [job.layout.pp for job in stored.jobs] == [None]
+    assert [job.layout.pp for job in stored.jobs] == [2]
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
@@ -52,6 +54,30 @@ def test_from_a_file_no_more_is_told_than_from_the_datagrams(metered: Case, tmp_
     assert [(f.kind, f.cause, f.subject) for f in stored.findings] == [
         (f.kind, f.cause, f.subject) for f in sent.findings
     ]
+
+
+def test_ends_of_bursts_show_a_layout_whose_passes_lie_inside_records() -> None:
+    """A pipeline of 3 s an iteration, timeouts of 5 s and 1 s: sizes, groups and stages, and no word on who is late."""
+    case = simulate_case(build_scenario(parse_case("feeds-ipfix-5-1-010")), 10)
+    report = analyze_reading(case.readings["ipfix"], (), case.inventory, AnalysisOptions()).report
+    (job,) = report.jobs
+    found = score_case(report, case.truth).jobs[0]
+    assert (found.wrong_sizes, set(found.sizes), set(found.groups), set(found.stages)) == (0, {True}, {1.0}, {1.0})
+    assert told(report) == []
+    assert "stragglers, uneven work and hangs: not shown, the passes of an iteration lie inside records" in (
+        job.detectability.reasons
+    )
+
+
+def test_records_that_go_on_into_the_next_iteration_show_no_sizes() -> None:
+    """A pipeline of 10.6 s, timeouts of 15 s and 5 s: its iterations, and no layout; what would show it is said."""
+    case = simulate_case(build_scenario(parse_case("feeds-ipfix-15-5-037")), 37)
+    report = analyze_reading(case.readings["ipfix"], (), case.inventory, AnalysisOptions()).report
+    (job,) = report.jobs
+    found = score_case(report, case.truth).jobs[0]
+    assert (found.wrong_sizes, any(found.sizes), found.iterations) == (0, False, (1.0,))
+    assert any(reason.startswith("layout: process groups of whole bursts only") for reason in job.detectability.reasons)
+    assert any("would show the rest" in reason for reason in job.detectability.reasons)
 
 
 def told(report: Report) -> list[tuple[str, str]]:

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capture.record_writing import write_records
+from capture.records.record_writer import write_records
 from datamodel.analysis import Analysis
 from datamodel.errors import InputError
 from datamodel.flows import Flows
-from datamodel.inventory import Inventory, JobLabel, Tenant
+from datamodel.inventory import Endpoint, Host, Inventory, JobLabel, Tenant
 from datamodel.report import Report
 from flowprism.pipeline import AnalysisOptions, analyze
-from flowprism.rendering.report_json import render_json
-from flowprism.workers import Crew
+from flowprism.rendering.formats.report_json import render_json
+from flowprism.worker_pool import WorkerPool
 from tests.workloads.feed import Feed, Message, address, flows, inventory, storage_reads
 from tests.workloads.grid import Grid
 from tests.workloads.training import Fault, Training, Workload, train
@@ -155,6 +155,15 @@ def test_an_inventory_gives_names_and_no_conclusions(records: Flows, analysis: A
     assert analysis.report.provenance.inventory_sha256 is None
 
 
+def test_inventory_that_matches_no_address_warns(records: Flows, tmp_path: Path) -> None:
+    """Another fabric's inventory must not pass for this one's."""
+    small = Flows(records.frame.take(np.arange(100)), records.addresses)
+    foreign = Inventory(hosts=(Host(name="x", endpoints=(Endpoint(address="192.0.2.1"),)),))
+    (warning,) = analysed(small, tmp_path, foreign).report.feed.warnings
+    assert "names none of the" in warning
+    assert analysed(small, tmp_path, inventory(RANKS, gpus=1)).report.feed.warnings == ()
+
+
 def test_the_inventory_is_named_by_what_it_says(records: Flows, tmp_path: Path) -> None:
     """Two inventories that say the same have one digest; it is a SHA-256."""
     small = Flows(records.frame.take(np.arange(100)), records.addresses)
@@ -203,7 +212,7 @@ def test_the_number_of_workers_does_not_matter(training: Training, tmp_path: Pat
     other = train(Workload(Grid(dp=4), placement=(8, 9, 10, 11), seed=5))
     records = flows([training, other], Feed(trains=True))
     alone = analysed(records, tmp_path)
-    both = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(crew=Crew(2)))
+    both = analyze([tmp_path / "flows.parquet"], None, AnalysisOptions(crew=WorkerPool(2)))
     assert len(alone.report.jobs) == 2
     assert render_json(both.report) == render_json(alone.report)
     assert both.timelines.groups == alone.timelines.groups

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowprism.replay.pacing import Pace, Schedule
+from flowprism.replay.send_schedule import Schedule, SendPace
 from tests.capture.frames import ethernet, ip, pcap, save, tcp, udp
 from tests.effort import least
 from tests.house.checkout import ROOT
@@ -167,9 +167,9 @@ def test_wrong_options_are_one_line(tmp_path: Path, options: tuple[str, ...], co
 @given(
     times=st.lists(st.integers(0, 10**19), max_size=50),
     cuts=st.lists(st.integers(0, 50), max_size=3),
-    pace=st.sampled_from([Pace(), Pace(3.0), Pace(float("inf")), Pace(1.0, 100.0)]),
+    pace=st.sampled_from([SendPace(), SendPace(3.0), SendPace(float("inf")), SendPace(1.0, 100.0)]),
 )
-def test_any_recorded_times_give_an_order(times: list[int], cuts: list[int], pace: Pace) -> None:
+def test_any_recorded_times_give_an_order(times: list[int], cuts: list[int], pace: SendPace) -> None:
     """However clocks jumped, nothing is due before what precedes it; cutting the capture in batches changes nothing."""
     recorded = np.array([time % 2**62 for time in times], np.int64)
     whole = Schedule(pace).due_s(recorded)

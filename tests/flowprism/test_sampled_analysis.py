@@ -7,13 +7,13 @@ from dataclasses import replace
 from datamodel.report import Report
 from datamodel.truth import Truth
 from flowprism.evaluation.outcome import outcome
-from flowprism.evaluation.suite import CaseName, made
+from flowprism.evaluation.suite import CaseName, build_scenario
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from simulate.case import simulated
-from simulate.export.feed import Feed
+from simulate.case import simulate_case
+from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
-from simulate.scenario import Bustle
-from simulate.sweep import Cell, sweep
+from simulate.scenarios.scenario import BackgroundTraffic
+from simulate.scenarios.sweep import Cell, sweep
 
 
 def test_a_link_that_becomes_slow_is_timed_and_no_healthy_one_is_named() -> None:
@@ -21,7 +21,7 @@ def test_a_link_that_becomes_slow_is_timed_and_no_healthy_one_is_named() -> None
 
     Datagrams are longer than the ring's steps, so nothing tells the slow link: all are suspects.
     """
-    case = simulated(made(CaseName("sampled-400000", 2)), 2)
+    case = simulate_case(build_scenario(CaseName("sampled-400000", 2)), 2)
     report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
     found, errors = outcome(report, case.truth)
     assert max(errors) < 0.03
@@ -33,7 +33,7 @@ def test_a_link_that_becomes_slow_is_timed_and_no_healthy_one_is_named() -> None
 
 def test_where_every_packet_is_sampled_iterations_end_before_the_pause() -> None:
     """1 in 1, a slow NIC: its last packets wait in a datagram for those behind the pause, a tenth of a second later."""
-    case = simulated(made(CaseName("sampled-1", 2)), 2)
+    case = simulate_case(build_scenario(CaseName("sampled-1", 2)), 2)
     report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
     found, errors = outcome(report, case.truth)
     assert max(errors) < 0.001
@@ -42,7 +42,7 @@ def test_where_every_packet_is_sampled_iterations_end_before_the_pause() -> None
 
 def test_of_a_fault_that_cannot_be_seen_the_report_says_so() -> None:
     """Two hosts, 1 in 400,000, three samples an iteration of either, one straggles: seen, but not well enough."""
-    case = simulated(made(CaseName("sampled-faint", 10)), 10)
+    case = simulate_case(build_scenario(CaseName("sampled-faint", 10)), 10)
     report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
     (job,) = report.jobs
     assert case.truth.faults
@@ -53,7 +53,7 @@ def test_of_a_fault_that_cannot_be_seen_the_report_says_so() -> None:
 
 def test_of_a_job_that_cannot_be_seen_the_report_says_so() -> None:
     """Two stages of eight, a sample or two an iteration and connection, one slow NIC: no job, and why."""
-    case = simulated(made(CaseName("sampled-faint", 17)), 17)
+    case = simulate_case(build_scenario(CaseName("sampled-faint", 17)), 17)
     report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
     assert case.truth.faults
     assert not report.jobs
@@ -61,20 +61,22 @@ def test_of_a_job_that_cannot_be_seen_the_report_says_so() -> None:
     assert report.unassigned == ("16 endpoints: no rhythm that its samples show",)
 
 
-def test_one_stage_is_not_told_where_rings_do_not_fit_together() -> None:
-    """Two stages of eight, 1 in 400,000: their messages pass for a part of the rings, so no size is told."""
-    case = simulated(made(CaseName("sampled-400000", 9)), 9)
+def test_two_stages_are_found_at_1_in_400000() -> None:
+    """Two stages of eight, whose messages take turns beside the rings."""
+    case = simulate_case(build_scenario(CaseName("sampled-400000", 9)), 9)
     report = analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report
     (job,) = report.jobs
     assert len(job.endpoints) == 16
-    assert (job.layout.pp, job.layout.dp) == (None, None)
+    assert (job.layout.pp, job.layout.dp) == (2, 8)
 
 
 def stopped(*faults: Fault) -> tuple[Report, Truth]:
     """A ring of eight, 1 in 4,096, and a minute in which storage and counters of ports are still reported."""
-    made = sweep(Cell(Feed("sflow", 4096), 200.0, 2.0, 8, 1, 30, samples=60_000), *faults)
+    made = sweep(Cell(FeedSpec("sflow", 4096), 200.0, 2.0, 8, 1, 30, samples=60_000), *faults)
     fabric = replace(made.fabric, hosts=made.fabric.hosts + 4, services=2)
-    case = simulated(replace(made, fabric=fabric, window_s=110.0, bustle=Bustle(seconds=110.0, bulk_bytes=2e6)), 3)
+    case = simulate_case(
+        replace(made, fabric=fabric, window_s=110.0, bustle=BackgroundTraffic(seconds=110.0, bulk_bytes=2e6)), 3
+    )
     return analyze_reading(case.readings["sflow"], ("sflow",), case.inventory, AnalysisOptions()).report, case.truth
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from datamodel.report import Report
 from flowprism import pipeline
-from flowprism.evaluation.marks import marks
+from flowprism.evaluation.scores import compute_scores
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from tests.reconstruct.skewed import Skewed, skewed
 
@@ -21,11 +21,11 @@ def test_wrong_clocks_make_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = skewed("data-parallel", 20)
     report = analysed(seen)
     assert {f.cause for f in report.findings} == {"clock_offset"}
-    assert marks(report, seen.case.truth)["sizes"] == 1
+    assert compute_scores(report, seen.case.truth)["sizes"] == 1
     assert len(report.feed.clocks) >= 8
     assert all(clock.error_s is not None and clock.error_s < 2e-3 for clock in report.feed.clocks)
     monkeypatch.setattr(pipeline, "exporter_clocks", lambda *_: ([], []))
-    assert marks(analysed(seen), seen.case.truth)["false"] > 0
+    assert compute_scores(analysed(seen), seen.case.truth)["false"] > 0
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_wrong_clocks_make_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_clocks_change_no_verdict(name: str) -> None:
     """Layout, iterations and faults are those that right clocks show."""
     wrong, right = skewed(name, 30), skewed(name, 30, 0.0, 0.0)
-    marked = [marks(analysed(seen), seen.case.truth) for seen in (wrong, right)]
+    marked = [compute_scores(analysed(seen), seen.case.truth) for seen in (wrong, right)]
     for mark in ("jobs", "sizes", "wrong_sizes", "groups", "stages", "iterations", "faults", "false"):
         assert marked[0][mark] == marked[1][mark], mark
     assert not any(f.cause == "clock_offset" for f in analysed(right).findings)

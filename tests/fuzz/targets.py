@@ -14,19 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.capture_file import Batch, batches, is_capture
-from capture.datagram import Datagrams
-from capture.export_capture import ExportPackets
-from capture.exports import Exports
-from capture.frame_index import INDEX
-from capture.goflow2.messages import FlowMessages, read_dump
-from capture.ledger import Ledger
-from capture.mirror import Mirror
-from capture.packet import decode
-from capture.payload_file import payloads
-from capture.records import read_text
-from capture.sflow.layout import LINK_ETHERNET
-from capture.wire import PACKET
+from capture.export_decoder import Exports
+from capture.exporters.datagram import Datagrams
+from capture.files.capture_file import Batch, batches, is_capture
+from capture.files.export_capture import ExportPackets
+from capture.files.payload_file import payloads
+from capture.goflow2.dump_reader import FlowMessages, read_dump
+from capture.ingest_log import Ledger
+from capture.mirror.mirror import Mirror
+from capture.packets.packet import decode
+from capture.packets.packet_columns import PACKET
+from capture.records.record_files import read_text
+from capture.sflow.sflow_layout import LINK_ETHERNET
+from capture.tables.frame_index import INDEX
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
 from tests.capture.batches import arrived

@@ -20,7 +20,7 @@ from flowprism.service.alerts.senders import check_receivers
 from flowprism.service.alerts.settings import AlertSettings
 from flowprism.service.alerts.webhook import signature
 from flowprism.service.alerts.wording import body, title
-from storage.database.engine import Database
+from storage.database.connection import Database
 from tests.house.checkout import ROOT, rows
 
 PAGE = "docs/alerts.md"

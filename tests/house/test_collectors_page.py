@@ -2,9 +2,9 @@
 
 import re
 
+from capture.dialects.nfdump import NFDUMP
+from capture.dialects.pmacct import PMACCT
 from capture.goflow2.flow_message import COLUMNS
-from capture.nfdump import NFDUMP
-from capture.pmacct import PMACCT
 from datamodel.flows import FLOWS
 from tests.house.checkout import ROOT, rows
 

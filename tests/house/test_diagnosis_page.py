@@ -1,14 +1,16 @@
 """docs/diagnosis.md gives the thresholds that diagnosis works with."""
 
 import ast
+from dataclasses import asdict
 
+from diagnose.model.options import MODEL
 from tests.house.checkout import ROOT, rows
 
 
 def thresholds() -> dict[str, float]:
     """module.NAME -> value of every number that a module of diagnose/ gives a name."""
     found: dict[str, float] = {}
-    for path in (ROOT / "diagnose").glob("*.py"):
+    for path in (ROOT / "diagnose").rglob("*.py"):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.Assign):
                 found |= {f"{path.stem}.{name}": value for name, value in named_numbers(node)}
@@ -35,3 +37,9 @@ def test_thresholds_are_the_codes() -> None:
 def test_every_threshold_has_a_reason() -> None:
     """A number without a reason is a guess."""
     assert [row[0] for row in rows("docs/diagnosis.md", "Thresholds") if len(row) != 3 or not row[2]] == []
+
+
+def test_options_of_the_model_are_the_codes() -> None:
+    """Each with its value and a reason, and no other."""
+    table = {row[0].strip("`"): float(row[1]) for row in rows("docs/diagnosis.md", "Options of the model") if row[2]}
+    assert table == {name: float(value) for name, value in asdict(MODEL).items()}

@@ -1,9 +1,9 @@
 """docs/evaluation.md describes the suite that there is."""
 
-from flowprism.evaluation.figures import LOWER, MEANINGS
 from flowprism.evaluation.scoreboard import TOTAL, read_scoreboard
+from flowprism.evaluation.scoreboard_metrics import LOWER, MEANINGS
 from flowprism.evaluation.scoreboard_text import cell
-from flowprism.evaluation.suite import FAMILIES, names
+from flowprism.evaluation.suite import FAMILIES, list_cases
 from flowprism.evaluation.targets import TARGETS
 from tests.house.checkout import ROOT, rows
 
@@ -13,7 +13,7 @@ PAGE = "docs/evaluation.md"
 def test_families_and_their_sizes() -> None:
     """Every family with as many cases as it has."""
     listed = {row[0].strip("`"): row[1] for row in rows(PAGE, "The cases")}
-    assert listed == {family: str(len(names("full", [family]))) for family in FAMILIES} | {"captures": ""}
+    assert listed == {family: str(len(list_cases("full", [family]))) for family in FAMILIES} | {"captures": ""}
 
 
 def test_figures_and_their_meanings() -> None:

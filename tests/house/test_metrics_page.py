@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from datamodel.answers import Part
+from datamodel.api_models import Part
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.health import checks
@@ -19,7 +19,7 @@ from flowprism.service.scanning.tally import Tally
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 from storage.database.alerts import add_alerts
-from storage.database.parts import save_part
+from storage.database.components import save_part
 from tests.flowprism.service.access.asking import Asker
 from tests.flowprism.service.stored import stored_demo
 from tests.house.checkout import ROOT, rows

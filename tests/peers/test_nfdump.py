@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from capture.input_file import read_datagrams
-from capture.ledger import Ledger
+from capture.files.input_file import read_datagrams
+from capture.ingest_log import Ledger
 from capture.wire_records import WireRecords
 from datamodel.flows import Flows
-from storage.reading import read
+from storage.lake.lake_reader import read_lake
 from tests.capture.live.namespaces import Namespace
 from tests.flowprism.test_collect import COMMAND
 from tests.house.checkout import ROOT
@@ -59,7 +59,7 @@ def both(space: Namespace, capture: Path, daemon: str, folder: Path) -> tuple[Fl
         replayed(space, capture, nfdump.PORT)
     with collecting(space, folder / "ours") as running:
         settled(running, replayed(space, capture, collector.PORT))
-    return read(folder / "ours").flows, nfdump.records(folder / daemon)
+    return read_lake(folder / "ours").flows, nfdump.records(folder / daemon)
 
 
 def rows(flows: Flows, scale: int = 1, overhead_bytes: int = 0) -> Counter[Row]:

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capture.reconcile import FRAME_OVERHEAD_BYTES, reconcile
+from capture.exporters.counter_check import FRAME_OVERHEAD_BYTES, reconcile
 from datamodel.flows import Flows
 from datamodel.frame import Frame
-from storage.reading import read, read_kind
+from storage.lake.lake_reader import read_kind, read_lake
 from tests.capture.live.namespaces import Namespace
 from tests.flowprism.test_collect import Running
 from tests.peers.collector import collecting, settled
@@ -121,7 +121,7 @@ def test_sflow(tmp_path: Path, one_in: int, record_property: Note) -> None:
         time.sleep(POLLED_S)
         settled(there.collector)
         indices = [int(there.space.run("cat", f"/sys/class/net/{port}/ifindex")) for port in SWITCH_PORTS]
-    reading = read(tmp_path / "out")
+    reading = read_lake(tmp_path / "out")
     assert reading.exporters == (AGENT,)
     assert set(reading.flows.frame["sampling_rate"].tolist()) == {one_in}
     assert_estimated(volumes(reading.flows), carried, one_in, record_property)
@@ -176,7 +176,7 @@ def test_ipfix(tmp_path: Path, one_in: int, record_property: Note) -> None:
         carried = there.carry(8 * 20 * MEGABYTE)
         time.sleep(EXPIRED_S)
         settled(there.collector)
-    flows = read(tmp_path / "out").flows
+    flows = read_lake(tmp_path / "out").flows
     assert set(flows.frame["sampling_rate"].tolist()) == {0}
     for direction in (INGRESS, EGRESS):
         rows = flows.frame.take(flows.frame["flow_direction"] == direction)
@@ -200,7 +200,7 @@ def test_netflow(tmp_path: Path) -> None:
         there.switch.stop_exporting("netflow")
         time.sleep(0.5)
         settled(there.collector)
-    reading = read(tmp_path / "out")
+    reading = read_lake(tmp_path / "out")
     seen = volumes(reading.flows)
     assert seen.keys() == carried.keys()
     for pair, (size, packets) in seen.items():

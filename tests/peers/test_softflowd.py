@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from capture.live.packet_ring import PacketRing
-from storage.reading import read
+from storage.lake.lake_reader import read_lake
 from tests.capture.exported import Key, sums
 from tests.capture.live.namespaces import Namespace
 from tests.peers.collector import collecting, settled
@@ -42,7 +42,7 @@ def test_every_byte_of_every_flow(tmp_path: Path, protocol: str) -> None:
         records, datagrams = probe.export()
         settled(running, datagrams)
     assert_carried(expected, transfers(a, b))
-    reading = read(tmp_path / "out")
+    reading = read_lake(tmp_path / "out")
     exported = sums(reading.flows)
     exported.pop(FILLING, None)
     assert exported == expected

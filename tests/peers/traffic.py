@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from capture.addresses import from_words
 from capture.live.packet_ring import PacketRing
+from capture.tables.addresses import from_words
 from tests.capture.exported import Key
 from tests.capture.live.namespaces import Namespace
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.flows import Flows, recode
-from datamodel.reading import Reading
-from simulate.base import Wish
-from simulate.case import Case, simulated
-from simulate.catalogue import scenario
+from datamodel.ingest_result import IngestResult
+from simulate.case import Case, simulate_case
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Skewed:
     """
 
     case: Case
-    reading: Reading
+    reading: IngestResult
     offset_ns: dict[str, float]
     drift_ppm: dict[str, float]
     begin_ns: int
@@ -37,7 +37,7 @@ class Skewed:
 
 def skewed(name: str, iterations: int, offset_ms: float = 200.0, drift_ppm: float = 50.0) -> Skewed:
     """A simulated scenario, seen by leaves whose clocks are off by up to so much and drift by up to so much."""
-    case = simulated(scenario(name, Wish(iterations=iterations)), 1)
+    case = simulate_case(scenario(name, ScenarioOptions(iterations=iterations)), 1)
     flows = case.readings["flows"].flows
     agent = {s.name: str(s.agent) for s in case.inventory.switches}
     endpoints = [e for host in case.inventory.hosts for e in host.endpoints]

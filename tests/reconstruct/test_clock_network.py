@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.fabric import fabric
+from datamodel.endpoint_locations import locate_endpoints
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
 from reconstruct.clock_network import ALONE, UNEVEN, exporter_clocks, recorded_clocks
 from reconstruct.clocks import corrected
-from simulate.base import Wish
-from simulate.case import Case, simulated
-from simulate.catalogue import scenario
-from simulate.export.feed import Clocks, Feed, Point
+from simulate.case import Case, simulate_case
+from simulate.export.feed_spec import Clocks, FeedSpec, Point
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import scenario
 from tests.reconstruct.skewed import Skewed, skewed
 
 MS = 10**6
@@ -24,7 +24,7 @@ OFF = Clocks(offset_ms=200, drift_ppm=50)
 
 def hosts(case: Case, flows: Flows) -> list[str | None]:
     """Host of each address code."""
-    place = fabric(case.inventory, flows.addresses)
+    place = locate_endpoints(case.inventory, flows.addresses)
     return [place.host.get(n) for n in range(len(flows.addresses))]
 
 
@@ -61,8 +61,8 @@ def test_corrected_records_lie_as_if_clocks_had_been_right(sharded: Skewed) -> N
 )
 def test_clocks_of_meters_are_known(rate: int, points: tuple[Point, ...]) -> None:
     """IPFIX in ms, timeouts of 1 s and 0.5 s: to 2 ms unsampled and to 20 ms at 1 in 4,096."""
-    feed = Feed("ipfix", rate, points=points, clocks=OFF)
-    case = simulated(replace(scenario("fsdp", Wish(iterations=20)), feeds=(feed,)), 1)
+    feed = FeedSpec("ipfix", rate, points=points, clocks=OFF)
+    case = simulate_case(replace(scenario("fsdp", ScenarioOptions(iterations=20)), feeds=(feed,)), 1)
     flows = case.readings["ipfix"].flows
     known, unknown = exporter_clocks(flows, hosts(case, flows))
     (told,) = case.truth.model_dump()["telemetry"]
@@ -103,7 +103,7 @@ def test_a_clock_that_jumps_is_unknown_and_the_others_are_not(sharded: Skewed) -
 
 def test_a_single_exporter_has_nobody_to_be_compared_with() -> None:
     """Nothing is known, and nothing said."""
-    case = simulated(scenario("fsdp", Wish(iterations=6)), 1)
+    case = simulate_case(scenario("fsdp", ScenarioOptions(iterations=6)), 1)
     assert exporter_clocks(case.readings["flows"].flows, None) == ([], [])
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from reconstruct.clocks import clock_offsets, corrected
-from simulate.base import Wish
-from simulate.case import Case, simulated
-from simulate.catalogue import scenario
+from simulate.case import Case, simulate_case
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import scenario
 
 
 @pytest.fixture(scope="module")
 def off() -> Case:
     """Eight leaves whose clocks are up to 200 ms off and drift by up to 50 ppm; their samples are stamped."""
-    return simulated(scenario("clock-offset", Wish(iterations=16)), 1)
+    return simulate_case(scenario("clock-offset", ScenarioOptions(iterations=16)), 1)
 
 
 def test_offsets_are_recovered(off: Case) -> None:
@@ -47,7 +47,7 @@ def test_corrected_records_arrive_after_they_were_seen(off: Case) -> None:
 @pytest.mark.parametrize("name", ["sflow", "clock-offset-ipfix", "late-batches"])
 def test_what_cannot_be_known_is_not_corrected(name: str) -> None:
     """Samples without stamps have no clock; a meter's records are held for as long as its timeouts say."""
-    case = simulated(scenario(name, Wish(iterations=10)), 1)
+    case = simulate_case(scenario(name, ScenarioOptions(iterations=10)), 1)
     flows = next(r for kind, r in case.readings.items() if kind != "flows").flows
     assert clock_offsets(flows) == []
     assert corrected(flows, []) is flows

@@ -16,7 +16,7 @@ from reconstruct.jobs import Job, JobOptions, recognise
 from reconstruct.operations import last_sent_ns, operations
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
-from strategy.layout import Strategy, infer
+from strategy.layout_inference import InferredLayout, infer_layout
 from tests.workloads.feed import Feed, flows
 from tests.workloads.grid import Grid
 from tests.workloads.training import Training, Workload, train
@@ -32,7 +32,7 @@ class Found:
     training: Training
     flow: Streams
     job: Job
-    strategy: Strategy
+    strategy: InferredLayout
     table: Frame
 
 
@@ -41,7 +41,7 @@ def found(workload: Workload) -> Found:
     training = train(workload)
     flow = streams(flows([training], Feed(trains=True)))
     (job,) = recognise(flow, frozenset(), JobOptions(), None).jobs
-    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, {})
+    strategy = infer_layout(transfers(flow, job), job.edges_ns, job.endpoints, {})
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     return Found(training, flow, job, strategy, operations(flow, job, strategy.role, by_role))
 
@@ -132,7 +132,7 @@ def test_an_unfinished_iteration_counts_on() -> None:
     middle_s = float(training.ends_ns[19] + training.ends_ns[20]) / 2e9
     flow = streams(flows([training], Feed(trains=True, to_s=middle_s)))
     (job,) = recognise(flow, frozenset(), JobOptions(), None).jobs
-    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, {})
+    strategy = infer_layout(transfers(flow, job), job.edges_ns, job.endpoints, {})
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     rows = operations(flow, job, strategy.role, by_role)
     assert len(job.edges_ns) == 20

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capture.reading import read_flows
+from capture.reader import read_flows
 from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Int
@@ -20,7 +20,7 @@ from reconstruct.operations import operations
 from reconstruct.streams import streams
 from reconstruct.timelines import group_names, spans
 from reconstruct.transfers import transfers
-from strategy.layout import infer
+from strategy.layout_inference import infer_layout
 from tests.workloads.feed import Feed, flows
 from tests.workloads.grid import Grid
 from tests.workloads.training import Workload, train
@@ -64,7 +64,7 @@ def timeline(records: Flows) -> Timeline:
     """The timeline of the one job in some records."""
     flow = streams(records)
     (job,) = recognise(flow, frozenset(), JobOptions(), None).jobs
-    strategy = infer(transfers(flow, job), job.edges_ns, job.endpoints, {})
+    strategy = infer_layout(transfers(flow, job), job.edges_ns, job.endpoints, {})
     by_role = {ROLES.index(k): list(v) for k, v in strategy.groups.items() if k != "tp"}
     rows = operations(flow, job, strategy.role, by_role)
     names, offset = group_names(strategy.groups, flow.addresses)

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulate.background import none
-from simulate.base import one_job
-from simulate.fabric import Fabric
 from simulate.faults import Fault
-from simulate.graph import Graph
-from simulate.job import Job
-from simulate.model import Volumes
-from simulate.plan import Plan
+from simulate.network.background import none
+from simulate.network.fabric import Fabric
+from simulate.network.graph import Graph
+from simulate.network.sharing import NEVER_NS
 from simulate.run import Run, run_jobs
-from simulate.sharing import NEVER_NS
-from simulate.workload import Noise, Workload
+from simulate.scenarios.base_job import one_job
+from simulate.training.job import Job
+from simulate.training.model import Volumes
+from simulate.training.plan import Plan
+from simulate.training.workload import Noise, Workload
 
 FABRIC = Fabric(hosts=8, gpus_per_host=2, nics_per_host=2, hosts_per_leaf=2, spines=2, nic_gbps=400, uplink_gbps=800)
 VOLUMES = Volumes(

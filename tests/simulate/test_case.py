@@ -5,17 +5,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from capture.reading import read_all
+from capture.reader import read_all
 from datamodel.errors import InputError
 from datamodel.truth import Truth
 from flowprism.inventory_file import load_inventory
-from simulate.base import Wish
-from simulate.case import simulated, write_case
-from simulate.catalogue import CATALOGUE, scenario
-from simulate.export.feed import Clocks, Feed
+from simulate.case import simulate_case, write_case
+from simulate.export.feed_spec import Clocks, FeedSpec
 from simulate.faults import Fault
-from simulate.scenario import Bustle, Scenario
-from simulate.workload import Noise, Pauses
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import CATALOGUE, scenario
+from simulate.scenarios.scenario import BackgroundTraffic, Scenario
+from simulate.training.workload import Noise, Pauses
 from tests.simulate.cases import FABRIC, job
 
 FILES = ("flows.parquet", "inventory.yaml", "truth/spans.parquet", "truth/truth.json")
@@ -55,11 +55,13 @@ def test_flow_records_are_read_without_a_complaint(small: Path) -> None:
     assert set(reading.flows.addresses) == known
 
 
-@pytest.mark.parametrize("made", [SMALL, scenario("twin-healthy", Wish(iterations=2)), replace(SMALL, coupled=False)])
+@pytest.mark.parametrize(
+    "made", [SMALL, scenario("twin-healthy", ScenarioOptions(iterations=2)), replace(SMALL, coupled=False)]
+)
 def test_a_case_in_memory_is_what_its_files_say(tmp_path: Path, made: Scenario) -> None:
     """Flow records with their address book, truth and inventory are those read back from the files."""
     size = write_case(made, tmp_path, 5)
-    case = simulated(made, 5)
+    case = simulate_case(made, 5)
     read = read_all([tmp_path / "flows.parquet"])
     assert case.size == size
     assert case.readings["flows"].flows.addresses == read.flows.addresses
@@ -73,9 +75,9 @@ def test_a_case_in_memory_is_what_its_files_say(tmp_path: Path, made: Scenario) 
 @pytest.mark.parametrize("made", [replace(SMALL, coupled=False), SMALL])
 def test_feeds_in_memory_are_what_their_captures_say(tmp_path: Path, made: Scenario) -> None:
     """Each feed has a capture and a place in the truth, exporters among it; reading it gives the same records."""
-    made = replace(made, feeds=(Feed("sflow", 64), Feed("ipfix", clocks=Clocks(offset_ms=100))))
+    made = replace(made, feeds=(FeedSpec("sflow", 64), FeedSpec("ipfix", clocks=Clocks(offset_ms=100))))
     write_case(made, tmp_path, 5)
-    case = simulated(made, 5)
+    case = simulate_case(made, 5)
     assert case.truth == truth_of(tmp_path)
     told = truth_of(tmp_path).model_dump()["telemetry"]
     assert [feed["kind"] for feed in told] == ["sflow", "ipfix"]
@@ -154,7 +156,7 @@ def test_spans_name_what_was_done(small: Path) -> None:
 def test_other_traffic_stands_beside_the_job(tmp_path: Path) -> None:
     """Storage, calls and scrapes go between hosts that do not train and services, over TCP."""
     fabric = replace(FABRIC, hosts=10, services=2)
-    made = replace(SMALL, fabric=fabric, bustle=Bustle(seconds=2.0))
+    made = replace(SMALL, fabric=fabric, bustle=BackgroundTraffic(seconds=2.0))
     write_case(made, tmp_path, 1)
     frame = (reading := read_all([tmp_path / "flows.parquet"])).flows.frame
     other = frame["proto"] == 6
@@ -173,11 +175,11 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(set(CATALOGUE) - {"cluster", "tensor-across-hosts", "moe", "moe-proxied"}))
 def test_every_scenario_of_the_catalogue_can_be_written(tmp_path: Path, name: str) -> None:
     """Two iterations or more of each, with jobs that end them, and an inventory that holds together."""
-    iterations = 2 if not scenario(name, Wish()).faults else 16
-    write_case(scenario(name, Wish(seed=3, iterations=iterations)), tmp_path, 3)
+    iterations = 2 if not scenario(name, ScenarioOptions()).faults else 16
+    write_case(scenario(name, ScenarioOptions(seed=3, iterations=iterations)), tmp_path, 3)
     truth = truth_of(tmp_path)
     assert all(len(j.iterations) >= 1 for j in truth.jobs)
-    assert len(truth.faults) >= len(scenario(name, Wish()).faults)
+    assert len(truth.faults) >= len(scenario(name, ScenarioOptions()).faults)
     load_inventory(tmp_path / "inventory.yaml")
 
 
@@ -185,7 +187,7 @@ def test_every_scenario_of_the_catalogue_can_be_written(tmp_path: Path, name: st
 @pytest.mark.parametrize("name", ["tensor-across-hosts", "moe", "moe-proxied", "cluster"])
 def test_the_big_scenarios_can_be_written(tmp_path: Path, name: str) -> None:
     """Those whose layers exchange much, and the smallest cluster."""
-    wish = Wish(seed=3, gpus=1000) if name == "cluster" else Wish(seed=3, iterations=2)
+    wish = ScenarioOptions(seed=3, gpus=1000) if name == "cluster" else ScenarioOptions(seed=3, iterations=2)
     size = write_case(scenario(name, wish), tmp_path, 3)
     assert size.records > 10_000
     assert all(j.iterations for j in truth_of(tmp_path).jobs)
@@ -193,11 +195,11 @@ def test_the_big_scenarios_can_be_written(tmp_path: Path, name: str) -> None:
 
 def test_a_scenario_grows_by_replicas() -> None:
     """Twice the GPUs are twice the data parallelism; what makes no whole replica is refused in one line."""
-    assert scenario("dense", Wish(gpus=256)).jobs[0].plan.dp == 8
+    assert scenario("dense", ScenarioOptions(gpus=256)).jobs[0].plan.dp == 8
     with pytest.raises(InputError, match="multiples of 32"):
-        scenario("dense", Wish(gpus=100))
+        scenario("dense", ScenarioOptions(gpus=100))
     with pytest.raises(InputError, match="no scenario is called 'densest'"):
-        scenario("densest", Wish())
+        scenario("densest", ScenarioOptions())
 
 
 def test_a_checkpoint_is_no_part_of_an_iteration(tmp_path: Path) -> None:

@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 
-from simulate.background import none
 from simulate.bursts import BURSTS, PSNS, UNHEARD_BYTES, Sequences, bursts
-from simulate.fabric import Fabric
 from simulate.faults import Fault
-from simulate.graph import PIPELINE, TRANSFER
-from simulate.job import Attempt, Job
-from simulate.plan import Plan, packed
+from simulate.network.background import none
+from simulate.network.fabric import Fabric
+from simulate.network.graph import PIPELINE, TRANSFER
 from simulate.run import Run, run_jobs
-from simulate.workload import Noise
+from simulate.training.job import Attempt, Job
+from simulate.training.plan import Plan, packed
+from simulate.training.workload import Noise
 from tests.simulate.cases import FABRIC, QUIET, durations_s, job, ran, workload
 
 EPOCH_NS = 10**18

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,3 +103,15 @@ def test_acknowledgements_are_no_data_to_the_analysis(seen: Frame) -> None:
     plain, answered = (streams(recode(mirror_flows(seen, n, gathered=1), addresses)) for n in (None, notified))
     assert plain.bytes.sum() == seen["bytes"].sum()
     assert answered.bytes.sum() - plain.bytes.sum() == 64 * len(seen)
+
+
+def test_planes_share_out_the_packets_of_a_message() -> None:
+    """Of two records of one message each numbers every other packet, together all of them; one tells its length."""
+    run = ran(job(iterations=2), fabric=replace(FABRIC, planes=2, sprayed=True))
+    rows = exact_flows(bursts(run, 10**18, Sequences(), 1), None).sort("dst_qp", "time_flow_start_ns", "psn_first")
+    first, second = rows.take(np.arange(0, len(rows), 2)), rows.take(np.arange(1, len(rows), 2))
+    assert (first["dst_qp"] == second["dst_qp"]).all()
+    assert (abs(second["src_addr"] - first["src_addr"]) == FABRIC.endpoints).all()
+    assert ((second["psn_first"] - first["psn_first"]) % (1 << 24) == 1).all()
+    assert ((second["psn_last"] - first["psn_first"]) % (1 << 24) + 1 == first["packets"] + second["packets"]).all()
+    assert (np.minimum(first["message_bytes"], second["message_bytes"]) == 0).all()

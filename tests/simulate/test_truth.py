@@ -4,52 +4,67 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simulate.base import fabric_for
-from simulate.collective import CollectiveOptions
+import pytest
+
 from simulate.faults import Fault
-from simulate.plan import Plan
+from simulate.scenarios.base_job import fabric_for
+from simulate.training.plan import Plan
 from simulate.truth import true_faults, true_job, uneven_stages
 from tests.simulate.cases import VOLUMES, job, ran
 
+RAN = {"tp", "cp", "ep", "dp", "pp"}
 
-def test_replicas_that_share_a_host_are_one_subject() -> None:
-    """Two replicas of tp 2 on hosts of eight GPUs: rings keep to their rails, so the whole host is late, as tp 4 is."""
+
+def test_layout_is_what_ran_where_traffic_decides_it() -> None:
+    """Two stages, two replicas of tp 4 on each host: when they send shows that they are replicas."""
+    made = true_job(ran(job(Plan(tp=4, dp=4, pp=2)), fabric=fabric_for(32)), 0, 0)
+    assert (made.layout, made.not_asked) == ({"tp": 4, "cp": 1, "ep": 1, "dp": 4, "pp": 2}, {})
+    assert {len(group) for group in made.groups["tp"]} == {4}
+
+
+def test_straggler_of_undecided_tensor_group_is_any_endpoint_of_its_host() -> None:
+    """Two replicas of tp 2 a host and no pipeline: rings keep to their rails, so the whole host is late."""
     fabric = fabric_for(32)
     run = ran(job(Plan(tp=2, dp=16)), Fault("straggler", first=1, rank=5, size=3), fabric=fabric)
     (fault,) = true_faults(run, 0, 0)
     group = next(a.ids for a in fault.accept if a.type == "group")
-    assert group in true_job(run, 0, 0).groups["tp"]
     assert group == tuple(sorted(fabric.address(n) for n in range(8)))
+    assert "tp" not in true_job(run, 0, 0).groups
 
 
-def test_experts_inside_a_host_count_as_tensor_parallel() -> None:
-    """They exchange tokens in every layer, and so keep step; replicas that share a NIC with them do not."""
-    fabric = replace(fabric_for(32), nics_per_host=1)
-    sizes = true_job(ran(job(Plan(tp=2, ep=2, dp=16)), fabric=fabric), 0, 0).layout
-    assert sizes == {"tp": 4, "cp": 1, "ep": 1, "dp": 8, "pp": 1}
+@pytest.mark.parametrize(
+    ("plan", "hidden"),
+    [
+        (Plan(tp=2, dp=16), {"tp", "dp"}),  # no pipeline, several GPUs a host
+        (Plan(tp=8, dp=2, pp=2), set()),
+        (Plan(tp=2, cp=2, dp=4, pp=2), {"tp", "cp", "dp"}),  # contexts inside a host
+        (Plan(tp=8, cp=2, pp=2), {"cp", "ep", "dp"}),  # one pair: contexts or experts
+        (Plan(tp=2, dp=4, pp=2), {"tp", "dp"}),  # gradients stay inside hosts
+        (Plan(tp=4, ep=4, dp=4, pp=2), set()),  # a mesh over hosts shows its members
+    ],
+)
+def test_sizes_that_no_traffic_decides_are_not_asked(plan: Plan, hidden: set[str]) -> None:
+    """Each reason of its own; hosts of eight GPUs with a NIC each."""
+    made = true_job(ran(job(plan), fabric=fabric_for(32)), 0, 0)
+    assert set(made.not_asked) == hidden
+    assert set(made.layout) == RAN - hidden
+    assert made.layout | made.not_asked == {name: getattr(plan, name) for name in RAN}
 
 
-def test_what_crossing_rings_tie_together_reduces_gradients() -> None:
-    """Contexts inside a host are members of rings that leave by another NIC than they come in by; not of trees."""
-    for tree, tp, dp in ((False, 1, 16), (True, 8, 2)):
-        options = CollectiveOptions(crossing=True, tree=tree)
-        made = job(Plan(cp=2, dp=8), collectives=options)
-        sizes = true_job(ran(made, fabric=fabric_for(16)), 0, 0).layout
-        assert sizes == {"tp": tp, "cp": 1, "ep": 1, "dp": dp, "pp": 1}
+def test_experts_proxied_along_rails_are_not_asked() -> None:
+    """Under plain leaves tokens go from every NIC to every other: then they are."""
+    for rails in (True, False):
+        made = replace(job(Plan(tp=4, ep=4, dp=12, pp=2)), proxied=True)
+        asked = true_job(ran(made, fabric=fabric_for(96, rail_optimised=rails)), 0, 0).layout
+        assert ("ep" in asked) != rails
 
 
-def test_proxied_tokens_keep_to_rails_where_there_are_rails() -> None:
-    """Under plain leaves they are sent from every NIC to every other: replicas of one host meet on the fabric."""
-    for rails, tp, ep, dp in ((True, 8, 2, 6), (False, 4, 4, 12)):
-        made = replace(job(Plan(tp=4, ep=4, dp=12)), proxied=True)
-        sizes = true_job(ran(made, fabric=fabric_for(48, rail_optimised=rails)), 0, 0).layout
-        assert sizes == {"tp": tp, "cp": 1, "ep": ep, "dp": dp, "pp": 1}
-
-
-def test_replicas_inside_a_host_count_as_tensor_parallel_whatever_rings_may_do() -> None:
-    """No ring leaves the host, so that none crosses."""
-    made = job(Plan(tp=2, dp=4, pp=2), collectives=CollectiveOptions(crossing=True))
-    assert true_job(ran(made, fabric=fabric_for(16)), 0, 0).layout == {"tp": 8, "cp": 1, "ep": 1, "dp": 1, "pp": 2}
+def test_unknown_hosts_hide_tensor_groups_behind_queue_pairs() -> None:
+    """Four queue pairs of one GPU look like four GPUs behind one NIC."""
+    for queue_pairs, hidden in ((1, set()), (4, {"tp"})):
+        run = ran(replace(job(Plan(tp=8, dp=2, pp=2)), queue_pairs=queue_pairs), fabric=fabric_for(32))
+        assert set(true_job(run, 0, 0, hosts_known=False).not_asked) == hidden
+        assert true_job(run, 0, 0).not_asked == {}
 
 
 def test_a_heavy_output_projection_is_an_imbalance_that_may_be_named() -> None:

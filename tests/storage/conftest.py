@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 NUMBERS = count(1)
 SETTINGS = {"listen_addresses": "''", "fsync": "off", "max_connections": "50", "unix_socket_permissions": "0777"}

@@ -9,7 +9,7 @@ import numpy as np
 from datamodel.counters import COUNTERS
 from datamodel.flows import FLOWS
 from datamodel.frame import Frame
-from storage.store import Batch
+from storage.lake.lake_writer import CommitBatch
 
 BOOK = ("10.0.0.2", "10.0.0.1", "2001:db8::1", "10.255.0.1")
 SECOND_NS = 1_000_000_000
@@ -41,6 +41,6 @@ def counters(rows: int) -> Frame:
     )
 
 
-def batch(*tables: Frame, until: int = 0, state: bytes = b"{}", totals: Sequence[int] = ()) -> Batch:
+def batch(*tables: Frame, until: int = 0, state: bytes = b"{}", totals: Sequence[int] = ()) -> CommitBatch:
     """Records to commit."""
-    return Batch(until, tables, BOOK, state, totals={str(i): n for i, n in enumerate(totals)})
+    return CommitBatch(until, tables, BOOK, state, totals={str(i): n for i, n in enumerate(totals)})

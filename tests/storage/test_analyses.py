@@ -15,16 +15,16 @@ from datamodel.frame import Frame
 from datamodel.report import FeedSummary, Iteration, Provenance, Report, Window
 from datamodel.timeline import SPANS, Timelines
 from datamodel.transfers import PAIRS
-from storage import segments
-from storage.analyses import save_analysis, timelines
-from storage.keeper import Keeper
-from storage.layout import Writer
-from storage.packing import SETTLE_NS
-from storage.reading import read_kind
-from storage.selecting import Selection, select
-from storage.snapshot import snapshot
+from storage.analyses import read_timelines, save_analysis
+from storage.lake import segments
+from storage.lake.compaction import SETTLE_NS
+from storage.lake.compactor import Compactor
+from storage.lake.lake_reader import read_kind
+from storage.lake.object_names import Writer
+from storage.lake.selection import Selection, select
+from storage.lake.snapshot import snapshot
 from tests.storage.database.results import job
-from tests.storage.test_store import opened
+from tests.storage.lake.test_lake_writer import opened
 
 WRITER = Writer("scan", 0)
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
@@ -72,7 +72,11 @@ def test_overlapping_windows_are_told_once(tmp_path: Path) -> None:
     assert save_analysis(store, analysis(50, 150), {"j1": 14, "j2": 14}) is None
     assert save_analysis(opened(tmp_path / "two", WRITER), analysis(60, 140)) is None
     save_analysis(opened(tmp_path / "one", WRITER), analysis(0, 150))
-    assert said(timelines(tmp_path / "two")) == said(timelines(tmp_path / "one")) == said(analysis(0, 150).timelines)
+    assert (
+        said(read_timelines(tmp_path / "two"))
+        == said(read_timelines(tmp_path / "one"))
+        == said(analysis(0, 150).timelines)
+    )
     frame, book = read_kind(tmp_path / "two", "iterations", Selection(jobs=frozenset({"j2"})))
     assert {book[code] for code in frame["job"]} == {"j2"}
     assert frame["index"].tolist() == list(range(15))
@@ -110,12 +114,12 @@ def test_spans_by_job_endpoint_and_time(tmp_path: Path) -> None:
     newest_ns = max(segment.written_ns for segment in snapshot(tmp_path).segments.values())
     for packed in (False, True):
         if packed:
-            assert Keeper(tmp_path, {}, clock=lambda: newest_ns + SETTLE_NS).tend().packed_rows == 60 + 20 + 1
-        told = timelines(tmp_path, Selection(start_ns=21, end_ns=40, jobs=frozenset({"j1"})))
+            assert Compactor(tmp_path, {}, clock=lambda: newest_ns + SETTLE_NS).run_round().packed_rows == 60 + 20 + 1
+        told = read_timelines(tmp_path, Selection(start_ns=21, end_ns=40, jobs=frozenset({"j1"})))
         assert told.jobs == ("j1",)
         assert set(told.spans["iteration"].tolist()) == {2, 3}
         assert len(told.spans) == 8
-        alone = timelines(tmp_path, Selection(endpoints=frozenset({"10.0.0.3"})))
+        alone = read_timelines(tmp_path, Selection(endpoints=frozenset({"10.0.0.3"})))
         assert (alone.jobs, alone.addresses, alone.groups, len(alone.spans)) == (("j2",), ("10.0.0.3",), (), 20)
 
 
@@ -124,7 +128,7 @@ def test_one_iteration_is_read_without_the_rest(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(segments, "PACKED_GROUP_ROWS", 12)
     save_analysis(opened(tmp_path, WRITER), analysis(0, 1000))
     newest_ns = max(segment.written_ns for segment in snapshot(tmp_path).segments.values())
-    Keeper(tmp_path, {}, clock=lambda: newest_ns + SETTLE_NS).tend()
+    Compactor(tmp_path, {}, clock=lambda: newest_ns + SETTLE_NS).run_round()
     opened_groups: list[int] = []
     read_groups = pq.ParquetFile.read_row_groups
 
@@ -133,7 +137,7 @@ def test_one_iteration_is_read_without_the_rest(tmp_path: Path, monkeypatch: pyt
         return read_groups(file, groups, columns=columns)
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_groups", watched)
-    told = timelines(tmp_path, Selection(start_ns=501, end_ns=510, jobs=frozenset({"j1"})))
+    told = read_timelines(tmp_path, Selection(start_ns=501, end_ns=510, jobs=frozenset({"j1"})))
     assert set(told.spans["iteration"].tolist()) == {50}
     assert len(told.spans) == 4
     assert opened_groups == [16, 33]  # the second one has the last rows of the job and the first ones of another

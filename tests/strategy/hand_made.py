@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Float
-from strategy.behaviour import PARTS
-from strategy.edges import Edges
+from strategy.stream_profiles import PARTS
+from strategy.traffic_edges import TrafficEdges
 
 SECOND = 1_000_000_000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One edge: who, how much, from when to when (shares of the iteration), and whether its pair takes turns."""
+    """One edge: ends, bytes, first and last byte as shares of the iteration, turns or not, transfers."""
 
     src: int
     dst: int
@@ -23,27 +23,33 @@ class Edge:
     first: float = 0.8
     last: float = 1.0
     turns: bool = False
+    transfers: int = 1
 
 
-def table(*edges: Edge) -> Edges:
+def table(*edges: Edge) -> TrafficEdges:
     """The edges as a job's table, each of one stream."""
     middle = (np.arange(PARTS) + 0.5) / PARTS
-    return Edges(
+    return TrafficEdges(
         src=np.array([e.src for e in edges], np.int64),
         dst=np.array([e.dst for e in edges], np.int64),
         iteration_bytes=np.array([e.size for e in edges], np.float64),
-        transfers=np.ones(len(edges), np.int64),
+        transfers=np.array([e.transfers for e in edges], np.int64),
         at_once=np.ones(len(edges)),
         messages=np.ones(len(edges)),
-        leads=np.ones(len(edges)),
         first_ns=np.array([e.first * SECOND for e in edges]),
         last_ns=np.array([e.last * SECOND for e in edges]),
         spread=np.array([_evenly((middle >= e.first) & (middle <= e.last)) for e in edges]),
-        collective=np.array([not e.turns for e in edges]),
+        concurrency=np.array([_concurrency(e, edges) for e in edges]),
         streams=np.arange(len(edges)),
         edge=np.arange(len(edges)),
         period_ns=SECOND,
     )
+
+
+def _concurrency(edge: Edge, edges: tuple[Edge, ...]) -> float:
+    """0 where the pair takes turns, 1 where it does not, nan without a reverse edge."""
+    reverse = any((e.src, e.dst, e.size) == (edge.dst, edge.src, edge.size) for e in edges)
+    return (0.0 if edge.turns else 1.0) if reverse else float("nan")
 
 
 def _evenly(sending: Bool) -> Float:
@@ -62,5 +68,5 @@ def mesh(members: list[int], size: float, first: float = 0.0, last: float = 0.7)
 
 
 def both_ways(a: int, b: int, size: float, first: float = 0.0) -> list[Edge]:
-    """Neighbouring stages of a pipeline: `a` sends first."""
-    return [Edge(a, b, size, first, 0.6, turns=True), Edge(b, a, size, first + 0.1, 0.7, turns=True)]
+    """Neighboring stages of a pipeline: `a` sends first, eight micro-batches each way."""
+    return [Edge(a, b, size, first, 0.6, turns=True, transfers=8), Edge(b, a, size, first + 0.1, 0.7, True, 8)]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from datamodel.frame import Frame, concat
+from datamodel.streams import Int
 from datamodel.transfers import TRANSFERS
-from strategy.edges import edges
-from strategy.membership import latest
-from strategy.segments import expanded, medians, runs
+from strategy.current_members import select_current
+from strategy.grouped_statistics import expanded, medians, runs
+from strategy.stream_profiles import build_profiles
+from strategy.traffic_edges import TrafficEdges, build_edges
 
 MS = 1_000_000
 ITERATIONS, PERIOD = 8, 1000 * MS
@@ -20,6 +22,11 @@ NAMES = ("src", "dst", "stream", "iteration", "slot", "start_ns", "end_ns", "byt
 Stream = tuple[int, int, int, int, list[tuple[float, float]]]
 FORWARD: Stream = (0, 1, 0, 100, [(10, 12), (110, 112), (310, 312), (510, 512)])
 BACKWARD: Stream = (1, 0, 1, 100, [(210, 212), (310, 312), (510, 512), (710, 712)])
+
+
+def job_edges(transfers: Frame, iteration_ends_ns: Int) -> TrafficEdges:
+    """Edges of a job."""
+    return build_edges(build_profiles(transfers, iteration_ends_ns))
 
 
 def job(*streams: Stream) -> Frame:
@@ -33,10 +40,10 @@ def job(*streams: Stream) -> Frame:
     return Frame(TRANSFERS, dict(zip(NAMES, np.array(rows, np.int64).T, strict=True)))
 
 
-def test_neighbouring_stages_take_turns() -> None:
+def test_neighboring_stages_take_turns() -> None:
     """Forward and backward messages that meet in the steady state are no collective: the first one goes alone."""
-    found = edges(job(FORWARD, BACKWARD), EDGES_NS)
-    assert found.collective.tolist() == [False, False]
+    found = job_edges(job(FORWARD, BACKWARD), EDGES_NS)
+    assert (found.concurrency < 0.5).all()
     assert found.iteration_bytes.tolist() == [400.0, 400.0]
     assert found.first_ns.tolist() == [10 * MS, 210 * MS]
 
@@ -45,20 +52,20 @@ def test_two_who_begin_together_are_a_collective() -> None:
     """One direction may take five times as long: what counts is that every message begins with its counterpart."""
     times = [(10.0, 12.0), (110.0, 112.0), (210.0, 212.0)]
     slow = [(a, a + 5 * (b - a)) for a, b in times]
-    found = edges(job((0, 1, 0, 100, times), (1, 0, 1, 100, slow)), EDGES_NS)
-    assert found.collective.tolist() == [True, True]
+    found = job_edges(job((0, 1, 0, 100, times), (1, 0, 1, 100, slow)), EDGES_NS)
+    assert (found.concurrency > 0.8).all()
 
 
-def test_one_way_only_is_a_collective() -> None:
+def test_one_way_edges_have_no_concurrency() -> None:
     """Nothing comes back: a ring."""
-    found = edges(job((0, 1, 0, 100, [(10, 20)]), (1, 2, 1, 100, [(10, 20)])), EDGES_NS)
-    assert found.collective.all()
+    found = job_edges(job((0, 1, 0, 100, [(10, 20)]), (1, 2, 1, 100, [(10, 20)])), EDGES_NS)
+    assert np.isnan(found.concurrency).all()
 
 
 def test_queue_pairs_of_one_connection_are_one_edge() -> None:
     """Streams of one pair that move alike at the same time add up; one at another time stays apart."""
     times, later = [(10.0, 20.0)], [(500.0, 510.0)]
-    found = edges(job((0, 1, 0, 100, times), (0, 1, 1, 100, times), (0, 1, 2, 100, later)), EDGES_NS)
+    found = job_edges(job((0, 1, 0, 100, times), (0, 1, 1, 100, times), (0, 1, 2, 100, later)), EDGES_NS)
     assert sorted(found.iteration_bytes.tolist()) == [100.0, 200.0]
     assert found.edge[0] == found.edge[1] != found.edge[2]
 
@@ -67,20 +74,9 @@ def test_messages_that_begin_at_once_are_counted() -> None:
     """Three of four parallel messages begin together in the last round; in the first all did."""
     rounds = [(10.0, 20.0), (500.0, 510.0)]
     late = [(10.0, 20.0), (501.0, 511.0)]
-    found = edges(job(*((0, 1, n, 100, rounds) for n in range(3)), (0, 1, 3, 100, late)), EDGES_NS)
+    found = job_edges(job(*((0, 1, n, 100, rounds) for n in range(3)), (0, 1, 3, 100, late)), EDGES_NS)
     assert len(found) == 1
     assert (found.at_once.tolist(), found.messages.tolist()) == ([3.0], [4.0])
-
-
-def test_what_nearly_all_pairs_do_corrects_the_rest() -> None:
-    """Nine pairs of stages take turns; a tenth whose answers are seen too early is a pair of stages as well."""
-    pairs = [
-        ((2 * n, 2 * n + 1, 2 * n, 100, FORWARD[4]), (2 * n + 1, 2 * n, 2 * n + 1, 100, BACKWARD[4])) for n in range(9)
-    ]
-    odd: list[Stream] = [(90, 91, 90, 100, FORWARD[4]), (91, 90, 91, 100, FORWARD[4])]
-    found = edges(job(*(s for p in pairs for s in p), *odd), EDGES_NS)
-    assert not found.collective.any()
-    assert edges(job(*odd), EDGES_NS).collective.all()
 
 
 def test_iterations_longer_than_usual_say_nothing() -> None:
@@ -91,7 +87,7 @@ def test_iterations_longer_than_usual_say_nothing() -> None:
     ends = EDGES_NS + np.where(np.arange(ITERATIONS) >= 5, 3 * PERIOD, 0)
     shift = np.where(table["iteration"] > 5, 3 * PERIOD, 0)
     stretched = stretched.replace(start_ns=table["start_ns"] + shift, end_ns=table["end_ns"] + shift)
-    found = edges(stretched, ends)
+    found = job_edges(stretched, ends)
     assert found.iteration_bytes.tolist() == [400.0, 400.0]
     assert found.first_ns.tolist() == [10 * MS, 210 * MS]
 
@@ -100,16 +96,16 @@ def test_the_order_of_rows_does_not_matter() -> None:
     """Shuffled transfers give the same edges."""
     table = job(FORWARD, BACKWARD, (2, 3, 5, 900, [(10, 500)]))
     shuffled = table.take(np.random.default_rng(1).permutation(len(table)))
-    one, other = edges(table, EDGES_NS), edges(shuffled, EDGES_NS)
-    for name in ("src", "dst", "iteration_bytes", "first_ns", "last_ns", "collective", "spread"):
+    one, other = job_edges(table, EDGES_NS), job_edges(shuffled, EDGES_NS)
+    for name in ("src", "dst", "iteration_bytes", "first_ns", "last_ns", "transfers", "spread"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()
 
 
 def test_nothing_gives_nothing() -> None:
     """No transfers, no edges; too few iterations, none either."""
-    assert len(edges(job(FORWARD).take(np.zeros(0, np.int64)), EDGES_NS)) == 0
+    assert len(job_edges(job(FORWARD).take(np.zeros(0, np.int64)), EDGES_NS)) == 0
     table = job(FORWARD)
-    assert len(edges(table.take(table["iteration"] == 0), EDGES_NS[:1])) == 0
+    assert len(job_edges(table.take(table["iteration"] == 0), EDGES_NS[:1])) == 0
 
 
 def test_medians_by_owner() -> None:
@@ -137,9 +133,9 @@ def test_an_exchanged_member_leaves_the_layout() -> None:
     """Endpoint 2 trains in place of 1 from iteration 4 on: what counts is since then; who merely stops is not gone."""
     before, after = job(FORWARD, BACKWARD), job((0, 2, 2, 100, FORWARD[4]), (2, 0, 3, 100, BACKWARD[4]))
     table = concat(TRANSFERS, [before.take(before["iteration"] < 4), after.take(after["iteration"] >= 4)])
-    found, members = latest(table, np.array([0, 1, 2]), ITERATIONS)
+    found, members = select_current(table, np.array([0, 1, 2]), ITERATIONS)
     assert members.tolist() == [0, 2]
     assert found["iteration"].min() == 4
     only = before.take(before["iteration"] < 4)
     stopped = concat(TRANSFERS, [only, job((0, 3, 4, 100, FORWARD[4]))])
-    assert latest(stopped, np.array([0, 1, 3]), ITERATIONS)[1].tolist() == [0, 1, 3]
+    assert select_current(stopped, np.array([0, 1, 3]), ITERATIONS)[1].tolist() == [0, 1, 3]

@@ -12,7 +12,7 @@ from datamodel.streams import Int
 from reconstruct.jobs import JobOptions, recognise
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
-from strategy.layout import Strategy, infer
+from strategy.layout_inference import InferredLayout, infer_layout
 from strategy.placement import Seat, seats
 from tests.workloads.feed import Feed, flows, inventory
 from tests.workloads.grid import Grid
@@ -37,7 +37,7 @@ def seen(request: pytest.FixtureRequest) -> tuple[Frame, Int, Int, dict[int, Sea
     return transfers(rows, job), job.edges_ns, job.endpoints, known
 
 
-def up_to_names(strategy: Strategy, name: dict[int, int]) -> tuple[object, ...]:
+def up_to_names(strategy: InferredLayout, name: dict[int, int]) -> tuple[object, ...]:
     """A strategy with other names of endpoints."""
     groups = {
         kind: {tuple(name[e] for e in g) if kind == "pp" else frozenset(name[e] for e in g) for g in found}
@@ -59,36 +59,36 @@ def test_names_of_endpoints_do_not_matter(seen: tuple[Frame, Int, Int, dict[int,
     name = {int(e): int(new[e]) for e in endpoints}
     renamed = table.replace(src=new[table["src"]], dst=new[table["dst"]])
     moved = {name[e]: seat for e, seat in known.items() if e in name}
-    found = infer(renamed, edges_ns, np.sort(new[endpoints]), moved)
-    assert up_to_names(found, same(new)) == up_to_names(infer(table, edges_ns, endpoints, known), name)
+    found = infer_layout(renamed, edges_ns, np.sort(new[endpoints]), moved)
+    assert up_to_names(found, same(new)) == up_to_names(infer_layout(table, edges_ns, endpoints, known), name)
 
 
 def test_the_order_of_rows_does_not_matter(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
     """Shuffled transfers give the same strategy."""
     table, edges_ns, endpoints, known = seen
     shuffled = table.take(np.random.default_rng(5).permutation(len(table)))
-    assert infer(shuffled, edges_ns, endpoints, known) == infer(table, edges_ns, endpoints, known)
+    assert infer_layout(shuffled, edges_ns, endpoints, known) == infer_layout(table, edges_ns, endpoints, known)
 
 
 def test_when_it_happened_does_not_matter(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
     """A clock that is off by hours, and time that runs half as fast, change nothing."""
     table, edges_ns, endpoints, known = seen
-    want = infer(table, edges_ns, endpoints, known)
+    want = infer_layout(table, edges_ns, endpoints, known)
     hours = 7 * 3_600_000_000_000
     shifted = table.replace(start_ns=table["start_ns"] + hours, end_ns=table["end_ns"] + hours)
-    assert infer(shifted, edges_ns + hours, endpoints, known) == want
+    assert infer_layout(shifted, edges_ns + hours, endpoints, known) == want
     origin = int(table["start_ns"].min())
     slower = table.replace(
         start_ns=origin + 2 * (table["start_ns"] - origin), end_ns=origin + 2 * (table["end_ns"] - origin)
     )
-    assert infer(slower, origin + 2 * (edges_ns - origin), endpoints, known) == want
+    assert infer_layout(slower, origin + 2 * (edges_ns - origin), endpoints, known) == want
 
 
 def test_the_unit_of_bytes_does_not_matter(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
     """Ten times the volume on every edge is the same layout."""
     table, edges_ns, endpoints, known = seen
-    found = infer(table.replace(bytes=10 * table["bytes"]), edges_ns, endpoints, known)
-    want = infer(table, edges_ns, endpoints, known)
+    found = infer_layout(table.replace(bytes=10 * table["bytes"]), edges_ns, endpoints, known)
+    want = infer_layout(table, edges_ns, endpoints, known)
     assert replace(found, layout=want.layout) == want
     assert found.layout.model_dump(exclude={"confidence"}) == want.layout.model_dump(exclude={"confidence"})
 
@@ -96,7 +96,7 @@ def test_the_unit_of_bytes_does_not_matter(seen: tuple[Frame, Int, Int, dict[int
 def test_what_goes_on_besides_leaves_every_size_open(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
     """Groups are those that were seen; a pipeline may be in what was not."""
     table, edges_ns, endpoints, known = seen
-    whole = infer(table, edges_ns, endpoints, known)
-    found = infer(table, edges_ns, endpoints, known, unexplained=True)
+    whole = infer_layout(table, edges_ns, endpoints, known)
+    found = infer_layout(table, edges_ns, endpoints, known, unexplained=True)
     assert set(found.layout.model_dump(include={"tp", "cp", "ep", "dp", "pp"}).values()) == {None}
     assert (found.groups["dp"], found.groups["pp"]) == (whole.groups["dp"], whole.groups["pp"])

@@ -12,7 +12,7 @@ from datamodel.inventory import Inventory
 from reconstruct.jobs import Job, JobOptions, recognise
 from reconstruct.streams import streams
 from reconstruct.transfers import transfers
-from strategy.layout import Strategy, infer
+from strategy.layout_inference import InferredLayout, infer_layout
 from strategy.placement import seats
 from tests.workloads.feed import EPOCH_NS, address
 from tests.workloads.training import Training
@@ -32,7 +32,7 @@ class Mark:
         missing: iterations of the truth that were not found at the window's margins.
     """
 
-    strategy: Strategy | None
+    strategy: InferredLayout | None
     groups: dict[str, set[tuple[int, ...]]]
     iterations: tuple[int, int]
     timeline_error: float
@@ -57,13 +57,13 @@ def marked(
         if job is None:
             marks.append(Mark(None, {}, (0, len(training.ends_ns)), float("nan")))
             continue
-        strategy = infer(transfers(rows, job), job.edges_ns, job.endpoints, seated)
+        strategy = infer_layout(transfers(rows, job), job.edges_ns, job.endpoints, seated)
         marks.append(_mark(training, job, strategy, rows.addresses, from_s, to_s))
     return marks, len(jobs)
 
 
 def _mark(
-    training: Training, job: Job, strategy: Strategy, addresses: tuple[str, ...], from_s: float, to_s: float
+    training: Training, job: Job, strategy: InferredLayout, addresses: tuple[str, ...], from_s: float, to_s: float
 ) -> Mark:
     number = {address(int(e)): int(e) for e in np.unique(training.endpoint)}
     groups = {

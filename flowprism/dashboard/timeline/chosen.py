@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
-from flowprism.rendering.order import Position
 
 
 def chosen(

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from datamodel.frame import Frame
 from datamodel.timeline import SPAN_NAMES
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
-from flowprism.rendering.order import Position
 
 Codes = npt.NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.answers import IterationPoint, JobDetail
+from datamodel.api_models import IterationPoint, JobDetail
 from datamodel.filters import IncidentFilter
 from datamodel.layout import Groups
 from datamodel.timeline import Timelines
@@ -15,9 +15,9 @@ from flowprism.dashboard.timeline.chosen import chosen
 from flowprism.dashboard.timeline.critical_path import Step, critical_path
 from flowprism.dashboard.timeline.lateness import Shares, shares
 from flowprism.dashboard.timeline.pack import Part
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position
 from flowprism.rendering.suspects import pointed_at
 from flowprism.service.answers.analyses import names
 from flowprism.service.answers.incidents import incidents
@@ -170,7 +170,7 @@ def read(shelf: Shelf, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
 
     Raises:
         StorageError: the database or the lake cannot be reached.
-        TooMuchError: the chosen iterations last too long to be read at once.
+        LimitExceededError: the chosen iterations last too long to be read at once.
     """
     known = names(shelf)
     wanted = IncidentFilter(job=choice.job.id)

@@ -11,8 +11,8 @@ from flowprism.dashboard.timeline.lateness import Shares
 from flowprism.dashboard.timeline.pack import Lane
 from flowprism.dashboard.timeline.reading import Shown
 from flowprism.dashboard.timeline.waits import awaited_s, waits
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
-from flowprism.rendering.order import Position
 
 KINDS = {
     "compute": "compute",

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import gammaln
 
-from capture.compiled import compiled
+from capture.jit import compiled
 from datamodel.streams import Float, Int
 
 Bools = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

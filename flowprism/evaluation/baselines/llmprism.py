@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from datamodel.fabric import Fabric, fabric
+from datamodel.endpoint_locations import EndpointLocations, locate_endpoints
 from datamodel.inventory import Inventory
 from datamodel.streams import Float, Int
 from flowprism.evaluation.baselines.change_points import Bools, change_points
@@ -54,7 +54,7 @@ class _Steps:
 
 def llmprism(messages: Messages, inventory: Inventory | None) -> list[JobVerdict]:
     """Jobs with sizes, groups, step ends and anomalies."""
-    place = fabric(inventory, messages.addresses)
+    place = locate_endpoints(inventory, messages.addresses)
     return [_job(messages, members, place) for members in _jobs(messages, place)]
 
 
@@ -67,7 +67,7 @@ def _components(count: int, pairs: Int) -> list[Int]:
     return [part for part in parts if len(part) > 1]
 
 
-def _jobs(messages: Messages, place: Fabric) -> list[Int]:
+def _jobs(messages: Messages, place: EndpointLocations) -> list[Int]:
     """Clusters of endpoints that exchange messages, those on the same servers together."""
     clusters = _components(len(messages.addresses), messages.pairs)
     servers = [{place.host.get(int(e), str(e)) for e in members} for members in clusters]
@@ -86,7 +86,7 @@ def _jobs(messages: Messages, place: Fabric) -> list[Int]:
     return [*merged, *(clusters[n] for n in sorted(lone))]
 
 
-def _job(messages: Messages, members: Int, place: Fabric) -> JobVerdict:
+def _job(messages: Messages, members: Int, place: EndpointLocations) -> JobVerdict:
     own = messages.take(np.flatnonzero(np.isin(messages.src, members)))
     step = _stepped(own)
     data = _data_pairs(own, step)
@@ -164,7 +164,7 @@ def _ends(cut: _Steps) -> Int:
     return ends[ends > 0]
 
 
-def _anomalies(cut: _Steps, dp: Sequence[Int], place: Fabric) -> list[Anomaly]:
+def _anomalies(cut: _Steps, dp: Sequence[Int], place: EndpointLocations) -> list[Anomaly]:
     """Across steps (their durations), across groups (how long each takes) and across switches (how fast flows are)."""
     ends = _ends(cut)
     found = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.sampling import SamplingRates
+from capture.configured_rates import SamplingRates
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory
 from datamodel.streams import Int

@@ -10,13 +10,13 @@ import numpy as np
 
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.training import PIPELINES, REPLICAS, Drawn, Training, draw
-from simulate.base import GPUS_PER_HOST, fabric_for
-from simulate.fabric import Fabric
 from simulate.faults import Fault
-from simulate.job import Job
-from simulate.plan import Plan, packed
-from simulate.scenario import Bustle, Scenario
-from simulate.workload import Noise
+from simulate.network.fabric import Fabric
+from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
+from simulate.scenarios.scenario import BackgroundTraffic, Scenario
+from simulate.training.job import Job
+from simulate.training.plan import Plan, packed
+from simulate.training.workload import Noise
 
 _ITERATIONS = 28
 _ONSETS = (8, 18)
@@ -110,7 +110,7 @@ def faults(number: int, random: Random) -> Scenario:
 
 def hanging(made: Scenario, fabric: Fabric, window_s: float) -> Scenario:
     """The scenario on a fabric with hosts and services to spare, whose other traffic goes on when the job hangs."""
-    return replace(made, fabric=fabric, window_s=window_s, bustle=Bustle(seconds=window_s))
+    return replace(made, fabric=fabric, window_s=window_s, bustle=BackgroundTraffic(seconds=window_s))
 
 
 def _worked(name: str, drawn: Drawn, random: Random) -> Drawn:

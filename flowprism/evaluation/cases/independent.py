@@ -12,15 +12,15 @@ from flowprism.evaluation.cases.faulty import KINDS, hanging
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.quiet import EVENTS, RESTARTS, paused, restarted
 from flowprism.evaluation.cases.training import Drawn, hosts_of
-from simulate.base import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
-from simulate.collective import CollectiveOptions, by_host
-from simulate.fabric import Fabric
-from simulate.graph import TENSOR
-from simulate.job import Job, seated
-from simulate.model import MODELS
-from simulate.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
-from simulate.scenario import Scenario
-from simulate.workload import Noise, Sharding, Workload
+from simulate.network.fabric import Fabric
+from simulate.network.graph import TENSOR
+from simulate.scenarios.base_job import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
+from simulate.scenarios.scenario import Scenario
+from simulate.training.collective import CollectiveOptions, by_host
+from simulate.training.job import Job, place_iteration
+from simulate.training.model import MODELS
+from simulate.training.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
+from simulate.training.workload import Noise, Sharding, Workload
 
 Random = np.random.Generator
 # What is drawn from; a size that stands twice is twice as likely.
@@ -167,7 +167,7 @@ def _can_be_run(job: Job, fabric: Fabric) -> bool:
     try:
         for groups in (job.plan.gradient_groups(), job.plan.ep_groups(), job.plan.tp_groups()):
             by_host(groups, host)
-        seat = seated(fabric, job, 0, checkpoint=False, evaluation=False)
+        seat = place_iteration(fabric, job, 0, checkpoint=False, evaluation=False)
     except InputError:
         return False
     if int((seat.src >= 0).sum()) > _MOST_MESSAGES:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from flowprism.evaluation.cases.training import TRAININGS, Drawn, draw
-from simulate.scenario import Scenario
+from simulate.scenarios.scenario import Scenario
 
 _ITERATIONS = 16
 # Rows of a mirror gathered into one: as many as fast NICs need to keep a case small.

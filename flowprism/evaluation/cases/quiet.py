@@ -9,12 +9,12 @@ import numpy as np
 
 from flowprism.evaluation.cases.layouts import plain
 from flowprism.evaluation.cases.training import SMALL_PIPELINES, TRAININGS, Drawn, Training, draw, hosts_of
-from simulate.base import GPUS_PER_HOST, fabric_for
-from simulate.fabric import Fabric
-from simulate.job import Attempt, Job
-from simulate.plan import Plan
-from simulate.scenario import Bustle, Scenario
-from simulate.workload import Noise, Pauses
+from simulate.network.fabric import Fabric
+from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
+from simulate.scenarios.scenario import BackgroundTraffic, Scenario
+from simulate.training.job import Attempt, Job
+from simulate.training.plan import Plan
+from simulate.training.workload import Noise, Pauses
 
 _ITERATIONS, _LONG = 40, 400
 # Small jobs, so that a case has many iterations: how rarely nothing is reported is counted in them.
@@ -98,4 +98,4 @@ def neighbours(number: int, random: np.random.Generator) -> Scenario:
     bustling = number % 2 == 1
     fabric = fabric_for(first + 16 * bustling, services=4 * bustling)
     about = f"{len(jobs)} jobs{', bustle' if bustling else ''}"
-    return Scenario("", about, fabric, tuple(jobs), bustle=Bustle(seconds=30.0) if bustling else None)
+    return Scenario("", about, fabric, tuple(jobs), bustle=BackgroundTraffic(seconds=30.0) if bustling else None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulate.export.feed import Feed
+from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
-from simulate.scenario import Scenario
-from simulate.sweep import Cell, sweep
+from simulate.scenarios.scenario import Scenario
+from simulate.scenarios.sweep import Cell, sweep
 
 RATES = (1, 1_000, 4_096, 10_000, 40_000, 400_000)
 # Gb/s of the NICs, seconds of an iteration, members of a gradient group, stages.
@@ -41,14 +41,14 @@ _ITERATIONS, _ONSET, _SAMPLES = 30, 14, 60_000
 def sampled(rate: int, number: int, random: np.random.Generator) -> Scenario:
     """The cell of a number, sampled 1 in `rate`; the fault's place and size are drawn."""
     gbps, period_s, group, stages = CELLS[number // len(FAULTS) % len(CELLS)]
-    cell = Cell(Feed("sflow", rate), gbps, period_s, group, stages, _ITERATIONS, samples=_SAMPLES)
+    cell = Cell(FeedSpec("sflow", rate), gbps, period_s, group, stages, _ITERATIONS, samples=_SAMPLES)
     return _faulty(cell, FAULTS[number % len(FAULTS)], random)
 
 
 def faint(number: int, random: np.random.Generator) -> Scenario:
     """A cell of which samples show too little; the fault's place and size are drawn."""
     gbps, period_s, group, stages = FAINT_CELLS[number // len(FAULTS) % len(FAINT_CELLS)]
-    cell = Cell(Feed("sflow", FAINT_RATE), gbps, period_s, group, stages, _ITERATIONS)
+    cell = Cell(FeedSpec("sflow", FAINT_RATE), gbps, period_s, group, stages, _ITERATIONS)
     return _faulty(cell, FAULTS[number % len(FAULTS)], random)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from datamodel.streams import Int
-from simulate.base import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
-from simulate.collective import CollectiveOptions
-from simulate.fabric import Fabric
-from simulate.job import Job
-from simulate.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
-from simulate.workload import Workload
+from simulate.network.fabric import Fabric
+from simulate.scenarios.base_job import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
+from simulate.training.collective import CollectiveOptions
+from simulate.training.job import Job
+from simulate.training.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
+from simulate.training.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from datamodel.findings import Finding
 from datamodel.frame import Frame
 from datamodel.report import JobReport
 from datamodel.timeline import SPAN_NAMES, Timelines
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats, inside
 from flowprism.rendering.figures.svg import Drawing, Scale, polyline, round_ticks
 from flowprism.rendering.figures.timeline import spans_of
 from flowprism.rendering.lanes import Times
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position
 from flowprism.rendering.units import duration, plural, significant
 
 LINK_KINDS = frozenset({"slow_link", "slow_uplink", "contention"})

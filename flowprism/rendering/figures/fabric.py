@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datamodel.answers import FabricLink, FabricView
+from datamodel.api_models import FabricLink, FabricView
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import plural, scaled, share
 
@@ -25,7 +25,7 @@ LOADS = (0.1, 0.3, 0.6, 0.85)  # where a link's colour changes, as a share of it
 
 
 @dataclass(slots=True)
-class Cable:
+class DrawnLink:
     """What is drawn between two places: the worst of the cables it stands for."""
 
     links: list[FabricLink] = field(default_factory=list)
@@ -70,8 +70,8 @@ class Tiers:
     spines: tuple[tuple[str, ...], ...]
     columns: tuple[tuple[str, ...], ...]
     column_of: Mapping[str, int]
-    trunks: Mapping[tuple[int, int], Cable]
-    access: Mapping[str, Cable]
+    trunks: Mapping[tuple[int, int], DrawnLink]
+    access: Mapping[str, DrawnLink]
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -88,15 +88,15 @@ def tiers(view: FabricView) -> Tiers:
     }
     spines, row_of = _blocks(s for s, role in switches.items() if role != "leaf" and s not in holds)
     columns, column_of = _blocks(s for s, role in switches.items() if role == "leaf" or s in holds)
-    trunks: dict[tuple[int, int], Cable] = {}
-    access: dict[str, Cable] = {}
+    trunks: dict[tuple[int, int], DrawnLink] = {}
+    access: dict[str, DrawnLink] = {}
     for link in view.links:
         for end, other in ((link.a, link.b), (link.b, link.a)):
             column = column_of.get(other)
             if column is not None and end in row_of:
-                trunks.setdefault((row_of[end], column), Cable()).links.append(link)
+                trunks.setdefault((row_of[end], column), DrawnLink()).links.append(link)
             elif column is not None and end in endpoints:
-                access.setdefault(end, Cable()).links.append(link)
+                access.setdefault(end, DrawnLink()).links.append(link)
     return Tiers(spines, columns, column_of, trunks, access)
 
 
@@ -148,9 +148,9 @@ def _across(slot: float) -> int:
     return min(max(int((slot - 4) // (_SQUARE + _GAP)), 1), _MOST_ACROSS)
 
 
-def _below(placed: Tiers) -> list[list[tuple[str, Cable]]]:
+def _below(placed: Tiers) -> list[list[tuple[str, DrawnLink]]]:
     """The endpoints of each column, as the inventory orders them."""
-    own: list[list[tuple[str, Cable]]] = [[] for _ in placed.columns]
+    own: list[list[tuple[str, DrawnLink]]] = [[] for _ in placed.columns]
     for address, cable in placed.access.items():
         columns = {placed.column_of[e] for link in cable.links for e in (link.a, link.b) if e in placed.column_of}
         for column in columns:
@@ -158,7 +158,7 @@ def _below(placed: Tiers) -> list[list[tuple[str, Cable]]]:
     return own
 
 
-def _ranked(placed: Tiers, path: Collection[str]) -> list[tuple[int, int, Cable, str]]:
+def _ranked(placed: Tiers, path: Collection[str]) -> list[tuple[int, int, DrawnLink, str]]:
     """Cables between switches with their classes: those that matter most come last, so that none lies over them."""
     found = []
     for (row, column), cable in placed.trunks.items():
@@ -191,7 +191,7 @@ def _grid(drawing: Drawing, placed: Tiers, marks: Marks) -> None:
         )  # fmt: skip
 
 
-def _css(cable: Cable) -> str:
+def _css(cable: DrawnLink) -> str:
     return "suspect" if cable.suspicion >= _SUSPECT else load_css(cable.load_ratio)
 
 
@@ -200,7 +200,7 @@ def load_css(load_ratio: float | None) -> str:
     return "load-unknown" if load_ratio is None else f"load-{sum(load_ratio >= bound for bound in LOADS)}"
 
 
-def describe(cable: Cable) -> str:
+def describe(cable: DrawnLink) -> str:
     """Cables in words: the worst of them where there are several."""
     worst = max(cable.links, key=lambda link: (link.suspicion, link.load_ratio or 0.0))
     text = f"{worst.a} – {worst.b}"
@@ -230,14 +230,14 @@ def _short(names: Sequence[str]) -> str:
 
 
 def _squares(
-    drawing: Drawing, own: Sequence[tuple[str, Cable]], x: float, top: float, across: int, marks: Marks
+    drawing: Drawing, own: Sequence[tuple[str, DrawnLink]], x: float, top: float, across: int, marks: Marks
 ) -> None:
     """One square an endpoint; where there is no room for all, each stands for several and shows the worst of them."""
     each = -(-len(own) // (across * _MOST_DEEP)) or 1
     shown = [own[n : n + each] for n in range(0, len(own), each)]
     width = min(len(shown), across) * (_SQUARE + _GAP) - _GAP
     for n, part in enumerate(shown):
-        cable = Cable([link for _, one in part for link in one.links])
+        cable = DrawnLink([link for _, one in part for link in one.links])
         names = part[0][0] if len(part) == 1 else f"{part[0][0]} … {part[-1][0]}"
         marked = marks.css(address for address, _ in part)
         drawing.add(

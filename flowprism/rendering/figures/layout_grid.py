@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flowprism.rendering.endpoint_order import EndpointOrder, Ints
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Ints, Places
 from flowprism.rendering.units import plural
 
 _WIDTH, _LEFT, _TOP = 1080, 76, 22
@@ -72,14 +72,14 @@ class _Cell:
     many: int
 
 
-def block_of(placed: Places) -> int:
+def block_of(placed: EndpointOrder) -> int:
     """How many endpoints at most share one cell of the figure."""
     shape = _shape(placed)
     return shape.column_block * shape.member_block
 
 
 def draw_layout(
-    placed: Places,
+    placed: EndpointOrder,
     parts: Floats,
     show: Callable[[int], str],
     suspects: Collection[str],
@@ -110,7 +110,7 @@ def draw_layout(
     return drawing.markup()
 
 
-def _shape(placed: Places) -> _Shape:
+def _shape(placed: EndpointOrder) -> _Shape:
     numbers, first, stage = np.unique(placed.stages, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     stage = rank[stage]
@@ -128,7 +128,7 @@ def _shape(placed: Places) -> _Shape:
     return _Shape(stage, replicas, stages, members, column_block, member_block, wrap)
 
 
-def _cells(placed: Places, shape: _Shape, parts: Floats, suspects: Collection[str]) -> list[_Cell]:
+def _cells(placed: EndpointOrder, shape: _Shape, parts: Floats, suspects: Collection[str]) -> list[_Cell]:
     """Every cell with an endpoint in it, in order of stages, rows and columns."""
     order = np.lexsort((placed.replicas, shape.stage_of))
     begins = _begins((shape.stage_of * shape.replicas + placed.replicas)[order])
@@ -168,7 +168,7 @@ def _draw(
     drawing: Drawing,
     box: tuple[float, float, float, float],
     cell: _Cell,
-    placed: Places,
+    placed: EndpointOrder,
     parts: Floats,
     show: Callable[[int], str],
     names: Names,

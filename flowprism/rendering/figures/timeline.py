@@ -12,11 +12,11 @@ from datamodel.findings import Finding
 from datamodel.frame import Frame
 from datamodel.report import JobReport
 from datamodel.timeline import SPAN_NAMES, Timelines
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import inside, iteration_seconds
 from flowprism.rendering.figures.svg import Drawing, Scale, round_ticks
-from flowprism.rendering.lanes import Times, spread
+from flowprism.rendering.lanes import Times, assign_lanes
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Position
 from flowprism.rendering.units import duration, volume
 
 MOST_LANES = 48
@@ -167,7 +167,7 @@ def _rows(spans: Frame) -> Times:
     """Row of each span within its lane: computing and waiting on row 0, the network below without overlap."""
     row = np.zeros(len(spans), np.int64)
     network = np.flatnonzero(~np.isin(spans["span"], _COMPUTING))
-    lanes, _ = spread(spans["start_ns"][network], spans["end_ns"][network])
+    lanes, _ = assign_lanes(spans["start_ns"][network], spans["end_ns"][network])
     row[network] = np.minimum(1 + lanes, _MOST_ROWS - 1)
     return row
 

@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 from itertools import groupby
 from statistics import median
 
-from datamodel.answers import Trend
+from datamodel.api_models import Trend
 from datamodel.findings import Event, Finding
 from flowprism.rendering.figures.iterations import (
     BOTTOM,

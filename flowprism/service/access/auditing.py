@@ -9,11 +9,11 @@ import structlog
 from starlette.requests import Request
 
 from datamodel.errors import StorageError
-from datamodel.results import AuditEntry
+from datamodel.result_rows import AuditEntry
 from flowprism.service.access.identity import Identified
 from flowprism.service.route_names import route_of
 from storage.database.access import audit
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 _LOG = structlog.get_logger(__name__)
 _LONGEST = 500

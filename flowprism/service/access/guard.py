@@ -18,7 +18,7 @@ from flowprism.service.access.limits import Buckets
 from flowprism.service.access.peers import peer_of
 from flowprism.service.access.refusals import Refusal, refused, too_many
 from flowprism.service.access.settings import AccessSettings
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 # What somebody unknown may ask for: the way in, what its page needs, and whether the service is well.
 OPEN_PATHS = frozenset({"/login", "/readyz"})

@@ -7,7 +7,7 @@ from typing import Literal
 
 from starlette.requests import HTTPConnection
 
-from datamodel.results import User
+from datamodel.result_rows import User
 from flowprism.service.access.peers import Peer, host_name
 from flowprism.service.access.refusals import Refusal
 from flowprism.service.access.sessions import NAME, SECURE_NAME, logged_in
@@ -15,7 +15,7 @@ from flowprism.service.access.settings import AccessSettings, is_loopback
 from flowprism.service.access.tokens import PREFIX, role_by, valid_token
 from flowprism.service.viewer import Viewer
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 Means = Literal["local", "token", "session", "proxy"]
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}

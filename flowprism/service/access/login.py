@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
-from datamodel.results import AuditEntry
+from datamodel.result_rows import AuditEntry
 from flowprism.service.access import sessions
 from flowprism.service.access.limits import Buckets
 from flowprism.service.access.people import LONGEST_NAME
@@ -21,7 +21,7 @@ from flowprism.service.access.refusals import is_page, local_path
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.api.problems import problem
 from storage.database.access import audit
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 router = APIRouter(tags=["access"], include_in_schema=False)
 _LOG = structlog.get_logger(__name__)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from datamodel.errors import InputError
-from datamodel.results import Role, User
+from datamodel.result_rows import Role, User
 from flowprism.service.access.passwords import hashed
 from flowprism.service.access.settings import ADMIN_OF_TENANT, AccessSettings
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 LONGEST_NAME = 200
 

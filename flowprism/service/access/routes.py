@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from datamodel.errors import InputError
-from datamodel.results import User
+from datamodel.result_rows import User
 from flowprism.service.access import documents
 from flowprism.service.access.auditing import remark
 from flowprism.service.access.dependencies import Administering, Seeing
@@ -21,7 +21,7 @@ from flowprism.service.api.answering import behind, cursor, told, wrong, wrong_c
 from flowprism.service.api.parameters import Name, PageParameters
 from flowprism.service.viewer import ROLES, Viewer
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 router = APIRouter(prefix="/api/v1", tags=["access"])
 _DAY_NS = 86_400 * 10**9

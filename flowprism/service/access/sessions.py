@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 
-from datamodel.results import Session, User
+from datamodel.result_rows import LoginSession, User
 from flowprism.service.access.passwords import fits
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 NAME = "flowprism_session"
 SECURE_NAME = "__Host-flowprism_session"  # a browser takes it only by https, for this host, for all its paths
@@ -25,7 +25,7 @@ def log_in(database: Database, name: str, password: str, now_ns: int, hours: flo
     if not fits(password, user.password_hash if user is not None and usable else ""):
         return None
     text = secrets.token_urlsafe(32)
-    session = Session(_hash(text), name, now_ns, now_ns + round(hours * 3600e9))
+    session = LoginSession(_hash(text), name, now_ns, now_ns + round(hours * 3600e9))
     return text if access.save_session(database, session) else None
 
 

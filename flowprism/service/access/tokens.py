@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from datamodel.errors import InputError
-from datamodel.results import Role, Token, User
+from datamodel.result_rows import Role, Token, User
 from flowprism.service.viewer import ROLES
 from storage.database.access import token as kept_token
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 PREFIX = "fp_"
 Scope = Literal["metrics", "read", "operate", "admin"]

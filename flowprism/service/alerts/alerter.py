@@ -10,7 +10,7 @@ import threading
 import time
 
 from datamodel.alerts import GIVEN_UP_NS
-from datamodel.answers import Part
+from datamodel.api_models import Part
 from datamodel.errors import StorageError
 from flowprism.service.alerts.courier import Courier
 from flowprism.service.alerts.messages import acknowledged, muting
@@ -22,16 +22,16 @@ from storage.database.alerts import (
     add_alerts,
     alert_tallies,
     forget_alerts,
-    last_told,
+    get_last_sent,
     last_worsened,
+    list_unsent_resolutions,
     mark_failed,
     notes_about,
     open_incidents,
-    untold_ends,
     waiting_alerts,
 )
-from storage.database.engine import Database
-from storage.database.parts import save_part
+from storage.database.components import save_part
+from storage.database.connection import Database
 
 _LOG = logging.getLogger(__name__)
 _LEASE = "alerter"
@@ -110,8 +110,8 @@ class Alerter:
             for name in names
             if muting(notes[name], now_ns) is not None or acknowledged(notes[name], worsened.get(name, 0))
         }
-        again = reminders(opened, last_told(self._database), quiet, now_ns, self._settings)
-        untold = untold_ends(self._database, now_ns - _ENDS_NS)
+        again = reminders(opened, get_last_sent(self._database), quiet, now_ns, self._settings)
+        untold = list_unsent_resolutions(self._database, now_ns - _ENDS_NS)
         add_alerts(self._database, [*again, *ends(untold, now_ns, self._settings)])
 
     def give_up_orphans(self, now_ns: int) -> None:

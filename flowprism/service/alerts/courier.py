@@ -22,10 +22,10 @@ from storage.database.alerts import (
     notes_about,
     open_incidents,
     resolved_alerts,
+    suppress,
     waiting_alerts,
-    withhold,
 )
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 _LOG = logging.getLogger(__name__)
 # An Alertmanager that was restarted has forgotten what was resolved, and notifies nobody of it: Prometheus's own time.
@@ -124,7 +124,7 @@ class Courier:
                 kept.append(one)
             else:
                 reason = f"muted by {mute.author}: {mute.text}" if mute else "its beginning was not told"
-                withhold(self._database, [one.id], reason)
+                suppress(self._database, [one.id], reason)
         return kept
 
     def _began(self, end: OutgoingAlert) -> bool:

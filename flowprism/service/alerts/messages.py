@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from datamodel.alerts import OutgoingAlert
-from datamodel.results import IncidentNote
+from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts.settings import AlertmanagerReceiver, Grouping, Receiver
 
 MOST_TOGETHER = 100

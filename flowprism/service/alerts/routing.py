@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamodel.incidents import Incident
-from flowprism.scan import SEVERITIES
+from flowprism.scan_verdict import SEVERITIES
 from flowprism.service.alerts.settings import AlertSettings, Receiver, Route
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datamodel.alerts import Alert, AlertChange
 from datamodel.findings import Severity
 from flowprism.rendering.units import duration, utc
-from flowprism.scan import SEVERITIES
+from flowprism.scan_verdict import SEVERITIES
 
 _SAID: dict[AlertChange, str] = {
     "opened": "new",

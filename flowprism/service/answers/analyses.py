@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.analysis import Analysis
-from datamodel.errors import TooMuchError
+from datamodel.errors import LimitExceededError
 from datamodel.filters import EventFilter, IncidentFilter
 from datamodel.findings import Event, Finding
 from datamodel.frame import Frame
 from datamodel.incidents import Incident
 from datamodel.layout import Groups, Layout
 from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
-from datamodel.results import KnownJob, KnownLayout
+from datamodel.result_rows import JobRecord, LayoutRecord
 from datamodel.timeline import Timelines
 from datamodel.transfers import PAIRS
 from flowprism import __version__
 from flowprism.rendering.names import Names, names_of
+from flowprism.service.answers.inventory import in_force
 from flowprism.service.answers.jobs import iteration_frame
 from flowprism.service.answers.sight import masked
 from flowprism.service.answers.timelines import Stretch, pairs, timeline
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.feeds import inventory
 from storage.database.incident_pages import incident_page
 from storage.database.overview import events
 from storage.database.scans import job as known_job
@@ -38,12 +38,12 @@ def kept_analysis(shelf: Shelf, viewer: Viewer, name: str, span: Stretch) -> Ana
 
     Raises:
         StorageError: the database or the lake cannot be reached.
-        TooMuchError: it is more than fits into memory.
+        LimitExceededError: it is more than fits into memory.
     """
     known = known_job(shelf.database, name)
     frame = iteration_frame(shelf, name, span.start_ns, span.end_ns + 1)
     if known is not None and len(frame) * len(known.endpoints) * _SPANS_AN_ITERATION > MOST_SPANS:
-        raise TooMuchError(f"{len(frame)} iterations of {len(known.endpoints)} endpoints: ask for a shorter time")
+        raise LimitExceededError(f"{len(frame)} iterations of {len(known.endpoints)} endpoints: ask for a shorter time")
     told = timeline(shelf, viewer, name, span.start_ns, span.end_ns)
     if known is None or told is None:
         return None
@@ -62,7 +62,7 @@ def kept_analysis(shelf: Shelf, viewer: Viewer, name: str, span: Stretch) -> Ana
 
 def names(shelf: Shelf) -> Names:
     """What people call endpoints, by the inventory in force."""
-    drawn = inventory(shelf.database)
+    drawn = in_force(shelf)
     return shelf.at_hand.once("names", (drawn,), lambda: names_of(drawn))
 
 
@@ -86,7 +86,7 @@ def _feed(own: Frame | None, told: Timelines) -> FeedSummary:
     return FeedSummary(records=int(own["transfers"].sum()), bytes=int(own["bytes"].sum()))
 
 
-def _layout_at(known: list[KnownLayout], time_ns: int) -> tuple[Layout, Groups]:
+def _layout_at(known: list[LayoutRecord], time_ns: int) -> tuple[Layout, Groups]:
     """The layout in force at a time, or the first one."""
     if not known:
         return Layout(), Groups()
@@ -94,7 +94,7 @@ def _layout_at(known: list[KnownLayout], time_ns: int) -> tuple[Layout, Groups]:
     return found.layout, found.groups
 
 
-def _job(known: KnownJob, arranged: tuple[Layout, Groups], frame: Frame) -> JobReport:
+def _job(known: JobRecord, arranged: tuple[Layout, Groups], frame: Frame) -> JobReport:
     rows = zip(frame["index"].tolist(), frame["start_ns"].tolist(), frame["end_ns"].tolist(), strict=True)
     return JobReport(
         id=known.id,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from flowprism.service.answers.job_states import situation
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database import changes
 from storage.database.changes import ScanKey, TouchedIncident
-from storage.database.feeds import newest_stretch
-from storage.database.parts import parts
+from storage.database.components import parts
+from storage.database.feed_statistics import newest_stretch
 
+_AGING_S = 5.0
 ChangeKind = Literal["incident", "scan", "feed"]
 
 
@@ -43,6 +46,8 @@ class Watch:
     _scans: frozenset[ScanKey] | None = None
     _noted_ns: int = 0
     _feed: tuple[object, ...] = field(default=())
+    _aged: tuple[object, ...] = field(default=())
+    _aged_at_s: float = float("-inf")
 
     def look(self) -> list[Change]:
         """What is new.
@@ -79,9 +84,16 @@ class Watch:
             yield from map(_touched, changes.touched_by_people(self.shelf.database, self._noted_ns))
 
     def _feed_now(self) -> tuple[object, ...]:
-        """What, when it changes, makes feeds look different: a new stretch of time, a part that came, went or ails."""
+        """What, when it changes, makes feeds look different: a new stretch of time, a part that came, went or ails.
+
+        Time alone changes things too: an exporter falls silent, a scan becomes too old.
+        """
         known = [(part.name, part.healthy) for part in parts(self.shelf.database)]
-        return (newest_stretch(self.shelf.database), *known)
+        if time.monotonic() - self._aged_at_s > _AGING_S:
+            at = situation(self.shelf, time.time_ns())
+            silent = tuple(one.exporter for one in at.exporters if one.silent)
+            self._aged, self._aged_at_s = (at.stale_since_ns is None, *silent), time.monotonic()
+        return (newest_stretch(self.shelf.database), self._aged, *known)
 
 
 def _touched(one: TouchedIncident) -> Change:

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from datamodel.answers import FabricLink, FabricNode, FabricView, NodeRole
+from datamodel.api_models import FabricLink, FabricNode, FabricView, NodeRole
 from datamodel.filters import IncidentFilter, JobFilter
 from datamodel.incidents import Incident
 from datamodel.inventory import Attachment, Inventory, Link
+from flowprism.service.answers.inventory import in_force
+from flowprism.service.answers.job_states import job_states, situation
 from flowprism.service.answers.lake import kept
-from flowprism.service.answers.moments import moment
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.feeds import inventory
 from storage.database.incident_pages import incident_page
-from storage.database.overview import JobGlance, glances
-from storage.selecting import Selection
+from storage.database.overview import JobSummary, glances
+from storage.lake.selection import Selection
 
 _MOST_JOBS, _MOST_INCIDENTS = 10_000, 1000
 _ROLES: Mapping[str | None, NodeRole] = {"leaf": "leaf", "spine": "spine"}
@@ -85,12 +85,11 @@ def fabric(shelf: Shelf, viewer: Viewer, now_ns: int) -> FabricView:
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    drawn = inventory(shelf.database)
+    drawn = in_force(shelf)
     if drawn is None:
         return FabricView()
-    now = moment(shelf.database, now_ns)
-    wanted = JobFilter(tenant=viewer.tenant, live=True)
-    live = glances(shelf.database, wanted, now.live_since_ns, "", _MOST_JOBS)
+    judged = job_states(shelf, situation(shelf, now_ns), JobFilter(tenant=viewer.tenant), with_ended=False)
+    live = glances(shelf.database, [one.mark.id for one in judged[:_MOST_JOBS]])
     open_now = incident_page(shelf.database, IncidentFilter(tenant=viewer.tenant), now_ns, "", _MOST_INCIDENTS)
     cases = [one.incident for one in open_now]
     follows_from = (drawn, viewer, live, cases)
@@ -98,7 +97,7 @@ def fabric(shelf: Shelf, viewer: Viewer, now_ns: int) -> FabricView:
 
 
 def _answered(
-    shelf: Shelf, viewer: Viewer, drawn: Inventory, live: list[JobGlance], cases: list[Incident]
+    shelf: Shelf, viewer: Viewer, drawn: Inventory, live: list[JobSummary], cases: list[Incident]
 ) -> FabricView:
     jobs: dict[str, list[str]] = defaultdict(list)
     for one in live:
@@ -110,7 +109,7 @@ def _answered(
     return _view(_Scene(drawn, nics, jobs, mine, up_bps, across_bps, cases, _doubts(cases)))
 
 
-def _loads(shelf: Shelf, nics: Iterable[_Nic], live: list[JobGlance]) -> tuple[dict[str, float], Load]:
+def _loads(shelf: Shelf, nics: Iterable[_Nic], live: list[JobSummary]) -> tuple[dict[str, float], Load]:
     """Load of endpoints' own cables, and between leaves, in bit/s, by each job's newest window."""
     leaf_of = {a: nic.attachments[0].switch for nic in nics if nic.attachments for a in nic.addresses}
     sent: dict[str, float] = defaultdict(float)
@@ -125,7 +124,7 @@ def _loads(shelf: Shelf, nics: Iterable[_Nic], live: list[JobGlance]) -> tuple[d
     return {address: max(sent[address], received[address]) for address in {*sent, *received}}, across
 
 
-def _rates(shelf: Shelf, live: list[JobGlance]) -> Iterable[tuple[str, str, float]]:
+def _rates(shelf: Shelf, live: list[JobSummary]) -> Iterable[tuple[str, str, float]]:
     """Source, destination and mean bit/s of each pair of each job, in the newest window that tells of it."""
     if not live:
         return

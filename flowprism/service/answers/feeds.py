@@ -4,22 +4,50 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from datamodel.answers import ExporterSampling, FeedRow, Part
-from datamodel.results import FeedStatistics
-from flowprism.service.answers.moments import HOUR_NS
+from datamodel.api_models import ExporterSampling, FeedRow, Part
+from datamodel.result_rows import FeedStatistics
+from flowprism.service.answers.moments import HOUR_NS, MINUTE_NS
+from flowprism.service.job_state import ExporterHeard
 from flowprism.service.shelf import Shelf
-from storage.database import parts as kept
-from storage.database.feeds import feed_statistics, newest_stretch
+from storage.database import components as kept
+from storage.database.feed_statistics import Heard, feed_statistics, newest_stretch
+from storage.database.feed_statistics import heard as kept_heard
 from storage.database.scans import scans
 
 _MOST_STEPS = 60
+_SILENT_NS = 2 * MINUTE_NS
+_REMEMBERED_NS = 6 * HOUR_NS
 _SCANS = 4  # are looked through for one that tells of clocks: policies look at different jobs
+
+
+def heard(shelf: Shelf, now_ns: int) -> list[ExporterHeard]:
+    """Exporters of the last hours before the newest records: when each was heard last, and whether it is silent now.
+
+    The clock decides, not other exporters: one is silent when it has sent nothing for twice its own mean interval, and
+    not for less than two minutes.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    newest = newest_stretch(shelf.database)
+    if newest is None:
+        return []
+    return [_heard(one, now_ns) for one in kept_heard(shelf.database, min(newest[0], now_ns) - _REMEMBERED_NS)]
+
+
+def _heard(one: Heard, now_ns: int) -> ExporterHeard:
+    interval_ns = (one.last_ns - one.first_ns) / (one.stretches - 1) if one.stretches > 1 else one.length_ns
+    end_ns = min(one.last_ns + one.length_ns, now_ns)
+    return ExporterHeard(one.exporter, end_ns, silent=now_ns - end_ns > max(_SILENT_NS, 2 * interval_ns))
 
 
 def feeds(shelf: Shelf, now_ns: int) -> list[FeedRow]:
     """Exporters by name: sums and trend of the hour, or the longer stretch, that ends with the newest records.
+
+    One that fell silent before it is in the list for some hours more, with nothing in that hour.
 
     They are everybody's: routes tell them to whoever sees all tenants only.
 
@@ -38,8 +66,11 @@ def feeds(shelf: Shelf, now_ns: int) -> list[FeedRow]:
     told = [one for one in feed_statistics(shelf.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
     steps = min((newest_ns - begin_ns) // step_ns + 1, _MOST_STEPS)
     sampling = {one.exporter: one for part in kept.parts(shelf.database) for one in part.sampling}
-    by_exporter = groupby(told, key=lambda one: one.exporter)
-    return [_row(exporter, list(rows), newest_ns, steps, sampling.get(exporter)) for exporter, rows in by_exporter]
+    by_exporter = {exporter: list(rows) for exporter, rows in groupby(told, key=lambda one: one.exporter)}
+    span = _Steps(newest_ns, step_ns, steps)
+    return [
+        _row(one, by_exporter.get(one.exporter, []), span, sampling.get(one.exporter)) for one in heard(shelf, now_ns)
+    ]
 
 
 def exporters(shelf: Shelf, now_ns: int) -> list[FeedRow]:
@@ -59,29 +90,36 @@ def parts(shelf: Shelf) -> list[Part]:
     return kept.parts(shelf.database)
 
 
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Equal stretches of time: begin of the newest, UTC, the length of each, and how many."""
+
+    newest_ns: int
+    length_ns: int
+    count: int
+
+
 def _row(
-    exporter: str, rows: Sequence[FeedStatistics], newest_ns: int, steps: int, sampling: ExporterSampling | None
+    one: ExporterHeard, rows: Sequence[FeedStatistics], span: _Steps, sampling: ExporterSampling | None
 ) -> FeedRow:
-    step_ns = rows[0].length_ns
-    trend = [0] * steps
+    trend = [0] * span.count
     rejected: Counter[str] = Counter()
     for row in rows:
         rejected.update(row.rejected)
-        at = steps - 1 - (newest_ns - row.start_ns) // step_ns
+        at = span.count - 1 - (span.newest_ns - row.start_ns) // span.length_ns
         if at >= 0:
             trend[at] += row.records
-    last = max(row.start_ns for row in rows if row.records or row.datagrams) if any(trend) else rows[-1].start_ns
     return FeedRow(
-        exporter=exporter,
-        newest_ns=last + step_ns,
+        exporter=one.exporter,
+        newest_ns=one.heard_ns,
         datagrams=sum(row.datagrams for row in rows),
         records=sum(row.records for row in rows),
         lost=sum(row.lost for row in rows),
         late=sum(row.late for row in rows),
         duplicates=sum(row.duplicates for row in rows),
         rejected=dict(sorted(rejected.items())),
-        silent=not any(row.records or row.datagrams for row in rows if row.start_ns == newest_ns),
-        step_ns=step_ns,
+        silent=one.silent,
+        step_ns=span.length_ns,
         trend=tuple(trend),
         sampling=sampling,
     )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from datamodel.answers import AlertRow, IncidentDetail, IncidentRow, Note
+from datamodel.api_models import AlertRow, IncidentDetail, IncidentRow, Note
 from datamodel.filters import IncidentFilter
-from datamodel.results import IncidentNote
+from datamodel.result_rows import IncidentNote
 from flowprism.service.answers.sight import masked, narrowed, require, sees
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -71,7 +71,7 @@ def acknowledge(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, text: str 
     """Say that somebody looks after an incident; None where there is none that the viewer sees.
 
     Raises:
-        NotAllowedError: the viewer is no operator.
+        PermissionDeniedError: the viewer is no operator.
     """
     return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "acknowledged", text))
 
@@ -82,7 +82,7 @@ def mute(
     """Have no alerts of an incident until a time, or for ever; None where there is none that the viewer sees.
 
     Raises:
-        NotAllowedError: the viewer is no operator.
+        PermissionDeniedError: the viewer is no operator.
     """
     return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "muted", reason, until_ns))
 
@@ -91,7 +91,7 @@ def unmute(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, text: str = "")
     """Have alerts of an incident again; None where there is none that the viewer sees.
 
     Raises:
-        NotAllowedError: the viewer is no operator.
+        PermissionDeniedError: the viewer is no operator.
     """
     return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "unmuted", text))
 
@@ -100,7 +100,7 @@ def comment(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, text: str) -> 
     """Write something into an incident's history; None where there is none that the viewer sees.
 
     Raises:
-        NotAllowedError: the viewer is no operator.
+        PermissionDeniedError: the viewer is no operator.
     """
     return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "comment", text))
 

@@ -9,27 +9,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from datamodel.answers import IterationPoint, IterationSeries, JobDetail, JobRow, LayoutSince, Trend
+from datamodel.api_models import IterationPoint, IterationSeries, JobDetail, JobRow, LayoutSince, Trend
 from datamodel.filters import JobFilter
 from datamodel.frame import Frame
+from datamodel.job_state import Judgement
 from datamodel.layout import Layout
-from datamodel.scan import Verdict
 from flowprism.service.answers import pace
+from flowprism.service.answers.job_states import JudgedJob, job_states, situation, states_of
 from flowprism.service.answers.lake import kept
-from flowprism.service.answers.moments import HOUR_NS, MINUTE_NS, Moment, moment
+from flowprism.service.answers.moments import HOUR_NS, MINUTE_NS, newest_ns
 from flowprism.service.answers.sight import narrowed, sees
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database import overview
-from storage.database.overview import RANKS, JobGlance, glance, glances, newest_layouts, stretches
+from storage.database.overview import JobSummary, glance, glances, newest_layouts, stretches
 from storage.database.scans import layouts
-from storage.selecting import Selection
+from storage.lake.selection import Selection
 
 _EVERY_JOB = JobFilter()
 
 
 def jobs(
-    shelf: Shelf, viewer: Viewer, now_ns: int, wanted: JobFilter = _EVERY_JOB, after: str = "", most: int = 200
+    shelf: Shelf,
+    viewer: Viewer,
+    now_ns: int,
+    wanted: JobFilter = _EVERY_JOB,
+    after: str = "",
+    most: int = 200,
+    *,
+    with_ended: bool = True,
 ) -> list[JobRow]:
     """Jobs that the viewer sees, in the order wanted.
 
@@ -40,6 +48,7 @@ def jobs(
         wanted: which jobs.
         after: the last id of the page before; "" for the first page.
         most: how many.
+        with_ended: whether jobs that have ended are wanted.
 
     Raises:
         StorageError: the database cannot be reached.
@@ -48,12 +57,23 @@ def jobs(
     if not any_seen:
         return []
     with shelf.database.reading():
-        now = moment(shelf.database, now_ns)
-        found = glances(shelf.database, replace(wanted, tenant=tenant), now.live_since_ns, after, most)
+        end_ns = newest_ns(shelf.database, now_ns)
+        asked = replace(wanted, tenant=tenant)
+        judged = job_states(shelf, situation(shelf, now_ns), asked, with_ended=with_ended)
+        states = {one.mark.id: one.judgement for one in _page(judged, after, most)}
+        found = glances(shelf.database, list(states))
         names = [one.job.id for one in found]
-        arranged, recent = newest_layouts(shelf.database, names), pace.recent(shelf.database, names, now)
-    going = {one.job.id: pace.pace(recent[one.job.id], now, one.job.world_size) for one in found}
-    return [JobRow(**_row(one, arranged.get(one.job.id), going[one.job.id], now)) for one in found]
+        arranged, recent = newest_layouts(shelf.database, names), pace.recent(shelf.database, names, end_ns)
+    going = {one.job.id: pace.pace(recent[one.job.id], end_ns, now_ns, one.job.world_size) for one in found}
+    return [JobRow(**_row(one, arranged.get(one.job.id), going[one.job.id], states[one.job.id])) for one in found]
+
+
+def _page(judged: list[JudgedJob], after: str, most: int) -> list[JudgedJob]:
+    """Those that follow one job, or the first ones; where that one is in the list no more, none."""
+    if not after:
+        return judged[:most]
+    at = next((n for n, one in enumerate(judged) if one.mark.id == after), len(judged))
+    return judged[at + 1 : at + 1 + most]
 
 
 def job(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
@@ -66,11 +86,12 @@ def _detail(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> JobDetail |
     found = _seen(shelf, viewer, name)
     if found is None:
         return None
-    now, known = moment(shelf.database, now_ns), layouts(shelf.database, name)
-    then = replace(now, now_ns=min(now.now_ns, found.job.last_seen_ns))
-    going = pace.pace(pace.recent(shelf.database, [name], then)[name], then, found.job.world_size)
+    known = layouts(shelf.database, name)
+    end_ns = min(newest_ns(shelf.database, now_ns), found.job.last_seen_ns)
+    going = pace.pace(pace.recent(shelf.database, [name], end_ns)[name], end_ns, now_ns, found.job.world_size)
+    judged = states_of(shelf, situation(shelf, now_ns), [name])[name]
     return JobDetail(
-        **_row(found, known[0].layout if known else None, going, now),
+        **_row(found, known[0].layout if known else None, going, judged),
         addresses=found.job.endpoints,
         host_names=found.job.hosts,
         period_s=found.job.period_s,
@@ -118,13 +139,13 @@ def iterations(
 
 
 def iteration_frame(shelf: Shelf, name: str, start_ns: int, end_ns: int) -> Frame:
-    """A job's iterations that ended in [start_ns, end_ns), in order of time (`datamodel.kept.ITERATIONS`)."""
+    """A job's iterations that ended in [start_ns, end_ns), in order of time (`datamodel.scan_history.ITERATIONS`)."""
     selection = Selection(start_ns=start_ns, end_ns=end_ns, jobs=frozenset({name}))
     frame, _ = kept(shelf, "iterations", selection)
     return frame.take((frame["end_ns"] >= start_ns) & (frame["end_ns"] < end_ns)).sort("end_ns", "index")
 
 
-def _seen(shelf: Shelf, viewer: Viewer, name: str) -> JobGlance | None:
+def _seen(shelf: Shelf, viewer: Viewer, name: str) -> JobSummary | None:
     found = glance(shelf.database, name)
     return found if found is not None and sees(viewer, found.job.tenant) else None
 
@@ -140,7 +161,7 @@ def visible(shelf: Shelf, viewer: Viewer, name: str) -> bool:
     return _seen(shelf, viewer, name) is not None
 
 
-def _row(found: JobGlance, arranged: Layout | None, going: pace.Pace, now: Moment) -> dict[str, Any]:
+def _row(found: JobSummary, arranged: Layout | None, going: pace.Pace, judged: Judgement) -> dict[str, Any]:
     """The fields of a `JobRow`."""
     known = found.job
     return {
@@ -153,8 +174,9 @@ def _row(found: JobGlance, arranged: Layout | None, going: pace.Pace, now: Momen
         "layout": arranged,
         "first_seen_ns": known.first_seen_ns,
         "last_seen_ns": known.last_seen_ns,
-        "live": known.last_seen_ns > now.live_since_ns,
-        "verdict": _verdict(found),
+        "state": judged.state,
+        "state_reason": judged.reason,
+        "state_as_of_ns": judged.as_of_ns,
         "severity": found.severity,
         "incidents": found.incidents,
         "iteration_s": going.iteration_s,
@@ -163,13 +185,6 @@ def _row(found: JobGlance, arranged: Layout | None, going: pace.Pace, now: Momen
         "gpu_hours_lost": going.gpu_hours_lost,
         "trend": going.trend,
     }
-
-
-def _verdict(found: JobGlance) -> Verdict:
-    """What a scan would say: open incidents that are more than a remark, then what the feed can show at all."""
-    if found.severity is not None and RANKS[found.severity] >= RANKS["warning"]:
-        return "findings"
-    return "unknown" if found.job.smallest_slowdown_ratio is None else "healthy"
 
 
 def _points(frame: Frame, most: int) -> tuple[IterationPoint, ...]:

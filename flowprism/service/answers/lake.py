@@ -6,12 +6,12 @@ from datamodel.errors import InputError, StorageError
 from datamodel.frame import Frame, empty
 from datamodel.timeline import SPANS, Timelines
 from flowprism.service.shelf import Shelf
-from storage.analyses import timelines
-from storage.kinds import KINDS
-from storage.layout import is_store
-from storage.place import LocalPlace, place_at
-from storage.reading import read_kind
-from storage.selecting import Selection
+from storage.analyses import read_timelines
+from storage.lake.kinds import KINDS
+from storage.lake.lake_reader import read_kind
+from storage.lake.object_names import is_store
+from storage.lake.object_store import LocalStore, open_store
+from storage.lake.selection import Selection
 
 
 def kept(shelf: Shelf, kind: str, selection: Selection) -> tuple[Frame, tuple[str, ...]]:
@@ -37,7 +37,7 @@ def kept_timelines(shelf: Shelf, selection: Selection) -> Timelines:
     if not _there(shelf):
         return Timelines(empty(SPANS), (), (), ())
     try:
-        return timelines(str(shelf.analyses), selection)
+        return read_timelines(str(shelf.analyses), selection)
     except (InputError, OSError) as error:
         raise StorageError(str(error)) from error
 
@@ -46,5 +46,5 @@ def _there(shelf: Shelf) -> bool:
     """Whether a scan has kept something; a bucket is believed to be one of ours."""
     if shelf.analyses is None:
         return False
-    place = place_at(shelf.analyses)
-    return not isinstance(place, LocalPlace) or is_store(place)
+    place = open_store(shelf.analyses)
+    return not isinstance(place, LocalStore) or is_store(place)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from datamodel.answers import Trend
+from datamodel.api_models import Trend
 from datamodel.findings import Severity
-from flowprism.service.answers.moments import DAY_NS, HOUR_NS, MINUTE_NS, Moment
-from storage.database.engine import Database
+from flowprism.service.answers.moments import DAY_NS, HOUR_NS, MINUTE_NS
+from storage.database.connection import Database
 from storage.database.overview import RANKS, Stretch, stretches
 
 _ENOUGH = 3  # stretches without a finding make a norm
@@ -25,7 +25,7 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a job goes; see `datamodel.answers.JobRow`."""
+    """How fast a job goes; see `datamodel.api_models.JobRow`."""
 
     trend: Trend
     iteration_s: float | None
@@ -34,16 +34,15 @@ class Pace:
     gpu_hours_lost: float | None
 
 
-def recent(database: Database, names: Sequence[str], now: Moment) -> dict[str, Recent]:
-    """Minutes and hours of some jobs, by job."""
-    end_ns = now.now_ns
+def recent(database: Database, names: Sequence[str], end_ns: int) -> dict[str, Recent]:
+    """Minutes of the last hour and hours of the last day before a time, UTC, of some jobs, by job."""
     minutes = stretches(database, names, MINUTE_NS, _whole(end_ns, MINUTE_NS) - HOUR_NS, end_ns)
     hours = stretches(database, names, HOUR_NS, _whole(end_ns, HOUR_NS) - DAY_NS, end_ns)
     return {name: Recent(minutes[name], hours[name]) for name in names}
 
 
-def pace(told: Recent, now: Moment, world_size: int | None) -> Pace:
-    """A job's pace.
+def pace(told: Recent, end_ns: int, clock_ns: int, world_size: int | None) -> Pace:
+    """A job's pace up to `end_ns`, the newest that is known of it; what it lost counts from the clock's midnight, UTC.
 
     The norm is the median over stretches without a finding. Where there are none yet, how much slower the job is comes
     from its newest stretch's finding.
@@ -54,8 +53,8 @@ def pace(told: Recent, now: Moment, world_size: int | None) -> Pace:
     slowdown = None
     if newest is not None and now_s is not None:
         slowdown = now_s / norm_s if norm_s else newest.slowdown_ratio if newest.slowdown_ratio > 1 else None
-    lost = None if world_size is None else world_size * _lost_hours(told, _whole(now.now_ns, DAY_NS))
-    return Pace(_trend(told, now), now_s, norm_s, slowdown, lost)
+    lost = None if world_size is None else world_size * _lost_hours(told, _whole(clock_ns, DAY_NS))
+    return Pace(_trend(told, end_ns), now_s, norm_s, slowdown, lost)
 
 
 def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) -> Trend:
@@ -74,12 +73,12 @@ def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) ->
     return Trend(start_ns=start_ns, step_ns=step_ns, mean_s=means, severity=tuple(worst))
 
 
-def _trend(told: Recent, now: Moment) -> Trend:
+def _trend(told: Recent, until_ns: int) -> Trend:
     """The last hour by the minute or, where no minute is known, the last day by the hour."""
     if told.minutes or not told.hours:
-        end_ns = _whole(now.now_ns, MINUTE_NS)
+        end_ns = _whole(until_ns, MINUTE_NS)
         return series(told.minutes, end_ns - HOUR_NS, end_ns, MINUTE_NS)
-    end_ns = _whole(now.now_ns, HOUR_NS)
+    end_ns = _whole(until_ns, HOUR_NS)
     return series(told.hours, end_ns - DAY_NS, end_ns, HOUR_NS)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datamodel.layout import Groups
-from flowprism.rendering.order import Places, placed
+from flowprism.rendering.endpoint_order import EndpointOrder, placed
 from flowprism.service.shelf import Shelf
 
 
-def places(shelf: Shelf, endpoints: tuple[str, ...], groups: Groups) -> Places:
+def places(shelf: Shelf, endpoints: tuple[str, ...], groups: Groups) -> EndpointOrder:
     """Every one of some endpoints, in the order of all pictures."""
     return shelf.at_hand.once("places", (endpoints, groups), lambda: placed(endpoints, groups))

@@ -6,18 +6,18 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from datamodel.answers import ScanDetail, ScanRequest, ScanRow
-from datamodel.errors import NotAllowedError
+from datamodel.api_models import ScanDetail, ScanRequest, ScanRow
+from datamodel.errors import PermissionDeniedError
 from datamodel.filters import JobFilter, ScanFilter
 from datamodel.report import FeedSummary
-from datamodel.results import KeptScan
+from datamodel.result_rows import ScanRecord
 from datamodel.scan import Scan, Verdict
 from flowprism.service.answers.sight import masked, require
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.overview import glances
-from storage.database.requests import ask, request, requests
+from storage.database.overview import glances, job_marks
 from storage.database.scan_pages import ScanGlance, kept_scan, scan_key, scan_page
+from storage.database.scan_requests import ask, request, requests
 
 _ANY = ScanFilter()
 _WORST_FIRST: tuple[Verdict, ...] = ("findings", "unknown", "healthy")
@@ -56,7 +56,7 @@ def after_scan(row: ScanRow) -> str:
     return scan_key(row.policy, row.window_start_ns, row.window_end_ns)
 
 
-def scan(shelf: Shelf, viewer: Viewer, policy: str, window_start_ns: int, window_end_ns: int) -> KeptScan | None:
+def scan(shelf: Shelf, viewer: Viewer, policy: str, window_start_ns: int, window_end_ns: int) -> ScanRecord | None:
     """The scan of a policy and window, as far as the viewer sees it; None where that is nothing."""
     found = kept_scan(shelf.database, policy, window_start_ns, window_end_ns)
     if found is None or viewer.tenant is None:
@@ -94,7 +94,7 @@ def ask_scan(shelf: Shelf, viewer: Viewer, now_ns: int, wish: Wish) -> ScanReque
     """Ask for a scan; a scanner makes it soon.
 
     Raises:
-        NotAllowedError: the viewer is no operator, or does not see one of the jobs.
+        PermissionDeniedError: the viewer is no operator, or does not see one of the jobs.
         StorageError: the database cannot be reached.
     """
     require(viewer, "operator")
@@ -131,13 +131,14 @@ def _allowed(shelf: Shelf, viewer: Viewer, names: Sequence[str]) -> tuple[str, .
     """The jobs to scan; who sees one tenant only has its jobs scanned, all of them or those named."""
     if viewer.tenant is None:
         return tuple(names)
-    own = [one.job for one in glances(shelf.database, JobFilter(tenant=viewer.tenant), 0, "", _MOST_JOBS)]
+    marks = job_marks(shelf.database, JobFilter(tenant=viewer.tenant))[:_MOST_JOBS]
+    own = [one.job for one in glances(shelf.database, [one.id for one in marks])]
     if not own:
-        raise NotAllowedError(f"there is no job of {viewer.tenant} to scan")
+        raise PermissionDeniedError(f"there is no job of {viewer.tenant} to scan")
     named = {name: [job.id for job in own if name in {job.id, job.label}] for name in names}
     for name, ids in named.items():
         if not ids:
-            raise NotAllowedError(f"{name} is no job of {viewer.tenant}")
+            raise PermissionDeniedError(f"{name} is no job of {viewer.tenant}")
     return tuple(sorted({name for ids in named.values() for name in ids} if names else {job.id for job in own}))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from datamodel.document import Document
-from datamodel.errors import NotAllowedError
-from datamodel.results import Role
+from datamodel.errors import PermissionDeniedError
+from datamodel.result_rows import Role
 from flowprism.service.viewer import Viewer
 
 Told = TypeVar("Told", bound=Document)
@@ -31,20 +31,20 @@ def require(viewer: Viewer, role: Role) -> None:
     """Refuse who has a lesser role.
 
     Raises:
-        NotAllowedError: it is so.
+        PermissionDeniedError: it is so.
     """
     if not viewer.may(role):
-        raise NotAllowedError(f"this takes the role {role}; {viewer.name} is {viewer.role}")
+        raise PermissionDeniedError(f"this takes the role {role}; {viewer.name} is {viewer.role}")
 
 
 def require_all_seen(viewer: Viewer) -> None:
     """Refuse who sees one tenant only what concerns all.
 
     Raises:
-        NotAllowedError: it is so.
+        PermissionDeniedError: it is so.
     """
     if viewer.tenant is not None:
-        raise NotAllowedError(f"this concerns all tenants; {viewer.name} sees {viewer.tenant} only")
+        raise PermissionDeniedError(f"this concerns all tenants; {viewer.name} sees {viewer.tenant} only")
 
 
 def masked(viewer: Viewer, document: Told, own: Collection[str | None]) -> Told:

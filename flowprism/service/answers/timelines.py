@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.errors import TooMuchError
+from datamodel.errors import LimitExceededError
 from datamodel.frame import Frame
 from datamodel.timeline import Timelines
 from flowprism.service.answers.jobs import iteration_frame, visible
@@ -15,7 +15,7 @@ from flowprism.service.answers.lake import kept, kept_timelines
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database.scans import job as known_job
-from storage.selecting import Selection
+from storage.lake.selection import Selection
 
 MOST_SPAN_NS = 3_600 * 10**9  # an hour; what lasts longer is seen by its iterations
 SHOWN_ITERATIONS = 10  # of the newest, where nobody says which
@@ -38,12 +38,12 @@ def timeline(
 
     Raises:
         StorageError: the database or the lake cannot be reached.
-        TooMuchError: it is more than an hour.
+        LimitExceededError: it is more than an hour.
     """
     if not visible(shelf, viewer, name):
         return None
     if end_ns - start_ns > MOST_SPAN_NS:
-        raise TooMuchError("spans of more than an hour: ask for a shorter time, or for iterations")
+        raise LimitExceededError("spans of more than an hour: ask for a shorter time, or for iterations")
     chosen = None if endpoints is None else frozenset(endpoints)
     return kept_timelines(shelf, Selection(start_ns, end_ns, endpoints=chosen, jobs=frozenset({name})))
 
@@ -77,7 +77,7 @@ def newest(shelf: Shelf, viewer: Viewer, name: str, count: int = SHOWN_ITERATION
 
 
 def pairs(shelf: Shelf, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:
-    """How each pair of a job behaved (`datamodel.kept.PATTERNS`) in the window that begins last before a time.
+    """How each pair of a job behaved (`scan_history.PAIR_PROFILES`) in the window that begins last before a time.
 
     Args:
         shelf: where answers are read from.

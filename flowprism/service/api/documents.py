@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from datamodel.answers import FeedRow, IncidentRow, JobRow, Part, ScanRequest, ScanRow
+from datamodel.api_models import FeedRow, IncidentRow, JobRow, Part, ScanRequest, ScanRow
 from datamodel.document import Document
 from datamodel.findings import Event
 from flowprism.service.api.parameters import LongText, SentTime, Text

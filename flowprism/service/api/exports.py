@@ -11,8 +11,8 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
 from datamodel.analysis import Analysis
-from flowprism.rendering.html import render_html
-from flowprism.rendering.perfetto import write_trace
+from flowprism.rendering.formats.html import render_html
+from flowprism.rendering.formats.perfetto import write_trace
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.access.headers import SANDBOX_POLICY
 from flowprism.service.answers.analyses import kept_analysis, names

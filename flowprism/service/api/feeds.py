@@ -6,7 +6,7 @@ import time
 
 from fastapi import APIRouter, Request, Response
 
-from datamodel.answers import FabricView
+from datamodel.api_models import FabricView
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.answers import fabric as fabric_answers
 from flowprism.service.answers import feeds as answers

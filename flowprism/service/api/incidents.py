@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.answers import IncidentDetail
+from datamodel.api_models import IncidentDetail
 from datamodel.filters import IncidentFilter
 from datamodel.findings import FindingKind, Severity
 from datamodel.incidents import IncidentState

@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.answers import IterationSeries, JobDetail, LayoutSince, Trend
+from datamodel.api_models import IterationSeries, JobDetail, LayoutSince, Trend
 from datamodel.document import Document
 from datamodel.filters import JobFilter, JobOrder
-from datamodel.scan import Verdict
+from datamodel.job_state import JobState
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.answers import jobs as answers
 from flowprism.service.api.answering import behind, cursor, told, wrong
@@ -28,8 +28,7 @@ class JobParameters(PageParameters):
     limit: int = Field(default=50, ge=1, le=500, description="how many on a page at most")
     text: Text = Field(default="", description="part of the id, label, tenant, a host's name or an address")
     tenant: Text | None = Field(default=None, description="whose; empty: those of nobody")
-    verdict: list[Verdict] = Field(default=[], description="one or several; none: all")
-    live: bool | None = Field(default=None, description="whether the newest window showed them")
+    state: list[JobState] = Field(default=[], description="one or several; none: all")
     order: JobOrder = Field(default="id", description="`worst`: by severity and number of open incidents")
 
 
@@ -53,8 +52,8 @@ class TrendParameters(Span):
 
 @router.get("/jobs", response_model=JobPage, summary="Jobs at a glance")
 def jobs(request: Request, viewer: Seeing, asked: Annotated[JobParameters, Query()]) -> Response:
-    """Jobs with their layout, how fast they go against their norm, and their open incidents."""
-    wanted = JobFilter(asked.text, asked.tenant, tuple(asked.verdict), asked.live, asked.order)
+    """Jobs with their state, their layout, their iteration time against the baseline, and their open incidents."""
+    wanted = JobFilter(asked.text, asked.tenant, tuple(asked.state), asked.order)
     shelf: Shelf = request.app.state.shelf
     rows = answers.jobs(shelf, viewer, time.time_ns(), wanted, behind(asked.cursor), asked.limit)
     following = cursor(rows[-1].id) if len(rows) == asked.limit else None

@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from datamodel.document import Document
-from datamodel.errors import NotAllowedError, StorageError, TooMuchError
+from datamodel.errors import LimitExceededError, PermissionDeniedError, StorageError
 
 PREFIX = "/api/"
 MEDIA_TYPE = "application/problem+json"
@@ -40,8 +40,8 @@ def add_problem_handlers(app: FastAPI) -> None:
     """Have every error of the API told as a problem."""
     app.add_exception_handler(RequestValidationError, _unprocessable)
     app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(NotAllowedError, _not_allowed)
-    app.add_exception_handler(TooMuchError, _too_much)
+    app.add_exception_handler(PermissionDeniedError, _not_allowed)
+    app.add_exception_handler(LimitExceededError, _too_much)
     app.add_exception_handler(StorageError, _unavailable)
 
 

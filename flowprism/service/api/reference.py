@@ -18,7 +18,7 @@ from flowprism.service.api.description import examples
 from flowprism.service.app import application
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 BEGIN = "<!-- made by python -m flowprism.service.api.reference docs/api.md -->\n"
 _ADDRESS = "http://127.0.0.1:8080"

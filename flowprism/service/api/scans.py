@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.answers import ScanDetail, ScanRequest
+from datamodel.api_models import ScanDetail, ScanRequest
 from datamodel.filters import ScanFilter
 from datamodel.scan import Verdict
 from flowprism.service.access.dependencies import Operating, Seeing

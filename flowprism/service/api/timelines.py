@@ -12,7 +12,7 @@ from datamodel.document import Document
 from datamodel.frame import Frame
 from datamodel.timeline import SPAN_NAMES, Timelines
 from datamodel.transfers import ROLES
-from flowprism.rendering.timelines_file import to_arrow
+from flowprism.rendering.formats.timelines_file import to_arrow
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.answers import jobs as job_answers
 from flowprism.service.answers import timelines as answers

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from datamodel.errors import FlowprismError
 from datamodel.report import Window
-from datamodel.results import KeptScan, KnownLayout
+from datamodel.result_rows import LayoutRecord, ScanRecord
 from flowprism.service.backfill.comparing import Difference, differences
 from flowprism.service.recording import Made, record_aside
 from flowprism.service.scanning.doubting import doubted
@@ -17,7 +17,7 @@ from flowprism.service.scanning.looking import Sight, looked
 from flowprism.service.scanning.remembering import known_jobs
 from flowprism.service.scanning.scanner import judged
 from flowprism.service.settings import Policy, Settings
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.scans import layouts, scans
 
 _PAGE = 200
@@ -76,8 +76,8 @@ def looked_again(
             yield _new(database, policy, sight, started_ns, fill=fill)
 
 
-def _kept(database: Database, policy: str, from_ns: int, until_ns: int) -> dict[int, KeptScan]:
-    found: dict[int, KeptScan] = {}
+def _kept(database: Database, policy: str, from_ns: int, until_ns: int) -> dict[int, ScanRecord]:
+    found: dict[int, ScanRecord] = {}
     before_ns = until_ns + 1
     while page := scans(database, policy, before_ns, _PAGE):
         found |= {one.scan.window.end_ns: one for one in page if one.scan.window.end_ns >= from_ns}
@@ -87,7 +87,7 @@ def _kept(database: Database, policy: str, from_ns: int, until_ns: int) -> dict[
     return found
 
 
-def _compared(database: Database, policy: Policy, then: KeptScan, sight: Sight) -> Again:
+def _compared(database: Database, policy: Policy, then: ScanRecord, sight: Sight) -> Again:
     """What differs. Of a window whose records have gone since nothing can be said."""
     window, wanted = then.scan.window, then.scan.feed.records
     if sight.report.feed.records < wanted:
@@ -102,7 +102,7 @@ def _compared(database: Database, policy: Policy, then: KeptScan, sight: Sight) 
     return Again(window, tuple(differences(then.scan, now, in_force, reports)))
 
 
-def _in_force(database: Database, job: str, at_ns: int) -> KnownLayout | None:
+def _in_force(database: Database, job: str, at_ns: int) -> LayoutRecord | None:
     return next((one for one in layouts(database, job) if one.since_ns <= at_ns), None)
 
 

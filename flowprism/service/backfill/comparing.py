@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datamodel.findings import Finding
 from datamodel.layout import Groups, Layout
 from datamodel.report import JobReport
-from datamodel.results import KnownLayout
+from datamodel.result_rows import LayoutRecord
 from datamodel.scan import JobScan, Scan
-from flowprism.rendering.wording import sharding, sizes
+from flowprism.rendering.phrases import sharding, sizes
 
 # Figures that differ by less are the same to whoever acts on them; severities begin at a 5 % slower iteration.
 SAME_RATIO = 0.01
@@ -34,7 +34,7 @@ class Difference:
 
 
 def differences(
-    then: Scan, now: Scan, layouts: Mapping[str, KnownLayout], reports: Mapping[str, JobReport]
+    then: Scan, now: Scan, layouts: Mapping[str, LayoutRecord], reports: Mapping[str, JobReport]
 ) -> list[Difference]:
     """Where two scans of one window differ, in order of jobs.
 
@@ -76,8 +76,8 @@ def _of_job(name: str, then: JobScan, now: JobScan) -> Iterator[Difference]:
         yield Difference("period", name, _seconds(then.period_s), _seconds(now.period_s))
 
 
-def _of_layout(name: str, then: KnownLayout, now: JobReport) -> Iterator[Difference]:
-    if _core(then.layout) != _core(now.layout):
+def _of_layout(name: str, then: LayoutRecord, now: JobReport) -> Iterator[Difference]:
+    if then.layout.answer != now.layout.answer:
         yield Difference("layout", name, _layout(then.layout), _layout(now.layout))
     elif _members(then.groups) != _members(now.groups):
         yield Difference("groups", name, _counts(then.groups), _counts(now.groups))
@@ -85,10 +85,6 @@ def _of_layout(name: str, then: KnownLayout, now: JobReport) -> Iterator[Differe
 
 def _layout(layout: Layout) -> str:
     return ", ".join(said for said in (sizes(layout), sharding(layout)) if said)
-
-
-def _core(layout: Layout) -> tuple[object, ...]:
-    return layout.tp, layout.cp, layout.ep, layout.dp, layout.pp, layout.sharding
 
 
 def _members(groups: Groups) -> dict[str, set[tuple[str, ...]]]:

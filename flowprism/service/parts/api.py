@@ -11,7 +11,7 @@ import uvicorn
 
 from datamodel.errors import InputError, StorageError
 from flowprism.dashboard.showing import environment
-from flowprism.garbage import look_seldom
+from flowprism.gc_tuning import raise_gc_threshold
 from flowprism.service.access.settings import check_listening
 from flowprism.service.answers.analyses import names
 from flowprism.service.app import application
@@ -19,7 +19,7 @@ from flowprism.service.parts.birth import Birth
 from flowprism.service.parts.telling import Word, telling
 from flowprism.service.settings import ApiSettings, Settings
 from flowprism.service.shelf import Shelf
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 _BACKLOG = 512
 _LEAVE_S = 3  # for answers that are under way; pages that listen for events come back by themselves
@@ -83,7 +83,7 @@ def run(birth: Birth) -> None:
         proxy_headers=False,  # whose word counts is for `flowprism.service.access` to say
         timeout_graceful_shutdown=_LEAVE_S,
     )
-    look_seldom()
+    raise_gc_threshold()
     with closing(door), closing(database), telling(birth, database, Word):
         make_ready(shelf)
         server = uvicorn.Server(config)

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from datamodel.errors import FlowprismError
-from flowprism.collector.child import begin
+from flowprism.collector.processes.process import begin
 from flowprism.service.logs import configure_logs
 from flowprism.service.parts.birth import Birth
 from flowprism.service.settings import PartKind, Settings

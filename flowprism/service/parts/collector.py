@@ -10,21 +10,21 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from capture.configured_rates import UNKNOWN_RATE, SamplingRates
 from capture.receive.sockets import Door, Listen
 from capture.receive.sockets import open_doors as opened
-from capture.sampling import UNKNOWN_RATE, SamplingRates
 from datamodel.errors import InputError
-from flowprism.collector.options import CollectorOptions, parse_listen
+from flowprism.collector.collector_options import CollectorOptions, parse_listen
 from flowprism.collector.sources import kafka_source, mirror_sources
 from flowprism.collector.status import FILE
-from flowprism.collector.supervisor import Supervisor
+from flowprism.collector.supervisor import CollectorSupervisor
 from flowprism.service.parts.birth import Birth
 from flowprism.service.parts.feed_minutes import FeedMinutes
 from flowprism.service.parts.feed_sampling import sampled
 from flowprism.service.parts.telling import GETTING_READY, Word, telling
 from flowprism.service.settings import CollectSettings, Settings
-from storage.database.engine import Database
-from storage.place import shown
+from storage.database.connection import Database
+from storage.lake.object_store import redact_address
 
 _TOTALS = ("received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here")
 
@@ -82,9 +82,9 @@ def run(birth: Birth) -> None:
     watch = _Watch(said.home / FILE, FeedMinutes(database), said.rates)
     watch.begin()
     with closing(database), telling(birth, database, watch.look):
-        complete = Supervisor(said, _inherited(birth.doors, said.workers)).run()
+        complete = CollectorSupervisor(said, _inherited(birth.doors, said.workers)).run()
     if not complete:
-        raise InputError(f"{shown(said.out)}: not all that was received could be stored")
+        raise InputError(f"{redact_address(said.out)}: not all that was received could be stored")
 
 
 def _inherited(descriptors: Sequence[int], workers: int) -> list[list[Door]]:

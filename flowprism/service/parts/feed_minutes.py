@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from datamodel.results import FeedStatistics
-from storage.database.engine import Database
-from storage.database.feeds import feed_statistics, save_feed_statistics
+from datamodel.result_rows import FeedStatistics
+from storage.database.connection import Database
+from storage.database.feed_statistics import feed_statistics, save_feed_statistics
 
 MINUTE_NS = 60_000_000_000
 _COUNTED = ("datagrams", "records", "lost", "late", "duplicates")
@@ -35,7 +35,7 @@ class FeedMinutes:
         """Add what counters have grown by since the last time; the first time only tells where they stand.
 
         Args:
-            exporters: accounts as the collector's status has them (`datamodel.exporters.ExporterNotes`).
+            exporters: accounts as the collector's status has them (`datamodel.exporter_stats.ExporterStats`).
 
         Raises:
             StorageError: the database cannot be reached; the same may be taken again.

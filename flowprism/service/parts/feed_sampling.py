@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from capture.sampling import UNKNOWN_RATE, SamplingRates
-from datamodel.answers import CountedRate, ExporterSampling
+from capture.configured_rates import UNKNOWN_RATE, SamplingRates
+from datamodel.api_models import CountedRate, ExporterSampling
 
 _DOUBT = tuple(CountedRate.model_fields)
 
@@ -15,7 +15,7 @@ def sampled(exporters: Iterable[Mapping[str, Any]], rates: SamplingRates) -> tup
     """Exporters by name, protocols of one together.
 
     Args:
-        exporters: accounts as the collector's status has them (`datamodel.exporters.ExporterNotes`).
+        exporters: accounts as the collector's status has them (`datamodel.exporter_stats.ExporterStats`).
         rates: what is configured.
     """
     found: dict[str, ExporterSampling] = {}

@@ -16,16 +16,16 @@ from flowprism.service.parts.telling import Word, telling
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.settings import Settings, StoreSettings
 from storage.database.access import forget_audit
-from storage.database.engine import Database
-from storage.database.feeds import forget_feed_statistics
+from storage.database.components import forget_parts
+from storage.database.connection import Database
+from storage.database.feed_statistics import forget_feed_statistics
 from storage.database.incidents import forget_incidents
-from storage.database.parts import forget_parts
-from storage.database.requests import forget_requests
+from storage.database.scan_requests import forget_requests
 from storage.database.scans import forget_scans
-from storage.keeper import Keeper, Tended
-from storage.layout import is_store
-from storage.place import is_address, place_at
-from storage.retention import DEFAULT_LIMITS, Limit
+from storage.lake.compactor import CompactionRound, Compactor
+from storage.lake.object_names import is_store
+from storage.lake.object_store import is_address, open_store
+from storage.lake.retention import DEFAULT_LIMITS, Limit
 
 _HOUR_NS = 3_600_000_000_000
 _DAY_NS = 24 * _HOUR_NS
@@ -87,17 +87,17 @@ def _round(settings: Settings, database: Database, leases: Leases, rounds: Round
 
 
 def _tend(lake: str, kept: dict[str, Limit], rounds: Rounds) -> None:
-    place = place_at(lake)
+    place = open_store(lake)
     if not is_address(lake) and not is_store(place):
         return  # nothing has been written yet
-    with closing(Keeper(place, kept)) as keeper:
-        done = keeper.tend()
+    with closing(Compactor(place, kept)) as keeper:
+        done = keeper.run_round()
     _count(rounds, done)
     for warning in done.warnings:
         _LOG.warning("a segment stays as it is", reason=warning)
 
 
-def _count(rounds: Rounds, done: Tended) -> None:
+def _count(rounds: Rounds, done: CompactionRound) -> None:
     rounds.done["rounds_total"] += 1
     rounds.done["packed_rows_total"] += done.packed_rows
     rounds.done["packed_segments_total"] += done.packed_segments

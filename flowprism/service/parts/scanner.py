@@ -22,8 +22,8 @@ from flowprism.service.parts.telling import GETTING_READY, Word, telling
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
-from flowprism.workers import Crew
-from storage.database.engine import Database
+from flowprism.worker_pool import WorkerPool
+from storage.database.connection import Database
 
 _LOOKS = 5  # in the time between two windows
 _SHORTEST_S, _LONGEST_S = 0.5, 15.0
@@ -63,7 +63,7 @@ def warm_up() -> None:
     """Analyse the bundled capture once: what is compiled at first use is compiled before the first window is due."""
     bundled = files("flowprism.demo")
     with as_file(bundled / "mirror.pcap.gz") as mirror, as_file(bundled / "inventory.yaml") as fabric:
-        analyze([mirror], load_inventory(fabric), AnalysisOptions(crew=Crew()))
+        analyze([mirror], load_inventory(fabric), AnalysisOptions(crew=WorkerPool()))
 
 
 def _leave(stop: threading.Event, leases: Leases) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from datamodel.answers import ExporterSampling, Part
+from datamodel.api_models import ExporterSampling, Part
 from datamodel.errors import FlowprismError
 from flowprism.service.parts.birth import Birth
-from storage.database.engine import Database
-from storage.database.parts import save_part
+from storage.database.components import save_part
+from storage.database.connection import Database
 
 EVERY_S = 3.0
 GETTING_READY = "getting ready"  # a part's detail while its code is being compiled, at a first start

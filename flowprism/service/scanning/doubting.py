@@ -9,10 +9,10 @@ import numpy as np
 
 from datamodel.report import Window
 from flowprism.service.scanning.looking import Hole, Sight
-from storage.database.engine import Database
-from storage.database.feeds import losses
-from storage.reading import read_kind
-from storage.selecting import Selection
+from storage.database.connection import Database
+from storage.database.feed_statistics import losses
+from storage.lake.lake_reader import read_kind
+from storage.lake.selection import Selection
 
 # Of what one exporter sent in a minute. A collector that was away for longer leaves iterations that lack some of their
 # endpoints' traffic, and those look late; single datagrams lost do not.

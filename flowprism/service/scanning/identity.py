@@ -10,7 +10,7 @@ from typing import TypeVar
 from datamodel.analysis import Analysis
 from datamodel.findings import Event, Finding
 from datamodel.report import JobReport
-from datamodel.results import KnownJob
+from datamodel.result_rows import JobRecord
 
 # A job and one that was known are the same when they share more than this of the endpoints of either.
 LASTING_SHARE = 0.5
@@ -18,7 +18,7 @@ LASTING_SHARE = 0.5
 Told = TypeVar("Told", Finding, Event)
 
 
-def lasting_names(jobs: Sequence[JobReport], known: Sequence[KnownJob], window_end_ns: int) -> dict[str, str]:
+def lasting_names(jobs: Sequence[JobReport], known: Sequence[JobRecord], window_end_ns: int) -> dict[str, str]:
     """Name that a report gives a job -> the name it has kept.
 
     Of all pairs that share most of the endpoints of both, those that share more come first, then those seen later;
@@ -73,7 +73,7 @@ def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
     return Analysis(told, type(timelines)(timelines.spans, timelines.addresses, jobs, timelines.groups), pairs)
 
 
-def _labelled_apart(job: JobReport, known: KnownJob) -> bool:
+def _labelled_apart(job: JobReport, known: JobRecord) -> bool:
     return job.label is not None and known.label is not None and job.label != known.label
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from datamodel.errors import StorageError
 from storage.database.access import release_lease, take_lease
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 _RENEWALS = 3  # in the time that a lease lasts
 _ASKING_S = 0.2

@@ -12,12 +12,12 @@ from datamodel.report import Report, Window
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.service.settings import Settings
-from flowprism.workers import Crew
-from storage.database.engine import Database
-from storage.database.feeds import inventory
-from storage.place import is_address
-from storage.reading import read
-from storage.selecting import Selection
+from flowprism.worker_pool import WorkerPool
+from storage.database.connection import Database
+from storage.database.feed_statistics import inventory
+from storage.lake.lake_reader import read_lake
+from storage.lake.object_store import is_address
+from storage.lake.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ def looked(settings: Settings, database: Database, window: Window) -> Sight:
     Raises:
         FlowprismError: lake, inventory or database cannot be read.
     """
-    crew = Crew.asked(settings.scans.workers, settings.scans.scheduler)
+    crew = WorkerPool.asked(settings.scans.workers, settings.scans.scheduler)
     fabric = inventory_of(settings.scans.inventory, database, window.end_ns)
     lake = settings.store.flow_lake
     location = lake if is_address(lake) else Path(lake)
     analysis = analyze_reading(
-        read(location, Selection(start_ns=window.start_ns, end_ns=window.end_ns)),
+        read_lake(location, Selection(start_ns=window.start_ns, end_ns=window.end_ns)),
         (lake.partition("?")[0],),
         fabric,
         AnalysisOptions(crew=crew),

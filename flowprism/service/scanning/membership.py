@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datamodel.findings import Event
 from datamodel.layout import Groups
 from datamodel.report import JobReport
-from datamodel.results import KnownJob
+from datamodel.result_rows import JobRecord
 from diagnose.wording import listed
 
 
 def changes(
-    jobs: Iterable[JobReport], known: Mapping[str, KnownJob], before: Mapping[str, Groups], window_end_ns: int
+    jobs: Iterable[JobReport], known: Mapping[str, JobRecord], before: Mapping[str, Groups], window_end_ns: int
 ) -> Iterator[Event]:
     """An event for each job that others are in now; dated by the end of the window, which is the first to show it.
 

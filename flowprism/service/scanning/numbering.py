@@ -10,14 +10,14 @@ from datamodel.analysis import Analysis
 from datamodel.frame import Frame
 from datamodel.report import Iteration, JobReport
 from datamodel.streams import Int
-from storage.selecting import Selection, select
+from storage.lake.selection import Selection, select
 
 # How far back a job's last iterations are looked for; one that paused longer is counted from 0 again.
 MEMORY_NS = 86_400_000_000_000
 
 
 def known_iterations(lake: str, jobs: frozenset[str], window_start_ns: int) -> dict[str, Frame]:
-    """Job -> its iterations that were kept and are not long over, by end (`datamodel.kept.ITERATIONS`).
+    """Job -> its iterations that were kept and are not long over, by end (`datamodel.scan_history.ITERATIONS`).
 
     Raises:
         InputError: the lake cannot be read.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datamodel.filters import EventFilter
 from datamodel.findings import Event
 from datamodel.report import Report
-from datamodel.results import KnownJob, Rollup
+from datamodel.result_rows import JobRecord, Rollup
 from flowprism.service.scanning.happenings import SAME_NS, once
 from flowprism.service.scanning.identity import lasting_names, renamed
 from flowprism.service.scanning.looking import Sight
@@ -16,12 +16,12 @@ from flowprism.service.scanning.membership import changes
 from flowprism.service.scanning.numbering import counted_on, known_iterations, starts_known
 from flowprism.service.scanning.rollups import minutes
 from storage.analyses import save_analysis
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.overview import events
 from storage.database.scans import jobs, newest_groups
-from storage.layout import Writer, make_folders
-from storage.place import LocalPlace, place_at
-from storage.store import Store
+from storage.lake.lake_writer import LakeWriter
+from storage.lake.object_names import Writer, make_folders
+from storage.lake.object_store import LocalStore, open_store
 
 # A job that was not seen for so long is another one, though its endpoints are the same.
 FORGOTTEN_NS = 30 * 86_400_000_000_000
@@ -72,17 +72,17 @@ def remembered(database: Database, lake: str, sight: Sight) -> Remembered:
     return Remembered(analysis.report, minutes(analysis, whole), told)
 
 
-def _opened(lake: str) -> Store:
-    place = place_at(lake)
-    if isinstance(place, LocalPlace):
+def _opened(lake: str) -> LakeWriter:
+    place = open_store(lake)
+    if isinstance(place, LocalStore):
         make_folders(place.folder)
-    return Store(place, WRITER, 1)
+    return LakeWriter(place, WRITER, 1)
 
 
-def known_jobs(database: Database, at_ns: int) -> list[KnownJob]:
+def known_jobs(database: Database, at_ns: int) -> list[JobRecord]:
     """Jobs that are not forgotten at a time, UTC."""
     seen_since_ns = at_ns - FORGOTTEN_NS
-    found: list[KnownJob] = []
+    found: list[JobRecord] = []
     while page := jobs(database, seen_since_ns=seen_since_ns, after=found[-1].id if found else "", most=_PAGE):
         found += page
     return found

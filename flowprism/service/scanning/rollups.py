@@ -9,10 +9,10 @@ import numpy as np
 from datamodel.analysis import Analysis
 from datamodel.findings import Finding
 from datamodel.report import JobReport
-from datamodel.results import Rollup
+from datamodel.result_rows import Rollup
 from datamodel.streams import Int
 from datamodel.timeline import SPAN_NAMES
-from flowprism.scan import SEVERITIES
+from flowprism.scan_verdict import SEVERITIES
 
 MINUTE_NS = 60_000_000_000
 _RECEIVED = SPAN_NAMES.index("pp_recv")  # the sender's span has the same bytes

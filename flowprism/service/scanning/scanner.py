@@ -6,12 +6,13 @@ import time
 import traceback
 from dataclasses import dataclass
 
-from datamodel.answers import ScanRequest
+from datamodel.api_models import ScanRequest
 from datamodel.errors import FlowprismError, StorageError
 from datamodel.report import FeedSummary, Provenance, Report, Window
+from datamodel.result_rows import REQUESTED
 from datamodel.scan import Scan
 from flowprism import __version__
-from flowprism.scan import scan
+from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents import IncidentOptions
 from flowprism.service.recording import Made, record, record_aside
 from flowprism.service.scanning.choosing import chosen
@@ -22,12 +23,12 @@ from flowprism.service.scanning.remembering import Remembered, remembered
 from flowprism.service.scanning.tally import Tally
 from flowprism.service.scanning.windows import Progress, due, progress
 from flowprism.service.settings import Policy, Settings
-from storage.database.engine import Database
-from storage.database.requests import finish, next_requests, settle_window, start
+from storage.database.connection import Database
+from storage.database.scan_requests import finish, next_requests, settle_window, start
 from storage.database.scans import newest_end_ns
-from storage.layout import is_store
-from storage.place import is_address, place_at
-from storage.snapshot import snapshot
+from storage.lake.object_names import is_store
+from storage.lake.object_store import is_address, open_store
+from storage.lake.snapshot import snapshot
 
 _KEEPING = "scans kept"  # the lease of what must not be done by two at once
 _NOT_SEEN = "no records in the lake yet"
@@ -93,7 +94,7 @@ class Scanner:
 
     def _reached(self) -> Progress | None:
         lake = self.settings.store.flow_lake
-        if not is_address(lake) and not is_store(place_at(lake)):
+        if not is_address(lake) and not is_store(open_store(lake)):
             return None
         return progress(snapshot(lake), time.time_ns(), round(self.settings.scans.patience_s * 1e9))
 
@@ -150,7 +151,7 @@ class Scanner:
         settle_window(self.database, request.id, window.start_ns, window.end_ns)
         sight = self._looked(window)
         verdict = judged(sight.report, policy, sight)
-        record_aside(self.database, Made(f"request {request.id}", started_ns, time.time_ns(), sight.report, verdict))
+        record_aside(self.database, Made(f"{REQUESTED}{request.id}", started_ns, time.time_ns(), sight.report, verdict))
         if sight.problem:
             finish(self.database, request.id, "failed", time.time_ns(), sight.problem)
         else:
@@ -178,7 +179,7 @@ class Scanner:
 
 def judged(report: Report, policy: Policy, sight: Sight) -> Scan:
     """The verdict of a policy over what a window shows, whatever names its jobs have in the report."""
-    verdict = scan(chosen(report, policy), policy.jobs, policy.at_least, sight.doubts(report))
+    verdict = judge_report(chosen(report, policy), policy.jobs, policy.at_least, sight.doubts(report))
     return verdict.model_copy(update={"reasons": (sight.problem,)}) if sight.problem else verdict
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from datamodel.report import Window
 from flowprism.service.settings import Policy, ScanSettings
-from storage.layout import Writer, parsed
-from storage.snapshot import Snapshot
+from storage.lake.object_names import Writer, parse_name
+from storage.lake.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def progress(lake: Snapshot, now_ns: int, patience_ns: int) -> Progress | None:
         return None
     newest: dict[Writer, int] = {}
     for segment in segments:
-        if (named := parsed(segment.file)) is not None:
+        if (named := parse_name(segment.file)) is not None:
             newest[named[0]] = max(newest.get(named[0], 0), segment.end_ns)
     at_work = _at_work(lake, newest, now_ns - patience_ns)
     reached = min(at_work.values()) if at_work else max(newest.values())

@@ -1,4 +1,4 @@
-"""Alembic's environment: runs steps in the transaction that `storage.database.migrating` hands in."""
+"""Alembic's environment: runs steps in the transaction that `storage.database.schema_migration` hands in."""
 
 from alembic import context
 

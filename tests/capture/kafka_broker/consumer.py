@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from capture.kafka.feed import KafkaBatch, KafkaFeed
+from capture.kafka.kafka_consumer import KafkaBatch, KafkaFeed
 from capture.kafka.offsets import Offsets
 
 SETTINGS = {"group.id": "flowprism", "session.timeout.ms": "1000", "heartbeat.interval.ms": "200"}

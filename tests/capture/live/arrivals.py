@@ -8,13 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
-from capture.frame_index import INDEX
-from capture.ledger import Ledger
-from capture.mirror import Mirror
-from capture.pcap import MAGICS, Pcap
-from capture.pcapng import Pcapng
-from capture.stream import blocks
-from capture.wire import PACKET, Packets
+from capture.files.decompression import blocks
+from capture.files.pcap import MAGICS, Pcap
+from capture.files.pcapng import Pcapng
+from capture.ingest_log import Ledger
+from capture.mirror.mirror import Mirror
+from capture.packets.packet_columns import PACKET, Packets
+from capture.tables.frame_index import INDEX
 from datamodel.flows import Flows
 from tests.capture.frames import decoded, pcap
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from capture.ledger import Ledger
+from capture.ingest_log import Ledger
 from capture.live.erspan import ErspanSessions, SessionLosses
-from capture.mirror import Mirror
+from capture.mirror.mirror import Mirror
 from datamodel.errors import InputError
 from tests.capture.frames import ethernet, ip, meaning, tcp, tcp_frame
 from tests.capture.live.arrivals import flows_of, frames_of, gathered, rows_of, same_flows, seen_like

@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from capture.ledger import Ledger
+from capture.ingest_log import Ledger
 from capture.live.packet_ring import PacketRing
-from capture.mirror import Mirror
+from capture.mirror.mirror import Mirror
 from datamodel.errors import InputError
 from tests.capture.frames import bth, ethernet, ip, meaning, tcp, tcp_frame, udp
 from tests.capture.live.arrivals import NAMES, flows_of, frames_of, gathered, rows_from, rows_of, same_flows, seen_like

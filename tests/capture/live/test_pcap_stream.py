@@ -14,9 +14,9 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
-from capture.ledger import Ledger
+from capture.ingest_log import Ledger
 from capture.live.pcap_stream import pcap_stream
-from capture.wire import PACKET, Packets
+from capture.packets.packet_columns import PACKET, Packets
 from datamodel.errors import InputError
 from tests.capture.frames import meaning, pcap, tcp_frame
 from tests.capture.live.arrivals import NAMES, frames_of, rows_of, seen_like

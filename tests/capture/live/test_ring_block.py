@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.frame_index import INDEX, Index
 from capture.live.ring_block import BROKEN, MARKS, MERGED, PACKET_HEAD_BYTES, TAGS_STRIPPED, Marks, index_block
+from capture.tables.frame_index import INDEX, Index
 
 
 def packet(frame: bytes, step: int, *, status: int = 1, wire_bytes: int = 0, time: tuple[int, int] = (7, 8)) -> bytes:

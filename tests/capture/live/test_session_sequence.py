@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.frame_index import INDEX
 from capture.live.session_sequence import (
     MOST_SESSIONS,
     NOT_FOLLOWED,
@@ -17,6 +16,7 @@ from capture.live.session_sequence import (
     no_sessions,
     note_sequences,
 )
+from capture.tables.frame_index import INDEX
 from tests.capture.frames import ip
 from tests.capture.live.gre import erspan_one, erspan_three, erspan_two
 

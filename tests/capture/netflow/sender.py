@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from capture.address_book import AddressBook
-from capture.addresses import MAPPED
-from capture.datagram import Datagrams
-from capture.netflow.decoder import NetflowDecoder
-from capture.sampling import SamplingRates
-from datamodel.exporters import ExporterNotes
+from capture.configured_rates import SamplingRates
+from capture.exporters.datagram import Datagrams
+from capture.netflow.netflow_decoder import NetflowDecoder
+from capture.tables.address_book import AddressBook
+from capture.tables.addresses import MAPPED
+from datamodel.exporter_stats import ExporterStats
 from datamodel.frame import Frame
 from tests.capture.batches import arrived
 
@@ -80,7 +80,7 @@ def netflow9(
 
 
 class Collector:
-    """A decoder with its address book, as `capture.exports` would drive it."""
+    """A decoder with its address book, as `capture.export_decoder` would drive it."""
 
     def __init__(self, rates: SamplingRates | None = None) -> None:
         self.book = AddressBook()
@@ -110,7 +110,7 @@ class Collector:
                 rows.append(row)
         return rows
 
-    def account(self, domain: int = 1, source: str = "192.0.2.1") -> ExporterNotes:
+    def account(self, domain: int = 1, source: str = "192.0.2.1") -> ExporterStats:
         """The account of an exporter."""
         (found,) = [e for e in self.decoder.exporters() if e.domain == domain and e.agent == source]
         return found

@@ -88,10 +88,10 @@ def test_ipfix_types() -> None:
         ),
         (struct.pack("!BHH", 9, 291, 6) + bytes(6), {"semantic": 9, "element": "basicList", "values": ["00" * 6]}),
         (struct.pack("!BHH", 3, 58, 2), {"semantic": "allOf", "element": "vlanId", "values": []}),
-        (struct.pack("!BHHB", 3, 58, 2, 7), struct.pack("!BHHB", 3, 58, 2, 7).hex()),
-        (struct.pack("!BHHB", 3, 58, 0, 7), struct.pack("!BHHB", 3, 58, 0, 7).hex()),
-        (struct.pack("!BHH", 3, 0x8000 | 9, 1), struct.pack("!BHH", 3, 0x8000 | 9, 1).hex()),
-        (b"\3\0", "0300"),
+        (struct.pack("!BHHB", 3, 58, 2, 7), {"hex": struct.pack("!BHHB", 3, 58, 2, 7).hex()}),
+        (struct.pack("!BHHB", 3, 58, 0, 7), {"hex": struct.pack("!BHHB", 3, 58, 0, 7).hex()}),
+        (struct.pack("!BHH", 3, 0x8000 | 9, 1), {"hex": struct.pack("!BHH", 3, 0x8000 | 9, 1).hex()}),
+        (b"\3\0", {"hex": "0300"}),
     ],
 )
 def test_lists(content: bytes, told: object) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from capture.addresses import from_words
-from capture.input_file import read_datagrams
-from capture.ledger import Ledger
+from capture.files.input_file import read_datagrams
+from capture.ingest_log import Ledger
 from capture.netflow.describe import WireTemplates, describe
+from capture.tables.addresses import from_words
 from datamodel.errors import InputError
 from tests.capture.netflow.sender import Collector, Row
 from tests.capture.netflow.test_describe import meant

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 
 import numpy as np
 
-from capture.blocks import BLOCK_ROWS
+from capture.tables.row_blocks import BLOCK_ROWS
 from tests.capture.export_bytes import netflow5, record5
 from tests.capture.frames import CNP, WRITE_MIDDLE, roce_frame
 from tests.capture.netflow.sender import (

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from capture.sampling import SamplingRates
+from capture.configured_rates import SamplingRates
 from tests.capture.netflow.sender import (
     FLOW,
     VARIABLE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.datagram import DATAGRAM, Datagrams
-from capture.receive.header import HEADER_ROOM_BYTES, create
+from capture.exporters.datagram import DATAGRAM, Datagrams
 from capture.receive.ring import Ring, publish, put, written
+from capture.receive.ring_header import HEADER_ROOM_BYTES, create
 
 
 def small_ring(room_bytes: int = 1 << 16) -> Ring:

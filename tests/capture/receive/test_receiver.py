@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from capture.addresses import from_words
-from capture.datagram import IPFIX
-from capture.receive.allowing import networks, words
+from capture.exporters.datagram import IPFIX
 from capture.receive.receiver import Receiver
 from capture.receive.ring import Ring, free
 from capture.receive.sockets import Door, Listen, backlog, buffer_bytes_of, open_doors
+from capture.receive.source_filter import networks, words
+from capture.tables.addresses import from_words
 from datamodel.errors import InputError
 from tests.capture.receive.rings import everything, small_ring
 

@@ -14,9 +14,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.datagram import IPFIX, NO_EXPORT
-from capture.receive.header import create, header_of
+from capture.exporters.datagram import IPFIX, NO_EXPORT
 from capture.receive.ring import Ring, free, written
+from capture.receive.ring_header import create, header_of
 from tests.capture.receive.rings import everything, payloads, place, small_ring
 
 # What is done next: a datagram of so many bytes comes, or so many are freed.

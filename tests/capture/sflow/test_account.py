@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from capture.exporter_table import MOST_EXPORTERS
-from capture.sampling import SamplingRates
+from capture.configured_rates import SamplingRates
+from capture.exporters.exporter_table import MOST_EXPORTERS
 from capture.sflow.samples import MOST_SOURCES
 from datamodel.counters import COUNTERS
 from tests.capture.frames import tcp_frame

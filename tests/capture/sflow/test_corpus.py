@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from capture.addresses import canonical
-from capture.input_file import read_datagrams
-from capture.ledger import Ledger
+from capture.files.input_file import read_datagrams
+from capture.ingest_log import Ledger
 from capture.sflow.describe import describe
+from capture.tables.addresses import canonical
 from datamodel.counters import COUNTERS, DROPS
 from datamodel.errors import InputError
 from tests.capture.sflow.test_hostile import listed, records
@@ -107,7 +107,8 @@ def test_tshark_sees_the_same(shared: Path, folder: str) -> None:
         shown = [dict(frame)["sflow"] for frame in layers if "sflow" in dict(frame)]
         for payload, layer in zip(found, shown, strict=False):
             samples = list(describe(payload))
-            assert {str(s["agent_address"]) for s in samples} <= {*map(canonical, flattened(layer, "sflow_245.agent"))}
+            told = {str(s["agent_address"]) for s in samples if "agent_address" in s}  # damaged heads may lack it
+            assert told <= {*map(canonical, flattened(layer, "sflow_245.agent"))}
             for field, name in FIELDS.items():
                 theirs = flattened(layer, field)
                 assert ours(samples, name) == theirs, (path, field)

@@ -83,7 +83,7 @@ def test_counters_and_discards() -> None:
     first, second, third, fourth = listed(sample, "counters")
     assert (first["module_temperature"], first["lanes"][0]["index"]) == (-5, 1)
     assert second["adapters"] == [{"ifIndex": 7, "mac_addresses": ["02:00:00:00:00:01"]}]
-    assert (third["load_one"], third["load_five"], third["load_fifteen"]) == (0.5, "7fc00000", 2.0)
+    assert (third["load_one"], third["load_five"], third["load_fifteen"]) == (0.5, {"hex": "7fc00000"}, 2.0)
     assert (fourth["ifIndex"], fourth["ifInOctets"], fourth["ifOutBroadcastPkts"]) == (9, 5, 3)
     (drop,) = told(discard(reason=260))
     assert (drop["sample"], drop["reason"], drop["inputifindex"]) == ("discarded_packet", 260, 3)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capture.datagram import Datagrams
+from capture.exporters.datagram import Datagrams
 from capture.sflow.describe import describe
 from datamodel.counters import COUNTERS, DROPS
 from datamodel.flows import FLOWS

@@ -8,12 +8,12 @@ from ipaddress import ip_address
 
 import numpy as np
 
-from capture.address_book import AddressBook
-from capture.datagram import SFLOW5, Datagrams
-from capture.sampling import SamplingRates
-from capture.sflow.decoder import SflowDecoder
+from capture.configured_rates import SamplingRates
+from capture.exporters.datagram import SFLOW5, Datagrams
+from capture.sflow.sflow_decoder import SflowDecoder
+from capture.tables.address_book import AddressBook
 from datamodel.counters import COUNTERS, DROPS
-from datamodel.exporters import ExporterNotes
+from datamodel.exporter_stats import ExporterStats
 from datamodel.flows import FLOWS
 from datamodel.frame import Frame, Schema, concat
 from tests.capture.batches import arrived
@@ -142,7 +142,7 @@ class Fed:
         (row,) = self.rows(schema)
         return row
 
-    def notes(self) -> ExporterNotes:
+    def notes(self) -> ExporterStats:
         """The account of the only exporter."""
         (notes,) = self.decoder.exporters()
         return notes

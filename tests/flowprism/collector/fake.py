@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture.addresses import from_words
-from capture.datagram import Datagrams
-from capture.ledger import Ledger
-from capture.sampling import SamplingRates
+from capture.configured_rates import SamplingRates
+from capture.exporters.datagram import Datagrams
+from capture.ingest_log import Ledger
+from capture.tables.addresses import from_words
 from datamodel.counters import COUNTERS, DROPS
-from datamodel.exporters import ExporterNotes
+from datamodel.exporter_stats import ExporterStats
 from datamodel.flows import FLOWS
 from datamodel.frame import Frame, concat, empty
 
@@ -41,7 +41,7 @@ def records_of(number: int, records: int = 1) -> range:
 
 @dataclass(frozen=True)
 class Taken:
-    """As `capture.exports.Decoded`."""
+    """As `capture.export_decoder.Decoded`."""
 
     flows: Frame
     counters: Frame
@@ -83,9 +83,9 @@ class FakeDecoder:
         frame = Frame(FLOWS, {**times, **ends, "bytes": number})
         return Taken(concat(FLOWS, [frame]), empty(COUNTERS), empty(DROPS), BOOK)
 
-    def exporters(self) -> tuple[ExporterNotes, ...]:
+    def exporters(self) -> tuple[ExporterStats, ...]:
         """An account for each source."""
-        return tuple(ExporterNotes("fake", agent, 0, lost=lost) for agent, lost in sorted(self._lost.items()))
+        return tuple(ExporterStats("fake", agent, 0, lost=lost) for agent, lost in sorted(self._lost.items()))
 
     def account(self, ledger: Ledger) -> None:
         """Count what was no datagram of ours."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from storage.reading import read
+from storage.lake.lake_reader import read_lake
 from tests.house.checkout import ROOT
 
 PATIENCE_S = 60.0
@@ -24,15 +24,15 @@ PATIENCE_S = 60.0
 SUPERVISE = """
 import json, sys
 from pathlib import Path
-from flowprism.collector import worker
-from flowprism.collector.options import CollectorOptions, parse_listen
-from flowprism.collector.supervisor import Supervisor
+from flowprism.collector.processes import worker
+from flowprism.collector.collector_options import CollectorOptions, parse_listen
+from flowprism.collector.supervisor import CollectorSupervisor
 said = json.loads(sys.argv[1])
 worker._STALL_S = said.pop("stall_s", worker._STALL_S)
 said["folder"] = Path(said["folder"]) if "folder" in said else None
 said["listens"] = tuple(parse_listen(text) for text in said["listens"])
 said["allow"] = tuple(said.get("allow", ()))
-sys.exit(0 if Supervisor(CollectorOptions(**said)).run() else 1)
+sys.exit(0 if CollectorSupervisor(CollectorOptions(**said)).run() else 1)
 """
 
 
@@ -143,7 +143,7 @@ class Collector:
 
     def kept(self) -> list[int]:
         """The `bytes` of all committed flow records, sorted."""
-        return sorted(read(self.out).flows.frame["bytes"].tolist())
+        return sorted(read_lake(self.out).flows.frame["bytes"].tolist())
 
 
 def sender(address: str = "127.0.0.1") -> socket.socket:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.log import read_manifests
-from storage.place import LocalPlace
+from storage.lake.log import read_manifests
+from storage.lake.object_store import LocalStore
 from tests.flowprism.collector.fake import HANGS, KILLS, ONCE, RAISES, datagram
 from tests.flowprism.collector.running import Collector, sender
 
@@ -62,10 +62,10 @@ def kill_decoders(folder: Path, rounds: int, seed: int) -> None:
     with Collector(folder, options={"ring_bytes": RING_BYTES}) as collector:
         with load.on(collector):
             for _ in range(rounds):
-                collector.until(lambda: len(collector.children("collector.decoding")) == 1)
+                collector.until(lambda: len(collector.children("collector.processes.decoder_process")) == 1)
                 collector.until(lambda: waiting(collector) < RING_DATAGRAMS // 2)
                 time.sleep(chance.random() * 3)
-                for process in collector.children("collector.decoding"):
+                for process in collector.children("collector.processes.decoder_process"):
                     os.kill(process, signal.SIGKILL)
         collector.stop()
         totals = collector.totals()
@@ -98,7 +98,7 @@ def kill_everything(folder: Path, rounds: int, seed: int) -> None:
     with collector:
         collector.stop()
     named = {s.file for m in read_manifests(folder) for c in m.commits for s in c.segments}
-    assert {found.name for found in LocalPlace(folder).list("segments")} == named
+    assert {found.name for found in LocalStore(folder).list("segments")} == named
 
 
 @pytest.mark.slow
@@ -119,9 +119,9 @@ def test_killed_receivers(tmp_path: Path) -> None:
     with Collector(tmp_path) as collector:
         with load.on(collector):
             for _ in range(3):
-                collector.until(lambda: len(collector.children("collector.receiving")) == 1)
+                collector.until(lambda: len(collector.children("collector.processes.receiver_process")) == 1)
                 time.sleep(1.2)
-                for process in collector.children("collector.receiving"):
+                for process in collector.children("collector.processes.receiver_process"):
                     os.kill(process, signal.SIGKILL)
             time.sleep(1)
         collector.stop()

@@ -1,4 +1,4 @@
-"""Where a collector may keep records, and that it can have them packed: folders, buckets, `--keep`."""
+"""Where a collector may keep records, and that it can have them packed: folders, buckets, `--compact`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from datamodel.errors import InputError
-from flowprism.cli import collecting
-from storage.keeper import Keeper
-from storage.reading import read
-from storage.snapshot import snapshot
+from flowprism.cli.actions import collect
+from storage.lake.compactor import Compactor
+from storage.lake.lake_reader import read_lake
+from storage.lake.snapshot import snapshot
 from tests.flowprism.collector.fake import datagram, records_of
 from tests.flowprism.collector.running import Collector, sender
-from tests.storage.s3_server import new_bucket, s3_server
+from tests.storage.lake.s3_server import new_bucket, s3_server
 
 
 @pytest.fixture
@@ -39,15 +39,15 @@ def test_a_bucket_takes_what_a_folder_takes(tmp_path: Path, address: str) -> Non
             assert "lost by sequence number: none" in said
             assert "writing to s3://bucket1/some/prefix\n" in said
     wanted = sorted(volume for number in range(10) for volume in records_of(number, 2))
-    assert sorted(read(address).flows.frame["bytes"].tolist()) == wanted
+    assert sorted(read_lake(address).flows.frame["bytes"].tolist()) == wanted
     assert {path.name for path in tmp_path.iterdir()} == {"lock", "status.json"}
 
 
 def test_a_bucket_needs_a_folder_beside_it() -> None:
     """Lock and status cannot be in a bucket; that is said in one line, without what is secret in the address."""
-    lake = collecting.Lake("s3://key:secret@bucket/lake", None, keep=False)
+    lake = collect.Lake("s3://key:secret@bucket/lake", None, keep=False)
     with pytest.raises(InputError, match="--folder DIR is missing") as caught:
-        collecting.run(lake, collecting.Inputs(), 1, (), (), 5.0)
+        collect.run_collector(lake, collect.Inputs(), 1, (), (), 5.0)
     assert str(caught.value).startswith("--out s3://bucket/lake: ")
 
 
@@ -56,11 +56,11 @@ def test_a_kept_lake_is_packed_while_it_is_collected(tmp_path: Path) -> None:
     """With `keep` a keeper works beside the workers, is started again where it dies, and ends with the collector."""
     with Collector(tmp_path, options={"keep": True}) as collector, sender() as sock:
         sock.sendto(datagram(0, 2), ("127.0.0.1", collector.port()))
-        collector.until(lambda: len(collector.children("collector.keeping")) == 1)
-        (first,) = collector.children("collector.keeping")
+        collector.until(lambda: len(collector.children("collector.processes.compactor_process")) == 1)
+        (first,) = collector.children("collector.processes.compactor_process")
         collector.until(lambda: _is_kept(tmp_path))
         os.kill(first, signal.SIGKILL)
-        collector.until(lambda: collector.children("collector.keeping") not in ([], [first]))
+        collector.until(lambda: collector.children("collector.processes.compactor_process") not in ([], [first]))
         collector.until(lambda: collector.totals()["durable"] == 1)
         said = collector.stop()
     assert "its keeper ended (signal 9); again in 0.1 s" in said
@@ -71,7 +71,7 @@ def test_a_kept_lake_is_packed_while_it_is_collected(tmp_path: Path) -> None:
 def _is_kept(lake: Path) -> bool:
     """Whether a keeper has hold of a lake."""
     try:
-        Keeper(lake, {}).close()
+        Compactor(lake, {}).close()
     except InputError:
         return True
     return False

@@ -7,17 +7,19 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from capture.input_file import read_datagrams
-from capture.ledger import Ledger
+from capture.files.input_file import read_datagrams
+from capture.ingest_log import Ledger
 from flowprism.collector import quarantine
-from flowprism.collector.quarantine import set_aside, udp_packet
+from flowprism.collector.quarantine import quarantine_packet, udp_packet
 
 NETFLOW5 = b"\0\5\0\1" + bytes(20 + 48)
 
 
 def test_our_own_reader_reads_it(tmp_path: Path) -> None:
     """The file is a capture of one export datagram, with its source, ports and time."""
-    name = set_aside(tmp_path, "a-w0-7.pcap", udp_packet("192.0.2.9", 40000, 2055, NETFLOW5), 1_700_000_000_123_456_789)
+    name = quarantine_packet(
+        tmp_path, "a-w0-7.pcap", udp_packet("192.0.2.9", 40000, 2055, NETFLOW5), 1_700_000_000_123_456_789
+    )
     (batch,) = (part for part in read_datagrams(tmp_path / "quarantine" / name, Ledger()) if len(part))
     (row,) = batch.index
     assert bytes(batch.data[row["offset"] : row["offset"] + row["bytes"]]) == NETFLOW5
@@ -43,5 +45,5 @@ def test_a_flood_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Beyond the limit nothing is kept; a file that is there already is replaced, not counted again."""
     monkeypatch.setattr(quarantine, "MOST_FILES", 2)
     packet = udp_packet("192.0.2.9", 1, 2, b"x")
-    names = [set_aside(tmp_path, name, packet, 0) for name in ("a.pcap", "b.pcap", "c.pcap", "b.pcap")]
+    names = [quarantine_packet(tmp_path, name, packet, 0) for name in ("a.pcap", "b.pcap", "c.pcap", "b.pcap")]
     assert names == ["a.pcap", "b.pcap", "", "b.pcap"]

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from datamodel.results import FeedStatistics
+from datamodel.result_rows import FeedStatistics
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from flowprism.scan import scan
+from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents import IncidentOptions
 from flowprism.service.recording import Made, record
 from flowprism.service.shelf import Shelf
-from simulate.base import Wish
-from simulate.case import simulated
-from simulate.cluster import cluster
+from simulate.case import simulate_case
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.cluster import cluster
 from storage.analyses import save_analysis
-from storage.database.engine import Database, upsert
-from storage.database.feeds import save_feed_statistics, save_inventory
+from storage.database.connection import Database, upsert
+from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.tables import ROLLUPS
-from storage.layout import Writer, make_folders
-from storage.store import Store
+from storage.lake.lake_writer import LakeWriter
+from storage.lake.object_names import Writer, make_folders
 from tests.flowprism.service.stored import MINUTE_NS, rollups_of
 
 SEED = 1
@@ -27,13 +27,13 @@ SEED = 1
 
 def stored_cluster(folder: Path, gpus: int) -> Shelf:
     """A minute of a cluster of so many GPUs, scanned twice, so that its faults are open incidents."""
-    case = simulated(cluster(Wish(gpus=gpus)), SEED)
+    case = simulate_case(cluster(ScenarioOptions(gpus=gpus)), SEED)
     analysis = analyze_reading(case.readings["flows"], ("simulated",), case.inventory, AnalysisOptions())
     report = analysis.report
     database = Database(f"sqlite:///{folder}/results.sqlite")
     save_inventory(database, case.inventory, "tests", report.window.start_ns)
     for policy in ("health", "nightly"):
-        made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, scan(report))
+        made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
         record(database, made, IncidentOptions(confirming_scans=1))
     begin_ns = report.window.start_ns // MINUTE_NS * MINUTE_NS
     agents = [switch.agent for switch in case.inventory.switches if switch.agent]
@@ -44,5 +44,5 @@ def stored_cluster(folder: Path, gpus: int) -> Shelf:
         upsert(connection, ROLLUPS, rollups)
     lake = folder / "analyses"
     make_folders(lake)
-    save_analysis(Store(lake, Writer("scan", 0), 1), analysis)
+    save_analysis(LakeWriter(lake, Writer("scan", 0), 1), analysis)
     return Shelf(database, None, str(lake))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
 
 from datamodel.inventory import Inventory
+from flowprism.service.settings import ScanSettings, Settings
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.engine import Database
-from storage.database.feeds import save_inventory
+from storage.database.connection import Database
+from storage.database.feed_statistics import save_inventory
 from tests.flowprism.service.api.client import client
 
 HOSTILE = '"><img src=x onerror=alert(1)>'
@@ -89,3 +91,15 @@ def test_hostile_names_are_text(empty: Shelf) -> None:
     page = client(empty).get("/fabric", params={"src": "10.0.0.1", "dst": "10.0.0.1"}).text
     assert "<img" not in page
     assert unescape(page).count(HOSTILE) >= 3
+
+
+def test_inventory_file_of_the_settings_draws_the_fabric(empty: Shelf) -> None:
+    """What scans use is what the page shows, and nothing can be uploaded beside it."""
+    with as_file(files("flowprism.demo") / "inventory.yaml") as path:
+        asked = client(empty, settings=Settings(scans=ScanSettings(inventory=path)))
+        page = asked.get("/fabric").text
+        refused = asked.request("PUT", "/api/v1/inventory", json=Inventory().model_dump(mode="json", by_alias=True))
+    assert "No inventory" not in page
+    assert "leaf2" in page
+    assert refused.status_code == 403
+    assert "scans.inventory" in refused.text

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.answers import FeedRow
+from datamodel.api_models import FeedRow
 from flowprism.dashboard.feed_health import judged
 
 

@@ -6,15 +6,15 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from datamodel.answers import ExporterSampling, FeedRow, Part
+from datamodel.api_models import ExporterSampling, FeedRow, Part
 from datamodel.report import ExporterClock
-from datamodel.results import FeedStatistics
+from datamodel.result_rows import FeedStatistics
 from flowprism.dashboard.feed_view import draw_records, running, shown, summary
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.engine import Database
-from storage.database.feeds import save_feed_statistics
-from storage.database.parts import save_part
+from storage.database.components import save_part
+from storage.database.connection import Database
+from storage.database.feed_statistics import save_feed_statistics
 from storage.database.scans import ScanResult, save_scan
 from tests.flowprism.service.api.client import client
 from tests.storage.database import results
@@ -55,7 +55,7 @@ def test_a_sampling_rate_is_doubted_by_settings_and_by_counts() -> None:
         ("1:1,000", ()), ("unknown, every packet", ()), ("1:512", ()), ("1:256", ("configured: 1:512",)),
         ("1:1,000", ("interface 3: its sample pool says 1:4,000, not 1:1,000",)),
     ]  # fmt: skip
-    assert [one.state for one in found[2:]] == ["well", "samples otherwise than told", "samples otherwise than told"]
+    assert [one.state for one in found[2:]] == ["well", "sampling rate mismatch", "sampling rate mismatch"]
 
 
 def test_clocks_are_told_with_how_sure_they_are() -> None:
@@ -118,10 +118,10 @@ def test_page_tells_what_scans_and_collectors_know_of_an_exporter(tmp_path: Path
 
 def test_page_tells_exporters_of_the_store(demo: Shelf) -> None:
     """Two exporters, of which one lost three datagrams of 203."""
-    page = client(demo).get("/feeds").text
+    page = client(demo).get("/feeds").text.partition('id="exporters"')[2]
     assert page.index("192.168.250.12:0") < page.index("192.168.250.11:0")
     assert '3 <span class="quiet">1.5 %</span>' in page
-    assert "No part has told of itself" in page
+    assert "No component has reported yet" in page
 
 
 def test_feeds_are_for_who_sees_all_tenants(demo: Shelf) -> None:

@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 import pytest
 
-from datamodel.answers import Part
+from datamodel.api_models import Part
 from datamodel.findings import Event, Subject, Suspect
 from datamodel.incidents import IncidentChange
-from datamodel.results import FeedStatistics
+from datamodel.result_rows import FeedStatistics
 from flowprism.service.shelf import Shelf
-from storage.database.engine import Database, upsert
-from storage.database.feeds import save_feed_statistics
-from storage.database.parts import save_part
+from storage.database.components import save_part
+from storage.database.connection import Database, upsert
+from storage.database.feed_statistics import save_feed_statistics
 from storage.database.scans import ScanResult, save_scan
 from storage.database.tables import EVENTS
 from tests.flowprism.service.api.client import client
@@ -91,4 +91,6 @@ def test_the_api_takes_names_with_slashes(evil: Shelf, path: str) -> None:
     for safe in ("", "/"):
         answer = client(evil).get("/api/v1/" + path.replace("EVIL", quote(EVIL, safe=safe)))
         assert answer.status_code == 200, answer.text
-        assert ("mean_s" if "trend" in path else "items" if "layouts" in path else "verdict") in answer.json()
+        assert (
+            "mean_s" if "trend" in path else "items" if "layouts" in path else "verdict" if "scans" in path else "state"
+        ) in answer.json()

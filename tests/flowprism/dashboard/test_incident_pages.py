@@ -9,14 +9,14 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from datamodel.answers import IncidentDetail
+from datamodel.api_models import IncidentDetail
 from datamodel.filters import IncidentFilter
 from flowprism.dashboard.incident_evidence import even
-from flowprism.rendering.order import Position
+from flowprism.rendering.endpoint_order import Position
 from flowprism.service.answers.incidents import incident, incidents
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.requests import requests
+from storage.database.scan_requests import requests
 from tests.flowprism.service.api.client import ADMIN, Client, client
 from tests.flowprism.service.stored import stored_demo, stored_many
 

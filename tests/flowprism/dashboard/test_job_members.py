@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datamodel.answers import LayoutSince
+from datamodel.api_models import LayoutSince
 from datamodel.layout import Groups, Layout
 from flowprism.dashboard.job_members import Stay, members
-from flowprism.rendering.names import Names, Place
+from flowprism.rendering.names import EndpointName, Names
 
 
 def _since(since_ns: int, *hosts: str) -> LayoutSince:
@@ -16,7 +16,7 @@ def _since(since_ns: int, *hosts: str) -> LayoutSince:
     )
 
 
-NAMES = Names({f"{host}-{gpu}": Place(host, str(gpu), ()) for host in "abcdef" for gpu in (0, 1)})
+NAMES = Names({f"{host}-{gpu}": EndpointName(host, str(gpu), ()) for host in "abcdef" for gpu in (0, 1)})
 
 
 def test_a_replaced_host_is_one_row_that_names_its_heir() -> None:

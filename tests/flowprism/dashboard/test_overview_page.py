@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from datamodel.job_state import JobState
 from flowprism.dashboard.overview_page import Wanted, headline
+from flowprism.service.answers.census import Census
 from flowprism.service.answers.incidents import acknowledge, incidents
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.census import Census
 from tests.flowprism.service.api.client import ADMIN, client
 from tests.flowprism.service.stored import MINUTE_NS, stored_demo, stored_many
 
@@ -21,8 +22,9 @@ SEARCHER = Viewer("sue", "viewer", "search")
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
-    """A hundred and twenty jobs; the incident of every fourth."""
-    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=120, days=1, endpoints=8)
+    """A hundred and twenty jobs that were just scanned; the incident of every fourth."""
+    end_ns = time.time_ns() // MINUTE_NS * MINUTE_NS
+    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=120, days=1, endpoints=8, end_ns=end_ns)
     yield shelf
     shelf.database.close()
 
@@ -102,17 +104,24 @@ def test_an_empty_store_says_how_to_feed_it(tmp_path: Path) -> None:
     """Nothing is wrong with a service that has just begun."""
     shelf = stored_demo(tmp_path)
     page = _page(shelf, "/", Viewer("nobody", "viewer", "no such tenant"))
-    assert "No job is in sight" in page
+    assert "No training job detected" in page
     shelf.database.close()
 
 
 @pytest.mark.parametrize(
-    ("jobs", "unknown", "words"),
-    [(0, 0, "No job is in sight"), (1, 0, "The job runs"), (3, 0, "All 3 jobs run"), (2, 2, "cannot tell")],
+    ("states", "words"),
+    [
+        ({}, "No training job detected"),
+        ({"healthy": 1}, "The job is healthy"),
+        ({"healthy": 3}, "All 3 jobs are healthy"),
+        ({"unknown": 2}, "All 2 jobs are unknown: this telemetry cannot show a slowdown"),
+        ({"stale": 1}, "The job is stale: nothing recent is known"),
+        ({"healthy": 3, "suspected": 1}, "1 job under suspicion, 3 healthy"),
+    ],
 )
-def test_a_quiet_headline_fits_what_is_known(jobs: int, unknown: int, words: str) -> None:
-    """It never says that all is well where nothing can be told."""
-    assert words in headline(Census(jobs, 0, 0, unknown, 0, 0, 0.0))
+def test_headline_states_what_is_known(states: dict[JobState, int], words: str) -> None:
+    """It is healthy only where every job is."""
+    assert headline(Census(states)) == words
 
 
 def test_addresses_of_views_name_only_what_is_unusual() -> None:
@@ -134,15 +143,17 @@ def test_counts_of_the_database_are_those_of_the_rows(many: Shelf) -> None:
     """Made-up jobs: a twelfth each is critical and warned of, GPU-hours are lost by those with a slower hour."""
     page = _page(many, "/")
     figures = dict(re.findall(r'class="name">([^<]+)</span><b>([^<]+)</b>', page))
-    assert figures["With an incident"] == "20"
-    assert figures["Healthy"] == "100"
+    assert figures["With an incident"] == "30"
+    assert figures["Healthy"] == "90"
     assert figures["Incidents open"] == "30"
     assert float(figures["GPU-hours lost"]) > 0
 
 
 def test_a_service_that_no_longer_scans_does_not_look_well(demo: Shelf, tmp_path: Path) -> None:
     """The bundled capture is old, and the page says until when was looked; a fresh scan needs no such word."""
-    assert "Scans looked until" in _page(demo, "/")
+    page = _page(demo, "/")
+    assert "Latest data is from" in page
+    assert '<span class="hidden">stale: </span>' in page
     fresh = stored_many(tmp_path, jobs=1, days=0, endpoints=2, end_ns=time.time_ns() // MINUTE_NS * MINUTE_NS)
-    assert "Scans looked until" not in _page(fresh, "/")
+    assert "Latest data is from" not in _page(fresh, "/")
     fresh.database.close()

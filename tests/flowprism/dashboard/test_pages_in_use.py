@@ -14,7 +14,7 @@ from flowprism.service.access.settings import AccessSettings
 from flowprism.service.answers.jobs import jobs
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.feeds import save_inventory
+from storage.database.feed_statistics import save_inventory
 from tests.flowprism.dashboard.browser import Visit, served_shelf, visiting
 from tests.flowprism.service.access.asking import PASSWORD, add_user
 from tests.flowprism.service.stored import demo_inventory, stored_demo
@@ -100,9 +100,9 @@ def test_jobs_and_incidents_are_chosen_by_mouse_and_by_keys(visit: Visit) -> Non
     page.get_by_role("link", name="Tiles").click()
     page.get_by_label("Health").select_option("healthy")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("No job fits")).to_be_visible()
+    expect(page.get_by_text("No matching job")).to_be_visible()
     assert {"view=tiles", "show=healthy"} <= set(page.url.partition("?")[2].split("&"))
-    visit.tab_to("Show all")
+    visit.tab_to("Show all jobs")
     visit.enter()
     expect(page.locator("#jobs").get_by_role("link", name="llama-demo", exact=True)).to_be_visible()
     visit.tab_to("Incidents")
@@ -126,7 +126,7 @@ def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Shelf) -> No
         page, history = visit.page, visit.page.locator("#history")
         visit.open("/")
         page.get_by_role("link", name="Evidence").click()
-        page.get_by_label("What you are doing").fill("swapping the cable")
+        page.get_by_label("Note (optional)").fill("swapping the cable")
         page.get_by_role("button", name="Acknowledge").click()
         expect(history).to_contain_text("swapping the cable")
         page.get_by_label("For whoever comes next").fill(HOSTILE)
@@ -161,7 +161,7 @@ def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Shelf) ->
         visit.tab_to("Evidence")
         visit.enter()
         for field, button, told in (
-            ("What you are doing", "Acknowledge", "local acknowledged it"),
+            ("Note (optional)", "Acknowledge", "local acknowledged it"),
             ("For whoever comes next", "Comment", "local said"),
             ("Why", "Mute", "local muted it until"),
             ("Why no longer", "Unmute", "local unmuted it"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodel.answers import FabricLink
+from datamodel.api_models import FabricLink
 from flowprism.dashboard.routes_of_pair import routes, shared
 
 LINKS = [

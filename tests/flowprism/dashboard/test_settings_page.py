@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from datamodel.results import AuditEntry
+from datamodel.result_rows import AuditEntry
 from flowprism.service.access import passwords
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.alerts.settings import AlertSettings
@@ -20,7 +20,7 @@ from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database import access
-from storage.database.feeds import inventory
+from storage.database.feed_statistics import inventory
 from tests.flowprism.inventory_import.listings import SLURM_TEXT
 from tests.flowprism.service.api.client import Client, client
 from tests.flowprism.service.stored import demo_inventory, stored_demo

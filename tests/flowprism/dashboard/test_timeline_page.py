@@ -54,7 +54,7 @@ def test_iterations_are_chosen_by_index_or_by_time(demo: Shelf, job: str) -> Non
     assert by_time.shown == (middle,)
     missing = client(demo).get(f"/jobs/{job}/timeline?first=999")
     assert missing.status_code == 200
-    assert "no iterations are kept" in _text(missing.text)
+    assert "This iteration is not stored" in _text(missing.text)
 
 
 def test_median_and_neighbours_are_compared_with(demo: Shelf, job: str) -> None:

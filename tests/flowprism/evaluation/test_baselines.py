@@ -14,7 +14,7 @@ from flowprism.evaluation.baselines.llmprism import llmprism
 from flowprism.evaluation.baselines.messages import messages
 from flowprism.evaluation.baselines.verdict import as_report
 from flowprism.evaluation.outcome import outcome
-from flowprism.evaluation.suite import CaseFiles, named, written
+from flowprism.evaluation.suite import CaseFiles, parse_case, write_case_files
 from flowprism.inventory_file import load_inventory
 
 
@@ -40,13 +40,13 @@ def test_no_values_have_no_change() -> None:
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> CaseFiles:
     """A pipeline whose gradients go in several sizes."""
-    return written(named("layouts-000"), tmp_path_factory.mktemp("healthy"))
+    return write_case_files(parse_case("layouts-000"), tmp_path_factory.mktemp("healthy"))
 
 
 @pytest.fixture(scope="module")
 def regressed(tmp_path_factory: pytest.TempPathFactory) -> CaseFiles:
     """A job that becomes slower as a whole."""
-    return written(named("faults-016"), tmp_path_factory.mktemp("regressed"))
+    return write_case_files(parse_case("faults-016"), tmp_path_factory.mktemp("regressed"))
 
 
 def truth(files: CaseFiles) -> Truth:

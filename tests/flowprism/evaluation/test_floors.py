@@ -8,29 +8,31 @@ import pytest
 
 from datamodel.report import Report
 from datamodel.truth import Truth
+from flowprism.evaluation.case_runner import run_cases
 from flowprism.evaluation.comparison import compare
-from flowprism.evaluation.figures import LOWER
-from flowprism.evaluation.marks import marks
-from flowprism.evaluation.running import run
 from flowprism.evaluation.scoreboard import TOTAL, Scoreboard, read_scoreboard, scoreboard
+from flowprism.evaluation.scoreboard_metrics import LOWER
 from flowprism.evaluation.scoreboard_text import comparison_text
-from flowprism.evaluation.suite import CaseName, names
-from flowprism.evaluation.trial import OURS, tried
-from tests.conftest import SHARED
-from tests.flowprism.evaluation.test_marks import score
+from flowprism.evaluation.scores import compute_scores
+from flowprism.evaluation.suite import CaseName, list_cases
+from flowprism.evaluation.trial import OURS, run_trial
+from tests.flowprism.evaluation.test_scores import score
+from tests.neighbours import SHARED
 
 KEPT = Path(__file__).resolve().parents[2] / "data" / "scoreboard.json"
 
 
-@pytest.mark.parametrize("case", names("small"), ids=str)
+@pytest.mark.parametrize("case", list_cases("small"), ids=str)
 def test_the_small_suite_is_flawless(case: CaseName, tmp_path: Path) -> None:
     """Jobs, layouts and faults are right, and nothing is false; the public scorer, where it is at hand, marks alike."""
-    result = tried(case, tmp_path).outcome
+    result = run_trial(case, tmp_path).outcome
     assert result.problem is None
     assert result.methods[OURS].flawless(), result.methods[OURS]
     report, truth = tmp_path / str(case) / "report.json", tmp_path / str(case) / "truth" / "truth.json"
     if (SHARED / "score" / "score.py").exists():
-        ours = marks(Report.model_validate_json(report.read_bytes()), Truth.model_validate_json(truth.read_bytes()))
+        ours = compute_scores(
+            Report.model_validate_json(report.read_bytes()), Truth.model_validate_json(truth.read_bytes())
+        )
         assert ours == pytest.approx(score(report, truth))
 
 
@@ -51,7 +53,7 @@ def test_the_medium_suite_has_not_fallen() -> None:
     After a change for the better keep the new one: `evaluate --suite medium --out tests/data/scoreboard.json`.
     """
     kept = read_scoreboard(KEPT)
-    new = scoreboard("medium", run(names("medium")))
+    new = scoreboard("medium", run_cases(list_cases("medium")))
     found = compare(new, kept)
     assert fallen(new, kept) == [], comparison_text(found)
     assert len(found.broken) <= len(found.mended), comparison_text(found)

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from datamodel.errors import InputError
+from flowprism.evaluation.case_runner import run_cases
 from flowprism.evaluation.comparison import compare
-from flowprism.evaluation.figures import LOWER, MEANINGS, better, figures
 from flowprism.evaluation.outcome import CaseOutcome, FaultOutcome, Outcome
-from flowprism.evaluation.running import run
 from flowprism.evaluation.scoreboard import read_scoreboard, scoreboard, write_scoreboard
+from flowprism.evaluation.scoreboard_metrics import LOWER, MEANINGS, compute_metrics, is_better
 from flowprism.evaluation.scoreboard_text import comparison_text, scoreboard_text
-from flowprism.evaluation.suite import names
+from flowprism.evaluation.suite import list_cases
 from flowprism.evaluation.targets import TARGETS
-from flowprism.evaluation.trial import OURS, Trial, tried
+from flowprism.evaluation.trial import OURS, Trial, run_trial
 
 PERFECT = Outcome(
     jobs=1,
@@ -52,7 +52,7 @@ def trial(name: str, **changes: object) -> Trial:
 def test_predictions_are_held_against_what_was_seen() -> None:
     """A report that predicts twice the error it has; nine of ten iterations lie in its interval."""
     told = {"predicted_error": 0.002, "predicted_seen": 0.001, "interval_iterations": 10, "covered": 9}
-    found = figures([trial("a-1", **told), trial("a-2", **told), trial("a-3")], OURS)
+    found = compute_metrics([trial("a-1", **told), trial("a-2", **told), trial("a-3")], OURS)
     assert (found["predicted"].value, found["predicted"].of) == (2.0, 2)
     assert (found["coverage"].value, found["coverage"].of) == (0.9, 20)
 
@@ -87,13 +87,13 @@ def test_targets_are_figures_with_a_meaning() -> None:
     """Every target is on a figure that there is, and only figures have a better direction."""
     assert {t.figure for t in TARGETS} <= set(MEANINGS)
     assert set(MEANINGS) > LOWER
-    assert better("faults", 0.9, 0.8)
-    assert better("timeline_error", 0.001, 0.002)
+    assert is_better("faults", 0.9, 0.8)
+    assert is_better("timeline_error", 0.001, 0.002)
 
 
 def test_false_findings_are_bounded_from_above() -> None:
     """None in 30,000 clean iterations leaves at most one in 10,000."""
-    found = figures([trial("a-0", clean_iterations=30_000)], OURS)["false_per_10k"]
+    found = compute_metrics([trial("a-0", clean_iterations=30_000)], OURS)["false_per_10k"]
     assert (found.value, round(found.high, 2)) == (0.0, 1.0)
 
 
@@ -101,7 +101,7 @@ def test_timeline_is_over_iterations() -> None:
     """A case of many iterations weighs more, and the tail is that of iterations."""
     long = Trial(trial("a-0").outcome, {OURS: (0.0,) * 97})
     short = Trial(trial("a-1").outcome, {OURS: (0.3,) * 3})
-    found = figures([long, short], OURS)
+    found = compute_metrics([long, short], OURS)
     assert found["timeline_error"].value == pytest.approx(0.009)
     assert found["timeline_p99"].value == pytest.approx(0.3)
 
@@ -142,8 +142,8 @@ def test_a_failing_case_is_an_outcome(monkeypatch: pytest.MonkeyPatch, tmp_path:
         raise ZeroDivisionError("a ring of none")
 
     monkeypatch.setattr("flowprism.evaluation.trial.METHODS", {OURS: broken})
-    case = names("small", ["mirrors"])[0]
-    result = tried(case, tmp_path)
+    case = list_cases("small", ["mirrors"])[0]
+    result = run_trial(case, tmp_path)
     assert result.outcome.problem == f"{OURS}: ZeroDivisionError: a ring of none"
     assert not result.outcome.methods[OURS].jobs_exact
     assert f"{case} failed: " in scoreboard_text(scoreboard("named", [result]))
@@ -152,7 +152,7 @@ def test_a_failing_case_is_an_outcome(monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.slow
 def test_workers_do_not_matter(tmp_path: Path) -> None:
     """One process or two: the same file, byte by byte."""
-    cases = names("small", ["layouts", "faults"])
+    cases = list_cases("small", ["layouts", "faults"])
     for workers in (1, 2):
-        write_scoreboard(scoreboard("named", run(cases, workers)), tmp_path / f"{workers}.json")
+        write_scoreboard(scoreboard("named", run_cases(cases, workers)), tmp_path / f"{workers}.json")
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()

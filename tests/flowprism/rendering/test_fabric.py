@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from datamodel.answers import FabricLink, FabricNode, FabricView, NodeRole
-from flowprism.rendering.figures.fabric import Cable, describe, draw_fabric, natural, tiers
+from datamodel.api_models import FabricLink, FabricNode, FabricView, NodeRole
+from flowprism.rendering.figures.fabric import DrawnLink, describe, draw_fabric, natural, tiers
 
 
 def fabric(leaves: int, spines: int, each: int, hot: tuple[str, str] | None = None) -> FabricView:
@@ -69,7 +69,7 @@ def test_path_marks_its_nodes_and_cables() -> None:
 
 def test_unknown_load_is_said() -> None:
     """No figure is not nought."""
-    assert describe(Cable([FabricLink(a="a", b="b")])) == "a – b, load unknown"
+    assert describe(DrawnLink([FabricLink(a="a", b="b")])) == "a – b, load unknown"
 
 
 def test_names_are_sorted_as_people_do() -> None:

@@ -8,14 +8,14 @@ import pytest
 from datamodel.analysis import Analysis
 from datamodel.findings import Subject
 from datamodel.timeline import SPAN_NAMES
+from flowprism.rendering.endpoint_order import positions
 from flowprism.rendering.facts import iteration_seconds
 from flowprism.rendering.figures import evidence, timeline
-from flowprism.rendering.figures.heat import heat, roles, table
+from flowprism.rendering.figures.heatmap import heat, roles, table
 from flowprism.rendering.figures.iterations import iteration_rows
 from flowprism.rendering.figures.svg import Drawing, Scale, round_ticks
-from flowprism.rendering.lanes import spread
+from flowprism.rendering.lanes import assign_lanes
 from flowprism.rendering.names import names_of
-from flowprism.rendering.order import positions
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
 from tests.flowprism import sample
 
@@ -83,7 +83,7 @@ def test_merging_keeps_bytes_and_extent(analysis: Analysis) -> None:
     """However coarse, no byte is lost, every bar lies inside what it stands for, and wide spans stand alone."""
     spans = analysis.timelines.spans
     spans = spans.take((spans["iteration"] == 5) & (spans["endpoint"] == 0))
-    row, _ = spread(spans["start_ns"], spans["end_ns"])
+    row, _ = assign_lanes(spans["start_ns"], spans["end_ns"])
     alone = timeline.merged(spans, row, 0.0)
     assert len(alone) == len(spans)
     coarse = timeline.merged(spans, row, 100.0 * sample.MS)

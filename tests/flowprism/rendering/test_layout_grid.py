@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from datamodel.layout import Groups
+from flowprism.rendering.endpoint_order import EndpointOrder, placed
 from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names
-from flowprism.rendering.order import Places, placed
 
 
-def _many(stages: int, replicas: int) -> Places:
+def _many(stages: int, replicas: int) -> EndpointOrder:
     chains = tuple(tuple(f"10.{stage}.{r >> 8}.{r & 255}" for stage in range(stages)) for r in range(replicas))
     return placed(tuple(address for chain in chains for address in chain), Groups(pp=chains))
 

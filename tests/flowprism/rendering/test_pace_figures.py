@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from datamodel.answers import Trend
-from flowprism.rendering.figures.spark import draw_spark
+from datamodel.api_models import Trend
+from flowprism.rendering.figures.job_sparkline import draw_spark
 from flowprism.rendering.figures.trend import draw_trend
 
 TREND = Trend(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flowprism.rendering.html import render_html
+from flowprism.rendering.formats.html import render_html
 from flowprism.rendering.names import names_of
 from tests.flowprism import sample
 

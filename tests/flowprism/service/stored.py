@@ -14,21 +14,21 @@ from datamodel.findings import Event, Finding
 from datamodel.incidents import Incident
 from datamodel.inventory import Inventory, JobLabel
 from datamodel.report import Detectability, FeedSummary, JobReport, Window
-from datamodel.results import FeedStatistics, KeptScan, Rollup
+from datamodel.result_rows import FeedStatistics, Rollup, ScanRecord
 from datamodel.scan import JobScan, Scan
 from flowprism import pipeline
 from flowprism.inventory_file import load_inventory
-from flowprism.scan import scan
+from flowprism.scan_verdict import judge_report
 from flowprism.service.incidents import IncidentOptions
 from flowprism.service.recording import Made, record
 from flowprism.service.shelf import Shelf
 from storage.analyses import save_analysis
-from storage.database.engine import Database, upsert
-from storage.database.feeds import save_feed_statistics, save_inventory
+from storage.database.connection import Database, upsert
+from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.scans import ScanResult, save_scan
 from storage.database.tables import EVENTS, ROLLUPS
-from storage.layout import Writer, make_folders
-from storage.store import Store
+from storage.lake.lake_writer import LakeWriter
+from storage.lake.object_names import Writer, make_folders
 from tests.storage.database import results
 
 MINUTE_NS = 60_000_000_000
@@ -38,19 +38,20 @@ TENANTS = ("research", "search", "speech", None)
 MOST_ROWS = 20_000
 
 
-def stored_demo(folder: Path, address: str | None = None) -> Shelf:
+def stored_demo(folder: Path, address: str | None = None, analysis: Analysis | None = None) -> Shelf:
     """The bundled capture, analysed and scanned twice, so that its fault is an open incident.
 
     Args:
         folder: for the lake of analyses, and for the database where `address` is None.
         address: of an empty results database.
+        analysis: what else is stored in place of the capture's.
     """
-    analysis, inventory = demo_analysis(), demo_inventory()
+    analysis, inventory = analysis or demo_analysis(), demo_inventory()
     report = analysis.report
     database = Database(address or f"sqlite:///{folder}/results.sqlite")
     save_inventory(database, inventory, "tests", report.window.start_ns)
     for policy in ("health", "nightly"):
-        made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, scan(report))
+        made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
         record(database, made, IncidentOptions(confirming_scans=1))
     rollups = [rollup for job in report.jobs for rollup in rollups_of(job, report.findings)]
     stretch = FeedStatistics("192.168.250.11:0", report.window.start_ns // MINUTE_NS * MINUTE_NS, MINUTE_NS, 200, 900)
@@ -63,7 +64,7 @@ def stored_demo(folder: Path, address: str | None = None) -> Shelf:
         upsert(connection, EVENTS, [event.model_dump() for event in (*report.events, started)])
     lake = folder / "analyses"
     make_folders(lake)
-    save_analysis(Store(lake, Writer("scan", 0), 1), analysis)
+    save_analysis(LakeWriter(lake, Writer("scan", 0), 1), analysis)
     return Shelf(database, None, str(lake))
 
 
@@ -122,7 +123,7 @@ def stored_many(
         verdict="findings", window=window, feed=FeedSummary(records=1, bytes=1),
         jobs=tuple(JobScan(id=job.id, label=job.label, tenant=job.tenant, verdict="healthy") for job in made),
     )  # fmt: skip
-    save_scan(database, ScanResult(KeptScan("health", end_ns, end_ns + 1, "0", told), made, cases))
+    save_scan(database, ScanResult(ScanRecord("health", end_ns, end_ns + 1, "0", told), made, cases))
     rows = many_rollups(jobs, days, end_ns)
     while part := [row for row, _ in zip(rows, range(MOST_ROWS), strict=False)]:
         with database.writing() as connection:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.answers import Part
+from datamodel.api_models import Part
 from flowprism.service import health
 from flowprism.service.health import checks
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
-from storage.database.engine import Database
-from storage.database.parts import save_part
+from storage.database.components import save_part
+from storage.database.connection import Database
 from storage.database.scans import ScanResult, save_scan
 from tests.storage.database import results
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodel.findings import Finding, Severity, Subject, SubjectType, Suspect
-from datamodel.incidents import AfterScan, Incident
+from datamodel.incidents import Incident, IncidentUpdate
 from datamodel.report import FeedSummary, Window
 from datamodel.scan import JobScan, Scan, Verdict
 from flowprism.service.incidents import IncidentOptions, after_scan
@@ -54,7 +54,7 @@ def scan(findings: Sequence[Finding], verdict: Verdict = "healthy", end_s: int =
     )
 
 
-def over(scans: Sequence[Sequence[Finding] | Verdict], options: IncidentOptions = OPTIONS) -> list[AfterScan]:
+def over(scans: Sequence[Sequence[Finding] | Verdict], options: IncidentOptions = OPTIONS) -> list[IncidentUpdate]:
     """What is known after each of the scans, a minute apart; a verdict stands for a scan without findings."""
     known: tuple[Incident, ...] = ()
     steps = []
@@ -65,7 +65,7 @@ def over(scans: Sequence[Sequence[Finding] | Verdict], options: IncidentOptions 
     return steps
 
 
-def history(steps: Sequence[AfterScan]) -> list[str]:
+def history(steps: Sequence[IncidentUpdate]) -> list[str]:
     """All that happened, in order."""
     return [change.kind for step in steps for change in step.changes]
 
@@ -135,7 +135,7 @@ def test_an_incident_whose_job_is_gone_is_over() -> None:
     assert steps[-1].incidents[0].resolved_ns == 12 * EVERY_S * S
 
 
-def alone(known: Sequence[Incident], present: set[str], scans: int) -> list[AfterScan]:
+def alone(known: Sequence[Incident], present: set[str], scans: int) -> list[IncidentUpdate]:
     """What is known after so many scans of a job that is in no window any more."""
     steps = []
     for n in range(1, scans + 1):

@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flowprism.demo.replaying import HEALTHY, play
+from flowprism.demo.demo_player import HEALTHY, play_demo
 from flowprism.service.settings_file import load_settings
-from storage.database.engine import Database
-from storage.database.parts import parts as told
+from storage.database.components import parts as told
+from storage.database.connection import Database
 from storage.database.scans import scans
-from storage.reading import read
-from storage.snapshot import snapshot
+from storage.lake.lake_reader import read_lake
+from storage.lake.snapshot import snapshot
 from tests.flowprism.service.running import children, command, parts, settings, wait_for
 from tests.flowprism.service.scanning.feeding import fabric
-from tests.storage.test_killed import in_manifest, in_segments
+from tests.storage.lake.test_killed import in_manifest, in_segments
 
 ROUNDS = 8
 # So long a service lives once all of its parts are there: a scanner is ready in the middle of it, the others before.
@@ -38,7 +38,7 @@ def test_the_service_is_killed(tmp_path: Path) -> None:
     file = settings(tmp_path, store={"keep_every_s": 1, "keep": keep}, scans={"settle_s": 1, "patience_s": 5})
     what, stop = load_settings(file, {}), threading.Event()
     port = int(what.collect.listen[0].rpartition(":")[2])
-    feed = threading.Thread(target=play, args=(fabric(), "127.0.0.1", port, stop, repeat(HEALTHY)), daemon=True)
+    feed = threading.Thread(target=play_demo, args=(fabric(), "127.0.0.1", port, stop, repeat(HEALTHY)), daemon=True)
     feed.start()
     lake, database = Path(what.store.flow_lake), Database(what.store.database)
     for _ in range(ROUNDS):
@@ -78,7 +78,7 @@ def _family(pid: int) -> list[int]:
 def _check_lake(lake: Path) -> None:
     """The manifest's sums are those of the records, and no record is there twice."""
     assert in_segments(lake)[0] == in_manifest(lake)
-    frame = read(lake).flows.frame
+    frame = read_lake(lake).flows.frame
     names = ("time_flow_start_ns", "time_flow_end_ns", "src_addr", "dst_addr", "src_port", "dst_port", "bytes")
     rows = np.stack([frame[name].astype(np.int64) for name in names], axis=1)
     assert len(np.unique(rows, axis=0)) == len(rows)

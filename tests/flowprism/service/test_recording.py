@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from capture.record_writing import write_records
+from capture.records.record_writer import write_records
 from datamodel.flows import Flows
 from flowprism import cli
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.incidents import history, incidents
 from storage.database.scans import jobs, scans
 from tests.workloads.feed import Feed, flows

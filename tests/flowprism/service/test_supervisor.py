@@ -14,14 +14,14 @@ import pytest
 
 from datamodel.errors import InputError
 from flowprism.cli import main
-from flowprism.demo.replaying import play
+from flowprism.demo.demo_player import play_demo
 from flowprism.service.settings import Settings
 from flowprism.service.settings_file import load_settings
 from flowprism.service.supervisor import Supervisor, parts_of
-from storage.database.engine import Database
-from storage.database.feeds import feed_statistics
-from storage.database.parts import parts as told
-from storage.reading import read
+from storage.database.components import parts as told
+from storage.database.connection import Database
+from storage.database.feed_statistics import feed_statistics
+from storage.lake.lake_reader import read_lake
 from tests.flowprism.service.alerts import told as tell
 from tests.flowprism.service.alerts.listening import listening, silent
 from tests.flowprism.service.running import command, free_port, parts, settings, wait_for
@@ -56,11 +56,13 @@ def test_parts_come_back_and_end_together(tmp_path: Path) -> None:
         wait_for(lambda: any(part.kind == "collector" and "received_total" in part.figures for part in told(database)))
         _killed(service.pid, "keeper")
         wait_for(lambda: any(p.kind == "keeper" and p.figures["restarts_total"] == 1 for p in told(database)), 120)
-        sent = play(fabric(), "127.0.0.1", int(what.collect.listen[0].rpartition(":")[2]), threading.Event(), iter("h"))
+        sent = play_demo(
+            fabric(), "127.0.0.1", int(what.collect.listen[0].rpartition(":")[2]), threading.Event(), iter("h")
+        )
         service.send_signal(signal.SIGTERM)
         assert service.wait(60) == 0
     assert sent.datagrams > 100
-    stored = read(Path(what.store.flow_lake))
+    stored = read_lake(Path(what.store.flow_lake))
     assert stored.records == len(capture()["h"][0].rows)
     counted = feed_statistics(database, 0, 1 << 62)
     assert {one.exporter for one in counted} == {f"127.0.0.1/{leaf}" for leaf in (1, 2, 3, 4)}
@@ -75,9 +77,9 @@ def test_a_killed_collector_loses_nothing(tmp_path: Path) -> None:
     file = settings(tmp_path, scans={"enabled": False}, api={"enabled": False})
     what = load_settings(file, {})
     port = int(what.collect.listen[0].rpartition(":")[2])
-    with command(tmp_path / "log", "serve", "--part", "collector", str(file)) as service:
+    with command(tmp_path / "log", "serve", "--component", "collector", str(file)) as service:
         wait_for(lambda: _figure(what, "received_total") is not None, 600)
-        feed = threading.Thread(target=play, args=(fabric(), "127.0.0.1", port, threading.Event(), iter("hhhhh")))
+        feed = threading.Thread(target=play_demo, args=(fabric(), "127.0.0.1", port, threading.Event(), iter("hhhhh")))
         feed.start()
         for _ in range(2):
             time.sleep(6)
@@ -85,7 +87,7 @@ def test_a_killed_collector_loses_nothing(tmp_path: Path) -> None:
         feed.join()
         service.send_signal(signal.SIGTERM)
         assert service.wait(60) == 0
-    assert read(Path(what.store.flow_lake)).records == 5 * len(capture()["h"][0].rows)
+    assert read_lake(Path(what.store.flow_lake)).records == 5 * len(capture()["h"][0].rows)
     counted = feed_statistics(Database(what.store.database), 0, 1 << 62)
     assert sum(one.lost for one in counted) == 0
 
@@ -102,7 +104,9 @@ def test_the_end_waits_for_nobody(tmp_path: Path) -> None:
         with command(tmp_path / "log", "serve", str(file)) as service:
             receiver.wait(1, 120)
             page = urllib.request.urlopen(f"http://127.0.0.1:{what.api.port}/api/v1/stream")
-            feed = threading.Thread(target=play, args=(fabric(), "127.0.0.1", port, threading.Event(), iter("hhh")))
+            feed = threading.Thread(
+                target=play_demo, args=(fabric(), "127.0.0.1", port, threading.Event(), iter("hhh"))
+            )
             feed.start()
             wait_for(lambda: _figure(what, "durable_total"), 600)
             begun_s = time.monotonic()

@@ -11,13 +11,13 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 
-from datamodel.answers import Part
+from datamodel.api_models import Part
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
-from storage.database import figures
-from storage.database.parts import save_part
+from storage.database import metric_queries
+from storage.database.components import save_part
 from tests.effort import least, processor_s
 from tests.flowprism.service.access.asking import Asker, add_user, bearer
 from tests.flowprism.service.stored import stored_many
@@ -58,9 +58,9 @@ def test_what_is_kept_is_told(shelf: Shelf) -> None:
         shelf.database, Part(name="scanner a", kind="scanner", started_ns=now_ns - 10**10, seen_ns=now_ns, figures=told)
     )
     found = samples(local(application(shelf, Settings(), AccessSettings())).ask("GET", "/metrics"))
-    assert value(found, "flowprism_jobs") == 12
+    assert [value(found, "flowprism_jobs", state=state) for state in ("healthy", "slow", "stale")] == [9, 3, 0]
     incidents = {labels: count for (name, labels), count in found.items() if name == "flowprism_incidents"}
-    assert sum(incidents.values()) == sum(figures.incident_counts(shelf.database).values()) == 3
+    assert sum(incidents.values()) == sum(metric_queries.incident_counts(shelf.database).values()) == 3
     assert value(found, "flowprism_scan_verdict", policy="health", verdict="findings") == 1
     assert value(found, "flowprism_scan_verdict", policy="health", verdict="healthy") == 0
     assert value(found, "flowprism_scan_window_end_timestamp_seconds", policy="health") == 1_799_999_940
@@ -146,7 +146,7 @@ def test_not_ready_without_the_database(shelf: Shelf) -> None:
     assert (answer.status_code, answer.json()["status"]) == (503, "not ready")
     found = samples(asker.ask("GET", "/metrics"))
     assert value(found, "flowprism_check_ok", check="database") == 0
-    assert value(found, "flowprism_jobs") is None
+    assert value(found, "flowprism_jobs", state="healthy") is None
 
 
 def test_an_error_of_ours(shelf: Shelf) -> None:

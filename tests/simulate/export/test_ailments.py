@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from datamodel.exporters import ExporterNotes
-from simulate.export.feed import POINTS, Ailment, Clocks, Feed, Kind, Transport
-from simulate.export.traffic import Traffic
+from datamodel.exporter_stats import ExporterStats
+from simulate.export.feed_spec import POINTS, Clocks, ExporterFault, FeedSpec, Kind, Transport
+from simulate.export.traffic import FabricTraffic
 from simulate.faults import Fault
 from tests.simulate.cases import FABRIC, job
 from tests.simulate.export.views import View, passed, view
@@ -15,24 +15,24 @@ MS, S = 10**6, 10**9
 
 
 @pytest.fixture(scope="module")
-def seen() -> Traffic:
+def seen() -> FabricTraffic:
     """What a job of 16 NICs sends in 40 iterations, some eight seconds."""
     return passed(made=job(iterations=40))
 
 
-def feed(kind: Kind, **changes: object) -> Feed:
+def feed(kind: Kind, **changes: object) -> FeedSpec:
     """A feed of many small datagrams: short timeouts, and agents that wait for a tenth of a second."""
-    usual = Feed(kind, 64 if kind == "sflow" else 1, active_s=0.1, inactive_s=0.01, hold_ms=100.0, templates_s=1.0)
-    return replace(usual, **changes)  # type: ignore[arg-type]  # fields of `Feed` by name
+    usual = FeedSpec(kind, 64 if kind == "sflow" else 1, active_s=0.1, inactive_s=0.01, hold_ms=100.0, templates_s=1.0)
+    return replace(usual, **changes)  # type: ignore[arg-type]  # fields of `FeedSpec` by name
 
 
-def accounts(found: View) -> dict[str, ExporterNotes]:
+def accounts(found: View) -> dict[str, ExporterStats]:
     """The decoder's account of each exporter."""
     return {account.agent: account for account in found.reading.accounts}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_losses_are_those_that_the_truth_tells(seen: Traffic, kind: Kind) -> None:
+def test_losses_are_those_that_the_truth_tells(seen: FabricTraffic, kind: Kind) -> None:
     """What an exporter's numbers miss is what was lost: no more, and nearly all of it.
 
     What was lost behind its last datagram is never missed, and what surrounds a lost template cannot be counted.
@@ -46,7 +46,7 @@ def test_losses_are_those_that_the_truth_tells(seen: Traffic, kind: Kind) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_comes_late_or_twice_counts_once(seen: Traffic, kind: Kind) -> None:
+def test_what_comes_late_or_twice_counts_once(seen: FabricTraffic, kind: Kind) -> None:
     """Records are those of a feed where nothing happens on the way; duplicates are as many as the truth tells."""
     way = Transport(late_ratio=0.1, doubled_ratio=0.1, late_ms=300)
     plain, found = (view(feed(kind, rate=1024, transport=t), seen) for t in (Transport(), way))
@@ -60,9 +60,9 @@ def test_what_comes_late_or_twice_counts_once(seen: Traffic, kind: Kind) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_silent_exporter_says_nothing_more(seen: Traffic, kind: Kind) -> None:
+def test_a_silent_exporter_says_nothing_more(seen: FabricTraffic, kind: Kind) -> None:
     """The share that falls silent halfway sends nothing after that; all others go on to the end."""
-    found = view(feed(kind, ailment=Ailment(share=0.25, silent_from=0.5)), seen)
+    found = view(feed(kind, ailment=ExporterFault(share=0.25, silent_from=0.5)), seen)
     silent = {t["agent"]: t["silent_ns"] for t in found.exporters()}
     assert sum(at is not None for at in silent.values()) == 2
     end = seen.bursts["end_ns"].max()
@@ -71,9 +71,9 @@ def test_a_silent_exporter_says_nothing_more(seen: Traffic, kind: Kind) -> None:
         assert account.last_ns <= int(str(at)) + MS if at is not None else account.last_ns > end - S
 
 
-def test_an_exporter_that_never_speaks_is_not_there(seen: Traffic) -> None:
+def test_an_exporter_that_never_speaks_is_not_there(seen: FabricTraffic) -> None:
     """Silence from the beginning leaves no datagram; the truth tells of it."""
-    found = view(feed("sflow", ailment=Ailment(share=0.5, silent_from=0.0)), seen)
+    found = view(feed("sflow", ailment=ExporterFault(share=0.5, silent_from=0.0)), seen)
     assert len(found.exporters()) == 8
     speaking = {str(t["agent"]) for t in found.exporters() if t["datagrams"]}
     assert set(accounts(found)) == speaking
@@ -81,9 +81,9 @@ def test_an_exporter_that_never_speaks_is_not_there(seen: Traffic) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_restart_begins_anew(seen: Traffic, kind: Kind) -> None:
+def test_a_restart_begins_anew(seen: FabricTraffic, kind: Kind) -> None:
     """Sequence numbers, uptime, pools and caches begin anew; the decoder calls it a restart and loses nothing else."""
-    found = view(feed(kind, ailment=Ailment(share=1.0, restart_at=0.5)), seen)
+    found = view(feed(kind, ailment=ExporterFault(share=1.0, restart_at=0.5)), seen)
     assert {a.restarts for a in accounts(found).values()} <= {0, 1}
     plain = view(feed(kind), seen)
     if kind == "sflow":
@@ -94,9 +94,9 @@ def test_a_restart_begins_anew(seen: Traffic, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_wrong_rate_is_told_by_those_that_ail(seen: Traffic, kind: Kind) -> None:
+def test_a_wrong_rate_is_told_by_those_that_ail(seen: FabricTraffic, kind: Kind) -> None:
     """Their records carry it; of sFlow's the pool gives it away."""
-    found = view(feed(kind, rate=64, ailment=Ailment(told_rate=16)), seen)
+    found = view(feed(kind, rate=64, ailment=ExporterFault(told_rate=16)), seen)
     told = {str(t["agent"]): t["told_rate"] for t in found.exporters()}
     assert sorted(map(str, told.values())) == ["16", "16", *["64"] * 6]
     assert {agent: a.sampling_rates for agent, a in accounts(found).items()} == {a: (r,) for a, r in told.items()}
@@ -106,7 +106,7 @@ def test_a_wrong_rate_is_told_by_those_that_ail(seen: Traffic, kind: Kind) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_clocks_are_off_as_the_truth_tells(seen: Traffic, kind: Kind) -> None:
+def test_clocks_are_off_as_the_truth_tells(seen: FabricTraffic, kind: Kind) -> None:
     """Times of an exporter's records differ from those of the same feed with right clocks by its offset and drift."""
     stamped = {"stamped": True} if kind == "sflow" else {}
     right = view(feed(kind, **stamped), seen)
@@ -128,8 +128,8 @@ def test_clocks_are_off_as_the_truth_tells(seen: Traffic, kind: Kind) -> None:
 def test_every_point_of_a_path_sees_the_packets() -> None:
     """What crosses a spine is there four times at 1 in 1, what stays in a leaf twice, on the interfaces it takes."""
     short = passed(made=job(iterations=1))
-    rows = view(Feed("sflow", points=POINTS), short).rows
-    once = view(Feed("sflow"), short).rows
+    rows = view(FeedSpec("sflow", points=POINTS), short).rows
+    once = view(FeedSpec("sflow"), short).rows
     crossing = short.bursts["spine"] >= 0
     packets = short.bursts["packets"]
     expected = 4 * packets[crossing].sum() + 2 * packets[~crossing].sum()
@@ -144,19 +144,19 @@ def test_a_loaded_cable_marks_packets_and_the_receiver_tells() -> None:
     slow = passed(
         Fault("slow_uplink", leaf=0, size=20), made=job(iterations=6), fabric=replace(FABRIC, uplink_gbps=400)
     )
-    behind = view(Feed("sflow", 4, points=("destination",)), slow).rows
-    before = view(Feed("sflow", 4), slow).rows
+    behind = view(FeedSpec("sflow", 4, points=("destination",)), slow).rows
+    before = view(FeedSpec("sflow", 4), slow).rows
     assert not before["ecn_ce_packets"].any()
     assert 0.01 < behind["ecn_ce_packets"].sum() / len(behind) < 0.2
     assert before["cnp_packets"].any()
-    healthy = view(Feed("sflow", 4, points=("destination",)), passed(made=job(iterations=6))).rows
+    healthy = view(FeedSpec("sflow", 4, points=("destination",)), passed(made=job(iterations=6))).rows
     assert healthy["ecn_ce_packets"].sum() < 0.2 * behind["ecn_ce_packets"].sum()
 
 
 def test_a_lossy_cable_provokes_refusals_and_repeats() -> None:
     """Negative acknowledgements flow back, and packet numbers come twice at 1 in 1."""
     lossy = Fault("slow_uplink", leaf=0, size=20, loss_ratio=0.02)
-    found = view(Feed("sflow"), passed(lossy, made=job(iterations=2), fabric=replace(FABRIC, uplink_gbps=400)))
+    found = view(FeedSpec("sflow"), passed(lossy, made=job(iterations=2), fabric=replace(FABRIC, uplink_gbps=400)))
     rows = found.rows.take(found.rows["bytes"] > 1000)
     again = found.traffic.bursts["retransmitted_packets"].sum()
     assert again > 10
@@ -165,7 +165,7 @@ def test_a_lossy_cable_provokes_refusals_and_repeats() -> None:
     assert len(rows) - len(np.unique(numbers)) == again
 
 
-def test_equal_seeds_give_equal_datagrams(seen: Traffic) -> None:
+def test_equal_seeds_give_equal_datagrams(seen: FabricTraffic) -> None:
     """And others do not."""
     one, same, other = (view(feed("sflow"), seen, seed).export.datagrams for seed in (1, 1, 2))
     assert (one.data == same.data).all()

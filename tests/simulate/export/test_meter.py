@@ -9,11 +9,11 @@ from scipy.stats import chi2
 
 from datamodel.frame import Frame
 from simulate.export.cache import RECORDS, cached
-from simulate.export.feed import Feed, Kind
-from simulate.export.pcap import write_pcap
-from simulate.export.sightings import ends
-from simulate.export.traffic import Traffic
+from simulate.export.feed_spec import FeedSpec, Kind
+from simulate.export.observations import ends
+from simulate.export.traffic import FabricTraffic
 from simulate.export.trains import DATA, TRAINS
+from simulate.export.wire.pcap import write_pcap
 from simulate.faults import Fault
 from tests.simulate.cases import job
 from tests.simulate.export.views import View, passed, view
@@ -25,16 +25,16 @@ MS = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def seen() -> Traffic:
+def seen() -> FabricTraffic:
     """What a job of 16 NICs sends in 40 iterations of about 0.2 s, with a NIC that is down for a while."""
     return passed(Fault("flap", first=3, rank=5, size=20, every=2), made=job(iterations=40))
 
 
 @pytest.mark.parametrize("rate", [1, 64])
 @pytest.mark.parametrize("kind", METERS)
-def test_every_datagram_decodes_and_nothing_is_doubted(seen: Traffic, kind: Kind, rate: int) -> None:
+def test_every_datagram_decodes_and_nothing_is_doubted(seen: FabricTraffic, kind: Kind, rate: int) -> None:
     """Nothing is left out but options data, which tell the rate; nothing seems lost, late or doubled."""
-    reading = view(Feed(kind, rate, active_s=0.5, inactive_s=0.01), seen).reading
+    reading = view(FeedSpec(kind, rate, active_s=0.5, inactive_s=0.01), seen).reading
     assert set(reading.notes.rejected) <= {TOLD}
     assert not reading.notes.warnings
     assert all(a.lost == a.late == a.duplicates == a.restarts == 0 for a in reading.accounts)
@@ -51,7 +51,7 @@ def of_pairs(flows: View, name: str) -> dict[tuple[str, str], int]:
     return dict(total)
 
 
-def sent_by_pairs(seen: Traffic, name: str) -> dict[tuple[str, str], int]:
+def sent_by_pairs(seen: FabricTraffic, name: str) -> dict[tuple[str, str], int]:
     """The same of what was sent, answers included."""
     book = seen.fabric.addresses()
     total: dict[tuple[str, str], int] = defaultdict(int)
@@ -63,17 +63,17 @@ def sent_by_pairs(seen: Traffic, name: str) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize("kind", METERS)
-def test_unsampled_records_count_every_packet_and_byte(seen: Traffic, kind: Kind) -> None:
+def test_unsampled_records_count_every_packet_and_byte(seen: FabricTraffic, kind: Kind) -> None:
     """Per pair of endpoints the records add up to what was sent, however often they were cut."""
     for active_s, inactive_s in ((60.0, 15.0), (0.1, 0.003)):
-        found = view(Feed(kind, active_s=active_s, inactive_s=inactive_s), seen)
+        found = view(FeedSpec(kind, active_s=active_s, inactive_s=inactive_s), seen)
         for name in ("bytes", "packets"):
             assert of_pairs(found, name) == sent_by_pairs(seen, name)
 
 
-def test_sampled_records_count_what_chance_allows(seen: Traffic) -> None:
+def test_sampled_records_count_what_chance_allows(seen: FabricTraffic) -> None:
     """Of 1 in 64 sampled, packets per pair scatter as those of a fair draw do: chi-square."""
-    got, sent = of_pairs(view(Feed("ipfix", 64), seen), "packets"), sent_by_pairs(seen, "packets")
+    got, sent = of_pairs(view(FeedSpec("ipfix", 64), seen), "packets"), sent_by_pairs(seen, "packets")
     expected = np.array([sent[pair] / 64 for pair in sent])
     counted = np.array([got.get(pair, 0) for pair in sent])
     enough = expected > 10
@@ -81,9 +81,9 @@ def test_sampled_records_count_what_chance_allows(seen: Traffic) -> None:
     assert chi2.ppf(CHANCE, enough.sum()) < statistic < chi2.ppf(1 - CHANCE, enough.sum())
 
 
-def test_records_last_no_longer_than_the_active_timeout(seen: Traffic) -> None:
+def test_records_last_no_longer_than_the_active_timeout(seen: FabricTraffic) -> None:
     """No record spans more time, each is sent within the timeouts and a beat, and times are those of the packets."""
-    found = view(Feed("ipfix", active_s=0.2, inactive_s=0.05, hold_ms=100), seen)
+    found = view(FeedSpec("ipfix", active_s=0.2, inactive_s=0.05, hold_ms=100), seen)
     rows = found.rows
     assert (rows["time_flow_end_ns"] - rows["time_flow_start_ns"]).max() <= 201 * MS
     late = rows["time_received_ns"] - rows["time_flow_end_ns"]
@@ -92,9 +92,9 @@ def test_records_last_no_longer_than_the_active_timeout(seen: Traffic) -> None:
     assert abs(rows["time_flow_start_ns"].min() - seen.trains["start_ns"].min()) < 2 * MS
 
 
-def test_a_short_inactive_timeout_tells_iterations_apart(seen: Traffic) -> None:
+def test_a_short_inactive_timeout_tells_iterations_apart(seen: FabricTraffic) -> None:
     """Where flows pause for longer than the timeout, records begin and end as the bursts between pauses do."""
-    found = view(Feed("ipfix", active_s=60, inactive_s=0.02), seen)
+    found = view(FeedSpec("ipfix", active_s=60, inactive_s=0.02), seen)
     data = found.rows.take(found.rows["bytes"] > 100_000)
     b = seen.bursts
     for column, times in (("time_flow_start_ns", b["start_ns"]), ("time_flow_end_ns", b["end_ns"])):
@@ -134,9 +134,9 @@ def test_a_cache_keeps_flows_apart_and_cuts_in_time() -> None:
 
 @pytest.mark.skipif(which("tshark") is None, reason="tshark is not installed")
 @pytest.mark.parametrize("kind", METERS)
-def test_tshark_finds_nothing_malformed(seen: Traffic, kind: Kind, tmp_path: Path) -> None:
+def test_tshark_finds_nothing_malformed(seen: FabricTraffic, kind: Kind, tmp_path: Path) -> None:
     """Another dissector reads every set and record."""
-    found = view(Feed(kind, 16), seen)
+    found = view(FeedSpec(kind, 16), seen)
     write_pcap(tmp_path / "feed.pcap.gz", found.export.datagrams)
     command = [
         "tshark",

@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import chi2, kstest
 
 from datamodel.frame import Frame
+from simulate.export.observations import SIGHTINGS
 from simulate.export.sampling import samples
-from simulate.export.sightings import SIGHTINGS
 
 CHANCE = 0.001
 

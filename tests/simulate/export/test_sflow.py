@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from capture.exports import Exports
-from capture.reading import read_flows
-from capture.reconcile import reconcile
-from capture.roce import RELIABLE_ACK
+from capture.export_decoder import Exports
+from capture.exporters.counter_check import reconcile
+from capture.packets.roce import RELIABLE_ACK
+from capture.reader import read_flows
 from datamodel.frame import Frame
 from simulate.bursts import PSNS
-from simulate.export.feed import Feed
-from simulate.export.pcap import write_pcap
-from simulate.export.traffic import Traffic
+from simulate.export.feed_spec import FeedSpec
+from simulate.export.traffic import FabricTraffic
+from simulate.export.wire.pcap import write_pcap
 from tests.simulate.export.views import View, passed, view
 
 CHANCE = 0.001
@@ -23,15 +23,15 @@ ACK = RELIABLE_ACK
 
 
 @pytest.fixture(scope="module")
-def seen() -> Traffic:
+def seen() -> FabricTraffic:
     """What a job of 16 NICs sends in four iterations."""
     return passed()
 
 
 @pytest.fixture(scope="module")
-def sampled(seen: Traffic) -> View:
+def sampled(seen: FabricTraffic) -> View:
     """1 in 256 of it."""
-    return view(Feed("sflow", 256), seen)
+    return view(FeedSpec("sflow", 256), seen)
 
 
 def pair_codes(frame: Frame, flows: View) -> np.ndarray:
@@ -63,9 +63,9 @@ def test_samples_of_each_pair_are_as_many_as_chance_allows(sampled: View) -> Non
     assert chi2.ppf(CHANCE, enough.sum()) < statistic < chi2.ppf(1 - CHANCE, enough.sum())
 
 
-def test_packet_numbers_of_samples_lie_on_their_bursts_line(seen: Traffic) -> None:
+def test_packet_numbers_of_samples_lie_on_their_bursts_line(seen: FabricTraffic) -> None:
     """A data sample stamped by its agent has the number that its burst had reached at that time."""
-    found = view(replace(Feed("sflow", 64), stamped=True), seen)
+    found = view(replace(FeedSpec("sflow", 64), stamped=True), seen)
     rows = found.rows.take(found.rows["bytes"] > 1000)
     b = seen.bursts
     order = np.lexsort([b["start_ns"], b["dst_qp"]])
@@ -85,9 +85,9 @@ def test_packet_numbers_of_samples_lie_on_their_bursts_line(seen: Traffic) -> No
     assert (np.abs(number + 0.5 - passed_by * burst["packets"]) < 2).all()
 
 
-def test_all_packets_sampled_are_all_packets(seen: Traffic) -> None:
+def test_all_packets_sampled_are_all_packets(seen: FabricTraffic) -> None:
     """At 1 in 1 every packet number of every burst is there once, with its opcode, RETH and size."""
-    rows = view(Feed("sflow", 1), seen).rows
+    rows = view(FeedSpec("sflow", 1), seen).rows
     data = rows.take(rows["bytes"] > 1000)
     b = seen.bursts
     assert len(data) == b["packets"].sum()
@@ -111,9 +111,9 @@ def test_answers_are_seen_beside_data(sampled: View) -> None:
     assert not rows["ecn_ce_packets"].any()
 
 
-def test_interface_counters_agree_with_the_samples(seen: Traffic) -> None:
+def test_interface_counters_agree_with_the_samples(seen: FabricTraffic) -> None:
     """Sampled bytes, scaled, are what ports counted: no interface disagrees."""
-    found = view(Feed("sflow", 16, counters_s=0.2), seen)
+    found = view(FeedSpec("sflow", 16, counters_s=0.2), seen)
     exports = Exports()
     exports.feed(found.export.datagrams)
     decoded = exports.take()

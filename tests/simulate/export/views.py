@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.reading import Reading
+from datamodel.ingest_result import IngestResult
 from simulate.bursts import Sequences, bursts
-from simulate.export.export import Export, exported, received
-from simulate.export.feed import Feed
-from simulate.export.traffic import Traffic, traffic
-from simulate.fabric import Fabric
+from simulate.export.exported_feed import Export, export_feed, received
+from simulate.export.feed_spec import FeedSpec
+from simulate.export.traffic import FabricTraffic, traffic
 from simulate.faults import Fault
-from simulate.job import Job
+from simulate.network.fabric import Fabric
 from simulate.run import Run
+from simulate.training.job import Job
 from tests.simulate.cases import FABRIC, job, ran
 
 EPOCH_NS = 1_780_000_000_000_000_000
@@ -22,9 +22,9 @@ EPOCH_NS = 1_780_000_000_000_000_000
 class View:
     """What passed, what was exported of it, and what reading that gives."""
 
-    traffic: Traffic
+    traffic: FabricTraffic
     export: Export
-    reading: Reading
+    reading: IngestResult
 
     @property
     def rows(self) -> Frame:
@@ -41,13 +41,13 @@ class View:
         return self.export.truth["exporters"]  # type: ignore[return-value]  # as it is made
 
 
-def passed(*faults: Fault, made: Job | None = None, fabric: Fabric = FABRIC, seed: int = 1) -> Traffic:
+def passed(*faults: Fault, made: Job | None = None, fabric: Fabric = FABRIC, seed: int = 1) -> FabricTraffic:
     """Everything that a job sent."""
     run: Run = ran(made or job(iterations=4), *faults, fabric=fabric)
     return traffic(fabric, bursts(run, EPOCH_NS, Sequences(), seed), [run], EPOCH_NS, seed, answers=True)
 
 
-def view(feed: Feed, seen: Traffic, seed: int = 1) -> View:
+def view(feed: FeedSpec, seen: FabricTraffic, seed: int = 1) -> View:
     """A feed of what passed."""
-    made = exported(feed, seen, seed)
+    made = export_feed(feed, seen, seed)
     return View(seen, made, received(made.datagrams))

@@ -8,7 +8,7 @@ from datamodel.inventory import Endpoint as InventoryEndpoint
 from datamodel.inventory import Host, Inventory
 from datamodel.layout import Groups, Layout
 from datamodel.report import Detectability, FeedSummary, JobReport, Window
-from datamodel.results import KeptScan, Rollup
+from datamodel.result_rows import Rollup, ScanRecord
 from datamodel.scan import Scan
 from storage.database.scans import ScanResult
 
@@ -52,11 +52,11 @@ def incident(name: str = "i1", job_id: str | None = "j1", **changes: object) -> 
     return said.model_copy(update=changes)
 
 
-def kept(end_ns: int = 100, policy: str = "all") -> KeptScan:
+def kept(end_ns: int = 100, policy: str = "all") -> ScanRecord:
     """A scan of the window that ends at this time."""
     feed = FeedSummary(records=5, bytes=7)
     scan = Scan(verdict="findings", window=Window(start_ns=end_ns - 100, end_ns=end_ns), feed=feed)
-    return KeptScan(policy, end_ns + 1, end_ns + 2, "0.1", scan)
+    return ScanRecord(policy, end_ns + 1, end_ns + 2, "0.1", scan)
 
 
 def rollup(job_id: str = "j1", start_ns: int = 0) -> Rollup:

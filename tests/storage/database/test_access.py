@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from datamodel.results import AuditEntry, Session, Token, User
+from datamodel.result_rows import AuditEntry, LoginSession, Token, User
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 ANN = User("ann", "admin", None, "scrypt$1", 5)
 BOB = User("bob", "viewer", "t1", "scrypt$2", 6, disabled=True)
@@ -29,7 +29,7 @@ def test_secrets_are_not_shown() -> None:
     """Hashes are no part of what a log would print."""
     assert "scrypt" not in repr(ANN)
     assert "sha$3" not in repr(TOKEN)
-    assert "h1" not in repr(Session("h1", "ann", 10, 20))
+    assert "h1" not in repr(LoginSession("h1", "ann", 10, 20))
 
 
 def test_tokens(database: Database) -> None:
@@ -60,19 +60,19 @@ def test_tokens_are_listed(database: Database) -> None:
 
 def test_sessions(database: Database) -> None:
     """A log-in comes with its user, ends when it is told to, with its user, and is forgotten when it is over."""
-    first = Session("h1", "ann", 10, 20)
+    first = LoginSession("h1", "ann", 10, 20)
     assert not access.save_session(database, first)
     access.save_user(database, ANN)
     assert access.save_session(database, first)
     assert access.session(database, "h1") == (first, ANN)
-    assert access.save_session(database, Session("h2", "ann", 20, 30))
+    assert access.save_session(database, LoginSession("h2", "ann", 20, 30))
     assert access.session(database, "h1") is None
     assert access.remove_session(database, "h2")
     assert not access.remove_session(database, "h2")
     for name in ("h3", "h4"):
-        access.save_session(database, Session(name, "ann", 20, 30))
+        access.save_session(database, LoginSession(name, "ann", 20, 30))
     assert access.remove_sessions(database, "ann") == 2
-    access.save_session(database, Session("h5", "ann", 20, 30))
+    access.save_session(database, LoginSession("h5", "ann", 20, 30))
     access.remove_user(database, "ann")
     assert access.session(database, "h5") is None
 

@@ -6,25 +6,25 @@ import pytest
 
 from datamodel.alerts import GIVEN_UP_NS, Alert, AlertTally, OutgoingAlert
 from datamodel.incidents import IncidentChange
-from datamodel.results import IncidentNote
+from datamodel.result_rows import IncidentNote
 from storage.database.alerts import (
     add_alerts,
     alert_tallies,
     alerts,
     claim_alerts,
     forget_alerts,
-    last_told,
+    get_last_sent,
     last_worsened,
+    list_unsent_resolutions,
     mark_failed,
     mark_sent,
     notes_about,
     open_incidents,
     resolved_alerts,
-    untold_ends,
+    suppress,
     waiting_alerts,
-    withhold,
 )
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.incidents import add_note
 from storage.database.scans import ScanResult, save_scan
 from tests.storage.database import results
@@ -86,7 +86,7 @@ def test_what_is_over_does_not_wait(database: Database, state: str) -> None:
         case "given_up":
             mark_failed(database, [outgoing().id], "500 Internal Server Error", GIVEN_UP_NS)
         case _:
-            withhold(database, [outgoing().id], "muted")
+            suppress(database, [outgoing().id], "muted")
     assert waiting_alerts(database, "chat") == []
     assert [one.state for one in alerts(database, "i1")] == [state]
     assert [getattr(one, state) for one in alert_tallies(database)] == [1]
@@ -115,8 +115,8 @@ def test_when_open_incidents_were_last_told(database: Database) -> None:
     known = [results.incident("i1"), results.incident("i2"), results.incident("i3", state="resolved")]
     save_scan(database, ScanResult(left.kept, left.jobs, known))
     add_alerts(database, [outgoing("i1"), outgoing("i1", 200), outgoing("i1", 300), outgoing("i2"), outgoing("i3")])
-    withhold(database, [outgoing("i1", 300).id, outgoing("i2").id], "muted")
-    assert last_told(database) == {("i1", "chat"): 200}
+    suppress(database, [outgoing("i1", 300).id, outgoing("i2").id], "muted")
+    assert get_last_sent(database) == {("i1", "chat"): 200}
 
 
 def test_open_incidents_come_with_what_routes_ask_for(database: Database) -> None:
@@ -148,10 +148,13 @@ def test_ends_that_nobody_was_told(database: Database) -> None:
     told = [outgoing(name) for name in ("i1", "i2", "i3", "i4", "i5")]
     ends = [outgoing("i2", 200, change="resolved"), outgoing("i3", 200, change="resolved"), outgoing("i3", 300)]
     add_alerts(database, [*told, *ends])
-    withhold(database, [told[3].id], "muted")
-    found = [(receiver, incident.id, label, tenant) for receiver, incident, label, tenant in untold_ends(database, 500)]
+    suppress(database, [told[3].id], "muted")
+    found = [
+        (receiver, incident.id, label, tenant)
+        for receiver, incident, label, tenant in list_unsent_resolutions(database, 500)
+    ]
     assert found == [("chat", "i1", "label of j1", "t1"), ("chat", "i3", "label of j1", "t1")]
-    assert untold_ends(database, 501) == []
+    assert list_unsent_resolutions(database, 501) == []
 
 
 def test_notes_and_changes_for_the_worse(database: Database) -> None:

@@ -11,11 +11,21 @@ from datamodel.filters import EventFilter, IncidentFilter, JobFilter
 from datamodel.findings import Event
 from datamodel.incidents import IncidentChange
 from datamodel.report import Detectability
-from datamodel.results import IncidentNote
-from storage.database.engine import Database, upsert
+from datamodel.result_rows import IncidentNote
+from storage.database.connection import Database, upsert
 from storage.database.incident_pages import incident_key, incident_page, kept_incident
 from storage.database.incidents import add_note
-from storage.database.overview import event_key, events, glance, glances, newest_layouts, newest_window, stretches
+from storage.database.overview import (
+    JobMark,
+    event_key,
+    events,
+    glance,
+    glances,
+    job_marks,
+    newest_layouts,
+    newest_window,
+    stretches,
+)
 from storage.database.scans import ScanResult, save_scan
 from storage.database.tables import EVENTS
 from tests.storage.database import results
@@ -39,33 +49,42 @@ def fill(database: Database) -> None:
     save_scan(database, ScanResult(results.kept(), jobs, cases, rollups=rollups))
 
 
-def names(database: Database, wanted: JobFilter, live_since_ns: int = 0) -> list[str]:
-    """Ids of all jobs wanted, read in pages of two."""
-    found: list[str] = []
-    while True:
-        page = [one.job.id for one in glances(database, wanted, live_since_ns, found[-1] if found else "", 2)]
-        found += page
-        if len(page) < 2:
-            return found
+def names(database: Database, wanted: JobFilter, since_ns: int = 0) -> list[str]:
+    """Ids of all jobs wanted."""
+    return [one.id for one in job_marks(database, wanted, since_ns)]
 
 
-def test_jobs_by_page_and_filter(database: Database) -> None:
-    """Pages in either order give each job once; filters give what they say."""
+def test_jobs_by_order_and_filter(database: Database) -> None:
+    """Either order gives each job once; filters give what they say."""
     assert newest_window(database) is None
     fill(database)
     assert newest_window(database) == (0, 100)
     assert names(database, JobFilter()) == ["a", "b", "c", "d", "e"]
     assert names(database, JobFilter(order="worst")) == ["d", "b", "c", "a", "e"]
-    assert names(database, JobFilter(verdicts=("findings",))) == ["b", "d"]
-    assert names(database, JobFilter(verdicts=("healthy",))) == ["a", "c"]
-    assert names(database, JobFilter(verdicts=("unknown", "findings"), order="worst")) == ["d", "b", "e"]
     assert names(database, JobFilter(tenant="t1")) == ["a", "b"]
     assert names(database, JobFilter(tenant="")) == ["e"]
     assert names(database, JobFilter(text="LABEL OF C")) == ["c"]
     assert names(database, JobFilter(text="10.0.0.2")) == ["a", "b", "c", "d", "e"]
     assert names(database, JobFilter(text="100%")) == []
-    assert names(database, JobFilter(live=True), 100) == []
-    assert names(database, JobFilter(live=False), 100) == ["a", "b", "c", "d", "e"]
+    assert names(database, JobFilter(), 99) == ["a", "b", "c", "d", "e"]
+    assert names(database, JobFilter(), 100) == ["b", "c", "d"]  # an incident under way keeps a job in sight
+    assert [one.id for one in job_marks(database, JobFilter(), names=("c", "x"))] == ["c"]
+
+
+def test_what_a_state_follows_from(database: Database) -> None:
+    """Open incidents by number and severity, hangs, and how often the best confirmed suspicion was seen."""
+    fill(database)
+    more = [
+        results.incident("i7", "a", state="suspected", scans_seen=1),
+        results.incident("i8", "a", state="suspected", scans_seen=2, kind="hang"),
+        results.incident("i9", "e", kind="hang", severity="critical"),
+    ]
+    save_scan(database, ScanResult(results.kept(200), incidents=more))
+    marks = {one.id: one for one in job_marks(database, JobFilter())}
+    assert marks["a"] == JobMark("a", 16, 100, 0, None, hangs=False, may_hang=True, suspected_scans=2)
+    assert marks["b"] == JobMark("b", 16, 100, 2, "warning", hangs=False, may_hang=False, suspected_scans=0)
+    assert marks["e"] == JobMark("e", 16, 100, 1, "critical", hangs=True, may_hang=False, suspected_scans=0)
+    assert [one.job.id for one in glances(database, ["e", "x", "a"])] == ["e", "a"]
 
 
 def test_a_job_at_a_glance(database: Database) -> None:

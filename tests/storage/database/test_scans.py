@@ -12,7 +12,7 @@ from datamodel.filters import EventFilter
 from datamodel.findings import Event
 from datamodel.incidents import IncidentChange
 from datamodel.layout import Groups
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.incidents import history, incidents
 from storage.database.overview import events
 from storage.database.scans import (
@@ -96,6 +96,15 @@ def test_layouts_are_kept_when_they_change(database: Database) -> None:
     for end_ns, tp in ((100, 8), (200, 8), (300, 4), (400, 4)):
         save_scan(database, ScanResult(results.kept(end_ns), [results.job(tp=tp)]))
     assert [(one.since_ns, one.layout.tp) for one in layouts(database, "j1")] == [(300, 4), (100, 8)]
+
+
+def test_a_layout_known_better_is_the_same_layout(database: Database) -> None:
+    """Where windows differ only in how sure they are, one row says since when, and how sure the newest one is."""
+    for end_ns, confidence in ((100, 0.5), (200, 0.997), (300, 0.996)):
+        seen = results.job()
+        layout = seen.layout.model_copy(update={"confidence": confidence})
+        save_scan(database, ScanResult(results.kept(end_ns), [seen.model_copy(update={"layout": layout})]))
+    assert [(one.since_ns, one.layout.confidence) for one in layouts(database, "j1")] == [(100, 0.996)]
 
 
 def test_layouts_that_are_not_trusted_are_not_kept(database: Database) -> None:

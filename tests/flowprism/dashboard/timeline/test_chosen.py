@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowprism.dashboard.timeline.chosen import chosen
-from flowprism.rendering.order import Position
+from flowprism.rendering.endpoint_order import Position
 
 PLACED = [Position(f"10.0.0.{n + 1}", n + 1, 0, n) for n in range(100)]
 LATE = np.zeros(100)

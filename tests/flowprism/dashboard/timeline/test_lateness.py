@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowprism.dashboard.timeline.lateness import shares
-from flowprism.rendering.order import Position
+from flowprism.rendering.endpoint_order import Position
 from tests.flowprism.dashboard.timeline.spans import CHAIN, Row, spans
 
 

@@ -10,7 +10,7 @@ import anyio
 import httpx
 from fastapi import FastAPI
 
-from datamodel.results import Role, User
+from datamodel.result_rows import Role, User
 from flowprism.service.access.passwords import hashed
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.access.tokens import new_token
@@ -18,7 +18,7 @@ from flowprism.service.app import application
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of every user of these tests
 ELSEWHERE = "203.0.113.7"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flowprism.service.access import passwords
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 
 @pytest.fixture(scope="session")

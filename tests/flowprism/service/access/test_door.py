@@ -11,7 +11,7 @@ from flowprism.service.access.headers import HEADERS
 from flowprism.service.access.people import nobody_can_administer
 from flowprism.service.access.settings import AccessSettings, Grant
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 from tests.flowprism.service.access.asking import BROWSER, Asker, add_user, bearer, served
 
 LOGIN = AccessSettings(mode="login")

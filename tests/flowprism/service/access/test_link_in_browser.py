@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from flowprism.service.access.settings import AccessSettings
-from storage.database.engine import Database
+from storage.database.connection import Database
 from tests.flowprism.dashboard.browser import CHROMIUM, NO_CHROMIUM
 from tests.flowprism.service.access.asking import PASSWORD, add_user, served
 from tests.flowprism.service.serving import serving

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from datamodel.results import Role
+from datamodel.result_rows import Role
 from flowprism.service.access import passwords
 from flowprism.service.access.settings import AccessSettings
 from flowprism.service.access.tokens import new_token

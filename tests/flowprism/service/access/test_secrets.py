@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 
 from datamodel.errors import InputError
-from datamodel.results import Role, User
+from datamodel.result_rows import Role, User
 from flowprism.service.access.passwords import fits, hashed
 from flowprism.service.access.sessions import log_in, log_out, logged_in
 from flowprism.service.access.tokens import new_token, role_by, valid_token
 from storage.database import access
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of a user of these tests
 HOUR_NS = 3_600_000_000_000

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from datamodel.alerts import OutgoingAlert
-from datamodel.results import IncidentNote
+from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts import alerter
 from flowprism.service.alerts.alerter import Alerter, run
 from flowprism.service.alerts.settings import AlertSettings
 from storage.database.access import take_lease
 from storage.database.alerts import alerts, waiting_alerts
-from storage.database.engine import Database
+from storage.database.components import parts
+from storage.database.connection import Database
 from storage.database.incidents import add_note
-from storage.database.parts import parts
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, Server, listening, silent
 from tests.storage.conftest import Cluster, cluster

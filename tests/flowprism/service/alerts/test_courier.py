@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from datamodel.alerts import OutgoingAlert
-from datamodel.results import IncidentNote
+from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts.courier import Courier
 from flowprism.service.alerts.settings import AlertSettings
 from storage.database.alerts import alerts, claim_alerts, waiting_alerts
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.incidents import add_note
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, listening

@@ -15,7 +15,7 @@ import pytest
 
 from flowprism.service.alerts.settings import AlertSettings
 from storage.database.alerts import alerts
-from storage.database.engine import Database
+from storage.database.connection import Database
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, Answer, Request, Server, listening
 

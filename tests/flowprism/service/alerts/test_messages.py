@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodel.alerts import OutgoingAlert
-from datamodel.results import IncidentNote
+from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts.messages import MOST_TOGETHER, acknowledged, muting, next_message, wait_s
 from flowprism.service.alerts.outbox import alert
 from flowprism.service.alerts.pace import Pace

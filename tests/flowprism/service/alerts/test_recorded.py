@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flowprism.scan import scan
+from flowprism.scan_verdict import judge_report
 from flowprism.service.alerts.courier import Courier
 from flowprism.service.alerts.settings import AlertSettings
 from flowprism.service.answers.incidents import incident, mute
@@ -13,7 +13,7 @@ from flowprism.service.recording import Made, record
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database.alerts import alerts, waiting_alerts
-from storage.database.engine import Database
+from storage.database.connection import Database
 from tests.flowprism import sample
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import listening
@@ -24,7 +24,7 @@ def keep(database: Database, settings: AlertSettings) -> int:
     """Keep a scan that finds a slow link, which opens its incident at once; when it was made."""
     report = sample.analysis().report
     made_ns = report.window.end_ns + told.SECOND_NS
-    made = Made("default", made_ns, made_ns, report, scan(report))
+    made = Made("default", made_ns, made_ns, report, judge_report(report))
     assert record(database, made, IncidentOptions(confirming_scans=1), settings)
     return made_ns
 
@@ -36,7 +36,7 @@ def test_what_a_scan_finds_reaches_a_receiver(tmp_path: Path) -> None:
         settings = told.settings(told.webhook(url=server.url))
         made_ns = keep(database, settings)
         report = sample.analysis().report
-        again = Made("default", made_ns, made_ns, report, scan(report))
+        again = Made("default", made_ns, made_ns, report, judge_report(report))
         assert record(database, again, IncidentOptions(confirming_scans=1), settings) is None
         courier = Courier(database, settings.receivers[0], settings)
         while courier.deliver(made_ns):
@@ -75,7 +75,7 @@ def test_the_incident_says_who_was_told(tmp_path: Path) -> None:
     (row,) = found.alerts
     assert (row.receiver, row.change, row.state, row.attempts, row.sent_ns) == ("on-call", "opened", "waiting", 1, None)
     assert row.problem == "Connection refused"
-    page = client(shelf).get(f"/incidents/{name}").text.partition("Who was told")[2]
+    page = client(shelf).get(f"/incidents/{name}").text.partition("Notifications sent")[2]
     assert "<b>on-call</b> opened, not accepted yet" in page
     assert "<p>Connection refused</p>" in page
     tenant = found.tenant

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 from datamodel.incidents import IncidentChange
-from datamodel.results import KeptScan
+from datamodel.result_rows import ScanRecord
 from flowprism.service.alerts.outbox import alerts_of
 from flowprism.service.alerts.settings import AlertSettings
-from storage.database.engine import Database
+from storage.database.connection import Database
 from storage.database.scans import ScanResult, save_scan
 from tests.storage.database import results
 
@@ -51,7 +51,7 @@ def scanned(
     ]
     jobs = [results.job(job)] if job else []
     made = results.kept(now_ns)
-    kept = KeptScan(f"policy of {name}", now_ns, now_ns, made.version, made.scan)
+    kept = ScanRecord(f"policy of {name}", now_ns, now_ns, made.version, made.scan)
     alerts = alerts_of([known], happened, jobs, now_ns, to)
     assert save_scan(kept_in, ScanResult(kept, jobs, [known], happened, alerts=alerts))
     return now_ns

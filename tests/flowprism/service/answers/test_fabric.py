@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.errors import NotAllowedError
+from datamodel.errors import PermissionDeniedError
 from datamodel.filters import EventFilter
 from datamodel.inventory import Inventory
-from datamodel.results import FeedStatistics
+from datamodel.result_rows import FeedStatistics
 from flowprism.service.answers.events import after_event, events
 from flowprism.service.answers.fabric import fabric
 from flowprism.service.answers.feeds import feeds, parts
 from flowprism.service.answers.inventory import inventory, replace_inventory
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.engine import Database
-from storage.database.feeds import save_feed_statistics
+from storage.database.connection import Database
+from storage.database.feed_statistics import save_feed_statistics
 from tests.flowprism.service.stored import MINUTE_NS, TENANT, demo_analysis, demo_inventory
 from tests.storage.database import results
 
@@ -73,21 +73,36 @@ def test_without_an_inventory_there_is_no_fabric(many: Shelf) -> None:
 
 def test_feeds_by_exporter(demo: Shelf) -> None:
     """What each sent and lost."""
-    (first, second) = feeds(demo, NOW_NS)
+    now_ns = demo_analysis().report.window.start_ns + MINUTE_NS
+    (first, second) = feeds(demo, now_ns)
     assert (first.exporter, first.records, first.lost, first.silent) == ("192.168.250.11:0", 900, 0, False)
     assert (second.records, second.lost, second.trend[-1]) == (800, 3, 800)
     assert parts(demo) == []
 
 
-def test_a_silent_exporter_is_told(tmp_path: Path) -> None:
-    """One that sent nothing in the newest minute, though it did before; the trend has a gap."""
+def test_exporter_without_data_for_two_intervals_is_silent(tmp_path: Path) -> None:
+    """By the clock, whatever others send; two minutes are never too long, and twice its own mean interval is not."""
     database = Database(f"sqlite:///{tmp_path}/results.sqlite")
     assert feeds(Shelf(database), NOW_NS) == []
     rows = [FeedStatistics("a", n * MINUTE_NS, MINUTE_NS, 1, 10 + n, rejected={"short": 1}) for n in (58, 60, 61)]
     save_feed_statistics(database, [*rows, FeedStatistics("b", 60 * MINUTE_NS, MINUTE_NS, 1, 5)])
-    (one, other) = feeds(Shelf(database), NOW_NS)
+    (one, other) = feeds(Shelf(database), 62 * MINUTE_NS)
     assert (one.silent, one.rejected, one.trend[-4:]) == (False, {"short": 3}, (68, 0, 70, 71))
-    assert (other.silent, other.newest_ns, other.trend[-2:]) == (True, 61 * MINUTE_NS, (5, 0))
+    assert (other.silent, other.newest_ns, other.trend[-2:]) == (False, 61 * MINUTE_NS, (5, 0))
+    assert [row.silent for row in feeds(Shelf(database), 63 * MINUTE_NS + 1)] == [False, True]
+    assert [row.silent for row in feeds(Shelf(database), 65 * MINUTE_NS)] == [False, True]
+    assert [row.silent for row in feeds(Shelf(database), 65 * MINUTE_NS + 1)] == [True, True]
+    assert [row.newest_ns for row in feeds(Shelf(database), 61 * MINUTE_NS + 5)] == [61 * MINUTE_NS + 5, 61 * MINUTE_NS]
+
+
+def test_exporter_silent_for_hours_stays_in_the_list(tmp_path: Path) -> None:
+    """A dead exporter does not vanish from the page because others go on."""
+    database = Database(f"sqlite:///{tmp_path}/results.sqlite")
+    rows = [FeedStatistics("a", 0, MINUTE_NS, 1, 7), FeedStatistics("b", 200 * MINUTE_NS, MINUTE_NS, 1, 5)]
+    save_feed_statistics(database, rows)
+    (dead, alive) = feeds(Shelf(database), 201 * MINUTE_NS)
+    assert (dead.exporter, dead.silent, dead.newest_ns, dead.records) == ("a", True, MINUTE_NS, 0)
+    assert (alive.silent, alive.records) == (False, 5)
     database.close()
 
 
@@ -108,7 +123,7 @@ def test_the_inventory_is_for_those_who_see_all(own_demo: Shelf) -> None:
         lambda: replace_inventory(own_demo, OWN, NOW_NS, Inventory()),
         lambda: replace_inventory(own_demo, Viewer("oli", "operator", None), NOW_NS, Inventory()),
     ):
-        with pytest.raises(NotAllowedError):
+        with pytest.raises(PermissionDeniedError):
             act()
     assert replace_inventory(own_demo, ALL, NOW_NS, results.inventory("s1"))
     assert not replace_inventory(own_demo, ALL, NOW_NS + 1, results.inventory("s1"))

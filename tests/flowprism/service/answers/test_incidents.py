@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.errors import NotAllowedError
+from datamodel.errors import PermissionDeniedError
 from datamodel.filters import IncidentFilter
 from datamodel.incidents import IncidentChange
 from flowprism.service.answers.incidents import (
@@ -85,7 +85,7 @@ def test_people_act_on_incidents(own_demo: Shelf) -> None:
 def test_a_viewer_only_looks(own_demo: Shelf) -> None:
     """Whoever asks past the API is refused all the same."""
     name = incidents(own_demo, OWN, NOW_NS)[0].incident.id
-    with pytest.raises(NotAllowedError, match="takes the role operator; bob is viewer"):
+    with pytest.raises(PermissionDeniedError, match="takes the role operator; bob is viewer"):
         acknowledge(own_demo, OWN, NOW_NS, name)
     assert acknowledge(own_demo, OPERATOR, NOW_NS, "nonsense") is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datamodel.errors import NotAllowedError
+from datamodel.errors import PermissionDeniedError
 from flowprism.service.answers.scans import Wish, ask_scan, scan, scan_detail, scan_request, scan_requests, scans
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
@@ -57,9 +57,9 @@ def test_asking_for_a_scan(own_demo: Shelf) -> None:
     assert scan_request(own_demo, OWN, second.id) == second
     assert scan_request(own_demo, OWN, first.id) is None
     assert scan_requests(own_demo, OTHER) == []
-    with pytest.raises(NotAllowedError, match="no job of search to scan"):
+    with pytest.raises(PermissionDeniedError, match="no job of search to scan"):
         ask_scan(own_demo, OTHER, NOW_NS, Wish("health"))
-    with pytest.raises(NotAllowedError, match="j1 is no job of research"):
+    with pytest.raises(PermissionDeniedError, match="j1 is no job of research"):
         ask_scan(own_demo, OWN, NOW_NS, Wish("health", ("j1",)))
-    with pytest.raises(NotAllowedError, match="takes the role operator"):
+    with pytest.raises(PermissionDeniedError, match="takes the role operator"):
         ask_scan(own_demo, Viewer("bob", "viewer", None), NOW_NS, Wish("health"))

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datamodel.analysis import Analysis
-from datamodel.errors import TooMuchError
+from datamodel.errors import LimitExceededError
 from datamodel.frame import Frame
 from datamodel.timeline import SPANS
-from flowprism.rendering.html import render_html
+from flowprism.rendering.formats.html import render_html
 from flowprism.service.answers.analyses import kept_analysis, names
 from flowprism.service.answers.thinning import thinned
 from flowprism.service.answers.timelines import MOST_SPAN_NS, Stretch, newest, of_iterations, pairs, timeline
@@ -65,7 +65,7 @@ def test_others_are_told_nothing(demo: Shelf) -> None:
 
 def test_a_day_of_spans_is_refused(demo: Shelf) -> None:
     """Rather than reading it all; of iterations, a day is little."""
-    with pytest.raises(TooMuchError, match="more than an hour"):
+    with pytest.raises(LimitExceededError, match="more than an hour"):
         timeline(demo, ALL, demo_job(), 0, MOST_SPAN_NS + 1)
 
 

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from datamodel.answers import Part
-from storage.database.parts import save_part
+from datamodel.api_models import Part
+from storage.database.components import save_part
 from tests.flowprism.service.api.client import Client, client
 from tests.flowprism.service.stored import stored_demo
 

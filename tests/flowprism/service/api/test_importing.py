@@ -9,7 +9,7 @@ import pytest
 
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.engine import Database
+from storage.database.connection import Database
 from tests.flowprism.inventory_import import listings
 from tests.flowprism.service.api.client import client
 

@@ -65,7 +65,7 @@ def test_what_is_known_is_not_sent_again(demo: Shelf) -> None:
         ("limit=501", "query limit"),
         ("cursor=%21", "query cursor"),
         ("cursor=AAAA", "query cursor"),
-        ("verdict=ill", "query verdict 0"),
+        ("state=ill", "query state 0"),
         ("nonsense=1", "query nonsense"),
         ("text=%00", "query text"),
     ],

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.answers import Part
+from datamodel.api_models import Part
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from storage.database.parts import save_part
+from storage.database.components import save_part
 from tests.flowprism.service.api.client import client
 from tests.flowprism.service.stored import TENANT, demo_analysis, demo_inventory, stored_many
 
@@ -83,7 +83,7 @@ def test_the_inventory_is_replaced(own_demo: Shelf) -> None:
     document["hosts"].append(document["hosts"][0])
     wrong = asking.request("PUT", "/api/v1/inventory", json=document)
     assert wrong.status_code == 422
-    assert "10.1.1.1 stands twice" in wrong.json()["detail"]
+    assert "10.1.1.1 is a duplicate" in wrong.json()["detail"]
     assert client(own_demo, TENANT_OPERATOR).get("/api/v1/inventory").status_code == 403
     assert (
         client(own_demo, Viewer("oli", "operator", None)).request("PUT", "/api/v1/inventory", json={}).status_code

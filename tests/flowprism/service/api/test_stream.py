@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 
-from datamodel.answers import Part
-from datamodel.results import IncidentNote
+from datamodel.api_models import Part
+from datamodel.result_rows import IncidentNote
 from datamodel.scan import JobScan
 from flowprism.service.access.dependencies import seeing
 from flowprism.service.access.settings import AccessSettings
@@ -22,8 +22,8 @@ from flowprism.service.app import application
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
+from storage.database.components import save_part
 from storage.database.incidents import add_note
-from storage.database.parts import save_part
 from storage.database.scans import ScanResult, save_scan
 from tests.effort import least
 from tests.flowprism.service.serving import serving

@@ -10,17 +10,17 @@ import pytest
 import yaml
 
 from datamodel.errors import InputError
-from flowprism.cli import backfilling
+from flowprism.cli.actions import backfill
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
 from flowprism.service.settings import Settings
 from flowprism.service.settings_file import load_settings
-from storage.database.engine import Database
-from storage.database.feeds import save_inventory
+from storage.database.connection import Database
+from storage.database.feed_statistics import save_inventory
 from storage.database.scans import scans
-from storage.keeper import Keeper
-from storage.retention import Limit
+from storage.lake.compactor import Compactor
+from storage.lake.retention import Limit
 from tests.flowprism.service.scanning.feeding import Feed, fabric
 
 MINUTE_NS = 60_000_000_000
@@ -70,21 +70,21 @@ def test_past_windows_are_looked_at_again(file: Path, capsys: pytest.CaptureFixt
     assert kept[0].scan.verdict == "findings"
     assert len(ends) >= 2
 
-    assert backfilling.run(file, at(ends[0]), at(ends[-1]), "", fill=False) == 0
+    assert backfill.backfill_windows(file, at(ends[0]), at(ends[-1]), "", fill=False) == 0
     assert capsys.readouterr().out == f"policy fast, {len(ends)} windows: {len(ends)} same\n"
 
     early_ns = ends[0] - 20 * 10**9
-    assert backfilling.run(file, at(early_ns), at(early_ns), "fast", fill=True) == 0
+    assert backfill.backfill_windows(file, at(early_ns), at(early_ns), "fast", fill=True) == 0
     assert "1 never scanned, kept now" in capsys.readouterr().out
     assert min(one.scan.window.end_ns for one in scans(database)) == early_ns
-    assert backfilling.run(file, at(early_ns), at(early_ns), "fast", fill=False) == 0
+    assert backfill.backfill_windows(file, at(early_ns), at(early_ns), "fast", fill=False) == 0
     assert scans(database)[0] == kept[0]
 
     limits = {"flows": Limit(0, None)}
-    keeper = Keeper(what.store.flow_lake, limits, clock=lambda: time.time_ns() + 10**12)
-    keeper.tend()
-    keeper.close()
-    assert backfilling.run(file, at(ends[0]), at(feed.at_ns), "", fill=False) == 2
+    compactor = Compactor(what.store.flow_lake, limits, clock=lambda: time.time_ns() + 10**12)
+    compactor.run_round()
+    compactor.close()
+    assert backfill.backfill_windows(file, at(ends[0]), at(feed.at_ns), "", fill=False) == 2
     assert (
         f"cannot be compared: the lake has 0 of its {kept[-1].scan.feed.records:,} records left"
         in capsys.readouterr().out
@@ -95,8 +95,8 @@ def test_past_windows_are_looked_at_again(file: Path, capsys: pytest.CaptureFixt
 def test_what_cannot_be_asked_is_one_line(file: Path) -> None:
     """A time that is none, a policy that is none, and a stretch without windows."""
     with pytest.raises(InputError, match="--from yesterday: expected a time such as"):
-        backfilling.run(file, "yesterday", "", "", fill=False)
+        backfill.backfill_windows(file, "yesterday", "", "", fill=False)
     with pytest.raises(InputError, match="--policy slow: there is no such policy; there is fast"):
-        backfilling.run(file, "2026-01-01", "", "slow", fill=False)
+        backfill.backfill_windows(file, "2026-01-01", "", "slow", fill=False)
     with pytest.raises(InputError, match="policy fast has no window that ends from"):
-        backfilling.run(file, "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "", fill=False)
+        backfill.backfill_windows(file, "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "", fill=False)

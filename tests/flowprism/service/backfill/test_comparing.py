@@ -6,7 +6,7 @@ import pytest
 
 from datamodel.findings import Finding, Subject
 from datamodel.layout import Groups, Layout
-from datamodel.results import KnownLayout
+from datamodel.result_rows import LayoutRecord
 from datamodel.scan import JobScan, Scan
 from flowprism.service.backfill.comparing import Difference, differences
 from tests.storage.database.results import job, kept
@@ -73,12 +73,12 @@ def test_layouts_and_groups() -> None:
     report = job("j")
     layout = Layout(tp=8, dp=4, pp=2, confidence=0.5)
     now = report.model_copy(update={"layout": layout.model_copy(update={"confidence": 0.9}), "groups": Groups()})
-    same = KnownLayout("j", 0, layout, Groups())
+    same = LayoutRecord("j", 0, layout, Groups())
     assert differences(scan(), scan(), {"j": same}, {"j": now}) == []
-    other = KnownLayout("j", 0, layout.model_copy(update={"dp": 8}), Groups())
+    other = LayoutRecord("j", 0, layout.model_copy(update={"dp": 8}), Groups())
     (found,) = differences(scan(), scan(), {"j": other}, {"j": now})
     assert (found.what, found.job) == ("layout", "j")
     assert found.then != found.now
-    moved = KnownLayout("j", 0, layout, Groups(dp=(("10.0.0.1", "10.0.0.2"),)))
+    moved = LayoutRecord("j", 0, layout, Groups(dp=(("10.0.0.1", "10.0.0.2"),)))
     (found,) = differences(scan(), scan(), {"j": moved}, {"j": now})
     assert (found.what, found.then, found.now) == ("groups", "1 dp", "none")

@@ -8,8 +8,8 @@ from datamodel.inventory import Inventory
 from flowprism.dashboard.showing import environment
 from flowprism.service.parts.api import make_ready
 from flowprism.service.shelf import Shelf
-from storage.database.engine import Database, upsert
-from storage.database.feeds import save_inventory
+from storage.database.connection import Database, upsert
+from storage.database.feed_statistics import save_inventory
 from storage.database.tables import INVENTORIES
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from datamodel.results import FeedStatistics
+from datamodel.result_rows import FeedStatistics
 from flowprism.service.parts.feed_minutes import MINUTE_NS, FeedMinutes
-from storage.database.engine import Database
-from storage.database.feeds import feed_statistics
+from storage.database.connection import Database
+from storage.database.feed_statistics import feed_statistics
 
 
 def account(agent: str, records: int, lost: int = 0, **rejected: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flowprism.service.parts.keeper import limits
 from flowprism.service.settings import StoreSettings
-from storage.retention import DEFAULT_LIMITS, Limit
+from storage.lake.retention import DEFAULT_LIMITS, Limit
 
 HOUR_NS = 3_600_000_000_000
 

@@ -7,13 +7,13 @@ from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from capture.exports import Exports
+from capture.export_decoder import Exports
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory
-from flowprism.demo.feed import END_S, FAULT_FROM_S, Bursts, bundled, datagrams
+from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, DemoBursts, bundled, datagrams
 from flowprism.inventory_file import load_inventory
-from storage.layout import Writer, make_folders
-from storage.store import Batch, Store
+from storage.lake.lake_writer import CommitBatch, LakeWriter
+from storage.lake.object_names import Writer, make_folders
 
 
 @cache
@@ -24,7 +24,7 @@ def fabric() -> Inventory:
 
 
 @cache
-def parts() -> dict[str, tuple[Bursts, float]]:
+def parts() -> dict[str, tuple[DemoBursts, float]]:
     """`h`: healthy iterations, `s`: those with a slow link; and how many seconds each part lasts."""
     whole = bundled(fabric())
     return {
@@ -41,7 +41,7 @@ class Feed:
         make_folders(lake)
         self.at_ns = begin_ns
         self._decoder, self._numbers, self._datagrams = Exports(), Counter[int](), 0
-        self._store = Store(lake, Writer("20260101T000000000000Z", 0), 1)
+        self._store = LakeWriter(lake, Writer("20260101T000000000000Z", 0), 1)
 
     def write(self, order: str) -> None:
         """Decode and commit some parts, one behind the other, e.g. `hhs`."""
@@ -56,4 +56,4 @@ class Feed:
 
     def commit(self, flows: Flows) -> None:
         """Commit records as they are."""
-        self._store.commit(Batch(self._datagrams, (flows.frame,), flows.addresses, b""))
+        self._store.commit(CommitBatch(self._datagrams, (flows.frame,), flows.addresses, b""))

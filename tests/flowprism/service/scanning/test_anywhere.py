@@ -9,9 +9,9 @@ import pytest
 
 from datamodel.findings import Finding
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from flowprism.workers import Crew
-from storage.reading import read
-from storage.selecting import Selection
+from flowprism.worker_pool import WorkerPool
+from storage.lake.lake_reader import read_lake
+from storage.lake.selection import Selection
 from tests.flowprism.service.scanning.feeding import Feed, fabric
 
 BEGIN_NS = 1_795_000_000 * 10**9
@@ -25,8 +25,8 @@ def findings(lake: Path) -> Iterator[tuple[float, Finding]]:
     """All findings of all windows, with each one's end."""
     for end_s in ENDS_S:
         end_ns = BEGIN_NS + round(end_s * 1e9)
-        reading = read(lake, Selection(start_ns=end_ns - 60 * 10**9, end_ns=end_ns))
-        analysis = analyze_reading(reading, ("flows",), fabric(), AnalysisOptions(crew=Crew()))
+        reading = read_lake(lake, Selection(start_ns=end_ns - 60 * 10**9, end_ns=end_ns))
+        analysis = analyze_reading(reading, ("flows",), fabric(), AnalysisOptions(crew=WorkerPool()))
         yield from ((end_s, finding) for finding in analysis.report.findings)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from datamodel.findings import Finding, Subject
 from datamodel.report import Window
-from datamodel.results import FeedStatistics
+from datamodel.result_rows import FeedStatistics
 from flowprism.service.scanning.doubting import doubted
 from flowprism.service.scanning.looking import Sight, looked
 from flowprism.service.settings import Settings
-from storage.database.engine import Database
-from storage.database.feeds import save_feed_statistics, save_inventory
+from storage.database.connection import Database
+from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from tests.flowprism.service.scanning.feeding import Feed, fabric
 
 MINUTE_NS = 60_000_000_000

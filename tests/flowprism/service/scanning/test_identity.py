@@ -7,7 +7,7 @@ from datamodel.findings import Event, Finding, Subject
 from datamodel.frame import empty
 from datamodel.layout import Groups, Layout
 from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
-from datamodel.results import KnownJob
+from datamodel.result_rows import JobRecord
 from datamodel.timeline import SPANS, Timelines
 from datamodel.transfers import PAIRS
 from flowprism.service.scanning.identity import lasting_names, renamed
@@ -25,9 +25,9 @@ def job(name: str, endpoints: str, label: str | None = None) -> JobReport:
     )
 
 
-def known(name: str, endpoints: str, label: str | None = None, seen_ns: int = 10) -> KnownJob:
+def known(name: str, endpoints: str, label: str | None = None, seen_ns: int = 10) -> JobRecord:
     """The same, seen before."""
-    return KnownJob(name, label, None, 1, seen_ns, None, None, tuple(endpoints), ())
+    return JobRecord(name, label, None, 1, seen_ns, None, None, tuple(endpoints), ())
 
 
 def test_most_endpoints_keep_the_name() -> None:

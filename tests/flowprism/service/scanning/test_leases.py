@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flowprism.service.scanning.leases import Leases
 from storage.database.access import take_lease
-from storage.database.engine import Database
+from storage.database.connection import Database
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:

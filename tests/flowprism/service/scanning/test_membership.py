@@ -6,7 +6,7 @@ import pytest
 
 from datamodel.layout import Groups
 from datamodel.report import JobReport
-from datamodel.results import KnownJob
+from datamodel.result_rows import JobRecord
 from flowprism.service.scanning.membership import changes
 from tests.storage.database import results
 
@@ -23,9 +23,9 @@ def job(named: str, seen: str = "") -> JobReport:
     return results.job("j").model_copy(update={"endpoints": tuple(seen or named), "groups": pairs(named)})
 
 
-def known(seen: str, last_seen_ns: int = END_NS - 1) -> dict[str, KnownJob]:
+def known(seen: str, last_seen_ns: int = END_NS - 1) -> dict[str, JobRecord]:
     """What the scan before saw."""
-    return {"j": KnownJob("j", None, None, 0, last_seen_ns, None, None, tuple(seen), ())}
+    return {"j": JobRecord("j", None, None, 0, last_seen_ns, None, None, tuple(seen), ())}
 
 
 def test_who_was_replaced_is_told_with_who_came() -> None:

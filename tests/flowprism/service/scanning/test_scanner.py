@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.answers import ScanRequest
+from datamodel.api_models import ScanRequest
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
-from datamodel.results import FeedStatistics
-from flowprism.demo.feed import FAULT_FROM_S
+from datamodel.result_rows import FeedStatistics
+from flowprism.demo.demo_feed import FAULT_FROM_S
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.numbering import known_iterations
 from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
 from flowprism.service.settings import Settings
-from storage.database.engine import Database
-from storage.database.feeds import save_feed_statistics, save_inventory
+from storage.database.connection import Database
+from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.incidents import incidents
-from storage.database.requests import ask, request
+from storage.database.scan_requests import ask, request
 from storage.database.scans import jobs, layouts, rollups, scans
 from tests.flowprism.service.scanning.feeding import Feed, fabric
 

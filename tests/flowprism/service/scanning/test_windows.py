@@ -8,9 +8,9 @@ import pytest
 
 from flowprism.service.scanning.windows import Progress, due, progress
 from flowprism.service.settings import Policy, ScanSettings
-from storage.layout import KEEPER, Writer, segment_name
-from storage.manifest import Commit, Segment
-from storage.snapshot import Snapshot
+from storage.lake.manifest import Commit, Segment
+from storage.lake.object_names import COMPACTOR, Writer, segment_name
+from storage.lake.snapshot import Snapshot
 
 S = 1_000_000_000
 POLICY = Policy(name="p", every_s=10, window_s=30)
@@ -75,6 +75,6 @@ def test_an_empty_lake_has_no_progress() -> None:
 
 def test_packed_records_count() -> None:
     """What the keeper has packed is still there; the keeper itself is nobody to be waited for."""
-    packed = lake((KEEPER, 100, 110))
-    packed = replace(packed, heads={KEEPER: replace(packed.heads[KEEPER], workers=0)})
+    packed = lake((COMPACTOR, 100, 110))
+    packed = replace(packed, heads={COMPACTOR: replace(packed.heads[COMPACTOR], workers=0)})
     assert progress(packed, 110 * S, 60 * S) == Progress(1 * S, 100 * S)

@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 from confluent_kafka import Producer
 
-from capture.datagram import Datagrams
-from flowprism.demo.feed import HOLD_NS, Bursts, datagrams
-from flowprism.replay.pacing import Pace
+from capture.exporters.datagram import Datagrams
+from flowprism.demo.demo_feed import HOLD_NS, DemoBursts, datagrams
+from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
 from tests.capture.goflow2.flow_messages import message, prefixed
 from tests.flowprism.service.scanning.feeding import parts
@@ -85,7 +85,7 @@ class Feed:
             at_ns += round(parts()[name][1] * 1e9)
 
     def _by_udp(self) -> None:
-        send(self._datagrams(), "127.0.0.1", self.port, Pace())
+        send(self._datagrams(), "127.0.0.1", self.port, SendPace())
 
     def _datagrams(self) -> Iterator[Datagrams]:
         numbers = Counter[int]()
@@ -111,15 +111,15 @@ class Feed:
         assert producer.flush(300) == 0
 
 
-def _of_leaves(name: str, leaves: Sequence[int]) -> tuple[Bursts, int]:
+def _of_leaves(name: str, leaves: Sequence[int]) -> tuple[DemoBursts, int]:
     """The bursts of a part that some leaves export, and how long after the part's begin their first one is."""
     whole, _ = parts()[name]
     kept = np.flatnonzero(np.isin(whole.leaf, list(leaves)))
-    own = Bursts(whole.rows.take(kept), whole.leaf[kept], whole.port[kept], whole.addresses)
+    own = DemoBursts(whole.rows.take(kept), whole.leaf[kept], whole.port[kept], whole.addresses)
     return own, int(own.rows["time_flow_start_ns"].min() - whole.rows["time_flow_start_ns"].min())
 
 
-def _messages(bursts: Bursts, begin_ns: int) -> Iterator[tuple[int, bytes]]:
+def _messages(bursts: DemoBursts, begin_ns: int) -> Iterator[tuple[int, bytes]]:
     """GoFlow2's message of each burst, and when its collector would have it."""
     moved_ns = begin_ns - int(bursts.rows["time_flow_start_ns"].min())
     names = ("time_flow_start_ns", "time_flow_end_ns", "src_addr", "dst_addr", "src_port", "dst_port", "proto",

@@ -29,9 +29,9 @@ from flowprism.collector.status import FILE
 from flowprism.service.settings import Settings
 from flowprism.service.settings_file import load_settings
 from storage.database.alerts import alerts
-from storage.database.engine import Database
+from storage.database.components import parts as told
+from storage.database.connection import Database
 from storage.database.incidents import incidents
-from storage.database.parts import parts as told
 from storage.database.scans import newest_end_ns, scans
 from tests.capture.kafka_broker.broker import Broker, topic
 from tests.flowprism.service.running import COMMAND, children, parts, settings, wait_for
@@ -45,8 +45,8 @@ Deed = tuple[float, str]
 # The scanner dies in the middle of the first fault. Once that is an incident everything dies that holds records which
 # are nowhere else yet: what is lost then spoils windows, so that nothing of the kind may happen near another fault.
 KILLS: Sequence[Deed] = (
-    (45, "kill scanner"), (45, "await incident"), (60, "kill decoding"), (60, "kill consuming"), (60, "kill service"),
-    (60, "kill collector"),
+    (45, "kill scanner"), (45, "await incident"), (60, "kill decoder_process"), (60, "kill kafka_process"),
+    (60, "kill service"), (60, "kill collector"),
 )  # fmt: skip
 LATER_KILLS: Sequence[Deed] = ((200, "kill alerter"), (230, "kill api"), (260, "kill keeper"))
 AGAIN = ("stop postgresql", "stop kafka", "receiver away", "receiver back")
@@ -61,7 +61,7 @@ class Soak:
 
     Attributes:
         folder: for what it keeps and says.
-        order: what is played, see `flowprism.demo.replaying`.
+        order: what is played, see `flowprism.demo.demo_player`.
         patience_s: longer than the broker may be away; on a machine with other work it takes minutes to come up.
     """
 
@@ -196,7 +196,7 @@ class Soak:
                 wait_for(lambda: bool(incidents(self.database)), 600)
             case ["kill", "service"]:
                 self._kill_service()
-            case ["kill", name] if name != "consuming" or self._broker is not None:
+            case ["kill", name] if name != "kafka_process" or self._broker is not None:
                 _killed(lambda: self._process(name))
             case ["stop", "postgresql"]:
                 with self._without(self._cluster.stop, self._cluster.start):
@@ -205,7 +205,7 @@ class Soak:
                 broker = self._broker
                 with self._without(broker.stop, lambda: broker.start(READY_S)):
                     time.sleep(AWAY_S)
-            case ["stop", "kafka"] | ["kill", "consuming"]:
+            case ["stop", "kafka"] | ["kill", "kafka_process"]:
                 pass
             case ["receiver", "away"]:
                 self.receiver.away()

@@ -1,0 +1,1 @@
+"""Column names and time formats of other collectors: nfdump and pmacct."""

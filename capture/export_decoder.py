@@ -1,0 +1,122 @@
+"""Export datagrams of any protocol to flow records, counters and drops; keeps what decoding must remember.
+
+Templates, sequence numbers and sampling rates live in the decoders. `state` and `restore` carry them over a restart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture.configured_rates import SamplingRates
+from capture.exporters.datagram import NO_EXPORT, PROTOCOLS, SFLOW5, Datagrams
+from capture.ingest_log import Ledger
+from capture.netflow.netflow_decoder import NetflowDecoder
+from capture.sflow.sflow_decoder import SflowDecoder
+from capture.tables.address_book import AddressBook
+from datamodel.counters import COUNTERS, DROPS
+from datamodel.errors import InputError
+from datamodel.exporter_stats import ExporterStats
+from datamodel.flows import FLOWS, Flows, mark_metered, recode
+from datamodel.frame import Frame, concat, empty
+
+_STATE_VERSION = 3
+_NO_COUNTERS, _NO_DROPS = empty(COUNTERS), empty(DROPS)  # made once: most batches have none
+_MOST_ADDRESSES = 1 << 17  # kept between takes, so that their texts are made once; more than any fabric has
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What came out since the last time of asking; codes of all three frames point into `addresses`."""
+
+    flows: Frame
+    counters: Frame
+    drops: Frame
+    addresses: tuple[str, ...]
+
+    def canonical_flows(self) -> Flows:
+        """The flow records with an address book of their own, sorted, those of meters marked."""
+        return recode(mark_metered(self.flows), self.addresses)
+
+
+class Exports:
+    """Decodes the export datagrams of many exporters.
+
+    Memory: what was decoded since the last `take`, plus the templates and accounts of the exporters, which are
+    bounded each.
+    """
+
+    def __init__(self, rates: SamplingRates | None = None) -> None:
+        self._book = AddressBook()
+        self._sflow = SflowDecoder(self._book, rates or SamplingRates())
+        self._netflow = NetflowDecoder(self._book, rates or SamplingRates())
+        self._frames: list[Frame] = []
+        self._unknown = 0
+        self.datagrams = 0
+        self.records = 0
+
+    def feed(self, batch: Datagrams) -> None:
+        """Decode a batch, in order of arrival; its bytes are not needed afterwards."""
+        self.datagrams += len(batch)
+        seen = np.bincount(batch.index["protocol"], minlength=len(PROTOCOLS))
+        self._unknown += int(seen[NO_EXPORT])
+        # A decoder that is not needed need not be compiled either.
+        frames = self._sflow.feed(batch) if seen[SFLOW5] else []
+        if len(batch) > seen[NO_EXPORT] + seen[SFLOW5]:
+            frames += self._netflow.feed(batch)
+        for frame in frames:
+            self.records += len(frame)
+            self._frames.append(frame)
+
+    def take(self) -> Decoded:
+        """What was decoded since the last time; afterwards the decoders hold none of it."""
+        decoded = Decoded(
+            concat(FLOWS, self._frames),
+            concat(COUNTERS, counters) if (counters := self._sflow.take_counters()) else _NO_COUNTERS,
+            concat(DROPS, drops) if (drops := self._sflow.take_drops()) else _NO_DROPS,
+            self._book.texts(),
+        )
+        self._frames = []
+        if len(self._book) > _MOST_ADDRESSES:
+            self._book.clear()
+        return decoded
+
+    def exporters(self) -> tuple[ExporterStats, ...]:
+        """The account of every exporter, by protocol, agent and domain."""
+        known = (*self._sflow.exporters(), *self._netflow.exporters())
+        return tuple(sorted(known, key=lambda e: (e.protocol, e.agent, e.domain)))
+
+    def account(self, ledger: Ledger) -> None:
+        """Tell `ledger` what was left out or guessed, over all exporters."""
+        ledger.reject("not an export datagram of a protocol that is decoded", self._unknown)
+        ledger.reject("datagram of one exporter too many", self._sflow.refused + self._netflow.refused)
+        rejected = Counter(self._sflow.rejected) + Counter(self._netflow.rejected)
+        for exporter in self.exporters():
+            rejected.update(exporter.rejected)
+            for warning in exporter.warnings:
+                ledger.warn(f"{exporter.protocol} {exporter.agent} domain {exporter.domain}: {warning}")
+        for reason, count in sorted(rejected.items()):
+            ledger.reject(reason, count)
+
+    def state(self) -> bytes:
+        """Templates, sampling rates and sequence numbers, for `restore`."""
+        parts = {"version": _STATE_VERSION, "sflow": self._sflow.state(), "netflow": self._netflow.state()}
+        return json.dumps(parts).encode()
+
+    def restore(self, state: bytes) -> None:
+        """Go on where another decoder's `state` was taken.
+
+        Raises:
+            InputError: it is damaged or of another version.
+        """
+        try:
+            parts = json.loads(state)
+            if parts["version"] != _STATE_VERSION:
+                raise InputError(f"decoder state: version {parts['version']}, expected {_STATE_VERSION}")
+            self._sflow.restore(parts["sflow"])
+            self._netflow.restore(parts["netflow"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"decoder state: damaged: {error}") from None

@@ -1,0 +1,1 @@
+"""Export datagrams, the exporters that send them, and their counters."""

@@ -1,0 +1,1 @@
+"""Capture files and their containers: pcap, pcapng, compression, IP fragments."""

@@ -1,0 +1,30 @@
+"""What reading leaves to say: everything dropped, doubted or guessed, counted by reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from datamodel.flows import IngestNotes
+
+
+class Ledger:
+    """Counts and warnings gathered while one input is read."""
+
+    def __init__(self) -> None:
+        """Start with nothing to say."""
+        self.rejected: Counter[str] = Counter()
+        self.warnings: list[str] = []
+
+    def reject(self, reason: str, count: int = 1) -> None:
+        """Count `count` packets, rows or blocks that were left out because of `reason`."""
+        if count:
+            self.rejected[reason] += count
+
+    def warn(self, message: str) -> None:
+        """Say `message`, once."""
+        if message not in self.warnings:
+            self.warnings.append(message)
+
+    def notes(self) -> IngestNotes:
+        """The account so far; reasons sorted, warnings in the order they arose."""
+        return IngestNotes(dict(sorted(self.rejected.items())), tuple(self.warnings))

@@ -1,0 +1,1 @@
+"""Packets of a mirror to flow records: connections, sequence numbers, acknowledgements."""

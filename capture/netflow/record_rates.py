@@ -1,0 +1,61 @@
+"""The sampling rate of each row: configured, told by its record, by its sampler's options, or by the header."""
+
+from __future__ import annotations
+
+from capture.jit import compiled, wide
+from capture.netflow.netflow_layout import RATES, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
+from capture.netflow.reasons import RATE_DIFFERS, RATE_REPLACED, RATE_UNKNOWN
+from capture.netflow.sampler import UNKNOWN, only_rate, sampler_rate, told_rate
+from capture.tables.row_blocks import Block
+
+
+@compiled
+def rates(progress: Row, source: Row, samplers: Samplers, matrix: Words, block: Block, present: int, rows: int) -> None:
+    """Write the sampling rates of `rows` rows of the block, from the first columns of the matrix."""
+    row, out = wide(progress["rows"]), block["sampling_rate"]
+    exporter, agent = wide(progress["exporter"]), wide(source["agent"])
+    otherwise = only_rate(samplers, exporter, agent)
+    if otherwise == UNKNOWN:
+        otherwise = wide(progress["header_rate"])
+    if not present & (RATES | 1 << SAMPLER_ID):
+        rate = judged(source, otherwise, rows)
+        for i in range(row, row + rows):
+            out[i] = rate
+        return
+    known, rate = wide(0), otherwise
+    for i in range(rows):
+        if present & RATES:
+            rate = of_record(source, matrix, present, otherwise, i)
+        elif matrix[SAMPLER_ID, i] != known:  # 0 stands for none
+            known = matrix[SAMPLER_ID, i]
+            rate = sampler_rate(samplers, exporter, agent, known) if known else otherwise
+        out[row + i] = judged(source, rate, wide(1))
+
+
+@compiled
+def of_record(source: Row, matrix: Words, present: int, otherwise: int, column: int) -> int:
+    """The rate that a record tells itself, or what it is otherwise."""
+    rate = told_rate(source, matrix, present, column)
+    if rate == UNKNOWN:
+        return otherwise
+    if otherwise not in (UNKNOWN, rate):
+        source["doubts"][RATE_DIFFERS] += 1
+    return rate
+
+
+@compiled
+def judged(source: Row, told: int, rows: int) -> int:
+    """The rate that `rows` rows are given, told or configured; what is doubtful about it is counted."""
+    configured = wide(source["configured_rate"])
+    if told == UNKNOWN:
+        source["doubts"][RATE_UNKNOWN] += rows
+    elif configured not in (UNKNOWN, told):
+        source["doubts"][RATE_REPLACED] += rows
+    rate = told if configured == UNKNOWN else configured
+    for k in range(source["rates_seen"]):
+        if source["rates"][k] == rate:
+            return rate
+    if source["rates_seen"] < RATES_SEEN:
+        source["rates"][source["rates_seen"]] = rate
+        source["rates_seen"] += 1
+    return rate

@@ -1,0 +1,1 @@
+"""Bytes of a frame to packet columns: Ethernet, IP, TCP, UDP, RoCEv2, through tunnels."""

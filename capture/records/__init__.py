@@ -1,0 +1,1 @@
+"""Flow-record files: CSV, JSON, Parquet and Arrow, read and written."""

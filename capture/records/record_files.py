@@ -1,0 +1,92 @@
+"""Flow-record files: Parquet, CSV and JSON lines, in columns named as GoFlow2 names them, and what collectors write.
+
+Dumps of GoFlow2 (JSON, protobuf), pmacct (JSON) and nfdump (CSV) load as they are. Start, end, source, destination
+and bytes are required; all else may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from capture.files.decompression import Progress, ahead, blocks
+from capture.goflow2.dump_reader import begins_with_message, read_dump
+from capture.goflow2.message_scanner import LONGEST_MESSAGE_BYTES
+from capture.ingest_log import Ledger
+from capture.records.record_columns import Rows
+from capture.records.record_text import OWN, check_columns, text_tables
+from capture.records.record_writer import write_records
+from datamodel.errors import InputError
+from datamodel.flows import ADDRESS_COLUMNS, Flows, mark_metered
+
+__all__ = ["PARQUET_MAGIC", "read_parquet", "read_records", "read_text", "write_records"]
+
+PARQUET_MAGIC = b"PAR1"
+BATCH_ROWS = 1 << 20
+EXPECTED_ROWS = 1 << 26  # a file may claim any number of rows; room for more is made as they come
+
+
+def read_records(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
+    """The flow records of a file, in its order, what cannot be used left out and counted.
+
+    Args:
+        path: a Parquet file, or CSV, JSON lines or a GoFlow2 dump, these also compressed with gzip or Zstandard.
+        ledger: told what was rejected, why, and what was guessed or ignored.
+        progress: called with (bytes of the file read, bytes of the file).
+
+    Raises:
+        InputError: the file is no table of flow records, lacks a required column, or is damaged beyond reading.
+    """
+    content = blocks(path, ledger, progress)
+    head = next(content, b"")
+    if head[:4] == PARQUET_MAGIC:
+        return read_parquet(path, ledger, progress)
+    return read_text(path, head, content, ledger)
+
+
+def read_parquet(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
+    """The flow records of a Parquet file; see `read_records`."""
+    try:
+        schema = pq.read_schema(path)
+        known = check_columns(path, schema.names, ledger)
+        texts = [name for name in ADDRESS_COLUMNS if name in known and pa.types.is_string(schema.field(name).type)]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            size, total = path.stat().st_size, max(file.metadata.num_rows, 1)
+            rows = Rows(ledger, min(file.metadata.num_rows, EXPECTED_ROWS))
+            done = 0
+            for batch in ahead(file.iter_batches(BATCH_ROWS, columns=known)):
+                rows.add(pa.Table.from_batches([batch]))
+                done += batch.num_rows
+                if progress is not None:
+                    progress(size * done // total, size)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: damaged Parquet file: {one_line(error)}") from None
+    pa.default_memory_pool().release_unused()  # it would keep a large file's batches for another file
+    return rows.flows()
+
+
+def read_text(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger) -> Flows:
+    """The flow records of CSV, JSON lines or a GoFlow2 dump whose first block is `head`; see `read_records`."""
+    while len(head) < LONGEST_MESSAGE_BYTES and (more := next(content, b"")):
+        head += more
+    if begins_with_message(head):
+        dump = read_dump(chain([head], content), path.name, ledger)
+        return Flows(mark_metered(dump.frame), dump.addresses)
+    rows = Rows(ledger)
+    try:
+        dialect, tables = text_tables(path, chain([head], content), ledger)
+        for table in tables:
+            rows.add(table)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: damaged flow records: {one_line(error)}") from None
+    flows = rows.flows()
+    return flows if dialect is OWN else Flows(mark_metered(flows.frame), flows.addresses)
+
+
+def one_line(error: Exception) -> str:
+    """The first line of what an error says."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

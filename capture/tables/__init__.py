@@ -1,0 +1,1 @@
+"""Arrays that kernels fill: addresses, keys, blocks of rows, buffers for reading."""

@@ -1,0 +1,256 @@
+"""What the service answers: one set of documents for the HTTP API and for the dashboard's pages."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from datamodel.alerts import AlertChange, AlertState
+from datamodel.document import Document
+from datamodel.findings import Severity, Subject
+from datamodel.incidents import Incident, IncidentChange
+from datamodel.job_state import JobState
+from datamodel.layout import Groups, Layout
+from datamodel.report import ExporterClock
+from datamodel.result_rows import NoteKind
+from datamodel.scan import Scan, Verdict
+
+NodeRole = Literal["endpoint", "host", "leaf", "spine", "switch"]
+
+
+class Trend(Document):
+    """Iteration times of a job in equal stretches of time."""
+
+    start_ns: int
+    step_ns: int
+    mean_s: tuple[float | None, ...] = Field(description="one a stretch; null where no iteration ended in it")
+    severity: tuple[Severity | None, ...] = Field(default=(), description="worst finding that was on, one a stretch")
+
+
+class JobRow(Document):
+    """One job at a glance."""
+
+    id: str
+    label: str | None
+    tenant: str | None
+    world_size: int | None
+    endpoints: int
+    hosts: int
+    layout: Layout | None
+    first_seen_ns: int
+    last_seen_ns: int
+    state: JobState
+    state_reason: str = Field(description="what the state rests on; empty for healthy")
+    state_as_of_ns: int | None = Field(description="end of the newest data it rests on; null before the first scan")
+    severity: Severity | None = Field(description="worst of its open incidents")
+    incidents: int = Field(description="open now")
+    iteration_s: float | None = Field(description="mean of the newest stretch that has any")
+    norm_s: float | None = Field(description="median of stretches without a finding, of the last day")
+    slowdown_ratio: float | None = Field(description="iteration_s / norm_s")
+    gpu_hours_lost: float | None = Field(description="since midnight UTC; null where the number of GPUs is not known")
+    trend: Trend
+
+
+class LayoutSince(Document):
+    """A layout with its process groups, and since when it is so."""
+
+    since_ns: int
+    layout: Layout
+    groups: Groups
+
+
+class JobDetail(JobRow):
+    """One job with its members and the layouts it had, the newest first."""
+
+    addresses: tuple[str, ...]
+    host_names: tuple[str, ...]
+    period_s: float | None
+    smallest_slowdown_ratio: float | None
+    reasons: tuple[str, ...] = ()
+    layouts: tuple[LayoutSince, ...] = ()
+
+
+class IterationPoint(Document):
+    """One iteration or, where there are too many, some that follow one another: the slowest is never lost."""
+
+    first: int = Field(description="index of the first one")
+    last: int
+    start_ns: int
+    end_ns: int
+    shortest_s: float
+    mean_s: float
+    longest_s: float
+    longest: int = Field(description="index of the slowest one")
+
+
+class IterationSeries(Document):
+    """A job's iterations in a stretch of time."""
+
+    job: str
+    start_ns: int
+    end_ns: int
+    iterations: int = Field(description="how many there were")
+    points: tuple[IterationPoint, ...] = ()
+
+
+class IncidentRow(Document):
+    """An incident with what people said of it."""
+
+    incident: Incident
+    label: str | None = Field(description="of its job")
+    tenant: str | None
+    acknowledged_by: str | None = None
+    muted_until_ns: int | None = Field(default=None, description="null: not muted, or for ever where `muted`")
+    muted: bool = False
+
+
+class Note(Document):
+    """What a person did about an incident."""
+
+    time_ns: int
+    author: str
+    kind: NoteKind
+    text: str = ""
+    until_ns: int | None = None
+
+
+class AlertRow(Document):
+    """An alert of an incident, and where it stands with its receiver."""
+
+    receiver: str
+    change: AlertChange
+    state: AlertState
+    created_ns: int
+    sent_ns: int | None = Field(default=None, description="when the receiver accepted it")
+    attempts: int = 0
+    problem: str = Field(default="", description="what the last attempt met with, or why it is withheld")
+
+
+class IncidentDetail(IncidentRow):
+    """An incident with its whole history."""
+
+    changes: tuple[IncidentChange, ...] = ()
+    notes: tuple[Note, ...] = ()
+    alerts: tuple[AlertRow, ...] = Field(
+        default=(), description="the newest alerts of it; empty for a tenant's viewers: receivers are the operator's"
+    )
+
+
+class ScanRow(Document):
+    """One scan in short."""
+
+    policy: str
+    window_start_ns: int
+    window_end_ns: int
+    started_ns: int
+    finished_ns: int
+    version: str
+    verdict: Verdict
+    jobs: int
+    findings: int
+    records: int = Field(description="that it read; 0 for who sees one tenant only")
+    reasons: tuple[str, ...] = ()
+
+
+class ScanDetail(ScanRow):
+    """One scan with its verdicts and findings; one that sees a tenant only sees that part."""
+
+    scan: Scan
+
+
+class ScanRequest(Document):
+    """A scan that somebody asked for; without a window, of the newest records."""
+
+    id: str
+    policy: str
+    jobs: tuple[str, ...] = ()
+    window_start_ns: int | None = None
+    window_end_ns: int | None = None
+    author: str
+    requested_ns: int
+    state: Literal["waiting", "running", "done", "failed"]
+    finished_ns: int | None = None
+    detail: str = ""
+
+
+class CountedRate(Document):
+    """A sampling rate that what its exporter counts contradicts."""
+
+    where: str = Field(description="the data source or interface, in words")
+    told: int = Field(description="N of 1 in N, as the samples say")
+    likely: int = Field(description="the rate with which the counts agree")
+    counted: str = Field(description="what contradicts it: sample pool or interface counters")
+
+
+class ExporterSampling(Document):
+    """How an exporter samples, by its collector's account."""
+
+    exporter: str
+    rates: tuple[int, ...] = Field(default=(), description="N of 1 in N that its records are counted with; 0 unknown")
+    configured: int | None = Field(default=None, description="the rate that the collector's settings give it")
+    doubted: tuple[CountedRate, ...] = ()
+
+
+class FeedRow(Document):
+    """One exporter: what it sent of late, and what of it was lost."""
+
+    exporter: str
+    newest_ns: int = Field(description="end of the newest stretch in which it sent anything, or now where that goes on")
+    datagrams: int
+    records: int
+    lost: int
+    late: int
+    duplicates: int
+    rejected: dict[str, int] = {}
+    silent: bool = Field(description="nothing for twice its own mean interval by the clock, and for two minutes")
+    step_ns: int
+    trend: tuple[int, ...] = Field(description="records in each stretch, oldest first")
+    sampling: ExporterSampling | None = Field(default=None, description="null where no collector tells of it")
+    clock: ExporterClock | None = Field(default=None, description="by the newest scan; null where it tells none")
+
+
+class Part(Document):
+    """One running part of the service, by its own last word."""
+
+    name: str
+    kind: Literal["collector", "keeper", "scanner", "alerter", "api"]
+    started_ns: int
+    seen_ns: int
+    healthy: bool = True
+    detail: str = ""
+    figures: dict[str, float] = Field(default={}, description="counters and gauges, in base units")
+    sampling: tuple[ExporterSampling, ...] = Field(default=(), description="of a collector's exporters")
+
+
+class FabricNode(Document):
+    """A switch, a host or an endpoint."""
+
+    id: str
+    role: NodeRole
+    host: str | None = None
+    rail: int | None = None
+    jobs: tuple[str, ...] = ()
+
+
+class FabricLink(Document):
+    """A cable: ends as the inventory names them, load where the window's pairs tell it."""
+
+    a: str
+    b: str
+    a_port: int | None = None
+    b_port: int | None = None
+    speed_bps: float | None = None
+    load_ratio: float | None = Field(
+        default=None, description="mean over the newest window; between switches as if equal paths shared evenly"
+    )
+    suspicion: float = Field(default=0.0, ge=0, le=1, description="largest probability of an open incident")
+    incidents: tuple[str, ...] = ()
+
+
+class FabricView(Document):
+    """The fabric as the inventory draws it, with what is known of it now."""
+
+    nodes: tuple[FabricNode, ...] = ()
+    links: tuple[FabricLink, ...] = ()
+    subjects: tuple[Subject, ...] = Field(default=(), description="of open incidents")

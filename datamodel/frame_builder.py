@@ -1,0 +1,48 @@
+"""Rows that come in parts, gathered into one frame without ever holding them twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from datamodel.frame import Array, Column, Frame, Schema
+
+
+class FrameBuilder:
+    """A frame in the making.
+
+    A column takes memory from the first part on that holds it, and room for `expected_rows` at once: memory that is
+    never written to costs nothing. Where more rows come, the room doubles.
+    """
+
+    def __init__(self, schema: Schema, expected_rows: int = 0) -> None:
+        self._schema = schema
+        self._expected_rows = expected_rows
+        self._columns: dict[str, Array] = {}
+        self._rows = 0
+
+    def add(self, rows: int, columns: Mapping[str, Array]) -> None:
+        """Take in a part: columns of `rows` values each; those left out hold their default."""
+        for column in self._schema:
+            given = columns.get(column.name)
+            if given is None and column.name not in self._columns:
+                continue
+            room = self._room(column, self._rows + rows)
+            room[self._rows : self._rows + rows] = column.default if given is None else given
+        self._rows += rows
+
+    def frame(self) -> Frame:
+        """All rows, in the order they came."""
+        missing = {c.name: np.empty(0, c.dtype) for c in self._schema if c.required and not self._rows}
+        return Frame(self._schema, missing | {name: room[: self._rows] for name, room in self._columns.items()})
+
+    def _room(self, column: Column, rows: int) -> Array:
+        """The column's memory, with place for `rows`."""
+        room = self._columns.get(column.name)
+        if room is not None and len(room) >= rows:
+            return room
+        larger = np.empty(max(rows, self._expected_rows, 0 if room is None else 2 * len(room)), column.dtype)
+        larger[: self._rows] = column.default if room is None else room[: self._rows]
+        self._columns[column.name] = larger
+        return larger

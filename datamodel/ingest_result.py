@@ -1,0 +1,34 @@
+"""What came of reading inputs: flow records, and the account of the feed that the report repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from datamodel.exporter_stats import ExporterStats
+from datamodel.flows import Flows, IngestNotes
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """Flow records of one input or of several together, and what reading them left to say.
+
+    Attributes:
+        flows: the records, address book canonical.
+        notes: what was rejected, by reason, and warnings for people.
+        records: packets (of a mirror) or rows (of a record file) that count in `flows`.
+        bytes: IP bytes of those records, as exported.
+        exporters: addresses or names of the exporters of packets or records, sorted.
+        accounts: what each exporter of export datagrams sent and lost; none for other inputs.
+    """
+
+    flows: Flows
+    notes: IngestNotes
+    records: int
+    bytes: int
+    exporters: tuple[str, ...]
+    accounts: tuple[ExporterStats, ...] = ()
+
+    @property
+    def metered(self) -> bool:
+        """Whether a meter made some of the records. Those of nobody knows whom are taken for messages."""
+        return bool(self.flows.frame["metered"].any())

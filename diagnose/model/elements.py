@@ -1,0 +1,198 @@
+"""Rates -> elements: how much longer each stream's bytes are under way than they should be, in logarithms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from datamodel.streams import Bool, Float, Int
+from diagnose.model.options import ModelOptions
+from diagnose.rates import Rates
+from reconstruct.medians import group_medians, median_over, row_medians
+
+# A normal distribution's standard deviation over its median absolute deviation.
+_TO_SIGMA = 1 / float(ndtri(0.75))
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """One row a stream.
+
+    Attributes:
+        src, dst: (s,) ends as address codes.
+        shift: (s,) logarithm of the time a byte is under way, less that of the baseline; nan where not known.
+        own: (s,) the same, less what the streams of other rails between the same hosts share.
+        behind: (s,) slow streams that do not wait in their sender.
+        error: (s,) standard error of the shifts.
+        now_bps, normal_bps: (s,) rate, and what it should be.
+        lost_ns: (s,) time an iteration loses in the stream.
+        slow: (s,) streams that are slower beyond doubt.
+    """
+
+    src: Int
+    dst: Int
+    shift: Float
+    own: Float
+    behind: Bool
+    error: Float
+    now_bps: Float
+    normal_bps: Float
+    lost_ns: Float
+    slow: Bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """(s,) median of the logarithm of a rate over some iterations, and the variance of that median."""
+
+    value: Float
+    variance: Float
+
+    @classmethod
+    def of(cls, rate_bps: Float, iterations: Int, role: Int, options: ModelOptions) -> _Level:
+        """Of iterations in which the stream was seen; it scatters as others of its role do, or more.
+
+        Few iterations of one stream may lie close to each other by chance.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            told = np.log(rate_bps[:, iterations])
+        told[~np.isfinite(told)] = np.nan
+        value = row_medians(told)
+        spread = _TO_SIGMA * row_medians(np.abs(told - value[:, None]))
+        count = np.minimum(np.isfinite(told).sum(axis=1), options.counted)
+        of_role = group_medians(spread, role, int(role.max(initial=-1)) + 1)[role]
+        return cls(value, np.fmax(spread, of_role) ** 2 / np.maximum(count, 1))
+
+
+def elements(
+    rates: Rates,
+    interval: Int,
+    baseline: Int,
+    longer_ns: float,
+    across: Bool,
+    host: Mapping[int, str],
+    options: ModelOptions,
+) -> Elements:
+    """Compare each stream in an interval with itself at the job's best, or with its peers where it was never better.
+
+    Args:
+        rates: of all streams.
+        interval: iterations to judge.
+        baseline: iterations of the job at its best; may be empty.
+        longer_ns: what an iteration became longer by; 0 where that is not known.
+        across: (s,) which streams cross switches.
+        host: of each address code, as far as known.
+        options: of the model.
+    """
+    telling = _telling(rates, options)
+    delivered = np.where(telling[:, None], rates.delivered_bps, np.nan)
+    now = _Level.of(delivered, interval, rates.role, options)
+    volume = median_over(rates.bytes, interval)
+    if len(baseline):
+        before = _Level.of(delivered, baseline, rates.role, options)
+        usual = before.value - _common(before.value - now.value, rates.role, options)
+    else:
+        before = _of_peers(now, rates.role, across, volume, options)
+        usual = before.value if host else before.value - _elsewhere(before.value - now.value, rates, options)
+    shift = usual - now.value
+    now_bps, normal_bps = np.exp(now.value), np.exp(usual)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        busy = volume * 8e9 / np.sqrt(now_bps * normal_bps)
+        victim = np.minimum(np.where(busy > 0, options.victim_share * longer_ns / busy, 0.0), options.victim_most)
+        lost = np.nan_to_num(np.maximum(volume * 8e9 / now_bps - volume * 8e9 / normal_bps, 0.0))
+    error = np.sqrt(now.variance + before.variance + options.floor_ratio**2 + victim**2)
+    return Elements(
+        src=rates.src,
+        dst=rates.dst,
+        shift=shift,
+        own=shift - _shared(shift, rates, host),
+        behind=_waits_behind(rates, shift, error, (interval, baseline), options),
+        error=error,
+        now_bps=now_bps,
+        normal_bps=normal_bps,
+        lost_ns=lost,
+        slow=shift > options.slow_sigmas * error,
+    )
+
+
+def _telling(rates: Rates, options: ModelOptions) -> Bool:
+    """(s,) streams of which rates tell of links: latency sets the rate of a few bytes, as of a barrier's."""
+    best = np.where(np.isfinite(rates.delivered_bps), rates.delivered_bps, 0).max(axis=1, initial=0)
+    tells = best >= options.telling_ratio * best.max(initial=0)
+    volume = rates.bytes.sum(axis=1)
+    tells |= volume >= options.telling_volume * np.median(volume[tells]) if tells.any() else tells
+    return np.asarray(tells)
+
+
+def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: ModelOptions) -> _Level:
+    """The median of each one's peers, with their spread, which is never less than what paths may differ by.
+
+    Peers are the streams of its role, size and crossing of switches, or where those are too few, of any size.
+    """
+    size = np.round(5 * np.log(np.maximum(volume, 1.0))).astype(np.int64)
+    value, variance = np.full(len(role), np.nan), np.zeros(len(role))
+    for alike in (np.zeros_like(size), size):
+        kind = np.unique(np.stack([role, across.astype(np.int64), alike]), axis=1, return_inverse=True)[1].ravel()
+        count = int(kind.max(initial=-1)) + 1
+        middle = group_medians(now.value, kind, count)[kind]
+        spread = _TO_SIGMA * group_medians(np.abs(now.value - middle), kind, count)[kind]
+        enough = np.bincount(kind[np.isfinite(now.value)], minlength=count)[kind] >= options.fewest_peers
+        value = np.where(enough, middle, value)
+        variance = np.where(enough, spread**2, variance)
+    return _Level(value, variance + options.peer_floor_ratio**2)
+
+
+def _common(shift: Float, role: Int, options: ModelOptions) -> Float:
+    """(s,) by how much the lesser half of a role's streams became slower: that is no link's, if there are enough."""
+    found = np.zeros(len(shift))
+    for value in np.unique(role):
+        own = (role == value) & np.isfinite(shift)
+        if own.sum() >= options.fewest_peers:
+            ranked = np.sort(shift[own])
+            found[role == value] = max(float(ranked[(len(ranked) - 1) // 2]), 0.0)
+    return found
+
+
+def _elsewhere(shift: Float, rates: Rates, options: ModelOptions) -> Float:
+    """(s,) by how much the slowest stream between two others is slower than its peers, of slow streams.
+
+    Where nobody says who is behind which switch, a longer path looks like a slow link. Of many slow streams some lie
+    between two others for certain: only the slowest are looked at.
+    """
+    slow = np.flatnonzero(np.nan_to_num(shift) > 0)
+    slow = slow[np.argsort(-shift[slow], kind="stable")]
+    found = np.where(np.nan_to_num(shift) > 0, shift, 0.0)
+    for n in slow[: options.slowest].tolist():
+        ends = (rates.src[n], rates.dst[n])
+        apart = np.flatnonzero(~np.isin(rates.src[slow], ends) & ~np.isin(rates.dst[slow], ends))
+        found[n] = min(shift[slow[apart[0]]], shift[n]) if len(apart) else 0.0
+    return found
+
+
+def _shared(shift: Float, rates: Rates, host: Mapping[int, str]) -> Float:
+    """(s,) by how much all streams between two hosts became slower, of three or more: what is on none of their NICs."""
+    names = {name: n for n, name in enumerate(sorted(set(host.values())))}
+    ends = [
+        np.array([names.get(host.get(e, ""), -1) for e in side.tolist()], np.int64) for side in (rates.src, rates.dst)
+    ]
+    known = (ends[0] >= 0) & (ends[1] >= 0) & np.isfinite(shift)
+    pair = np.where(known, ends[0] * (len(names) + 1) + ends[1], -1)
+    pairs, which = np.unique(pair, return_inverse=True)
+    middle = group_medians(np.where(known, shift, np.nan), which, len(pairs))
+    rails = np.unique(np.stack([which, rates.src]), axis=1)[0]
+    several = (np.bincount(rails, minlength=len(pairs)) >= 3)[which] & known
+    return np.where(several, np.maximum(middle[which], 0.0), 0.0)
+
+
+def _waits_behind(rates: Rates, shift: Float, error: Float, compared: tuple[Int, Int], options: ModelOptions) -> Bool:
+    """(s,) slow streams whose bytes leave as fast as ever, and arrive late: what is slow lies behind their sender.
+
+    That they leave slowly says nothing: whoever is held up further on is told so, and paces itself.
+    """
+    interval, baseline = compared
+    levels = (_Level.of(rates.sent_bps, iterations, rates.role, options).value for iterations in (baseline, interval))
+    before, now = levels
+    return np.asarray((shift > options.slow_sigmas * error) & (before - now < shift / 2))

@@ -1,0 +1,80 @@
+"""Every number of the model of blame, with its reason in docs/diagnosis.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """What the model takes for granted.
+
+    Attributes:
+        degrees: of freedom of Student's t, by which measurements scatter.
+        outlier_ratio, outlier_folds: share of measurements that are anything at all, and over how many e-folds.
+        floor_ratio: no rate is known better.
+        peer_floor_ratio: nor do peers go alike to less: their paths differ.
+        victim_share: of what an iteration lost, by which the time of a stream that is only kept waiting changes.
+        victim_most: at most by so much of its logarithm.
+        counted: so many iterations at most make a median better known: those of one period are not independent.
+        temper: what a stream's iterations count for together.
+        missing_ratio: chance that a stream does not show the slow NIC that it passes; of a cable.
+        cable_missing_ratio: the same of a cable.
+        misfit_ratio, cable_misfit_ratio: by which share of its logarithm a stream's slowdown differs from the link's.
+        misfit_floor: at least by so much.
+        grid, least_size, most_size: sizes of a slowdown that are tried, from 1 + least to 1 + most.
+        one_way_penalty, both_ways_penalty: of a link that is slow in one direction, and in both.
+        nic_odds: so many times as likely as a cable an endpoint's own link is slow: it has a host at one end.
+        sure: tempered log-likelihood ratio from which a link is told of an interval that has a past.
+        sure_among_peers: the same where streams are compared with their peers.
+        sure_scattered: the same of single slow iterations.
+        least_share: of what an iteration lost that its own streams must have lost.
+        rival_odds: hypotheses that are at most so many times less likely than the best are suspects ...
+        rival_share: if this share of what the best one's streams lost is lost in theirs.
+        notice_weight: of notifications that tell on which side of a stream bytes wait.
+        notice_ratio: so many times as many as usual are more.
+        unknown_cables: of a switch, where the inventory does not list them.
+        slow_sigmas: a stream is slow beyond doubt by so many standard errors.
+        slowest: so many of the slowest streams are compared with those of other ends.
+        fewest_peers: to compare a stream with.
+        telling_ratio, telling_volume: a stream that was never as fast as this share of the fastest tells of links only
+            if it carries this share of what quick ones do.
+    """
+
+    degrees: float = 4.0
+    outlier_ratio: float = 0.03
+    outlier_folds: float = 6.0
+    floor_ratio: float = 0.01
+    peer_floor_ratio: float = 0.15
+    victim_share: float = 0.03
+    victim_most: float = 0.5
+    counted: int = 6
+    temper: float = 2.5
+    missing_ratio: float = 0.003
+    cable_missing_ratio: float = 0.01
+    misfit_ratio: float = 0.10
+    cable_misfit_ratio: float = 0.10
+    misfit_floor: float = 0.03
+    grid: int = 48
+    least_size: float = 0.03
+    most_size: float = 80.0
+    one_way_penalty: float = 1.0
+    both_ways_penalty: float = 0.5
+    nic_odds: float = 4.0
+    sure: float = 8.0
+    sure_among_peers: float = 12.0
+    sure_scattered: float = 15.0
+    least_share: float = 0.3
+    rival_odds: float = 20.0
+    rival_share: float = 0.5
+    notice_weight: float = 3.0
+    notice_ratio: float = 3.0
+    unknown_cables: int = 4
+    slow_sigmas: float = 3.0
+    slowest: int = 64
+    fewest_peers: int = 4
+    telling_ratio: float = 0.02
+    telling_volume: float = 0.25
+
+
+MODEL = ModelOptions()

@@ -1,0 +1,1 @@
+"""Options and their parsing that several commands share."""

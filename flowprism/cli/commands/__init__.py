@@ -1,0 +1,1 @@
+"""Arguments and options of each command, as Typer reads them."""

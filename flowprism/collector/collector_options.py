@@ -1,0 +1,83 @@
+"""What a collector is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from capture.configured_rates import SamplingRates
+from capture.receive.sockets import Listen
+from datamodel.errors import InputError
+from flowprism.collector.sources import Source
+from storage.lake.object_store import is_address, redact_address
+
+# The ports registered for sFlow and IPFIX, and the one that NetFlow exporters commonly use (it has none).
+_SFLOW_PORT, _NETFLOW_PORT, _IPFIX_PORT = 6343, 2055, 4739
+DEFAULT_LISTENS = (
+    Listen("*", _SFLOW_PORT),
+    Listen("*", _NETFLOW_PORT),
+    Listen("*", _IPFIX_PORT),
+    Listen("*", _IPFIX_PORT, tcp=True),
+)
+MOST_WORKERS = 64
+_TCP_PREFIX = "tcp:"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorOptions:
+    """Settings of one run.
+
+    Attributes:
+        out: lake that records are kept in, a folder or an address such as `s3://BUCKET/PREFIX`.
+        folder: of this machine, for what is no lake's where `out` is an address: see `home`.
+        keep: whether the lake is kept too, with the usual limits; `flowprism compact` has others.
+        listens: where exporters send to; none where only `sources` are read.
+        sources: mirrors, and topics of at most one Kafka.
+        workers: pairs of processes that share the exporters.
+        allow: networks that may send; everybody where there is none.
+        rates: configured sampling rates.
+        commit_every_s: after which what was received is made durable, at the latest.
+        ring_bytes: memory of each worker for datagrams that are not durable yet.
+        buffer_bytes: kernel memory to ask for, for each socket.
+        decoder: module and name of what makes the decoder from sampling rates.
+    """
+
+    out: Path | str
+    folder: Path | None = None
+    keep: bool = False
+    listens: tuple[Listen, ...] = DEFAULT_LISTENS
+    sources: tuple[Source, ...] = ()
+    workers: int = 1
+    allow: tuple[str, ...] = ()
+    rates: SamplingRates = field(default_factory=SamplingRates)
+    commit_every_s: float = 5.0
+    ring_bytes: int = 256 << 20
+    buffer_bytes: int = 64 << 20
+    decoder: str = "capture.export_decoder:Exports"
+
+    @property
+    def home(self) -> Path:
+        """The folder of lock, status and datagrams set aside.
+
+        Raises:
+            InputError: the lake is no folder, and none was named.
+        """
+        if is_address(self.out):
+            if self.folder is None:
+                raise InputError(f"{redact_address(self.out)}: a folder for lock and status is needed beside a bucket")
+            return self.folder
+        return Path(self.out)
+
+
+def parse_listen(text: str) -> Listen:
+    """Where `[tcp:]HOST:PORT` says to listen; an IPv6 address stands in brackets, * is every address.
+
+    Raises:
+        InputError: it is not of that form.
+    """
+    tcp = text.startswith(_TCP_PREFIX)
+    host, _, port = text.removeprefix(_TCP_PREFIX).rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535 or (":" in host) != bracketed:
+        raise InputError(f"--listen {text}: expected [tcp:]HOST:PORT, an IPv6 address in brackets, * for every address")
+    return Listen(host.strip("[]"), int(port), tcp)

@@ -1,0 +1,45 @@
+"""What the collector needs of a decoder; `capture.export_decoder.Exports` is the one in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from capture.configured_rates import SamplingRates
+from capture.exporters.datagram import Datagrams
+from capture.ingest_log import Ledger
+from datamodel.exporter_stats import ExporterStats
+
+if TYPE_CHECKING:
+    from capture.export_decoder import Decoded  # brings all decoders with it; only the one that is named is loaded
+
+
+class Decoder(Protocol):
+    """Datagrams in, records out; see `capture.export_decoder.Exports`, whose methods these are."""
+
+    records: int
+
+    def feed(self, batch: Datagrams) -> None:
+        """Decode a batch."""
+
+    def take(self) -> Decoded:
+        """What was decoded since the last time."""
+
+    def exporters(self) -> tuple[ExporterStats, ...]:
+        """The account of every exporter."""
+
+    def account(self, ledger: Ledger) -> None:
+        """Tell what was left out."""
+
+    def state(self) -> bytes:
+        """What must be remembered."""
+
+    def restore(self, state: bytes) -> None:
+        """Go on with a state; InputError where it is damaged."""
+
+
+def load_decoder(name: str) -> Callable[[SamplingRates], Decoder]:
+    """What makes a decoder, by module and name ("capture.export_decoder:Exports")."""
+    module, _, factory = name.partition(":")
+    return cast("Callable[[SamplingRates], Decoder]", getattr(import_module(module), factory))

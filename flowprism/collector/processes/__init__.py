@@ -1,0 +1,1 @@
+"""The processes of a collector: receivers, decoders, sources and the compactor, started by the supervisor."""

@@ -1,0 +1,71 @@
+"""What a decoder says of its exporters, as often as it can be afforded."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from capture.ingest_log import Ledger
+from flowprism.collector.decoder_interface import Decoder
+
+MOST_EXPORTERS_TOLD = 1000  # by name, those with most records first; all are in the sums
+_MOST_WARNINGS = 100
+_AFFORDABLE_RATIO = 0.05  # of the decoder's time
+
+
+class StatsCache:
+    """The account of a decoder's exporters and rejects, taken anew only when that costs little of the time.
+
+    Tens of thousands of (possibly invented) exporters take a second to be told.
+
+    Attributes:
+        rejected: what was left out since the beginning of the session, by reason, as of the last account.
+        told: the last account, JSON-able.
+    """
+
+    def __init__(self, decoder: Decoder, rejected: Mapping[str, int]) -> None:
+        """Begin.
+
+        Args:
+            decoder: whose account this is; its state is restored already.
+            rejected: what the session had left out until then.
+        """
+        self._decoder = decoder
+        self._base = Counter(rejected)
+        self._restored = Counter(_account(decoder).rejected)
+        self._next = 0.0
+        self.rejected: dict[str, int] = dict(rejected)
+        self.told: dict[str, Any] = {}
+
+    def refresh(self, *, force: bool = False) -> bool:
+        """Take the account anew if it can be afforded, or in any case; whether it was."""
+        before = time.monotonic()
+        if before < self._next and not force:
+            return False
+        ledger = _account(self._decoder)
+        now = self._base + (Counter(ledger.rejected) - self._restored)
+        self.rejected = dict(sorted(now.items()))
+        exporters = self._decoder.exporters()
+        lost = Counter[str]()
+        for exporter in exporters:
+            lost[exporter.lost_unit] += exporter.lost
+        first = sorted(exporters, key=lambda e: (-e.records, e.protocol, e.agent, e.domain))[:MOST_EXPORTERS_TOLD]
+        self.told = {
+            "exporters_known": len(exporters),
+            "exporters": [asdict(exporter) for exporter in first],
+            "lost": dict(lost),
+            "rejected": self.rejected,
+            "warnings": ledger.warnings[:_MOST_WARNINGS],
+        }
+        after = time.monotonic()
+        self._next = after + max(1.0, (after - before) / _AFFORDABLE_RATIO)
+        return True
+
+
+def _account(decoder: Decoder) -> Ledger:
+    ledger = Ledger()
+    decoder.account(ledger)
+    return ledger

@@ -1,0 +1,19 @@
+"""A case's files analysed as a user would: the records, and the inventory where there is one."""
+
+from __future__ import annotations
+
+from datamodel.inventory import Inventory
+from datamodel.report import Report
+from flowprism.evaluation.suite import CaseFiles
+from flowprism.inventory_file import load_inventory
+from flowprism.pipeline import AnalysisOptions, analyze
+
+
+def load_case_inventory(files: CaseFiles) -> Inventory | None:
+    """The case's inventory, if it has one."""
+    return load_inventory(files.inventory) if files.inventory.exists() else None
+
+
+def analyze_case(files: CaseFiles) -> Report:
+    """Our report of a case."""
+    return analyze([files.records], load_case_inventory(files), AnalysisOptions()).report

@@ -1,0 +1,42 @@
+"""Running many cases in parallel processes: the same outcomes in the same order for any number of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from flowprism.evaluation.suite import CaseName
+from flowprism.evaluation.trial import Trial, run_trial
+from flowprism.progress import Progress
+
+
+def run_cases(
+    cases: Sequence[CaseName], workers: int | None = None, keep: Path | None = None, progress: Progress | None = None
+) -> list[Trial]:
+    """Trials of all cases, in their order.
+
+    Args:
+        cases: which.
+        workers: processes; None for as many as there are cores, 1 for this one.
+        keep: cases and reports are left below this folder.
+        progress: told how many are done.
+    """
+    count = min(workers or os.cpu_count() or 1, max(len(cases), 1))
+    trial = partial(run_trial, keep=keep)
+    if count == 1:
+        return _gathered(map(trial, cases), len(cases), progress)
+    with ProcessPoolExecutor(count, get_context("spawn")) as pool:  # compiled kernels and Arrow have threads: no fork
+        return _gathered(pool.map(trial, cases), len(cases), progress)
+
+
+def _gathered(trials: Iterable[Trial], total: int, progress: Progress | None) -> list[Trial]:
+    found = []
+    for trial in trials:
+        found.append(trial)
+        if progress is not None:
+            progress("cases", len(found), total)
+    return found

@@ -1,0 +1,73 @@
+"""What a vendor's configuration language can say: its reader, its writer, and the limits of the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flowprism.exporter_config.commands import Command
+from flowprism.exporter_config.model import Direction, ExportConfig, PacketSampling, Vendor
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the device accepts. None: no limit is documented, or there is no such setting.
+
+    Attributes:
+        rate: least and greatest N of 1 in N.
+        confirm_below: a lesser N is accepted only where it is confirmed.
+        polling_s: least and greatest interval beside 0, which switches polling off where `polling_off`.
+        polling_off: 0 is accepted.
+        header_bytes: least and greatest.
+        collectors: the most sFlow collectors.
+        samples_per_s: the range of the limiter.
+        timeout_s: of flow records.
+    """
+
+    rate: Range | None = None
+    confirm_below: int = 0
+    polling_s: Range | None = None
+    polling_off: bool = True
+    header_bytes: Range | None = None
+    collectors: int | None = None
+    samples_per_s: Range | None = None
+    timeout_s: Range | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A vendor's configuration language.
+
+    Attributes:
+        vendor: its name.
+        document: the vendor's page that limits and defaults are from.
+        blank: packet sampling where nothing is configured.
+        read: text and file name to settings.
+        write: settings to text that `read` gives back.
+        commands: the same as single commands, from which the lines to type come.
+        limits: what the device accepts.
+        settable: fields of `PacketSampling` that can be set; of ports: "port.rate" ...
+        directions: that sampling can have.
+        speed_divisor: without a rate, N is the port's bit/s divided by this; 0: not so.
+        rate_needs_unknown_speed: the general rate counts only for ports of unknown speed (hsflowd).
+        limit_per_card: the limiter counts each line card of its own.
+        file_name: what a file written for a device is called, "{}" stands for the device.
+        indent: of nested commands.
+    """
+
+    vendor: Vendor
+    document: str
+    blank: Callable[[], PacketSampling]
+    read: Callable[[str, str], ExportConfig]
+    write: Callable[[ExportConfig], str]
+    commands: Callable[[ExportConfig], list[Command]]
+    limits: Limits
+    settable: frozenset[str]
+    directions: frozenset[Direction]
+    speed_divisor: int = 0
+    rate_needs_unknown_speed: bool = False
+    limit_per_card: bool = False
+    file_name: str = "{}.conf"
+    indent: str = "   "

@@ -1,0 +1,1 @@
+"""Rules: each takes devices and yields findings."""

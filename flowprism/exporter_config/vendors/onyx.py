@@ -1,0 +1,182 @@
+"""NVIDIA Onyx (MLNX-OS) running configurations: `protocol sflow`, `sflow ...`, `interface ethernet 1/1 sflow enable`.
+
+Commands, defaults and limits: NVIDIA Onyx User Manual 3.10.4, "sFlow" (https://docs.nvidia.com/networking/display/
+nvidiaonyxusermanualv3104706lts/sflow). 1 in 16,000 unless configured, from 4,000 to 16,777,215; 64 to 256 bytes of each
+packet; counters every 5 to 3,600 s. A port is sampled at ingress where it is enabled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from flowprism.exporter_config.commands import Command
+from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.model import (
+    Collector,
+    Direction,
+    ExportConfig,
+    Interface,
+    PacketSampling,
+    PortSampling,
+    Surroundings,
+    Unread,
+    Value,
+    Vendor,
+    default,
+    sorted_ports,
+)
+from flowprism.exporter_config.vendors.text_blocks import Line, find_lines, first, line_of, with_newlines
+
+DEFAULT_RATE = 16_000
+_LINES = re.compile(
+    r"^[ \t]*(?:(?:no )?protocol sflow|(?:no )?sflow [^\n]*|interface ethernet \S+ (?:no )?sflow enable)[ \t]*$",
+    re.MULTILINE,
+)
+_HOSTNAME = re.compile(r"^[ \t]*hostname (\S+)", re.MULTILINE)
+_TUNNEL = re.compile(r"^[ \t]*(?:protocol nve|interface nve)", re.MULTILINE)
+_PORTS = re.compile(r"^[ \t]*interface ethernet (\d+/\d+(?:/\d+)?)(?: speed (\d+)G?)?\b", re.MULTILINE)
+_RANGE = re.compile(r"(\d+)/(\d+)-(?:\1/)?(\d+)$")
+V = TypeVar("V")
+
+
+def read(text: str, file: str) -> ExportConfig:
+    """The export settings of a running configuration."""
+    text = with_newlines(text)
+    sampling: PacketSampling | None = None
+    seen, unread = 0, []
+    for line in find_lines(text, _LINES):
+        seen += 1
+        taken = _with_line(sampling or _blank(), line)
+        if taken is None:
+            unread.append(Unread(line.number, " ".join(line.words[:2])))
+        else:
+            sampling = taken
+    if sampling is not None:
+        sampling = replace(sampling, ports=sorted_ports(sampling.ports))
+    speeds: dict[str, int | None] = {}
+    for name, speed in _PORTS.findall(text):
+        speeds[name] = int(speed) * 1000 if speed else speeds.get(name)
+    around = Surroundings(
+        file=file,
+        hostname=first(text, _HOSTNAME),
+        interfaces=tuple(Interface(name, mbps) for name, mbps in speeds.items()),
+        tunnel_line=line_of(text, _TUNNEL),
+        statements=seen,
+        unread=tuple(unread),
+    )
+    return ExportConfig(Vendor.NVIDIA_ONYX, sampling, around=around)
+
+
+def _blank() -> PacketSampling:
+    return PacketSampling(
+        enabled=default(False),
+        collectors=(),
+        agent=None,
+        rate=default(DEFAULT_RATE),
+        direction=default(Direction.INGRESS),
+        all_ports=default(False),
+        header_bytes=default(128),
+        polling_s=default(20),
+    )
+
+
+def _with_line(sampling: PacketSampling, line: Line) -> PacketSampling | None:
+    match line.words:
+        case ["protocol", "sflow"]:
+            return sampling  # the commands are there; `sflow enable` starts the agent
+        case ["sflow", "enable"]:
+            return replace(sampling, enabled=_value(True, line))
+        case ["sflow", "sampling-rate", rate] if rate.isdecimal():
+            return replace(sampling, rate=_value(int(rate), line))
+        case ["sflow", "max-sample-size", size] if size.isdecimal():
+            return replace(sampling, header_bytes=_value(int(size), line))
+        case ["sflow", "counter-poll-interval", seconds] if seconds.isdecimal():
+            return replace(sampling, polling_s=_value(int(seconds), line))
+        case ["sflow", "agent-ip", *name] if name:
+            return replace(sampling, agent=_value(" ".join(name), line))
+        case ["sflow", "collector-ip", address, *rest]:
+            return _with_collector(sampling, address, rest, line)
+        case ["interface", "ethernet", ports, "sflow", "enable"]:
+            return _with_ports(sampling, ports, line)
+        case ["no", *_] | ["interface", "ethernet", _, "no", "sflow", "enable"] | ["sflow", "max-datagram-size", _]:
+            return sampling
+    return None
+
+
+def _value(value: V, line: Line) -> Value[V]:
+    return Value(value, line=line.number)
+
+
+def _with_collector(sampling: PacketSampling, address: str, rest: list[str], line: Line) -> PacketSampling:
+    port, vrf = default(6343), None
+    for name, value in zip(rest[::2], rest[1::2], strict=False):
+        if name == "udp-port" and value.isdecimal():
+            port = _value(int(value), line)
+        elif name == "vrf":
+            vrf = _value(value, line)
+    return replace(sampling, collectors=(*sampling.collectors, Collector(address, port, vrf, line.number)))
+
+
+def _with_ports(sampling: PacketSampling, named: str, line: Line) -> PacketSampling:
+    ports = {port.name: port for port in sampling.ports}
+    for name in expand_ports(named):
+        ports[name] = PortSampling(name, _value(True, line))
+    return replace(sampling, ports=tuple(ports.values()))
+
+
+def expand_ports(named: str) -> Iterator[str]:
+    """Ports of `1/1-1/32`."""
+    found = _RANGE.fullmatch(named)
+    if found is None:
+        yield named
+        return
+    for number in range(int(found.group(2)), int(found.group(3)) + 1):
+        yield f"{found.group(1)}/{number}"
+
+
+def commands(config: ExportConfig) -> list[Command]:
+    """The settings as commands."""
+    sampling = config.sampling
+    if sampling is None:
+        return []
+    out = [Command("protocol sflow")]
+    if sampling.enabled.configured and sampling.enabled.value:
+        out.append(Command("sflow enable", undo="no sflow enable"))
+    for setting, value in (
+        ("sflow sampling-rate", sampling.rate), ("sflow max-sample-size", sampling.header_bytes),
+        ("sflow counter-poll-interval", sampling.polling_s),
+    ):  # fmt: skip
+        if value is not None and value.configured:
+            out.append(Command(f"{setting} {value.value}", key=setting, undo=f"no {setting}"))
+    if sampling.agent is not None:
+        out.append(Command(f"sflow agent-ip {sampling.agent.value}", key="agent-ip", undo="no sflow agent-ip"))
+    for collector in sampling.collectors:
+        port = f" udp-port {collector.port.value}" if collector.port.configured else ""
+        vrf = f" vrf {collector.vrf.value}" if collector.vrf is not None else ""
+        line = f"sflow collector-ip {collector.address}{port}{vrf}"
+        out.append(Command(line, undo=f"no sflow collector-ip {collector.address}"))
+    for port_ in sampling.ports:
+        head = f"interface ethernet {port_.name}"
+        out.append(Command(f"{head} sflow enable", undo=f"{head} no sflow enable"))
+    return out
+
+
+def write(config: ExportConfig) -> str:
+    """The settings as lines of a running configuration."""
+    return "".join(f"{command.line}\n" for command in commands(config))
+
+
+DIALECT = Dialect(
+    vendor=Vendor.NVIDIA_ONYX,
+    document="https://docs.nvidia.com/networking/display/nvidiaonyxusermanualv3104706lts/sflow",
+    blank=_blank,
+    read=read,
+    write=write,
+    commands=commands,
+    limits=Limits(rate=(4000, 16_777_215), polling_s=(5, 3600), header_bytes=(64, 256)),
+    settable=frozenset({"agent", "rate", "polling_s", "header_bytes", "port.enabled"}),
+    directions=frozenset({Direction.INGRESS}),
+)

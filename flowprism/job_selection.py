@@ -1,0 +1,86 @@
+"""Jobs that streams do not show: those of samples and of volumes, and which of two readings of one job is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from datamodel.flows import FLOWS, Flows
+from datamodel.frame import concat
+from datamodel.streams import Bool, Int, Streams
+from flowprism.job_analysis import JobResult
+from flowprism.sampled_analysis import AnalysisContext, ReplaceableJob, SplitRecords, sampled_results, volume_results
+from reconstruct.job_streams import job_streams
+from reconstruct.jobs import Job, Recognition
+from reconstruct.metered import merges
+
+
+def select_jobs(
+    flow: Streams, parts: SplitRecords, around: AnalysisContext, found: Recognition
+) -> tuple[list[JobResult], Recognition]:
+    """Jobs that only samples or volumes show, or samples better than records; and what is left of those found before.
+
+    Args:
+        flow: the streams that those were found in.
+        parts: records that are no whole messages.
+        around: what else is known.
+        found: the jobs of the streams.
+
+    Returns:
+        the results of further jobs; and the recognition less jobs that samples show better, with the reasons why
+        sampled endpoints are in no job.
+    """
+    lesser = _lesser(flow, parts, around, found)
+    taken = _ends(flow.addresses, [job for n, job in enumerate(found.jobs) if n not in lesser])
+    results, reasons = sampled_results(_with_spare(parts, taken), around, taken, tuple(lesser.values()))
+    left = tuple(job for n, job in enumerate(found.jobs) if n not in lesser or not taken[job.endpoints].any())
+    taken |= _ends(flow.addresses, left)
+    results += volume_results(parts.hiding, around, taken)
+    return results, Recognition(left, _in_none([found.unassigned, reasons], taken))
+
+
+def _lesser(
+    flow: Streams, parts: SplitRecords, around: AnalysisContext, found: Recognition
+) -> dict[int, ReplaceableJob]:
+    """Jobs of which samples may show more, by number: a meter merged messages, or not all pairs are recorded."""
+    if not len(parts.samples) and not len(parts.spare):
+        return {}
+    recorded = np.unique(flow.src << 32 | flow.dst)
+    src, dst = (parts.samples.frame[name].astype(np.int64) for name in ("src_addr", "dst_addr"))
+    beyond = ~np.isin(src << 32 | dst, recorded)
+    open_ended = np.zeros(len(flow.addresses), np.bool_)
+    open_ended[src[beyond]] = open_ended[dst[beyond]] = True
+    lesser = {}
+    for n, job in enumerate(found.jobs):
+        if around.metered and merges(*job_streams(flow, job), around.place.speed_bps):
+            lesser[n] = ReplaceableJob(job, np.zeros(0, np.int64))
+        elif open_ended[job.endpoints].any():
+            lesser[n] = ReplaceableJob(job, recorded)
+    return lesser
+
+
+def _with_spare(parts: SplitRecords, taken: Bool) -> Flows:
+    """The samples, with those put aside that run between endpoints of no job."""
+    samples, spare = parts.samples, parts.spare
+    free = ~taken[spare.frame["src_addr"]] & ~taken[spare.frame["dst_addr"]]
+    if not free.any():
+        return samples
+    return Flows(concat(FLOWS, [samples.frame, spare.take(np.flatnonzero(free)).frame]), samples.addresses)
+
+
+def _in_none(reasons: Sequence[Mapping[str, Int]], taken: Bool) -> dict[str, Int]:
+    """Why endpoints are in no job, of those that are in none: the first reason of each."""
+    free, rest = ~taken, {}
+    for why, ends in (item for some in reasons for item in some.items()):
+        rest[why] = ends[free[ends]]
+        free[ends] = False
+    return {why: ends for why, ends in rest.items() if len(ends)}
+
+
+def _ends(addresses: Sequence[str], jobs: Sequence[Job]) -> Bool:
+    """(addresses,) which are endpoints of jobs."""
+    ends = np.zeros(len(addresses), np.bool_)
+    for job in jobs:
+        ends[job.endpoints] = True
+    return ends

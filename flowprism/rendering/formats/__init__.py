@@ -1,0 +1,1 @@
+"""The forms in which reports, scans, surveys and timelines are written."""

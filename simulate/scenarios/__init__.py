@@ -1,0 +1,1 @@
+"""Named scenarios: fabrics, jobs, faults and feeds put together."""

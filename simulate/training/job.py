@@ -1,0 +1,207 @@
+"""A job as it is run: its plan and workload on given GPUs, in one attempt or several after crashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from datamodel.streams import Float, Int
+from simulate.network.fabric import Fabric, mixed, source_port
+from simulate.network.graph import (
+    COMPUTE,
+    GRADIENT,
+    NOBODY,
+    PARAMETER,
+    PIPELINE,
+    TOKEN,
+    TRANSFER,
+    Graph,
+)
+from simulate.training.iteration import IterationGraph, iteration
+from simulate.training.plan import Plan
+from simulate.training.workload import Noise, Workload
+
+POINT_TO_POINT = (PIPELINE, TOKEN)
+# Gathers and scatters of one group run on one communicator; what is not named here has one of its own.
+_COMMUNICATOR = {PARAMETER: GRADIENT}
+PURPOSES_AT_MOST, CHANNELS_AT_MOST, SERVICES_AT_MOST = 16, 64, 4096
+LEAST_FACTOR = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run of a job.
+
+    Attributes:
+        gpus: (world,) GPU of each rank.
+        iterations: how many it begins.
+        crashes: the last of them is cut off by a crash soon after its beginning.
+        down_s: time from the former attempt's crash to this one's beginning.
+    """
+
+    gpus: Int
+    iterations: int
+    crashes: bool = False
+    down_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job. Its iterations are counted through all attempts.
+
+    Attributes:
+        name, tenant: labels.
+        plan, workload: what is trained.
+        attempts: where and for how long.
+        start_s: when the first attempt begins.
+        proxied: messages between different rails leave by the NIC on the receiver's rail (NCCL's PXN).
+        queue_pairs: of a connection (NCCL_IB_QPS_PER_CONNECTION); chunks of a message take turns on them, so that
+            all are busy at once.
+        message_bytes: largest RDMA write.
+    """
+
+    name: str
+    plan: Plan
+    workload: Workload
+    attempts: tuple[Attempt, ...]
+    tenant: str = "t1"
+    start_s: float = 0.0
+    proxied: bool = False
+    queue_pairs: int = 1
+    message_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedIteration:
+    """An iteration with its transfers seated on NICs; (n,) each, NOBODY where an operation is no transfer.
+
+    Attributes:
+        iteration: the operations.
+        src, dst: endpoint that sends and that receives.
+        connection: number of the connection, the same in every iteration of an attempt.
+        message: number of the operation that each is, or carries a part of.
+        port: UDP source port.
+        plane: network that carries it.
+        spine: that the connection's hash picks.
+        path: (n, 4) resources; those of computations are cell numbers of the attempt.
+    """
+
+    iteration: IterationGraph
+    src: Int
+    dst: Int
+    connection: Int
+    message: Int
+    port: Int
+    plane: Int
+    spine: Int
+    path: Int
+
+    @property
+    def graph(self) -> Graph:
+        """The operations."""
+        return self.iteration.graph
+
+
+def place_iteration(fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool, evaluation: bool) -> PlacedIteration:
+    """One kind of iteration of an attempt on its NICs."""
+    gpus = job.attempts[attempt].gpus
+    made = iteration(
+        job.plan,
+        job.workload,
+        gpus // fabric.gpus_per_host,
+        fabric.services,
+        checkpoint=checkpoint,
+        evaluation=evaluation,
+    )
+    planes = fabric.planes if fabric.sprayed else 1
+    g, lane, message = split(made.graph, job.queue_pairs * planes)
+    made = replace(made, graph=g)
+    moves = g.kind == TRANSFER
+    nic = np.concatenate([fabric.nic_of_gpu(gpus), fabric.nics + np.arange(fabric.services)])
+    src, dst = nic[np.where(moves, g.src, 0)], nic[np.where(moves, g.dst, 0)]
+    if job.proxied and fabric.rail_optimised:
+        rail = src - src % fabric.nics_per_host + dst % fabric.nics_per_host
+        src = np.where(np.isin(g.purpose, POINT_TO_POINT) & (src < fabric.nics), rail, src)
+    between = _connections(job, g)
+    connection = np.where(moves, between * job.queue_pairs + lane // planes, NOBODY)
+    plane = fabric.plane_of(between, lane)
+    port = source_port(connection, _salt(fabric, job, attempt))
+    spine = fabric.spine(src, dst, port)
+    path = np.where(moves[:, None], fabric.path(src, dst, spine, plane), NOBODY)
+    path[g.kind == COMPUTE, 0] = g.src[g.kind == COMPUTE]
+    src, dst, port, spine = (np.where(moves, column, NOBODY) for column in (src, dst, port, spine))
+    return PlacedIteration(made, src, dst, connection, message, port, plane, spine, path)
+
+
+def _salt(fabric: Fabric, job: Job, attempt: int) -> Int:
+    letters = np.frombuffer(job.name.encode(), np.uint8).astype(np.int64)
+    number = int(letters @ (31 ** (np.arange(len(letters)) % 12)))
+    return np.array([number + 7919 * attempt + 104729 * fabric.hash_seed])
+
+
+def _connections(job: Job, g: Graph) -> Int:
+    """Number of each transfer's connection: communicator, ranks and channel."""
+    purpose = np.array([_COMMUNICATOR.get(p, p) for p in range(PURPOSES_AT_MOST)])[g.purpose]
+    ranks = job.plan.world + SERVICES_AT_MOST
+    key: Int = ((purpose * CHANNELS_AT_MOST + g.channel % CHANNELS_AT_MOST) * ranks + g.src) * ranks + g.dst
+    return key
+
+
+def split(graph: Graph, lanes: int) -> tuple[Graph, Int, Int]:
+    """Each transfer as `lanes` equal ones, the first with its number; lane of each operation, and what it is part of.
+
+    What follows a transfer in a ring follows it lane by lane; everything else waits for all lanes.
+    """
+    moves = np.flatnonzero(graph.kind == TRANSFER)
+    lane = np.repeat(np.arange(lanes), [len(graph), *[len(moves)] * (lanes - 1)])
+    of = np.concatenate([np.arange(len(graph)), np.tile(moves, lanes - 1)])
+    columns = {f.name: getattr(graph, f.name)[of] for f in fields(Graph) if f.name not in {"before", "after"}}
+    columns["work"] = np.where(columns["kind"] == TRANSFER, columns["work"] / lanes, columns["work"])
+    place = np.full(len(graph), NOBODY)
+    place[moves] = np.arange(len(moves))
+    pairs = [(graph.before, graph.after)]
+    for number in range(1, lanes):
+        own = [
+            np.where(place[end] == NOBODY, end, len(graph) + (number - 1) * len(moves) + place[end])
+            for end in (graph.before, graph.after)
+        ]
+        moved = (place[graph.before] != NOBODY) | (place[graph.after] != NOBODY)
+        pairs.append((own[0][moved], own[1][moved]))
+    before, after = (np.concatenate(ends).astype(np.int32) for ends in zip(*pairs, strict=True))
+    return Graph(**columns, before=before, after=after), lane, of
+
+
+def work_of(seat: PlacedIteration, job: Job, seed: tuple[int, ...]) -> Float:
+    """(n,) work of an iteration's operations with all that varies drawn; equal seeds give equal work."""
+    random = np.random.default_rng(np.random.SeedSequence(seed))
+    noise, g = job.workload.noise, seat.graph
+    lengths = _lengths(noise, job, random)
+    work = g.work * np.where(g.batch == NOBODY, 1.0, lengths[np.maximum(g.batch, 0)])
+    factor = 1 + noise.common_ratio * abs(random.standard_normal())
+    computes = g.kind == COMPUTE
+    work[computes] *= factor * _compute_noise(noise, job.plan.tp, random, int(computes.sum()))
+    return work
+
+
+def _lengths(noise: Noise, job: Job, random: np.random.Generator) -> Float:
+    """(dp * batches,) micro-batch lengths, mean 1."""
+    batches, dp = job.workload.batches, job.plan.dp
+    shared = 1 + noise.sequence_ratio * random.uniform(-1, 1, batches)
+    own: Float = 1 + noise.replica_ratio * random.uniform(-1, 1, (dp, batches))
+    return (shared * own).ravel()
+
+
+def _compute_noise(noise: Noise, tp: int, random: np.random.Generator, count: int) -> Float:
+    """Factors of computations: the slowest of a tensor group's GPUs sets the pace (quantile of a maximum of tp)."""
+    factor: Float = 1 + noise.jitter_ratio * ndtri(random.random(count) ** (1 / tp))
+    if noise.spike_probability:
+        spikes = random.random(count) < 1 - (1 - noise.spike_probability) ** tp
+        factor += noise.spike_ratio * spikes
+    return np.maximum(factor, LEAST_FACTOR)
+
+
+def queue_pair_numbers(connection: Int, salt: int) -> Int:
+    """24-bit queue pair number of each connection, as a NIC might give it out."""
+    return mixed(connection, np.full_like(connection, salt)) % (1 << 24)

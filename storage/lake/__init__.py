@@ -1,0 +1,1 @@
+"""The flow lake: Parquet segments, the commits that name them, compaction and retention."""

@@ -1,0 +1,118 @@
+"""Edge classes -> features: what a class of edges looks like, as small integers that a table of likelihoods counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Float, Int
+from strategy.closure import components
+from strategy.stream_profiles import PARTS
+from strategy.traffic_edges import TrafficEdges
+
+# Feature -> ascending bounds of its bins. Shape needs no other class to be known; timing is relative to the passes.
+SHAPE: dict[str, tuple[float, ...]] = {
+    "reverse_share": (0.25, 0.75),
+    "concurrency": (0.0, 0.2, 0.5, 0.8),
+    "partners": (1.5, 2.5, 4.5),
+    "mesh": (0.5, 1.5),
+    "power_of_two": (0.5,),
+    "coverage": (0.34, 0.67, 0.99),
+    "transfers": (1.5, 2.5, 4.5, 12.5, 40.5),
+    "start": (0.05, 0.2, 0.5, 0.8),
+    "end": (0.5, 0.8, 0.93, 0.98),
+    "bytes": (0.02, 0.1, 0.4),
+}
+TIMING: dict[str, tuple[float, ...]] = {
+    "pass_start": (0.03, 0.1, 0.25, 0.5, 0.9),
+    "pass_thirds": (0.02, 0.15),
+    "after_passes": (0.02, 0.15, 0.5, 0.9),
+    "pass_end": (0.5, 0.9, 1.1, 1.5),
+    "ends_last": (0.5,),
+}
+
+
+# So much of all pairs makes a mesh; up to three members a ring has all of them.
+MESH_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """When forward and backward passes run, for each edge by its sender, as shares of the iteration.
+
+    Attributes:
+        begin, end: (edges,) of the sender's passes.
+        latest: latest median end of any class that reduces, as a share of the iteration.
+    """
+
+    begin: Float
+    end: Float
+    latest: float
+
+
+def measure_shape(edges: TrafficEdges, chosen: Int, endpoints: int, host: Int) -> dict[str, float]:
+    """Features of a class that hold whatever the other classes are.
+
+    Args:
+        edges: the job's edges.
+        chosen: (e,) numbers of the class's edges.
+        endpoints: of the job.
+        host: (codes,) host of each address code; one of its own where it is unknown.
+    """
+    src, dst = edges.src[chosen], edges.dst[chosen]
+    codes = int(max(edges.src.max(), edges.dst.max())) + 1
+    pairs = np.unique(src * codes + dst)
+    ends = np.unique(np.concatenate([src, dst]))
+    partners = np.bincount(pairs // codes, minlength=codes)[ends]
+    known = edges.concurrency[chosen]
+    known = known[~np.isnan(known)]
+    size, mesh_pairs = _components(src, dst, host)
+    period = max(edges.period_ns, 1.0)
+    return {
+        "reverse_share": float(np.isin(pairs % codes * codes + pairs // codes, pairs).mean()),
+        "concurrency": float(np.median(known)) if len(known) else -1.0,
+        "partners": float(np.median(partners[partners > 0])) if (partners > 0).any() else 0.0,
+        "mesh": 1.0 if size <= 3 else 2.0 * (len(pairs) >= MESH_SHARE * mesh_pairs),
+        "power_of_two": float(size & (size - 1) == 0),
+        "coverage": len(ends) / max(endpoints, 1),
+        "transfers": float(np.median(edges.transfers[chosen])),
+        "start": float(np.median(edges.first_ns[chosen])) / period,
+        "end": float(np.median(edges.last_ns[chosen])) / period,
+        "bytes": float(edges.iteration_bytes[chosen].sum() / max(edges.iteration_bytes.sum(), 1.0)),
+    }
+
+
+def measure_timing(edges: TrafficEdges, chosen: Int, passes: Passes) -> dict[str, float]:
+    """Features of a class relative to the passes of its senders."""
+    period = max(edges.period_ns, 1.0)
+    begin, end = passes.begin[chosen], passes.end[chosen]
+    length = np.maximum(end - begin, 1e-3)
+    start, last = edges.first_ns[chosen] / period, edges.last_ns[chosen] / period
+    centers = (np.arange(PARTS) + 0.5) / PARTS
+    spread = edges.spread[chosen]
+    third = np.floor((centers - begin[:, None]) * 3 / length[:, None])
+    thirds = np.stack([np.where(third == n, spread, 0).sum(axis=1) for n in range(3)])
+    after = np.where(centers >= end[:, None], spread, 0).sum(axis=1)
+    return {
+        "pass_start": float(np.median((start - begin) / length)),
+        "pass_thirds": float(np.median(thirds.min(axis=0))),
+        "after_passes": float(np.median(after)),
+        "pass_end": float(np.median((last - begin) / length)),
+        "ends_last": float(np.median(last) >= passes.latest - 0.03),
+    }
+
+
+def to_bins(features: dict[str, float], bounds: dict[str, tuple[float, ...]]) -> dict[str, int]:
+    """The bin of each feature."""
+    return {name: int(np.searchsorted(bounds[name], value, side="right")) for name, value in features.items()}
+
+
+def _components(src: Int, dst: Int, host: Int) -> tuple[int, int]:
+    """Members of the commonest connected component, and pairs of a mesh over each but for those of one host."""
+    number = components(src, dst)
+    both = np.unique(np.stack([np.concatenate([number, number]), np.concatenate([src, dst])]), axis=1)
+    members = np.bincount(both[0])
+    sizes, count = np.unique(members, return_counts=True)
+    at_host = np.unique(np.stack([both[0], host[both[1]]]), axis=1, return_counts=True)[1]
+    return int(sizes[count == count.max()].max()), int((members**2).sum() - (at_host**2).sum())

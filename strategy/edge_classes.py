@@ -1,0 +1,72 @@
+"""Edges -> classes: which edges do the same thing, by the bytes they carry and by when they carry them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Int
+from strategy.grouped_statistics import runs
+from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+
+# Edges of one collective begin within this share of the iteration of one another.
+SAME_START_SHARE = 0.2
+# Transfers of an iteration differ by at most this factor, as a power of two, from one edge of a collective to the next.
+SAME_COUNT_OCTAVES = 1.0
+# From this concurrency on two directions act together; a pipeline takes turns.
+AT_ONCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeClass:
+    """Edges that carry alike.
+
+    Point-to-point edges start whenever their stage's turn comes and differ from stage to stage; collectives of one
+    kind start together and act alike. So the class as a whole may be point-to-point, or each of its pieces
+    something of its own.
+
+    Attributes:
+        edges: (e,) edge numbers.
+        pieces: the same edges, cut where behavior differs.
+    """
+
+    edges: Int
+    pieces: tuple[Int, ...]
+
+
+def classify(edges: TrafficEdges) -> list[EdgeClass]:
+    """Group a job's edges by bytes; what one pair sends one after the other belongs to different classes."""
+    run = runs(edges.iteration_bytes, SAME_BYTES)
+    turn = _turns(edges, run)
+    label = np.unique(np.stack([run, turn]), axis=1, return_inverse=True)[1].ravel()
+    found = []
+    for n in range(int(label.max(initial=-1)) + 1):
+        chosen = np.flatnonzero(label == n)
+        found.append(EdgeClass(chosen, _pieces(edges, chosen)))
+    return found
+
+
+def _turns(edges: TrafficEdges, run: Int) -> Int:
+    """(edges,) place of each edge among those of its pair and run that begin when the one before has ended."""
+    order = np.lexsort([edges.first_ns, edges.dst, edges.src, run])
+    change = np.zeros(len(order), np.bool_)
+    for column in (run, edges.src, edges.dst):
+        change |= np.diff(column[order], prepend=-1) != 0
+    later = ~change
+    later[1:] &= edges.first_ns[order][1:] >= edges.last_ns[order][:-1]
+    total = np.cumsum(later)
+    begin = np.maximum.accumulate(np.where(change, np.arange(len(order)), 0))
+    turn = np.empty(len(order), np.int64)
+    turn[order] = total - total[begin]
+    return turn
+
+
+def _pieces(edges: TrafficEdges, chosen: Int) -> tuple[Int, ...]:
+    """Cut a class where starts lie apart, where numbers of transfers do, and between one-way, in turns and at once."""
+    period = max(edges.period_ns, 1.0)
+    start = runs(edges.first_ns[chosen] / period, 0.0, SAME_START_SHARE)
+    count = runs(np.log2(np.maximum(edges.transfers[chosen], 1)), 0.0, SAME_COUNT_OCTAVES)
+    at_once = np.where(np.isnan(edges.concurrency[chosen]), 1.0, edges.concurrency[chosen]) >= AT_ONCE
+    label = np.unique(np.stack([start, count, at_once]), axis=1, return_inverse=True)[1].ravel()
+    return tuple(chosen[label == n] for n in range(int(label.max()) + 1))

@@ -1,0 +1,241 @@
+"""Labeled classes -> pipelines and process groups, and how well one grid of ranks holds them all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Int
+from strategy.closure import Members, tied
+from strategy.options import GridPenalties
+from strategy.pipelines import find_pipelines
+from strategy.placement import Seat
+from strategy.traffic_edges import TrafficEdges
+
+Close = Callable[[Int], tuple[Members, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipelines:
+    """Chains of stages that a choice of point-to-point edges makes.
+
+    Attributes:
+        edges: numbers of the point-to-point edges.
+        chains: endpoints in stage order, all of the commonest length.
+        stage: (codes,) stage of each address code; -1 outside the chains.
+    """
+
+    edges: Int
+    chains: list[Members]
+    stage: Int
+
+
+@dataclass(frozen=True, slots=True)
+class GridFit:
+    """Process groups of a labeling, and what they make of the job.
+
+    Attributes:
+        groups: dp, cp, ep and tp as seen between hosts, members ascending.
+        sizes: the usual number of members of each kind; 1 where there are none.
+        log_score: log-likelihood of all deviations from a grid.
+    """
+
+    groups: dict[str, tuple[Members, ...]]
+    sizes: dict[str, int]
+    log_score: float
+
+
+def build_pipelines(edges: TrafficEdges, chosen: Int) -> Pipelines:
+    """Chains of the commonest length; a chain cut short by missing traffic does not show the pipeline's."""
+    chains = find_pipelines(edges, chosen) if len(chosen) else []
+    if chains:
+        length = Counter(len(c) for c in chains).most_common(1)[0][0]
+        chains = [c for c in chains if len(c) == length]
+    stage = np.full(int(max(edges.src.max(initial=0), edges.dst.max(initial=0))) + 1, -1, np.int64)
+    for chain in chains:
+        stage[list(chain)] = np.arange(len(chain))
+    return Pipelines(chosen, chains, stage)
+
+
+def stage_of(chains: Sequence[Members]) -> dict[int, int]:
+    """Endpoint -> stage, of those in chains."""
+    return {e: s for chain in chains for s, e in enumerate(chain)}
+
+
+def fit_grid(
+    edges: TrafficEdges,
+    pipelines: Pipelines,
+    labels: Mapping[str, Int],
+    classes: Sequence[Int],
+    members: Int,
+    seats: Mapping[int, Seat],
+    close: Close,
+    penalties: GridPenalties,
+) -> GridFit:
+    """Close the labeled edges into groups, and count what no grid would have.
+
+    Args:
+        edges: the job's edges.
+        pipelines: its chains.
+        labels: kind (dp, cp, ep, tp, embedding) -> numbers of its edges.
+        classes: edges of each class that reduces gradients.
+        members: (e,) the job's endpoints.
+        seats: where endpoints sit; may be empty.
+        close: edges -> the sets of endpoints they tie together.
+        penalties: log-probability of each deviation.
+    """
+    stage = pipelines.stage
+    none = np.zeros(0, np.int64)
+    reducing = np.concatenate([labels.get(kind, none) for kind in ("dp", "cp", "ep")])
+    across = stage[edges.src[reducing]] != stage[edges.dst[reducing]]
+    score = penalties.across_stages * min(int(across.sum()), penalties.most)
+    within = reducing[~across]
+    groups = {kind: close(labels.get(kind, none)) for kind in ("cp", "ep", "tp")}
+    closed = close(within)
+    if not _crosses_rails(edges, pipelines.edges, seats):  # where even chains cross rails, ranks were placed so
+        closed = join_hosts(edges, labels.get("dp", none), closed, seats)
+    groups["dp"] = complete(pipelines.chains, closed)
+    sizes = {kind: _usual_size(own) for kind, own in groups.items()}
+    outside = len(members) - len(pipelines.chains) * len(pipelines.chains[0]) if pipelines.chains else 0
+    if not pipelines.chains and len(pipelines.edges):
+        outside = len(members)
+    score += penalties.outside_chains * min(outside, penalties.most)
+    for kind, own in groups.items():
+        odd = sum(len(g) for g in own if len(g) != sizes[kind])
+        odd += len(members) - sum(len(g) for g in own) if own else 0
+        score += penalties.odd_group * min(odd, penalties.most)
+    score += penalties.crossed_chains * min(_crossed_chains(pipelines.chains, groups["dp"]), penalties.most)
+    score += penalties.embedding_inside * min(
+        _inside_chains(edges, labels.get("embedding", none), pipelines), penalties.most
+    )
+    score += _order_score(edges, labels, groups, penalties)
+    score += _reduction_score(close, classes, sizes, penalties)
+    if not len(labels.get("dp", none)):
+        score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
+    return GridFit(groups, sizes, score)
+
+
+def _usual_size(groups: tuple[Members, ...]) -> int:
+    """The size that most endpoints' group has."""
+    count: Counter[int] = Counter()
+    for group in groups:
+        count[len(group)] += len(group)
+    return max(count, key=lambda size: (count[size], size)) if count else 1
+
+
+def _crossed_chains(chains: list[Members], reducing: tuple[Members, ...]) -> int:
+    """Chains that share a gradient group with other chains at one stage than at most others."""
+    if not chains or not reducing:
+        return 0
+    of = {e: n for n, group in enumerate(reducing) for e in group}
+    columns = [tuple(of.get(e, -1) for e in chain) for chain in chains]
+    stages = len(chains[0])
+    bad = 0
+    for s in range(stages):
+        to_column: dict[int, Counter[tuple[int, ...]]] = {}
+        for column in columns:
+            to_column.setdefault(column[s], Counter())[column] += 1
+        bad += sum(sum(c.values()) - max(c.values()) for c in to_column.values())
+    return bad
+
+
+def _inside_chains(edges: TrafficEdges, chosen: Int, pipelines: Pipelines) -> int:
+    """Embedding edges that do not link a chain's first and last stage."""
+    if not len(chosen):
+        return 0
+    if not pipelines.chains:
+        return len(chosen)
+    last = len(pipelines.chains[0]) - 1
+    ends = np.sort(np.stack([pipelines.stage[edges.src[chosen]], pipelines.stage[edges.dst[chosen]]]), axis=0)
+    return int(((ends[0] != 0) | (ends[1] != last)).sum())
+
+
+def _order_score(
+    edges: TrafficEdges, labels: Mapping[str, Int], groups: Mapping[str, tuple[Members, ...]], penalties: GridPenalties
+) -> float:
+    """Context and expert groups lie in a group that reduces gradients, and not all of a kind may hide another."""
+    of = {e: n for n, group in enumerate(groups["dp"]) for e in group}
+    score = 0.0
+    gradient = labels.get("dp", np.zeros(0, np.int64))
+    reduced = set(edges.src[gradient].tolist()) | set(edges.dst[gradient].tolist())
+    for kind in ("cp", "ep"):
+        if groups[kind] and sum(set(g) <= reduced for g in groups[kind]) * 2 < len(groups[kind]):
+            score += penalties.never_reduced
+        if any(len({of.get(e, -1) for e in group}) > 1 for group in groups[kind]):
+            score += penalties.never_reduced
+    return score
+
+
+def _reduction_score(close: Close, classes: Sequence[Int], sizes: Mapping[str, int], penalties: GridPenalties) -> float:
+    """Dense gradients are reduced over dp x cp at once, those of experts over the ranks that hold the same ones."""
+    if sizes["cp"] == sizes["ep"] == 1 or not classes:
+        return 0.0
+    spans = {_usual_size(close(own)) for own in classes}
+    score = 0.0 if sizes["dp"] in spans else penalties.reduced_in_steps
+    if sizes["ep"] > 1 and sizes["dp"] > sizes["ep"] and len(classes) < 2:
+        score += penalties.no_expert_gradients
+    if sizes["ep"] == 1 and min(spans) < sizes["dp"] in spans:
+        score += penalties.reduced_in_part
+    return score
+
+
+def complete(chains: list[Members], reducing: tuple[Members, ...]) -> tuple[Members, ...]:
+    """Gradient groups, those of one stage completed by those of another; as they are where they contradict another.
+
+    Chains that meet in one gradient group meet in one at every stage. Where the groups of a stage lack members whose
+    traffic was not seen, or rings fell apart, a stage whose groups hold all chains shows which chains belong together.
+    """
+    chain_of = {e: n for n, chain in enumerate(chains) for e in chain}
+    stage = stage_of(chains)
+    if not chains or any(e not in stage for group in reducing for e in group):
+        return reducing
+    seen: dict[int, list[frozenset[int]]] = {}
+    for group in reducing:
+        seen.setdefault(stage[group[0]], []).append(frozenset(chain_of[e] for e in group))
+    whole = [sorted(sets, key=min) for sets in seen.values() if sum(len(s) for s in sets) == len(chains)]
+    even = [sets for sets in whole if len({len(s) for s in sets}) == 1]
+    if not even or any(sets != even[0] for sets in even):
+        return reducing
+    holder = {chain: full for full in even[0] for chain in full}
+    if not all(part <= holder[min(part)] for sets in seen.values() for part in sets):
+        return reducing
+    return tuple(sorted(tuple(sorted(chains[n][s] for n in full)) for full in even[0] for s in range(len(chains[0]))))
+
+
+def join_hosts(
+    edges: TrafficEdges, chosen: Int, groups: tuple[Members, ...], seats: Mapping[int, Seat]
+) -> tuple[Members, ...]:
+    """Gradient groups, joined where their rings leave a host by another GPU's NIC than they came in by.
+
+    A ring that crosses rails continues inside the host (NCCL's NCCL_CROSS_NIC, one ring a channel): its parts are one
+    group. Rings that cross between other rails are another group's.
+    """
+    if not seats or not groups:
+        return groups
+    if not _crosses_rails(edges, chosen, seats):
+        return groups
+    leaves, enters = _rails(edges.src[chosen], seats), _rails(edges.dst[chosen], seats)
+    linked = {rail: n for n, rails in enumerate(tied(leaves, enters)) for rail in rails}
+    joined: dict[tuple[frozenset[str], int], list[int]] = {}
+    for group in groups:
+        hosts = frozenset(seats[e].host for e in group if e in seats)
+        joined.setdefault((hosts, linked.get(_rail(seats, group[0]), -1)), []).extend(group)
+    return tuple(sorted(tuple(sorted(g)) for g in joined.values()))
+
+
+def _crosses_rails(edges: TrafficEdges, chosen: Int, seats: Mapping[int, Seat]) -> bool:
+    """Whether most edges link NICs of different rails."""
+    return 2 * int((_rails(edges.src[chosen], seats) != _rails(edges.dst[chosen], seats)).sum()) > len(chosen)
+
+
+def _rails(endpoints: Int, seats: Mapping[int, Seat]) -> Int:
+    return np.array([_rail(seats, e) for e in endpoints.tolist()], np.int64)
+
+
+def _rail(seats: Mapping[int, Seat], endpoint: int) -> int:
+    """The rail of an endpoint; -1 unknown."""
+    rail = seats[endpoint].rail if endpoint in seats else None
+    return -1 if rail is None else rail

@@ -1,0 +1,250 @@
+"""Classes of edges -> labelings: which role each class plays, the most likely ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from datamodel.streams import Int
+from strategy.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
+from strategy.closure import Members, tied
+from strategy.edge_classes import EdgeClass, classify
+from strategy.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid
+from strategy.options import LayoutOptions
+from strategy.placement import Seat
+from strategy.role_table import COLLECTIVE_ROLES, KIND, Table, load_role_table, log_likelihood
+from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+
+
+@dataclass(frozen=True, slots=True)
+class Labeling:
+    """A role for every edge.
+
+    Attributes:
+        roles: (edges,) role of each edge.
+        pipelines: chains of its point-to-point edges.
+        fit: its process groups.
+        log_score: log-likelihood of features and grid, and log-prior.
+    """
+
+    roles: tuple[str, ...]
+    pipelines: Pipelines
+    fit: GridFit
+    log_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """A job as all its labelings see it."""
+
+    edges: TrafficEdges
+    members: Int
+    host: Int
+    seats: Mapping[int, Seat]
+    classes: list[EdgeClass]
+    table: Table
+    options: LayoutOptions
+    closed: dict[bytes, tuple[Members, ...]] = field(default_factory=dict)
+    shapes: dict[bytes, dict[str, int]] = field(default_factory=dict)
+
+    def close(self, chosen: Int) -> tuple[Members, ...]:
+        """Sets of endpoints that edges tie together; labelings share most of them."""
+        key = chosen.tobytes()
+        if key not in self.closed:
+            self.closed[key] = tied(self.edges.src[chosen], self.edges.dst[chosen])
+        return self.closed[key]
+
+    def weight(self, chosen: Int) -> float:
+        """How much a class counts: features of few edges are noisy, and features depend on one another."""
+        return self.options.feature_weight * min(1.0, 0.35 + len(chosen) / max(len(self.members), 1))
+
+    def shape(self, chosen: Int) -> dict[str, int]:
+        """Binned features of some edges that depend on no others."""
+        key = chosen.tobytes()
+        if key not in self.shapes:
+            self.shapes[key] = to_bins(measure_shape(self.edges, chosen, len(self.members), self.host), SHAPE)
+        return self.shapes[key]
+
+
+def find_labelings(
+    edges: TrafficEdges, members: Int, host: Int, seats: Mapping[int, Seat], options: LayoutOptions
+) -> list[Labeling]:
+    """The most likely labelings of a job's edges, best first.
+
+    Args:
+        edges: the job's edges.
+        members: (e,) address codes of its endpoints.
+        host: (codes,) host of each address code; one of its own where it is unknown.
+        seats: where endpoints sit; may be empty.
+        options: constants.
+    """
+    job = _Evidence(edges, members, host, seats, classify(edges), load_role_table(), options)
+    found: list[Labeling] = []
+    for part in _choose_pipelines(job):
+        found += _label_rest(job, part)
+    found.sort(key=lambda one: -one.log_score)
+    return found[: options.beam]
+
+
+def _ratio(role: str, bins: Mapping[str, int], table: Table) -> float:
+    """Log-likelihood of features under a role, over that of any role."""
+    return log_likelihood(role, bins, table) - log_likelihood("any", bins, table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Which of some classes' edges are point-to-point, and the pieces that are not.
+
+    Attributes:
+        chosen: sets of point-to-point edges, each of one class.
+        rest: pieces that are something else.
+        gain: log-likelihood of the former's shape.
+        bound: `gain`, and what the best roles of the others would add by their shape.
+    """
+
+    chosen: tuple[Int, ...] = ()
+    rest: tuple[Int, ...] = ()
+    gain: float = 0.0
+    bound: float = 0.0
+
+
+def _choose_pipelines(job: _Evidence) -> list[_Part]:
+    """Choices of the point-to-point edges, by an upper bound of what can come of them."""
+    found = [_Part()]
+    for one in job.classes:
+        own = _class_parts(job, one)
+        best = max(part.bound for part in own)
+        near = [part for part in own if part.bound > best - job.options.undecided]
+        grown = [
+            _Part(a.chosen + b.chosen, a.rest + b.rest, a.gain + b.gain, a.bound + b.bound) for a in found for b in near
+        ]
+        found = sorted(grown, key=lambda part: -part.bound)[: job.options.pipelines]
+    return found
+
+
+def _class_parts(job: _Evidence, one: EdgeClass) -> list[_Part]:
+    """A class as nothing, all, or one piece of it point-to-point."""
+    other = [max(s.values()) for s in (_shape_scores(job, piece, COLLECTIVE_ROLES) for piece in one.pieces)]
+    found = [_Part(rest=one.pieces, bound=sum(other))]
+    whole = _shape_scores(job, one.edges, ("pp",))["pp"]
+    found.append(_Part(chosen=(one.edges,), gain=whole, bound=whole))
+    for n, piece in enumerate(one.pieces if len(one.pieces) > 1 else ()):
+        gain = _shape_scores(job, piece, ("pp",))["pp"]
+        rest = one.pieces[:n] + one.pieces[n + 1 :]
+        found.append(_Part((piece,), rest, gain, gain + sum(other) - other[n]))
+    return found
+
+
+def _shape_scores(job: _Evidence, chosen: Int, roles: Sequence[str]) -> dict[str, float]:
+    """Weighted log-likelihood of the shape of some edges under each role."""
+    shape = job.shape(chosen)
+    return {role: job.weight(chosen) * _ratio(role, shape, job.table) for role in roles}
+
+
+def find_passes(edges: TrafficEdges, pipelines: Pipelines, pieces: Sequence[Int], endpoints: int) -> Passes:
+    """When each sender's passes run.
+
+    With a pipeline: from its first to its last point-to-point byte. Without one: until the last collective begins
+    that a good part of the endpoints takes part in.
+    """
+    period = max(edges.period_ns, 1.0)
+    starts = [float(np.median(edges.first_ns[p])) / period for p in pieces if len(p) >= 0.4 * endpoints]
+    latest = max((float(np.median(edges.last_ns[p])) / period for p in pieces), default=1.0)
+    codes = int(max(edges.src.max(), edges.dst.max())) + 1
+    begin, end = np.full(codes, np.inf), np.full(codes, -np.inf)
+    for at in (edges.src[pipelines.edges], edges.dst[pipelines.edges]):
+        np.minimum.at(begin, at, edges.first_ns[pipelines.edges])
+        np.maximum.at(end, at, edges.last_ns[pipelines.edges])
+    own = np.isfinite(begin[edges.src])
+    last = max(starts, default=1.0)
+    return Passes(
+        np.where(own, np.maximum(np.where(own, begin[edges.src], 0.0) / period, 0.0), 0.0),
+        np.where(own, np.minimum(np.where(own, end[edges.src], 0.0) / period, 1.0), last),
+        latest,
+    )
+
+
+def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
+    """Labelings with these point-to-point edges: the best roles of all other pieces, as the grid allows them."""
+    edges, options = job.edges, job.options
+    pipelines = build_pipelines(edges, np.sort(np.concatenate([np.zeros(0, np.int64), *part.chosen])))
+    passes = find_passes(edges, pipelines, part.rest, len(job.members))
+    roles = (*COLLECTIVE_ROLES, "embedding") if part.chosen else COLLECTIVE_ROLES
+    choices = [_piece_roles(job, piece, passes, roles) for piece in part.rest]
+    found: list[Labeling] = []
+    for gain, labels in _best_sums(choices, options.beam):
+        bound = part.gain + gain + _log_prior(labels, options)
+        bound += options.odd_gather_prior * _gathers_oddly(edges, labels)
+        if found and bound < max(one.log_score for one in found) - options.negligible:
+            continue  # no grid adds to a score
+        kinds = _edges_by_kind(labels)
+        reducing = [own for role, own in labels if KIND.get(role) == "dp"]
+        fit = fit_grid(edges, pipelines, kinds, reducing, job.members, job.seats, job.close, options.penalties)
+        odd = sum(fit.sizes[kind] & (fit.sizes[kind] - 1) > 0 for kind in ("cp", "ep"))
+        named = np.full(len(edges), "pp", dtype=object)
+        for role, own in labels:
+            named[own] = role
+        found.append(
+            Labeling(tuple(named.tolist()), pipelines, fit, bound + options.odd_size_prior * odd + fit.log_score)
+        )
+    return found
+
+
+def _log_prior(roles: list[tuple[str, Int]], options: LayoutOptions) -> float:
+    """Log-prior of the kinds of exchange that a labeling has, and of classes that no program explains."""
+    names = [role for role, _ in roles]
+    prior = options.kind_prior * sum(kind in names for kind in ("cp", "ep", "embedding"))
+    for role, own in options.program_priors.items():
+        prior += own * (role in names)
+    prior += options.other_prior * names.count("other")
+    return prior + options.repeated_kind_prior * sum(max(names.count(k) - 1, 0) for k in ("cp", "ep", "param_gather"))
+
+
+def _gathers_oddly(edges: TrafficEdges, labels: list[tuple[str, Int]]) -> bool:
+    """Whether gathered parameters are not as many bytes as reduced gradients, or half of them (16 and 32 bits)."""
+    sent = dict.fromkeys(("param_gather", "all_reduce"), 0.0)
+    for role, own in labels:
+        if role in sent:
+            sent[role] += float(np.median(edges.iteration_bytes[own]))
+    if not sent["param_gather"]:
+        return False
+    ratio = sent["param_gather"] / max(sent["all_reduce"], 1.0)
+    return min(abs(ratio - 1.0), abs(ratio - 0.5) / 0.5) > SAME_BYTES
+
+
+def _piece_roles(
+    job: _Evidence, piece: Int, passes: Passes, roles: Sequence[str]
+) -> list[tuple[float, tuple[str, Int]]]:
+    """The roles of some edges that are not out of the question, best first, with their log-likelihood.
+
+    Timing is relative to passes that depend on the labeling, so it counts relative to the best role's: it can only
+    speak against one.
+    """
+    timing = to_bins(measure_timing(job.edges, piece, passes), TIMING)
+    when = {role: log_likelihood(role, timing, job.table) for role in roles}
+    best = max(when.values())
+    shape = _shape_scores(job, piece, roles)
+    scored = {role: shape[role] + job.weight(piece) * (when[role] - best) for role in roles}
+    least = max(scored.values()) - job.options.undecided
+    near = [(score, (role, piece)) for role, score in scored.items() if score > least]
+    return sorted(near, key=lambda one: -one[0])
+
+
+def _edges_by_kind(roles: list[tuple[str, Int]]) -> dict[str, Int]:
+    found: dict[str, list[Int]] = {}
+    for role, own in roles:
+        found.setdefault(KIND.get(role, role), []).append(own)
+    return {kind: np.sort(np.concatenate(own)) for kind, own in found.items()}
+
+
+def _best_sums(
+    choices: list[list[tuple[float, tuple[str, Int]]]], most: int
+) -> list[tuple[float, list[tuple[str, Int]]]]:
+    """The best combinations of one choice of each list, by their sum."""
+    found: list[tuple[float, list[tuple[str, Int]]]] = [(0.0, [])]
+    for options in choices:
+        grown = [(score + more, [*roles, role]) for score, roles in found for more, role in options]
+        found = sorted(grown, key=lambda one: -one[0])[:most]
+    return found

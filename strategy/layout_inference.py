@@ -1,0 +1,191 @@
+"""Transfers of one job -> its layout: the posterior over training programs that explain its traffic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.frame import Frame
+from datamodel.layout import Alternative, Layout, Sharding, Sizes
+from datamodel.streams import Int
+from datamodel.transfers import ROLES
+from strategy.assumptions import list_assumptions
+from strategy.closure import Members
+from strategy.current_members import select_current
+from strategy.grid_fit import stage_of
+from strategy.labelings import Labeling, find_labelings
+from strategy.options import LayoutOptions
+from strategy.placement import Seat
+from strategy.posterior import SIZE_NAMES, Candidate, find_candidates, marginal, merge_sizes
+from strategy.role_table import KIND
+from strategy.stream_profiles import build_profiles
+from strategy.tensor_layout import place_inside_hosts
+from strategy.traffic_edges import TrafficEdges, build_edges
+
+OPTIONS = LayoutOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class InferredLayout:
+    """How one job is parallelized.
+
+    Attributes:
+        layout: sizes with confidence and alternatives.
+        groups: kind -> groups of address codes; pp in stage order, the others ascending.
+        role: stream number -> index into ROLES.
+        stage: address code -> pipeline stage; 0 for all without a pipeline.
+        world_size: GPUs; None where NICs may serve several.
+    """
+
+    layout: Layout
+    groups: dict[str, tuple[Members, ...]]
+    role: dict[int, int]
+    stage: dict[int, int]
+    world_size: int | None
+
+
+# Nothing is known of how a job is parallelized.
+UNKNOWN_LAYOUT = InferredLayout(layout=Layout(), groups={}, role={}, stage={}, world_size=None)
+
+
+def infer_layout(
+    transfers: Frame,
+    iteration_ends_ns: Int,
+    endpoints: Int,
+    seats: Mapping[int, Seat],
+    *,
+    unexplained: bool = False,
+    exact_starts: bool = True,
+    options: LayoutOptions = OPTIONS,
+) -> InferredLayout:
+    """Estimate the layout of one job by comparing training programs.
+
+    1. What each directed pair carries every iteration becomes edges, and edges that carry alike become classes.
+    2. A labeling gives each class a role. It is scored by how such classes look in simulated runs, and by how well its
+       process groups tile one grid of ranks.
+    3. What a labeling leaves inside hosts is split between tensor and data parallelism by who sends in step.
+    4. Sizes whose posterior is decisive are answered; others are null, with the alternatives.
+
+    Args:
+        transfers: the job's transfers.
+        iteration_ends_ns: (iterations,) end of each iteration.
+        endpoints: (e,) address codes.
+        seats: where endpoints sit; may be empty.
+        unexplained: whether more goes on between the endpoints than is among the transfers. A pipeline may be in it,
+            so that no size is known, not even that there is none.
+        exact_starts: whether starts are known well enough to show who sends in step; those drawn through samples are
+            not.
+        options: constants of the model.
+    """
+    transfers, endpoints = select_current(transfers, endpoints, len(iteration_ends_ns))
+    profiles = build_profiles(transfers, iteration_ends_ns)
+    edges = build_edges(profiles)
+    if not len(edges):
+        return UNKNOWN_LAYOUT
+    labelings = find_labelings(edges, endpoints, _hosts(edges, seats), seats, options)
+    timed = profiles if exact_starts else None
+    candidates = find_candidates(labelings, edges, timed, endpoints, seats, options)
+    best = candidates[0].labeling
+    inner = place_inside_hosts(candidates[0], endpoints, seats)
+    stage = stage_of(best.pipelines.chains) or dict.fromkeys(endpoints.tolist(), 0)
+    groups = {
+        "dp": inner.gradients, "tp": inner.tensor, "pp": tuple(best.pipelines.chains),
+        "ep": best.fit.groups["ep"], "cp": best.fit.groups["cp"],
+    }  # fmt: skip
+    return InferredLayout(
+        layout=Layout() if unexplained else _layout(candidates, best, edges, seats, options),
+        groups=groups,
+        role=_stream_roles(edges, best),
+        stage=stage,
+        world_size=_world_size(endpoints, seats),
+    )
+
+
+def _layout(
+    candidates: Sequence[Candidate],
+    best: Labeling,
+    edges: TrafficEdges,
+    seats: Mapping[int, Seat],
+    options: LayoutOptions,
+) -> Layout:
+    posterior = merge_sizes(candidates)
+    answered = {
+        name: (int(value) if value is not None and p >= options.decisive else None)
+        for name, (value, p) in marginal(posterior).items()
+    }
+    agreeing = sum(p for sizes, p in posterior.items() if _agrees(sizes, answered))
+    known = Sizes(**answered)
+    return Layout(
+        **answered,
+        sharding=_sharding(edges, best),
+        confidence=round(agreeing, 3) if any(v is not None for v in answered.values()) else 0.0,
+        assumed=list_assumptions(known, candidates[0], seats),
+        alternatives=_alternatives(posterior, options),
+    )
+
+
+def _agrees(sizes: tuple[int | None, ...], answered: Mapping[str, int | None]) -> bool:
+    return all(answered[name] in {None, size} for name, size in zip(SIZE_NAMES, sizes, strict=True))
+
+
+def _alternatives(posterior: Mapping[tuple[int | None, ...], float], options: LayoutOptions) -> tuple[Alternative, ...]:
+    """Sizes by probability, until `options.listed` of it is covered; none where the first covers it."""
+    found: list[Alternative] = []
+    total = 0.0
+    for sizes, p in sorted(posterior.items(), key=lambda item: (-item[1], [v or 0 for v in item[0]])):
+        if total >= options.listed:
+            break
+        total += p
+        found.append(Alternative(sizes=Sizes(**dict(zip(SIZE_NAMES, sizes, strict=True))), probability=round(p, 3)))
+    return tuple(found) if len(found) > 1 else ()
+
+
+def _hosts(edges: TrafficEdges, seats: Mapping[int, Seat]) -> Int:
+    """(codes,) number of the host of each address code; one of its own where it is not known."""
+    codes = int(max(edges.src.max(initial=0), edges.dst.max(initial=0))) + 1
+    host = np.arange(codes)
+    number: dict[str, int] = {}
+    for code in np.unique(np.concatenate([edges.src, edges.dst])).tolist():
+        if code in seats:
+            host[code] = codes + number.setdefault(seats[code].host, len(number))
+    return host
+
+
+def _sharding(edges: TrafficEdges, best: Labeling) -> Sharding | None:
+    """FSDP where most gradient bytes are exchanged all through the passes; ZeRO where pairs reduce and gather apart."""
+    sent: Counter[str] = Counter()
+    for role, size in zip(best.roles, edges.iteration_bytes.tolist(), strict=True):
+        sent[role] += size
+    total = sum(size for role, size in sent.items() if KIND.get(role) == "dp")
+    if 2 * sent["fsdp"] > total:
+        return "fsdp"
+    chosen = np.flatnonzero([KIND.get(role) == "dp" for role in best.roles])
+    return "zero" if sent["param_gather"] or _two_sizes(edges, chosen) else None
+
+
+def _two_sizes(edges: TrafficEdges, chosen: Int) -> bool:
+    """Whether most directed pairs reduce and gather in separate streams of different size."""
+    if not len(chosen):
+        return False
+    codes = int(max(edges.src.max(), edges.dst.max())) + 1
+    key = edges.src[chosen] * codes + edges.dst[chosen]
+    pair, index, count = np.unique(key, return_inverse=True, return_counts=True)
+    size = edges.iteration_bytes[chosen]
+    least, most = np.full(len(pair), np.inf), np.zeros(len(pair))
+    np.minimum.at(least, index, size)
+    np.maximum.at(most, index, size)
+    return bool(((count == 2) & (most > 1.5 * least)).mean() > 0.5)
+
+
+def _stream_roles(edges: TrafficEdges, best: Labeling) -> dict[int, int]:
+    kind = [KIND.get(role, role) for role in best.roles]
+    number = np.array([ROLES.index(k) if k in ROLES else ROLES.index("other") for k in kind], np.int64)
+    return dict(zip(edges.streams.tolist(), number[edges.edge].tolist(), strict=True))
+
+
+def _world_size(endpoints: Int, seats: Mapping[int, Seat]) -> int | None:
+    gpus = [seats[e].gpus if e in seats else None for e in endpoints.tolist()]
+    return sum(g for g in gpus if g is not None) if None not in gpus else None

@@ -1,0 +1,115 @@
+"""All constants of the layout model, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class GridPenalties:
+    """Log-probability of each deviation from a grid; `most` deviations of a kind count, since they share a cause.
+
+    Attributes:
+        across_stages: an edge of a data-parallel collective links two stages.
+        outside_chains: an endpoint of a pipelined job in no chain of the commonest length.
+        odd_group: an endpoint whose group differs from the commonest size, or is missing.
+        crossed_chains: a chain whose gradient groups disagree between stages.
+        embedding_inside: an embedding edge that does not link a first and a last stage.
+        never_reduced: groups of context or expert parallelism that do not reduce gradients.
+        no_gradients, no_gradients_in_pipeline: no class reduces gradients; a pipeline's may stay inside hosts.
+        reduced_in_steps: beside contexts or experts no class spans all ranks that share dense gradients.
+        reduced_in_part: contexts without experts, but a class reduces over fewer ranks than share dense gradients.
+        no_expert_gradients: experts, but only one class reduces.
+        most: deviations counted.
+    """
+
+    across_stages: float = -4.0
+    outside_chains: float = -3.5
+    odd_group: float = -3.0
+    crossed_chains: float = -2.3
+    embedding_inside: float = -3.5
+    never_reduced: float = -4.0
+    no_gradients: float = -3.0
+    no_gradients_in_pipeline: float = -1.0
+    reduced_in_steps: float = -3.0
+    reduced_in_part: float = -2.0
+    no_expert_gradients: float = -2.5
+    most: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """How far endpoints that compute in step begin apart, in decades of the distance of replicas.
+
+    Attributes:
+        close_decades, edge_decades: members of a tensor group lie nearer than this, with a soft edge.
+        apart_spread_decades: deviation between replicas on one host; their mean is that of other replicas.
+        outliers, outlier_decades: share of pairs that are neither, spread evenly over so many decades.
+        cells, independent_cells: cells looked at, and how many of them count as independent.
+        reference_pairs: pairs of replicas that are enough to tell how far they lie apart.
+    """
+
+    close_decades: float = -0.4
+    edge_decades: float = 0.1
+    apart_spread_decades: float = 0.3
+    outliers: float = 0.05
+    outlier_decades: float = 6.0
+    cells: int = 24
+    independent_cells: float = 3.0
+    reference_pairs: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutOptions:
+    """Constants of the layout model; probabilities unless said, log for those that are negative.
+
+    Attributes:
+        penalties, step: of the grid, and of who sends in step.
+        feature_weight: features of a class depend on one another, so that their sum says too much.
+        beam: labelings kept; a job has six in the median that are not out of the question.
+        pipelines: choices of point-to-point edges that are followed.
+        undecided: nats by which a role may fall short of the best one and still be tried.
+        kind_prior: contexts, experts and a shared embedding, each: fewer jobs have them than not.
+        program_priors: programs that few jobs run: tensor groups across hosts, parameters gathered ahead (ZeRO-1 with
+            overlap), trees, FSDP.
+        other_prior: a class that no role explains.
+        odd_size_prior: contexts or experts of a number that is no power of two.
+        repeated_kind_prior: a second class of an exchange that a program has once a layer.
+        odd_gather_prior: gathered parameters that are neither as many bytes as reduced gradients nor half of them.
+        in_phase_share: without stages all gradient groups begin within this share of the iteration.
+        decisive: a size is answered from this posterior on.
+        listed: alternatives cover this much of the posterior.
+        negligible: nats under the best from which on a labeling no longer counts.
+        no_grid: that groups which divide no job are right all the same.
+        unexplained_weight: times the share of edges without a role: the program is none of these.
+        convention: what never leaves a host is tensor parallelism, where nothing moves (the contract for layouts).
+        shown_behind_nic: as many messages at once as ranks in step share a NIC.
+        most_compared: endpoints of one cell compared; their distances grow with the square.
+        clock_floor_ns: resolution of hardware timestamps, under which distances are all alike.
+    """
+
+    step: StepOptions = field(default_factory=StepOptions)
+    penalties: GridPenalties = field(default_factory=GridPenalties)
+    feature_weight: float = 0.7
+    beam: int = 64
+    pipelines: int = 12
+    undecided: float = 6.0
+    kind_prior: float = -0.5
+    program_priors: Mapping[str, float] = field(
+        default_factory=lambda: {"tp": -7.0, "param_gather": -2.0, "tree": -1.9, "fsdp": -1.0}
+    )
+    decisive: float = 0.85
+    listed: float = 0.99
+    negligible: float = 9.0
+    no_grid: float = 0.02
+    unexplained_weight: float = 1.5
+    other_prior: float = -4.0
+    odd_size_prior: float = -3.0
+    repeated_kind_prior: float = -3.0
+    odd_gather_prior: float = -3.0
+    in_phase_share: float = 0.05
+    convention: float = 0.97
+    shown_behind_nic: float = 0.95
+    most_compared: int = 256
+    clock_floor_ns: float = 200.0

@@ -1,0 +1,107 @@
+"""Labelings and splits -> candidates: full sizes with their posterior probability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Int
+from strategy.closure import Members
+from strategy.labelings import Labeling
+from strategy.options import LayoutOptions
+from strategy.placement import Seat
+from strategy.splits import Inside, Split, look_inside, split_ranks
+from strategy.stream_profiles import StreamProfiles
+from strategy.traffic_edges import TrafficEdges
+
+SIZE_NAMES = ("tp", "cp", "ep", "dp", "pp")
+FullSizes = tuple[int | None, ...]
+Groups = tuple[tuple[str, tuple[Members, ...]], ...]
+NO_SIZES: FullSizes = (None,) * len(SIZE_NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One training program that may explain a job's traffic.
+
+    Attributes:
+        labeling: roles of all edges.
+        inside, split: what it leaves inside hosts, and how that is divided; None where its groups make no grid.
+        sizes: by `SIZE_NAMES`; all None where its groups make no grid.
+        probability: posterior.
+    """
+
+    labeling: Labeling
+    inside: Inside | None
+    split: Split | None
+    sizes: FullSizes
+    probability: float
+
+
+def find_candidates(
+    labelings: Sequence[Labeling],
+    edges: TrafficEdges,
+    profiles: StreamProfiles | None,
+    endpoints: Int,
+    seats: Mapping[int, Seat],
+    options: LayoutOptions,
+) -> list[Candidate]:
+    """All candidates of the best labelings, the likeliest first; probabilities sum to one.
+
+    A labeling that leaves edges unexplained may have missed a part of the program: so much of its probability goes to
+    none of the sizes.
+    """
+    top = labelings[0].log_score
+    near = [one for one in labelings if one.log_score > top - options.negligible]
+    found: list[Candidate] = []
+    looked: dict[tuple[bytes, Groups], Inside | None] = {}
+    for labeling in near:
+        weight = float(np.exp(labeling.log_score - top))
+        # labelings that differ in nothing but the programs of their collectives leave the same inside hosts
+        key = labeling.pipelines.edges.tobytes(), tuple(sorted(labeling.fit.groups.items()))
+        if key not in looked:
+            looked[key] = look_inside(labeling, edges, profiles, endpoints, seats, options)
+        inside = looked[key]
+        if inside is None:
+            found.append(Candidate(labeling, None, None, NO_SIZES, weight * options.no_grid))
+            continue
+        explained = 1.0 - min(1.0, options.unexplained_weight * labeling.roles.count("other") / len(labeling.roles))
+        if explained < 1.0:
+            found.append(Candidate(labeling, None, None, NO_SIZES, weight * (1.0 - explained)))
+        for split in split_ranks(inside, labeling, bool(seats), options):
+            sizes = _sizes(labeling, split)
+            share = weight * explained * split.probability * (options.no_grid if sizes == NO_SIZES else 1.0)
+            found.append(Candidate(labeling, inside, split, sizes, share))
+    total = sum(one.probability for one in found)
+    scaled = [Candidate(c.labeling, c.inside, c.split, c.sizes, c.probability / total) for c in found]
+    return sorted(scaled, key=lambda one: -one.probability)
+
+
+def _sizes(labeling: Labeling, split: Split) -> FullSizes:
+    fit, chains = labeling.fit, labeling.pipelines.chains
+    replicas = fit.sizes["dp"] * split.replicas
+    if replicas % fit.sizes["cp"]:
+        return NO_SIZES
+    stages = len(chains[0]) if chains else 1
+    return split.tensor * fit.sizes["tp"], fit.sizes["cp"], fit.sizes["ep"], replicas // fit.sizes["cp"], stages
+
+
+def merge_sizes(candidates: Sequence[Candidate]) -> dict[FullSizes, float]:
+    """Probability of each combination of sizes."""
+    found: dict[FullSizes, float] = {}
+    for one in candidates:
+        found[one.sizes] = found.get(one.sizes, 0.0) + one.probability
+    return found
+
+
+def marginal(posterior: Mapping[FullSizes, float]) -> dict[str, tuple[int | None, float]]:
+    """The likeliest value of each size, and its probability."""
+    found: dict[str, tuple[int | None, float]] = {}
+    for n, name in enumerate(SIZE_NAMES):
+        own: dict[int | None, float] = {}
+        for sizes, p in posterior.items():
+            own[sizes[n]] = own.get(sizes[n], 0.0) + p
+        found[name] = max(own.items(), key=lambda item: (item[1], -(item[0] or 0)))
+    return found

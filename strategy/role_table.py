@@ -1,0 +1,29 @@
+"""What each role looks like: log-probabilities of features, counted over simulated training runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+# A class of edges plays one of these roles.
+DATA_ROLES = ("all_reduce", "tree", "fsdp", "param_gather")  # programs of data parallelism
+COLLECTIVE_ROLES = (*DATA_ROLES, "cp", "ep", "tp", "other")
+ROLES = ("pp", "embedding", *COLLECTIVE_ROLES)
+KIND = dict.fromkeys(DATA_ROLES, "dp")  # others are called as their group
+
+Table = dict[str, dict[str, list[float]]]
+
+
+@cache
+def load_role_table() -> Table:
+    """Role -> feature -> (bins,) log-probability; `any` is the mixture over all roles."""
+    with (Path(__file__).parent / "role_table.json").open() as file:
+        table: Table = json.load(file)
+    return table
+
+
+def log_likelihood(role: str, bins: Mapping[str, int], table: Table) -> float:
+    """Log-probability of a class's binned features under a role, features taken as independent."""
+    return sum(table[role][name][n] for name, n in bins.items())

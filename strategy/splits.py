@@ -1,0 +1,216 @@
+"""What stays inside hosts -> how likely each split between tensor and data parallelism is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Int
+from strategy.closure import Members
+from strategy.grouped_statistics import runs
+from strategy.labelings import Labeling
+from strategy.options import LayoutOptions
+from strategy.placement import Seat
+from strategy.stream_profiles import StreamProfiles
+from strategy.tensor_groups import StepEvidence, last_starts, measure_steps
+from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One way to divide the ranks that no traffic between hosts tells apart.
+
+    Attributes:
+        tensor: ranks of a tensor group.
+        replicas: data-parallel replicas among ranks of one gradient ring position.
+        lot: endpoints of a tensor group on one host.
+        probability: of this split.
+        by_movement: whether it follows from when endpoints send, not from the convention.
+    """
+
+    tensor: int
+    replicas: int
+    lot: int
+    probability: float
+    by_movement: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a labeling leaves inside hosts.
+
+    Attributes:
+        rest: endpoints of one host and stage that share no group between hosts.
+        gpus: GPUs behind each NIC; None where NICs differ or nobody says.
+        steps: evidence of who computes in step; None where there is none.
+        at_once, messages: messages of a micro-batch that leave an endpoint at once, and all; None where they differ.
+    """
+
+    rest: int
+    gpus: int | None
+    steps: StepEvidence | None
+    at_once: int | None
+    messages: int | None
+
+
+def look_inside(
+    labeling: Labeling,
+    edges: TrafficEdges,
+    profiles: StreamProfiles | None,
+    members: Int,
+    seats: Mapping[int, Seat],
+    options: LayoutOptions,
+) -> Inside | None:
+    """What a labeling leaves inside hosts; None where its groups do not divide the endpoints.
+
+    Without `profiles` no start is known well enough to show who sends in step.
+    """
+    fit, chains = labeling.fit, labeling.pipelines.chains
+    stages = len(chains[0]) if chains else 1
+    seen = stages * fit.sizes["dp"] * fit.sizes["tp"]
+    if len(members) % seen or not (chains or in_phase(labeling, edges, options)):
+        return None
+    rest = len(members) // seen
+    gpus = {seats[e].gpus if e in seats else None for e in members.tolist()}
+    at_once, messages = count_messages(edges, labeling.pipelines.edges)
+    known = gpus.pop() if len(gpus) == 1 else None
+    steps = None
+    if chains and rest > 1 and profiles is not None:
+        steps = _steps(labeling, profiles, edges, members, seats, options)
+    return Inside(rest, known, steps, at_once, messages)
+
+
+def count_messages(edges: TrafficEdges, chosen: Int) -> tuple[int, int] | tuple[None, None]:
+    """Messages that leave an endpoint at once between stages, and all of one micro-batch; None where they differ."""
+    if not len(chosen):
+        return None, None
+    of = np.stack([edges.src, edges.dst, edges.transfers, runs(edges.iteration_bytes, SAME_BYTES)])[:, chosen]
+    pair = np.unique(of, axis=1, return_inverse=True)[1].ravel()
+    every, together = np.bincount(pair, edges.messages[chosen]), np.zeros(int(pair.max()) + 1)
+    np.maximum.at(together, pair, edges.at_once[chosen])
+    (both, count), *_ = Counter(zip(together.tolist(), every.tolist(), strict=True)).most_common(1)
+    return (int(both[0]), int(both[1])) if count * 5 >= 4 * len(every) else (None, None)
+
+
+def _steps(
+    labeling: Labeling,
+    profiles: StreamProfiles,
+    edges: TrafficEdges,
+    members: Int,
+    seats: Mapping[int, Seat],
+    options: LayoutOptions,
+) -> StepEvidence | None:
+    """Evidence of who computes in step, from last messages to the neighboring stages."""
+    chosen = np.zeros(len(edges), np.bool_)
+    chosen[labeling.pipelines.edges] = True
+    stage = labeling.pipelines.stage
+    chosen &= np.abs(stage[edges.src] - stage[edges.dst]) == 1
+    src = edges.src[edges.edge]
+    ahead = stage[edges.dst[edges.edge]] > stage[src]
+    both = last_starts(profiles, chosen[edges.edge], 2 * src + ahead, 2 * len(stage)).reshape(len(stage), -1)
+    seen = {e: both[e] for e in members.tolist() if not np.isnan(both[e]).all()}
+    cells: dict[tuple[object, int], list[int]] = {}
+    for e in members.tolist():
+        cells.setdefault((seats[e].host if e in seats else None, int(stage[e])), []).append(e)
+    limited = [tuple(own[: options.most_compared]) for own in cells.values()]
+    host = {e: seats[e].host if e in seats else e for e in members.tolist()}
+    tied = {e: (kind, n) for kind in ("cp", "ep") for n, g in enumerate(labeling.fit.groups[kind]) for e in g}
+    groups = [_apart(g, host, tied) for g in labeling.fit.groups["dp"]]
+    return measure_steps(seen, limited, groups, options.clock_floor_ns, options.step)
+
+
+def _apart(group: Members, host: Mapping[int, object], tied: Mapping[int, object]) -> Members:
+    """Members of a gradient group that meet nowhere else: one of each host, and of each context or expert group."""
+    found: list[int] = []
+    seen: set[object] = set()
+    for e in group:
+        own = {host[e], tied.get(e, ("alone", e))}
+        if not own & seen:
+            found.append(e)
+            seen |= own
+    return tuple(found)
+
+
+def in_phase(labeling: Labeling, edges: TrafficEdges, options: LayoutOptions) -> bool:
+    """Whether most gradient groups begin to send together, as all do where there are no stages."""
+    begin: dict[int, float] = {}
+    for endpoint, first_ns in zip(edges.src.tolist(), edges.first_ns.tolist(), strict=True):
+        begin[endpoint] = min(first_ns, begin.get(endpoint, np.inf))
+    usual = np.array(
+        [
+            np.median([begin[e] for e in g if e in begin] or [np.inf])
+            for g in labeling.fit.groups["dp"] or labeling.fit.groups["tp"]
+        ]
+    )
+    if len(usual) < 2:
+        return True
+    near = np.abs(usual - np.quantile(usual, 0.5, method="lower")) <= options.in_phase_share * edges.period_ns
+    return 2 * int(near.sum()) > len(usual)
+
+
+def split_ranks(inside: Inside, labeling: Labeling, hosts_known: bool, options: LayoutOptions) -> list[Split]:
+    """All splits of what stays inside hosts, with probabilities that sum to one."""
+    lots = _lots(inside, hosts_known, options)
+    behind = _behind(inside, labeling, hosts_known, options)
+    found = []
+    for lot, (p_lot, moved) in lots.items():
+        for (tensor, replicas), (p_nic, seen) in behind.items():
+            found.append(Split(lot * tensor, inside.rest // lot * replicas, lot, p_lot * p_nic, moved and seen))
+    return found
+
+
+def _lots(inside: Inside, hosts_known: bool, options: LayoutOptions) -> dict[int, tuple[float, bool]]:
+    """Endpoints of a tensor group on one host -> probability, and whether movement shows it."""
+    sizes = [t for t in range(1, inside.rest + 1) if inside.rest % t == 0]
+    if len(sizes) == 1:
+        return {1: (1.0, True)}
+    if inside.steps is None:
+        # nobody says that what is left stays inside a host where hosts are unknown
+        whole = options.convention if hosts_known else 1 / len(sizes)
+        others = (1 - whole) / (len(sizes) - 1)
+        return {t: (whole if t == inside.rest else others, False) for t in sizes}
+    log = {t: inside.steps.log_likelihood.get(t, -30.0) for t in sizes}
+    top = max(log.values())
+    weight = {t: float(np.exp(v - top)) * (1.0 if t == inside.rest else 1 / (len(sizes) - 1)) for t, v in log.items()}
+    total = sum(weight.values())
+    return {t: (w / total, True) for t, w in weight.items()}
+
+
+def _behind(
+    inside: Inside, labeling: Labeling, hosts_known: bool, options: LayoutOptions
+) -> dict[tuple[int, int], tuple[float, bool]]:
+    """(tensor ranks, replicas) behind each NIC -> probability, and whether movement shows it."""
+    gpus = inside.gpus
+    if hosts_known and gpus == 1:
+        return {(1, 1): (1.0, True)}
+    shown = _shown_behind(inside, gpus)
+    if gpus is None and shown is not None and inside.at_once == inside.messages == 1:
+        return {(1, 1): (1.0, True)}
+    count = gpus or inside.messages or 1
+    ways = [(t, count // t) for t in range(1, count + 1) if count % t == 0]
+    if gpus is None:  # messages at once may be queue pairs or channels of one GPU
+        at_once, lots = shown or (1, 1)
+        ways = [(t, lots) for t in range(1, at_once + 1) if at_once % t == 0]
+        return {way: (1 / len(ways), len(ways) == 1) for way in ways}
+    hidden = labeling.fit.sizes["cp"] > 1 or labeling.fit.sizes["ep"] > 1
+    sure = options.shown_behind_nic if shown is not None and not hidden else 0.5
+    best = shown if shown is not None else (count, 1)
+    if len(ways) == 1:
+        return {ways[0]: (1.0, True)}
+    return {way: (sure if way == best else (1 - sure) / (len(ways) - 1), shown is not None) for way in ways}
+
+
+def _shown_behind(inside: Inside, gpus: int | None) -> tuple[int, int] | None:
+    """Tensor ranks and replicas behind a NIC by the messages that leave it at once; None where they do not show it."""
+    at_once, messages = inside.at_once, inside.messages
+    if at_once is None or messages is None or messages % max(at_once, 1):
+        return None
+    if gpus is None:
+        return at_once, messages // at_once
+    pairs = messages // gpus if messages % gpus == 0 else 0  # queue pairs of each GPU
+    if not pairs or at_once % pairs:
+        return None
+    return at_once // pairs, messages // at_once

@@ -1,0 +1,135 @@
+"""Streams -> edges: what each directed pair carries every iteration, and whether its two directions act together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Float, Int
+from strategy.concurrent_messages import lanes
+from strategy.edge_concurrency import together
+from strategy.grouped_statistics import runs
+from strategy.stream_profiles import StreamProfiles
+
+# Bytes an iteration of two streams agree within this share (sequence and ready messages differ by some).
+SAME_BYTES, ROUGHLY_SAME = 0.03, 0.3
+# Numbers of transfers do within this share, or one: where a pause falls short of a message's end two count as one.
+SAME_COUNT = 0.5
+# Parallel queue pairs of one connection are busy together for this share.
+PARALLEL = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficEdges:
+    """Traffic of one behaviour of each directed pair; parallel queue pairs count as one. All (edges,) unless said.
+
+    Attributes:
+        src, dst: address codes.
+        iteration_bytes: median bytes of an iteration, parallel streams summed.
+        transfers: transfers of an iteration.
+        at_once, messages: messages that begin together in its last transfer of an iteration, and all in it.
+        first_ns, last_ns: median time of the first and last byte after the iteration's beginning.
+        spread: (edges, PARTS) share of its bytes sent in each part of the iteration.
+        concurrency: how far it acts together with an edge of the reverse direction that carries alike (1: always at
+            once, 0: they take turns); nan without one.
+        streams: (streams,) stream numbers, ascending.
+        edge: (streams,) the edge each stream is part of.
+        period_ns: length of an iteration.
+    """
+
+    src: Int
+    dst: Int
+    iteration_bytes: Float
+    transfers: Int
+    at_once: Float
+    messages: Float
+    first_ns: Float
+    last_ns: Float
+    spread: Float
+    concurrency: Float
+    streams: Int
+    edge: Int
+    period_ns: float
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+def build_edges(found: StreamProfiles) -> TrafficEdges:
+    """Edges of a job, by source, destination and bytes.
+
+    Args:
+        found: what each of its streams does in an iteration.
+    """
+    edge, leader = _merged(found)
+    size = np.bincount(edge, found.iteration_bytes, len(leader)).astype(np.float64)
+    at_once, messages = lanes(found, edge, len(leader))
+    acts = _reverse_together(found, leader, size)
+    return TrafficEdges(
+        src=found.src[leader],
+        dst=found.dst[leader],
+        iteration_bytes=size,
+        transfers=found.transfers[leader],
+        at_once=at_once,
+        messages=messages,
+        first_ns=found.first_ns[leader],
+        last_ns=found.last_ns[leader],
+        spread=found.spread[leader],
+        concurrency=acts,
+        streams=found.number,
+        edge=edge,
+        period_ns=found.period_ns,
+    )
+
+
+def _merged(found: StreamProfiles) -> tuple[Int, Int]:
+    """(streams,) edge of each stream, and (edges,) one stream of each: queue pairs of one connection are one edge.
+
+    Streams of one directed pair that carry alike, in as many transfers, at the same time. Each round compares what is
+    left of a pair with its first stream.
+    """
+    run = runs(found.iteration_bytes, SAME_BYTES)
+    order = np.lexsort([found.number, found.transfers, run, found.dst, found.src])
+    edge = np.full(len(order), -1, np.int64)
+    leaders: list[Int] = []
+    count = 0
+    while len(order):
+        change = np.zeros(len(order), np.bool_)
+        for column in (found.src, found.dst, run, found.transfers):
+            change |= np.diff(column[order], prepend=-1) != 0
+        group = np.cumsum(change) - 1
+        leader = order[change]
+        joins = np.array(change)
+        rest = np.flatnonzero(~change)
+        joins[rest] = together(found, leader[group[rest]], order[rest]) >= PARALLEL
+        edge[order[joins]] = count + group[joins]
+        leaders.append(leader)
+        count += len(leader)
+        order = order[~joins]
+    return edge, np.concatenate([np.zeros(0, np.int64), *leaders])
+
+
+def _reverse_together(found: StreamProfiles, leader: Int, size: Float) -> Float:
+    """(edges,) how far each edge acts together with a reverse one in about as many transfers; nan without any.
+
+    Of several that carry alike the most counts. Where no two carry alike, and both have no other partner, those that
+    carry roughly alike are compared: a lost record or an iteration counted wrongly takes from one direction alone.
+    """
+    codes = int(max(found.src.max(initial=0), found.dst.max(initial=0))) + 1
+    own = found.src[leader] * codes + found.dst[leader]
+    reverse = found.dst[leader] * codes + found.src[leader]
+    order = np.argsort(own, kind="stable")
+    low, high = (np.searchsorted(own[order], reverse, side=side) for side in ("left", "right"))
+    count, most = found.transfers[leader], np.full(len(leader), np.nan)
+    for tolerance in (SAME_BYTES, ROUGHLY_SAME):
+        alone = np.isnan(most)
+        for step in range(int((high - low).max(initial=0))):
+            one = np.flatnonzero(alone & (low + step < high))
+            other = order[low[one] + step]
+            alike = alone[other] & (np.abs(size[one] - size[other]) <= tolerance * np.maximum(size[one], size[other]))
+            several = SAME_COUNT * np.maximum(count[one], count[other])
+            alike &= np.abs(count[one] - count[other]) <= np.maximum(several, 1)
+            one, other = one[alike], other[alike]
+            most[one] = np.fmax(most[one], together(found, leader[one], leader[other]))
+    return most

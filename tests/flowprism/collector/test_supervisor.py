@@ -1,0 +1,139 @@
+"""What comes in at the sockets is in committed segments once, or counted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+from storage.lake.log import read_manifests
+from tests.flowprism.collector.fake import datagram, records_of
+from tests.flowprism.collector.running import Collector, sender
+
+IPFIX = b"\0\x0a\0\x10" + bytes(12)
+
+
+def test_all_that_was_received_is_kept(tmp_path: Path) -> None:
+    """SIGTERM comes right behind the last datagram: all of them are stored, and the totals say so."""
+    with Collector(tmp_path) as collector, sender() as sock:
+        for number in range(2000):
+            sock.sendto(datagram(number, 3), ("127.0.0.1", collector.port()))
+        sock.sendto(b"something else", ("127.0.0.1", collector.port()))
+        said = collector.stop()
+    assert collector.kept() == [record for number in range(2000) for record in records_of(number, 3)]
+    assert "received 2001 datagrams, durable 2001, flow records 6000, lost by sequence number: none" in said
+    status = collector.status()
+    assert status is not None
+    assert status["rejected"] == {"not a fake": 1}
+    assert [exporter["agent"] for exporter in status["exporters"]] == ["127.0.0.1"]
+
+
+def test_commits_come_while_collecting(tmp_path: Path) -> None:
+    """Records are readable soon after they were sent, long before the end; the sums by exporter are in the manifest."""
+    with Collector(tmp_path) as collector, sender() as sock:
+        sock.sendto(datagram(0, 3), ("127.0.0.1", collector.port()))
+        collector.until(lambda: len(collector.kept()) == 3)
+        (manifest,) = read_manifests(tmp_path)
+        (segment,) = manifest.commits[0].segments
+        assert segment.exporters == {"": (3, sum(records_of(0, 3)))}
+        collector.stop()
+
+
+def test_ctrl_c_ends_it_too(tmp_path: Path) -> None:
+    """SIGINT reaches all processes of a terminal; only the supervisor acts on it, and nothing is lost."""
+    with Collector(tmp_path) as collector, sender() as sock:
+        for number in range(100):
+            sock.sendto(datagram(number), ("127.0.0.1", collector.port()))
+        assert collector.process is not None
+        os.killpg(collector.process.pid, signal.SIGINT)
+        collector.process.wait(60)
+        assert collector.process.returncode == 0
+    assert len(collector.kept()) == 100
+
+
+def test_overload_is_counted(tmp_path: Path) -> None:
+    """More than can be decoded: memory stays what it is, and every datagram is either stored or counted as dropped."""
+    options = {"ring_bytes": 1 << 20, "buffer_bytes": 1 << 18}
+    with Collector(tmp_path, options=options) as collector, sender() as sock:
+        for number in range(30_000):
+            sock.sendto(datagram(number, padding=1300), ("127.0.0.1", collector.port()))
+        collector.until(lambda: collector.totals()["received"] + collector.totals()["kernel_drops"] == 30_000)
+        collector.stop()
+    totals = collector.totals()
+    kept = collector.kept()
+    assert totals["kernel_drops"] > 0
+    assert len(kept) == len(set(kept)) == totals["records"] == totals["received"] == totals["durable"]
+    assert totals["lost"]["datagrams"] <= totals["kernel_drops"]
+
+
+def test_two_workers_share_the_exporters(tmp_path: Path) -> None:
+    """Each exporter has one worker, each worker some exporters, and both store into one folder."""
+    with Collector(tmp_path, options={"workers": 2}) as collector:
+        for exporter in range(2, 22):
+            with sender(f"127.0.0.{exporter}") as sock:
+                for number in range(10):
+                    sock.sendto(datagram(100 * exporter + number), ("127.0.0.1", collector.port()))
+        collector.stop()
+    assert len(collector.kept()) == len(set(collector.kept())) == 200
+    status = collector.status()
+    assert status is not None
+    assert all(worker["received"] > 0 and worker["is_decoding"] for worker in status["workers"])
+    assert status["totals"]["lost"] == {"datagrams": 0}
+    assert len(status["exporters"]) == 20
+
+
+def test_allow_list(tmp_path: Path) -> None:
+    """Only networks that are allowed may send; others are counted by address."""
+    collector = Collector(tmp_path, options={"allow": ["127.0.0.0/24"]})
+    with collector, sender("127.0.0.9") as good, sender("127.0.7.1") as bad:
+        for number in range(10):
+            good.sendto(datagram(number), ("127.0.0.1", collector.port()))
+            bad.sendto(datagram(number), ("127.0.0.1", collector.port()))
+        collector.stop()
+    status = collector.status()
+    assert status is not None
+    assert status["refused_sources"] == {"127.0.7.1": 10}
+    assert (status["totals"]["refused"], len(collector.kept())) == (10, 10)
+
+
+def test_ipv6_and_tcp(tmp_path: Path) -> None:
+    """Datagrams over IPv6 and IPFIX messages over TCP come the same way."""
+    with Collector(tmp_path, ("[::1]:0", "tcp:127.0.0.1:0")) as collector:
+        with sender("::1") as sock:
+            sock.sendto(datagram(1), ("::1", collector.port(0)))
+        with socket.create_connection(("127.0.0.1", collector.port(1))) as connection:
+            connection.sendall(IPFIX * 3)
+            collector.until(lambda: collector.totals()["received"] == 4)
+        collector.stop()
+    status = collector.status()
+    assert status is not None
+    assert collector.kept() == list(records_of(1))
+    assert status["rejected"] == {"not a fake": 3}
+    assert [exporter["agent"] for exporter in status["exporters"]] == ["::1"]
+    assert status["workers"][0]["sessions"]["sessions"] == 1
+
+
+def test_a_restart_remembers(tmp_path: Path) -> None:
+    """What decoding must remember is there after a restart: the datagrams in between are known to be missing."""
+    collector = Collector(tmp_path)
+    for first in (0, 20):
+        with collector, sender() as sock:
+            for number in range(first, first + 10):
+                sock.sendto(datagram(number), ("127.0.0.1", collector.port()))
+            collector.stop()
+    assert collector.totals()["lost"] == {"datagrams": 10}
+    assert collector.kept() == [1000 * number for number in (*range(10), *range(20, 30))]
+
+
+def test_another_number_of_workers(tmp_path: Path) -> None:
+    """With other workers than before exporters may move; it is said that their templates are learnt anew."""
+    said, collector = [], Collector(tmp_path)
+    for workers in (1, 2):
+        collector.options = {"workers": workers}
+        with collector, sender() as sock:
+            sock.sendto(datagram(workers), ("127.0.0.1", collector.port()))
+            said.append(collector.stop())
+    assert "there were 1 workers before, now 2" not in said[0]
+    assert "there were 1 workers before, now 2: templates are learnt anew" in said[1]
+    assert len(collector.kept()) == 2

@@ -1,0 +1,1 @@
+"""Tests of `flowprism.exporter_config`."""

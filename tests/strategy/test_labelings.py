@@ -1,0 +1,88 @@
+"""Roles of edge classes, on edges made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strategy.edge_classes import classify
+from strategy.grid_fit import build_pipelines, fit_grid
+from strategy.labelings import Labeling, find_labelings
+from strategy.options import GridPenalties, LayoutOptions
+from strategy.role_table import ROLES, load_role_table
+from tests.strategy.hand_made import Edge, both_ways, mesh, ring, table
+
+
+def label(*edges: Edge) -> list[Labeling]:
+    """Labelings of a job of which nobody knows the hosts."""
+    job = table(*edges)
+    members = np.unique(np.concatenate([job.src, job.dst]))
+    return find_labelings(job, members, np.arange(int(members.max()) + 1), {}, LayoutOptions())
+
+
+def test_role_table_holds_log_probabilities() -> None:
+    """Each feature's bins of each role sum to one."""
+    loaded = load_role_table()
+    assert set(loaded) == {*ROLES, "any"}
+    for features in loaded.values():
+        for log in features.values():
+            assert sum(np.exp(log)) == pytest.approx(1, abs=0.01)
+
+
+def test_ring_at_the_end_reduces_gradients() -> None:
+    """Eight endpoints, one ring in the last fifth of the iteration."""
+    best = label(*ring(list(range(8)), 90.0))[0]
+    assert best.fit.sizes == {"cp": 1, "ep": 1, "tp": 1, "dp": 8}
+    assert best.pipelines.chains == []
+
+
+def test_pipeline_with_gradients_is_two_classes() -> None:
+    """Two stages of four replicas: pairs that take turns, and a ring in each stage."""
+    turns = [e for n in range(4) for e in both_ways(n, n + 4, 10.0)]
+    best = label(*turns, *ring([0, 1, 2, 3], 90.0), *ring([4, 5, 6, 7], 90.0))[0]
+    assert best.pipelines.chains == [(0, 4), (1, 5), (2, 6), (3, 7)]
+    assert best.fit.groups["dp"] == ((0, 1, 2, 3), (4, 5, 6, 7))
+
+
+def test_equal_bytes_in_turns_and_at_once_are_different_pieces() -> None:
+    """Activations that weigh as much as gradients: the class is cut where behavior differs."""
+    turns = [e for n in range(4) for e in both_ways(n, n + 4, 90.0)]
+    job = table(*turns, *ring([0, 1, 2, 3], 90.0), *ring([4, 5, 6, 7], 90.0))
+    (only,) = classify(job)
+    assert sorted(len(piece) for piece in only.pieces) == [8, 8]
+    best = label(*turns, *ring([0, 1, 2, 3], 90.0), *ring([4, 5, 6, 7], 90.0))[0]
+    assert (len(best.pipelines.chains), best.fit.sizes["dp"]) == (4, 4)
+
+
+def test_embedding_edges_join_no_gradient_groups() -> None:
+    """First and last stage exchange embeddings: gradient groups stay apart."""
+    turns = [e for n in range(4) for a, b in ((n, n + 4), (n + 4, n + 8)) for e in both_ways(a, b, 10.0, a / 100)]
+    rings = [e for s in (0, 4, 8) for e in ring([s, s + 1, s + 2, s + 3], 90.0, 0.75, 0.9)]
+    ends = [e for n in range(4) for e in (Edge(n, n + 8, 30.0, 0.93, 1.0), Edge(n + 8, n, 30.0, 0.93, 1.0))]
+    best = label(*turns, *rings, *ends)[0]
+    assert best.fit.groups["dp"] == tuple(tuple(range(s, s + 4)) for s in (0, 4, 8))
+    assert len(best.pipelines.chains[0]) == 3
+
+
+def test_mesh_in_the_passes_crossed_by_rings_is_expert_traffic() -> None:
+    """Two meshes of four, rings of equal experts across them, and a dense ring over all."""
+    tokens = [e for s in (0, 4) for e in mesh([s, s + 1, s + 2, s + 3], 30.0, 0.02, 0.75)]
+    tokens = [Edge(e.src, e.dst, e.size, e.first, e.last, transfers=16) for e in tokens]
+    across = [e for n in range(4) for e in ring([n, n + 4], 10.0, 0.9, 0.95)]
+    best = label(*tokens, *across, *ring(list(range(8)), 90.0, 0.8, 0.9))[0]
+    assert (best.fit.sizes["ep"], best.fit.sizes["dp"]) == (4, 8)
+
+
+def test_grid_counts_each_deviation() -> None:
+    """Gradient groups of unequal size cost what the options say, and no more than the most that count."""
+    job = table(*ring([0, 1, 2, 3], 90.0), *ring([4, 5], 90.0))
+    pipelines = build_pipelines(job, np.zeros(0, np.int64))
+    penalties = GridPenalties()
+    chosen = np.arange(len(job))
+
+    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
+        return ((0, 1, 2, 3), (4, 5)) if len(edges) else ()
+
+    fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], np.arange(6), {}, close, penalties)
+    assert fit.sizes["dp"] == 4
+    assert fit.log_score == pytest.approx(2 * penalties.odd_group)

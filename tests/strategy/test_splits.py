@@ -1,0 +1,63 @@
+"""What stays inside hosts, split between tensor and data parallelism."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strategy.labelings import Labeling, find_labelings
+from strategy.options import LayoutOptions
+from strategy.splits import Inside, split_ranks
+from strategy.tensor_groups import StepEvidence
+from tests.strategy.hand_made import both_ways, ring, table
+
+OPTIONS = LayoutOptions()
+
+
+def pipeline() -> Labeling:
+    """Two stages of four endpoints."""
+    job = table(
+        *(e for n in range(4) for e in both_ways(n, n + 4, 10.0)), *ring([0, 1, 2, 3], 90.0), *ring([4, 5, 6, 7], 90.0)
+    )
+    return find_labelings(job, np.arange(8), np.arange(8), {}, OPTIONS)[0]
+
+
+@pytest.mark.parametrize("rest", [1, 2, 4, 6, 8])
+def test_probabilities_sum_to_one(rest: int) -> None:
+    """Every split is listed, and tensor x replicas is always the same."""
+    found = split_ranks(Inside(rest, 1, None, None, None), pipeline(), True, OPTIONS)
+    assert sum(s.probability for s in found) == pytest.approx(1)
+    assert {s.tensor * s.replicas for s in found} == {rest}
+
+
+def test_convention_decides_where_nothing_moves() -> None:
+    """What never leaves a host is tensor parallelism, and said to rest on the convention."""
+    best = max(split_ranks(Inside(8, 1, None, None, None), pipeline(), True, OPTIONS), key=lambda s: s.probability)
+    assert (best.tensor, best.replicas, best.by_movement) == (8, 1, False)
+
+
+def test_movement_overrules_the_convention() -> None:
+    """Two lots of four in step on each host are two replicas."""
+    steps = StepEvidence({1: -9.0, 2: -4.0, 4: 6.0, 8: -40.0}, {}, (), 200.0)
+    best = max(split_ranks(Inside(8, 1, steps, 1, 1), pipeline(), True, OPTIONS), key=lambda s: s.probability)
+    assert (best.tensor, best.replicas, best.by_movement) == (4, 2, True)
+    assert best.probability > 0.99
+
+
+@pytest.mark.parametrize(
+    ("at_once", "messages", "expected"), [(8, 8, (8, 1)), (4, 8, (4, 2)), (8, 16, (4, 2)), (16, 16, (8, 1))]
+)
+def test_messages_that_leave_a_shared_nic_show_its_ranks(
+    at_once: int, messages: int, expected: tuple[int, int]
+) -> None:
+    """Eight GPUs behind a NIC: as many messages at once as there are ranks in step, by queue pair."""
+    found = split_ranks(Inside(1, 8, None, at_once, messages), pipeline(), True, OPTIONS)
+    best = max(found, key=lambda s: s.probability)
+    assert (best.tensor, best.replicas) == expected
+
+
+def test_unknown_hosts_leave_tensor_open_up_to_queue_pairs() -> None:
+    """Four messages at once are four ranks, or one rank's four queue pairs: all divisors, equally likely."""
+    found = split_ranks(Inside(1, None, None, 4, 4), pipeline(), False, OPTIONS)
+    assert {(s.tensor, s.replicas) for s in found} == {(1, 1), (2, 1), (4, 1)}
+    assert len({round(s.probability, 6) for s in found}) == 1

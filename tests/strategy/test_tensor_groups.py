@@ -1,0 +1,54 @@
+"""Who computes in step: members of tensor groups against replicas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.streams import Float
+from strategy.options import StepOptions
+from strategy.tensor_groups import distances, measure_steps
+
+ITERATIONS = 16
+# Four hosts of eight endpoints; gradient groups hold the same place of each host.
+CELLS = [tuple(range(8 * host, 8 * host + 8)) for host in range(4)]
+REPLICAS = [tuple(place + 8 * host for host in range(4)) for place in range(8)]
+
+
+def starts(lot: int, drift_ns: float, jitter_ns: float) -> dict[int, Float]:
+    """Last messages of endpoints whose tensor groups of `lot` drift apart."""
+    random = np.random.default_rng(4)
+    base = np.arange(ITERATIONS) * 1e9
+    found: dict[int, Float] = {}
+    for cell in CELLS:
+        for first in range(0, 8, lot):
+            common = base + random.normal(0, drift_ns, ITERATIONS)
+            found |= {e: common + random.normal(0, jitter_ns, ITERATIONS) for e in cell[first : first + lot]}
+    return found
+
+
+@pytest.mark.parametrize("lot", [1, 2, 4, 8])
+@pytest.mark.parametrize("ratio", [10.0, 1000.0])
+def test_lots_that_move_in_step_are_found(lot: int, ratio: float) -> None:
+    """Whatever their size, where replicas lie ten or a thousand times as far apart; each lot's members are right."""
+    evidence = measure_steps(starts(lot, 1e6, 1e6 / ratio), CELLS, REPLICAS, 200.0, StepOptions())
+    assert evidence is not None
+    best = max(evidence.log_likelihood, key=lambda size: evidence.log_likelihood[size])
+    assert best == lot
+    assert evidence.log_likelihood[lot] > max(s for size, s in evidence.log_likelihood.items() if size != lot) + 3
+    if lot > 1:
+        assert set(evidence.lots(lot)) == {tuple(c[n : n + lot]) for c in CELLS for n in range(0, 8, lot)}
+
+
+def test_no_reference_means_no_evidence() -> None:
+    """Without replicas known for certain nothing shows what apart looks like."""
+    assert measure_steps(starts(4, 1e6, 1e4), CELLS, [], 200.0, StepOptions()) is None
+
+
+def test_distance_is_unknown_where_two_never_met() -> None:
+    """One endpoint seen in the first half of the iterations, the other in the second."""
+    table = np.array([[0.0, 5.0, np.nan, np.nan], [np.nan, np.nan, 1.0, 2.0], [1.0, 5.0, 1.0, np.nan]])
+    away = distances(table)
+    assert np.isnan(away[0, 1])
+    assert away[0, 2] == 0.5
+    assert away[1, 2] == 0.0
