@@ -49,4 +49,16 @@ PAIRS = Schema(
     ),
 )
 
+# Nothing is carried this many times as fast as the link is said to be; headers and rounding are far less.
+BURST_RATIO = 2.0
+
+
+def rate_name(rate_bps: float, port_bps: float | None) -> str:
+    """`link rate` of bytes over the time they are under way; `burst rate` where no port of that speed carries it.
+
+    Packets that were seen in front of a queue come as fast as the sender gives them, not as the link takes them.
+    """
+    return "burst rate" if port_bps is not None and rate_bps > BURST_RATIO * port_bps else "link rate"
+
+
 ROLES = ("other", "dp", "pp", "ep", "cp", "tp")

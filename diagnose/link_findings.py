@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from datamodel.findings import Evidence, Finding, FindingKind, Subject, Suspect
 from datamodel.inventory import Link
-from datamodel.transfers import ROLES
+from datamodel.transfers import ROLES, rate_name
 from diagnose.causes import Cause
 from diagnose.job import JobView
 from diagnose.links import SlowLink
@@ -14,8 +16,6 @@ from diagnose.queues import Notified
 from diagnose.rates import Rates
 from diagnose.wording import finding_id, gbps, listed, percent, severity
 
-# Nothing is carried this many times as fast as the link is said to be; headers and rounding are far less.
-BEYOND_A_LINK = 2.0
 MOST_CONFIDENCE = 0.95
 _SIDES = {"tx": " in the sending direction", "rx": " in the receiving direction"}
 
@@ -79,10 +79,14 @@ def _usual_bps(job: JobView, link: SlowLink, rates: Rates, stream: int) -> float
 
     Packets that were seen in front of a queue may come many times as fast as any link carries them away.
     """
-    ends = (int(rates.src[stream]), int(rates.dst[stream]))
-    speed_bps = min((job.fabric.speed_bps[e] for e in ends if e in job.fabric.speed_bps), default=np.inf)
-    measured_bps = float(link.normal_bps[stream])
-    return float(speed_bps) if measured_bps > BEYOND_A_LINK * speed_bps else measured_bps
+    speed_bps, measured_bps = _port_bps(job, rates, stream), float(link.normal_bps[stream])
+    return speed_bps if speed_bps and rate_name(measured_bps, speed_bps) == "burst rate" else measured_bps
+
+
+def _port_bps(job: JobView, rates: Rates, stream: int) -> float | None:
+    """Speed of the slower port of a stream's ends; None where the inventory gives neither."""
+    speed_bps = job.fabric.speed_bps
+    return min((speed_bps[e] for e in (int(rates.src[stream]), int(rates.dst[stream])) if e in speed_bps), default=None)
 
 
 def _located(link: SlowLink) -> bool:
@@ -210,21 +214,12 @@ def _action(link: SlowLink, name: str, owners: tuple[str, ...]) -> str:
 
 def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, int | None]) -> tuple[Evidence, ...]:
     window = job.measured_ns(span_ns)
-    found = []
+    found: list[Evidence] = []
     for s in np.argsort(-link.lost_ns, kind="stable")[:6]:
         if not link.slow[s]:
             continue
         pair = f"{job.name(int(rates.src[s]))} > {job.name(int(rates.dst[s]))} ({ROLES[rates.role[s]]})"
-        found.append(
-            Evidence(
-                metric="rate under way",
-                value=round(float(link.rate_bps[s])),
-                baseline=round(float(link.normal_bps[s])),
-                unit="bit/s",
-                where=pair,
-                window_ns=window,
-            )
-        )
+        found += _rates_of(pair, (float(link.rate_bps[s]), float(link.normal_bps[s])), _port_bps(job, rates, s), window)
     if link.notified is not None:
         found.append(_notified(job, link.notified, rates, window))
     found += [
@@ -240,17 +235,36 @@ def _evidence(job: JobView, link: SlowLink, rates: Rates, span_ns: tuple[int, in
     ]
     others = ~link.slow & np.isfinite(link.rate_bps) & np.isfinite(link.normal_bps)
     if others.any():
+        now, before = (round(float(np.median(bps[others]))) for bps in (link.rate_bps, link.normal_bps))
+        ports = [port for s in np.flatnonzero(others).tolist() if (port := _port_bps(job, rates, s)) is not None]
         found.append(
             Evidence(
-                metric="rate under way, median of the other streams",
-                value=round(float(np.median(link.rate_bps[others]))),
-                baseline=round(float(np.median(link.normal_bps[others]))),
+                metric=f"{rate_name(now, max(ports, default=None))}, median of the other streams",
+                value=now,
+                baseline=before,
                 unit="bit/s",
                 where=f"{int(others.sum())} streams of {listed((job.id,))}",
                 window_ns=window,
             )
         )
     return tuple(found)
+
+
+def _rates_of(
+    pair: str, measured_bps: tuple[float, float], port_bps: float | None, window: tuple[int, int]
+) -> Iterator[Evidence]:
+    """A slow stream's rate, now and before; a burst rate before is compared with no link rate, but with the port."""
+
+    def row(metric: str, value: float, baseline: float) -> Evidence:
+        numbers = {"value": round(value), "baseline": round(baseline)}
+        return Evidence(metric=metric, **numbers, unit="bit/s", where=pair, window_ns=window)
+
+    now, before = measured_bps
+    if port_bps is None or rate_name(now, port_bps) == rate_name(before, port_bps):
+        yield row(rate_name(now, port_bps), now, before)
+        return
+    yield row("link rate, against the port speed", now, port_bps)
+    yield row("burst rate before, against the port speed", before, port_bps)
 
 
 def _notified(job: JobView, notified: Notified, rates: Rates, window_ns: tuple[int, int]) -> Evidence:
