@@ -46,8 +46,16 @@ class JobRow(Document):
     severity: Severity | None = Field(description="worst of its open incidents")
     incidents: int = Field(description="open now")
     iteration_s: float | None = Field(description="mean of the newest stretch that has any")
+    iteration_span_ns: tuple[int, int] | None = Field(
+        default=None, description="that stretch: a minute or an hour, UTC"
+    )
     norm_s: float | None = Field(description="median of stretches without a finding, of the last day")
-    slowdown_ratio: float | None = Field(description="iteration_s / norm_s")
+    slowdown_ratio: float | None = Field(
+        description="of the open incident that slows it most; where none is open, iteration_s / norm_s"
+    )
+    slowdown_span_ns: tuple[int, int] | None = Field(
+        default=None, description="the time that slowdown_ratio is of, UTC"
+    )
     gpu_hours_lost: float | None = Field(description="since midnight UTC; null where the number of GPUs is not known")
     trend: Trend
 
@@ -98,6 +106,7 @@ class IncidentRow(Document):
     """An incident with what people said of it."""
 
     incident: Incident
+    measured_ns: tuple[int, int] = Field(description="the time that its slowdown and its evidence are of, UTC")
     label: str | None = Field(description="of its job")
     tenant: str | None
     acknowledged_by: str | None = None

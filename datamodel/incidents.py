@@ -45,6 +45,20 @@ class Incident(Document):
     summary: str
     action: str
 
+    @property
+    def over_ns(self) -> int | None:
+        """When it was over, UTC: as its last finding says, else when it was last seen; None while it is still on."""
+        if self.end_ns is not None:
+            return self.end_ns
+        return self.seen_ns if self.scans_quiet or self.state == "resolved" else None
+
+    @property
+    def measured_ns(self) -> tuple[int, int]:
+        """The time that its numbers are of, UTC: of its evidence, else from its start to when it was last seen."""
+        if self.evidence:
+            return min(e.window_ns[0] for e in self.evidence), max(e.window_ns[1] for e in self.evidence)
+        return self.start_ns, max(self.end_ns if self.end_ns is not None else self.seen_ns, self.start_ns)
+
 
 class IncidentChange(Document):
     """One entry of an incident's history."""

@@ -46,6 +46,11 @@ class Clock:
         """Date and time of day in the zone: `2026-11-21 02:48:12`; today's without the date."""
         return self._text(time_ns, self.zone)
 
+    def span(self, start_ns: int, end_ns: int) -> str:
+        """From when to when in the zone: `2026-11-21 02:48:12 to 02:50:00`, each date once."""
+        same_day = _moment(start_ns, self.zone).date() == _moment(end_ns, self.zone).date()
+        return f"{self.day_time(start_ns)} to {self.time(end_ns) if same_day else self.day_time(end_ns)}"
+
     def time(self, time_ns: int) -> str:
         """Time of day in the zone: `02:48:12`."""
         return f"{_moment(time_ns, self.zone):%H:%M:%S}"

@@ -26,7 +26,7 @@ from flowprism.rendering.suspects import behind_uplink, suspect_addresses
 from flowprism.service.answers.events import events
 from flowprism.service.answers.jobs import iteration_frame
 from flowprism.service.answers.places import places
-from flowprism.service.answers.timelines import MOST_SPAN_NS, pairs, timeline
+from flowprism.service.answers.timelines import MOST_SPAN_NS, PairWindow, Stretch, pairs_during, timeline
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
@@ -46,7 +46,7 @@ class IncidentEvidence:
         steps: the figure of iterations around its begin, and its table's rows.
         series: suspects against peers, with its figure.
         peers: how many peers there are; where they are too many, an even choice of them is read.
-        late: pairs of the suspects against all others, with its figure.
+        late: pairs of the suspects against all others, with its figure, and the window they were measured in.
         left_out: why there is no figure; "" where there is.
     """
 
@@ -57,6 +57,7 @@ class IncidentEvidence:
     series_figure: str | None = None
     peers: int = 0
     late: evidence.LatePairs | None = None
+    late_window: PairWindow | None = None
     late_figure: str | None = None
     left_out: str = ""
 
@@ -77,7 +78,10 @@ def incident_evidence(
     suspects = suspect_addresses(job, [finding], names)
     happened = events(shelf, viewer, EventFilter(job=job.id, start_ns=span.start_ns, end_ns=span.end_ns))
     series, peers = _series(shelf, viewer, detail, job, finding, suspects)
-    late = _late(shelf, viewer, finding, job, suspects, names)
+    window = None
+    if finding.kind in evidence.LINK_KINDS:
+        window = pairs_during(shelf, viewer, job.id, Stretch(*one.measured_ns))
+    late = None if window is None else _late(window, finding, suspects, names)
     return IncidentEvidence(
         gain=compute_gain(job, finding),
         steps=draw_iterations(job, [finding], happened[::-1], zone),
@@ -86,6 +90,7 @@ def incident_evidence(
         series_figure=None if series is None else evidence.draw_peers(series, finding, job, names),
         peers=peers,
         late=late,
+        late_window=window,
         late_figure=None if late is None else evidence.draw_late_pairs(late, names),
     )
 
@@ -129,15 +134,8 @@ def even(some: Sequence[Position], most: int) -> list[Position]:
     return list(some[:: max(-(-len(some) // most), 1)])
 
 
-def _late(
-    shelf: Shelf, viewer: Viewer, finding: Finding, job: JobReport, suspects: frozenset[str], names: Names
-) -> evidence.LatePairs | None:
+def _late(window: PairWindow, finding: Finding, suspects: frozenset[str], names: Names) -> evidence.LatePairs | None:
     """How late pairs deliver, for faults of links."""
-    if finding.kind not in evidence.LINK_KINDS:
-        return None
-    found = pairs(shelf, viewer, job.id, job.iterations[-1].end_ns - 1)
-    if found is None:
-        return None
-    frame, book = found
     touched = suspects or behind_uplink(finding, names)
-    return evidence.late_pairs(frame, Timelines(empty(SPANS), book, (), ()), touched, across=not suspects)
+    told = Timelines(empty(SPANS), window.book, (), ())
+    return evidence.late_pairs(window.frame, told, touched, across=not suspects)

@@ -15,9 +15,10 @@ from flowprism.rendering.endpoint_order import EndpointOrder, Position
 from flowprism.rendering.figures.evidence import LINK_KINDS
 from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names
-from flowprism.rendering.suspects import pointed_at
+from flowprism.rendering.suspects import pointed_at, slowest
 from flowprism.rendering.units import share
 from flowprism.service.answers.places import places
+from flowprism.service.answers.timelines import Stretch
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
@@ -46,6 +47,8 @@ class JobLayout:
         rows: the worst endpoints, and those under suspicion.
         groups: process groups by kind.
         suspects: addresses that open incidents point at.
+        measured: the numbers, and the time that they are of.
+        during: the open incident whose time that is; None where it is the newest.
     """
 
     by: By
@@ -55,6 +58,13 @@ class JobLayout:
     rows: Sequence[PlaceRow]
     groups: Groups
     suspects: frozenset[str]
+    measured: Measured
+    during: Incident | None
+
+
+def slowing(incidents: Sequence[Incident]) -> Incident | None:
+    """The open incident that slows the job most; None where none is open."""
+    return slowest(one for one in incidents if one.state == "open")
 
 
 def usual(detail: JobDetail, incidents: Sequence[Incident]) -> By:
@@ -62,7 +72,7 @@ def usual(detail: JobDetail, incidents: Sequence[Incident]) -> By:
 
     Nothing does where too much would have to be read for it.
     """
-    worst = max((one for one in incidents if one.state == "open"), key=lambda one: one.slowdown_ratio, default=None)
+    worst = slowing(incidents)
     if worst is not None and worst.kind in LINK_KINDS:
         return "delivery"
     return "late" if len(detail.addresses) <= MOST_READ else "none"
@@ -81,12 +91,14 @@ def job_layout(
     groups = detail.layouts[0].groups if detail.layouts else Groups()
     all_placed = places(shelf, detail.addresses, groups)
     suspects = pointed_at(list(incidents), known) & frozenset(detail.addresses)
-    found = measured(shelf, viewer, detail, by, all_placed)
+    during = slowing(incidents)
+    span = None if during is None else Stretch(*during.measured_ns)
+    found = measured(shelf, viewer, detail, by, all_placed, span)
     if found is None:
         found, by = nothing(len(all_placed)), "none"
     figure = draw_layout(all_placed, found.parts, found.told, suspects, known)
     rows = _rows(all_placed, found, suspects)
-    return JobLayout(by, figure, found.legend, block_of(all_placed), rows, groups, suspects)
+    return JobLayout(by, figure, found.legend, block_of(all_placed), rows, groups, suspects, found, during)
 
 
 def _rows(everyone: EndpointOrder, found: Measured, suspects: frozenset[str]) -> list[PlaceRow]:

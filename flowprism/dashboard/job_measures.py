@@ -13,7 +13,7 @@ from flowprism.dashboard.timeline.lateness import Codes, shares
 from flowprism.rendering.endpoint_order import EndpointOrder
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.units import duration, share, significant, volume
-from flowprism.service.answers.timelines import newest, pairs, timeline
+from flowprism.service.answers.timelines import PairWindow, Stretch, newest, pairs, pairs_during, timeline
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
@@ -42,6 +42,8 @@ class Measured:
         legend: what `parts` are parts of.
         value: a value in words.
         compared: a value and its part in words.
+        span: the time that was measured; None where nothing is known.
+        window: of an incident's time the window of pairs that tells most of it.
     """
 
     values: Floats
@@ -49,6 +51,8 @@ class Measured:
     legend: str
     value: Callable[[float], str]
     compared: Callable[[float, float], str]
+    span: Stretch | None = None
+    window: PairWindow | None = None
 
     def told(self, n: int) -> str:
         """All that is known of an endpoint, in words."""
@@ -64,41 +68,54 @@ def nothing(endpoints: int) -> Measured:
     return Measured(unknown, unknown, "", _times, _times)
 
 
-def measured(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder) -> Measured | None:
+def measured(
+    shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None = None
+) -> Measured | None:
     """A measure of the endpoints of a job that the viewer sees; None where nothing of it was kept.
+
+    With `during` of that time, an incident's; else of the newest iterations or the newest window.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
     if by == "none":
         return None
-    found = (_of_pairs if by in {"delivery", "sent"} else _of_spans)(shelf, viewer, detail, by, places)
+    found = (_of_pairs if by in {"delivery", "sent"} else _of_spans)(shelf, viewer, detail, by, places, during)
     return found if found is not None and np.isfinite(found.values).any() else None
 
 
-def _of_spans(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder) -> Measured | None:
+def _of_spans(
+    shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None
+) -> Measured | None:
     """Seconds an iteration, against the median of the pipeline stage."""
     count = max(min(_MOST_ITERATIONS, MOST_READ // len(places)), 1)
-    span = newest(shelf, viewer, detail.id, count)
+    span = newest(shelf, viewer, detail.id, count, None if during is None else during.end_ns)
+    if span is not None and during is not None:
+        span = Stretch(min(max(span.start_ns, during.start_ns), span.end_ns), span.end_ns)
     read = None if span is None else timeline(shelf, viewer, detail.id, span.start_ns, span.end_ns)
-    if read is None or not len(read.spans):
+    if span is None or read is None or not len(read.spans):
         return None
     told = shares(read.spans, _codes(read.addresses, places), places)
     values = {"late": told.late_s, "compute": told.compute_s, "network": told.network_s, "wait": told.wait_s}[by]
-    iteration_s = detail.iteration_s or detail.period_s or np.nan
+    many = len(np.unique(read.spans["iteration"]))
+    iteration_s = (span.end_ns - span.start_ns) / 1e9 / many
     parts = (values - _stage_medians(values, places)) / iteration_s
-    return Measured(values, parts, _OF_ITERATION, duration, _lateness if by == "late" else _time)
+    return Measured(values, parts, _OF_ITERATION, duration, _lateness if by == "late" else _time, span)
 
 
-def _of_pairs(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder) -> Measured | None:
-    """Of the pairs of the newest window that an endpoint is in: their lateness, or the bytes that it sent.
+def _of_pairs(
+    shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None
+) -> Measured | None:
+    """Of the pairs of a window that an endpoint is in: their lateness, or the bytes that it sent.
 
     The lateness is the median of those that it sends to, or of those it receives from where that is larger: a link is
     slow one way or both. Of two in the middle the lower one counts, because a pair may be late by its other end.
     """
-    frame, book = pairs(shelf, viewer, detail.id) or (None, ())
+    window = None if during is None else pairs_during(shelf, viewer, detail.id, during)
+    frame, book = (window.frame, window.book) if window else pairs(shelf, viewer, detail.id) or (None, ())
     if frame is None or not len(frame):
         return None
+    span = Stretch(int(frame["start_ns"][0]), int(frame["end_ns"][0]))
     codes = _codes(book, places)
     place = np.full(len(book) + 1, -1, np.int64)
     place[codes] = np.arange(len(places))
@@ -108,10 +125,10 @@ def _of_pairs(shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: E
         sent = np.bincount(src[src >= 0], weights=frame["bytes"][src >= 0], minlength=len(places)).astype(np.float64)
         usual = _stage_medians(sent, places)
         parts = np.divide(sent - usual, usual, out=np.full(len(sent), np.nan), where=usual > 0)
-        return Measured(sent, parts, "More than its stage's median:", _volume, _volumes)
+        return Measured(sent, parts, "More than its stage's median:", _volume, _volumes, span, window)
     late = frame["late_ratio"].astype(np.float64)
     values = np.fmax(*(_medians(end, late, len(places)) for end in (src, dst)))
-    return Measured(values, values - 1, "Longer than their peers:", _times, _times)
+    return Measured(values, values - 1, "Longer than their peers:", _times, _times, span, window)
 
 
 def _codes(book: Sequence[str], places: EndpointOrder) -> Codes:

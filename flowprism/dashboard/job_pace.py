@@ -115,7 +115,7 @@ def job_of(shelf: Shelf, detail: JobDetail, span: TimeRange) -> JobReport:
 
 def as_finding(one: Incident, until_ns: int) -> Finding:
     """An incident as a finding of what happened before a time."""
-    over_ns = one.end_ns if one.end_ns is not None else one.resolved_ns
+    over_ns = one.over_ns
     same = {name: getattr(one, name) for name in _FINDING}
     return Finding(**same, end_ns=over_ns if over_ns is not None and over_ns < until_ns else None)
 

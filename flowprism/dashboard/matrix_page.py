@@ -27,6 +27,7 @@ class WhichPairs(BaseModel):
     order: str = Field(default="stage", pattern="^(stage|dp|pp|tp|ep|cp)$")
     only: str = Field(default="", max_length=40)
     at_ns: int | None = Field(default=None, ge=0, le=2**63 - 1)
+    incident: str = Field(default="", max_length=200)
 
 
 def router() -> APIRouter:
@@ -42,7 +43,7 @@ def page(request: Request, viewer: Seeing, name: str, which: Annotated[WhichPair
     found = job(shelf, viewer, now_ns, name)
     if found is None:
         raise HTTPException(404, f"there is no job {name}")
-    wanted = Wanted(which.measure, which.order, which.only, which.at_ns)
+    wanted = Wanted(which.measure, which.order, which.only, which.at_ns, which.incident)
     view = matrix_view(shelf, viewer, now_ns, found, wanted)
     figure = draw_heat(view.shown, view.suspects, view.names, view.part_of) if view.of_pairs else ""
     return show(

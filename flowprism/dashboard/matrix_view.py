@@ -10,18 +10,20 @@ import numpy as np
 from datamodel.api_models import JobDetail
 from datamodel.filters import IncidentFilter
 from datamodel.frame import empty
+from datamodel.incidents import Incident
 from datamodel.layout import GROUP_KINDS, Groups
 from datamodel.scan_history import PAIR_PROFILES
-from datamodel.transfers import ROLES
+from datamodel.transfers import ROLES, rate_name
+from flowprism.dashboard.job_layout import slowing
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.heatmap import Heat, Measure, heat, hot, standing_out
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import pointed_at
 from flowprism.service.answers.analyses import names
-from flowprism.service.answers.incidents import incidents
+from flowprism.service.answers.incidents import incident, incidents
 from flowprism.service.answers.places import places
-from flowprism.service.answers.timelines import pairs
+from flowprism.service.answers.timelines import Stretch, pairs, pairs_during
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
@@ -40,13 +42,16 @@ class Wanted:
         measure: by which cells are shaded.
         order: "stage", or a kind of group.
         only: "" for all endpoints, "stage 2", "dp 3" or "suspects" for some.
-        at_ns: a time in the window that is wanted; None for the newest.
+        at_ns: a time in the window that is wanted.
+        incident: the one of whose time the window should tell most; without it and without `at_ns` that is the open one
+            that slows the job most, and where none is open the newest window is shown.
     """
 
     measure: Measure = "volume"
     order: str = BY_STAGE
     only: str = ""
     at_ns: int | None = None
+    incident: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class PairRow:
     moved_bytes: int
     transfers: int
     rate_bps: float | None
+    rate_name: str
+    port_bps: float | None
     late_ratio: float | None
 
 
@@ -74,6 +81,7 @@ class MatrixView:
         orders: what it may be ordered by: value and name.
         choices: which endpoints may be shown alone: value and name.
         start_ns, end_ns: the window; None where nothing was kept.
+        during: the incident whose time the window was chosen for, with how many iterations of the window are of it.
         pairs: those that stand out most, by the measure.
         of_pairs: how many there are among the endpoints shown.
         senders, receivers: rows and columns that stand out, in words.
@@ -88,6 +96,7 @@ class MatrixView:
     choices: tuple[tuple[str, str], ...]
     start_ns: int | None
     end_ns: int | None
+    during: tuple[Incident, int, int] | None
     pairs: tuple[PairRow, ...]
     of_pairs: int
     senders: tuple[str, ...]
@@ -101,9 +110,11 @@ def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wan
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    frame, book = pairs(shelf, viewer, found.id, wanted.at_ns) or (None, ())
     known = names(shelf)
     open_now = incidents(shelf, viewer, now_ns, IncidentFilter(job=found.id))
+    case = _case(shelf, viewer, now_ns, found.id, wanted, [row.incident for row in open_now])
+    window = None if case is None else pairs_during(shelf, viewer, found.id, Stretch(*case.measured_ns))
+    frame, book = (window.frame, window.book) if window else pairs(shelf, viewer, found.id, wanted.at_ns) or (None, ())
     suspects = pointed_at([row.incident for row in open_now], known).intersection(found.addresses)
     groups = found.layouts[0].groups if found.layouts else Groups()
     everyone = places(shelf, found.addresses, groups)
@@ -115,9 +126,22 @@ def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wan
     hottest = np.argsort(-np.nan_to_num(standing_out(shown.pairs, shown.measure), nan=-1.0), kind="stable")[:MOST_PAIRS]
     return MatrixView(
         shown, known, suspects, len(everyone), _orders(groups), _choices(everyone, groups, suspects), start_ns, end_ns,
+        (case, window.inside, window.iterations) if case and window else None,
         tuple(_row(shown, n, known) for n in hottest.tolist()), len(shown.pairs),
         _standing_out(shown, shown.rows, known), _standing_out(shown, shown.columns, known), part_of,
     )  # fmt: skip
+
+
+def _case(
+    shelf: Shelf, viewer: Viewer, now_ns: int, job: str, wanted: Wanted, open_now: Sequence[Incident]
+) -> Incident | None:
+    """The incident whose time is wanted."""
+    if wanted.at_ns is not None:
+        return None
+    if not wanted.incident:
+        return slowing(open_now)
+    named = incident(shelf, viewer, now_ns, wanted.incident)
+    return named.incident if named is not None and named.incident.job == job else None
 
 
 def _part_of(order: str) -> Callable[[Position], int | None]:
@@ -160,10 +184,13 @@ def _choices(everyone: Sequence[Position], groups: Groups, suspects: frozenset[s
 def _row(shown: Heat, n: int, known: Names) -> PairRow:
     pair = shown.pairs
     rate, late = float(pair["rate_bps"][n]), float(pair["late_ratio"][n])
+    src, dst = (shown.addresses[int(pair[end][n])] for end in ("src", "dst"))
+    port = known.port_bps(src, dst)
     return PairRow(
-        known.full(shown.addresses[int(pair["src"][n])]), known.full(shown.addresses[int(pair["dst"][n])]),
+        known.full(src), known.full(dst),
         ROLES[int(pair["role"][n])], int(pair["bytes"][n]), int(pair["transfers"][n]),
-        rate if np.isfinite(rate) else None, late if np.isfinite(late) else None,
+        rate if np.isfinite(rate) else None, rate_name(rate, port) if np.isfinite(rate) else "", port,
+        late if np.isfinite(late) else None,
     )  # fmt: skip
 
 

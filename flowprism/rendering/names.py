@@ -9,11 +9,12 @@ from datamodel.inventory import Endpoint, Inventory
 
 @dataclass(frozen=True, slots=True)
 class EndpointName:
-    """Where an endpoint sits: host, its GPUs as text ("0", "0,1" or ""), and the switches it is plugged into."""
+    """Where an endpoint sits: host, its GPUs as text ("0", "0,1" or ""), its switches, and its port's speed."""
 
     host: str
     gpus: str
     switches: tuple[str, ...]
+    port_bps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class Names:
             return address
         return f"{address} ({place.host} gpu {place.gpus})" if place.gpus else f"{address} ({place.host})"
 
+    def port_bps(self, *addresses: str) -> float | None:
+        """Speed of the slowest port of some endpoints; None where none is known."""
+        known = (self.places[one].port_bps for one in addresses if one in self.places)
+        return min((bps for bps in known if bps is not None), default=None)
+
     def on_host(self, host: str) -> frozenset[str]:
         """The addresses of a host."""
         return frozenset(address for address, place in self.places.items() if place.host == host)
@@ -56,4 +62,5 @@ def _place(host: str, endpoint: Endpoint) -> EndpointName:
     gpu = endpoint.gpu
     gpus = "" if gpu is None else ",".join(map(str, gpu)) if isinstance(gpu, tuple) else str(gpu)
     switches = (endpoint.switch, *(link.switch for link in endpoint.links))  # as `attachments`, without making them
-    return EndpointName(host, gpus, tuple(switch for switch in switches if switch is not None))
+    port_bps = None if endpoint.speed_gbps is None else endpoint.speed_gbps * 1e9
+    return EndpointName(host, gpus, tuple(switch for switch in switches if switch is not None), port_bps)

@@ -24,6 +24,11 @@ def pointed_at(said: Iterable[Finding | Incident], names: Names) -> frozenset[st
     return frozenset(pointed)
 
 
+def slowest(incidents: Iterable[Incident]) -> Incident | None:
+    """The incident that slows its job most; None of none."""
+    return max(incidents, key=lambda one: (one.slowdown_ratio, one.id), default=None)
+
+
 def _named(subject: Subject | Suspect, names: Names) -> set[str]:
     if subject.type == "host":
         return {address for host in subject.ids for address in names.on_host(host)}

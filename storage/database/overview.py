@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Subquery, Text, a
 
 from datamodel.filters import EventFilter, JobFilter
 from datamodel.findings import Event, Severity
+from datamodel.incidents import Incident
 from datamodel.layout import Layout
 from datamodel.result_rows import REQUESTED, JobRecord
 from storage.database.connection import Database
@@ -155,6 +156,20 @@ def glance(database: Database, name: str) -> JobSummary | None:
     with database.reading() as connection:
         row = connection.execute(_with_incidents(_open_incidents()).where(JOBS.c.id == name)).first()
     return None if row is None else _glance(row)
+
+
+def worst_incidents(database: Database, names: Sequence[str]) -> dict[str, Incident]:
+    """The open incident that slows each of some jobs most, by job; those without one are left out."""
+    found: dict[str, Incident] = {}
+    for begin in range(0, len(names), _MOST_NAMES):
+        query = select(INCIDENTS.c.document).where(INCIDENTS.c.job.in_(names[begin : begin + _MOST_NAMES]))
+        with database.reading() as connection:
+            rows = connection.execute(query.where(INCIDENTS.c.state == "open").order_by(INCIDENTS.c.id)).all()
+        for one in (Incident.model_validate_json(row.document) for row in rows):
+            before = found.get(str(one.job))
+            if before is None or one.slowdown_ratio > before.slowdown_ratio:
+                found[str(one.job)] = one
+    return found
 
 
 def labels(database: Database, names: Sequence[str]) -> dict[str, str]:

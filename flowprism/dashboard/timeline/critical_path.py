@@ -8,7 +8,7 @@ comes first on the path; a span of waiting is no work but leads to the endpoint 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Step:
         span: what, an index into SPAN_NAMES; -1 where no span tells what the endpoint did.
         start_ns, end_ns: when; the steps follow one another without a gap.
         waiter: code of the endpoint that waited for what this step ends with, -1 where the path stays.
+        peer: code of the endpoint that it sent to or received from, -1 where there is none.
     """
 
     endpoint: int
@@ -36,6 +37,7 @@ class Step:
     start_ns: int
     end_ns: int
     waiter: int = -1
+    peer: int = _NOTHING
 
     @property
     def seconds(self) -> float:
@@ -94,14 +96,14 @@ def critical_path(spans: Frame) -> list[Step]:
         lane = lanes[at]
         peer = lane.peer[found]
         if lane.end[found] < time_ns:
-            start, span = lane.end[found], _NOTHING
+            start, span, peer = lane.end[found], _NOTHING, _NOTHING
         elif lane.span[found] == WAIT and peer in lanes and peer not in been:
             waiter, at = at if waiter < 0 else waiter, peer
             been.add(peer)
             continue
         else:
             start, span = lane.start[found], lane.span[found]
-        steps.append(Step(at, span, start, time_ns, waiter))
+        steps.append(Step(at, span, start, time_ns, waiter, peer))
         time_ns, waiter, been = start, -1, {at}
     return _joined(steps[::-1])
 
@@ -111,8 +113,9 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
     joined: list[Step] = []
     for step in steps:
         before = joined[-1] if joined else None
-        if before and (before.endpoint, before.span, before.waiter) == (step.endpoint, step.span, -1):
-            joined[-1] = Step(step.endpoint, step.span, before.start_ns, step.end_ns, step.waiter)
+        same = (step.endpoint, step.span, -1, step.peer)
+        if before and (before.endpoint, before.span, before.waiter, before.peer) == same:
+            joined[-1] = replace(step, start_ns=before.start_ns)
         else:
             joined.append(step)
     return joined

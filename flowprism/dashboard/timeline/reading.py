@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from datamodel.api_models import IterationPoint, JobDetail
 from datamodel.filters import IncidentFilter
+from datamodel.incidents import Incident
 from datamodel.layout import Groups
 from datamodel.timeline import Timelines
 from flowprism.dashboard.timeline.chosen import chosen
@@ -18,7 +19,7 @@ from flowprism.dashboard.timeline.pack import Part
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.names import Names
-from flowprism.rendering.suspects import pointed_at
+from flowprism.rendering.suspects import pointed_at, slowest
 from flowprism.service.answers.analyses import names
 from flowprism.service.answers.incidents import incidents
 from flowprism.service.answers.jobs import iterations, job
@@ -77,6 +78,12 @@ class Choice:
         known = self.job.layouts
         return next((one.groups for one in known if one.since_ns <= at_ns), known[-1].groups if known else Groups())
 
+    def is_during(self, one: Incident) -> bool:
+        """Whether an incident was on in what is shown."""
+        over_ns = one.over_ns
+        begun = bool(self.shown) and one.start_ns < self.shown[-1].end_ns
+        return begun and (over_ns is None or over_ns > self.shown[0].start_ns)
+
     def beside(self, step: int) -> IterationPoint | None:
         """The iteration right before (-1) or after (1) those that are shown."""
         if not self.shown:
@@ -94,7 +101,8 @@ class Shown:
         names: what people call endpoints.
         drawn: endpoints that have a lane, in the order of all pictures.
         endpoints: how many the job has; those not read are not in `drawn` either.
-        suspects: addresses that open incidents point at.
+        suspects: addresses that incidents point at which are open, or were on in the chosen iterations.
+        case: of those that were on then the one that slows the job most.
         part: spans of the chosen iterations, of all endpoints that were read; None where nothing was kept.
         other: the same of the one to compare with.
         shares: of the drawn endpoints, over the chosen iterations.
@@ -106,6 +114,7 @@ class Shown:
     drawn: tuple[Position, ...]
     endpoints: int
     suspects: frozenset[str]
+    case: Incident | None
     part: Part | None
     other: Part | None
     shares: Shares
@@ -113,7 +122,10 @@ class Shown:
 
 
 def choose(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, asked: Asked) -> Choice | None:
-    """The iterations asked for, by default the newest; None where there is no such job that the viewer sees.
+    """The iterations asked for; None where there is no such job that the viewer sees.
+
+    Where none is asked for, the last one that the open incident made slow which slows the job most; without one the
+    newest.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
@@ -121,6 +133,10 @@ def choose(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, asked: Asked) -
     found = job(shelf, viewer, now_ns, name)
     if found is None:
         return None
+    if asked.first is None and asked.at_ns is None:
+        own = incidents(shelf, viewer, now_ns, IncidentFilter(job=name))
+        worst = slowest([row.incident for row in own])
+        asked = asked if worst is None else replace(asked, at_ns=worst.measured_ns[1] - 1)
     around = _around(shelf, viewer, found, asked)
     series = None if around is None else iterations(shelf, viewer, name, around.start_ns, around.end_ns, _MOST_POINTS)
     points = () if series is None else series.points
@@ -173,16 +189,18 @@ def read(shelf: Shelf, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
         LimitExceededError: the chosen iterations last too long to be read at once.
     """
     known = names(shelf)
-    wanted = IncidentFilter(job=choice.job.id)
-    suspects = pointed_at([row.incident for row in incidents(shelf, viewer, now_ns, wanted)], known)
+    own = IncidentFilter(states=("open", "resolved"), job=choice.job.id)
+    cases = [row.incident for row in incidents(shelf, viewer, now_ns, own)]
+    during = [one for one in cases if choice.is_during(one)]
+    suspects = pointed_at([one for one in cases if one.state == "open" or one in during], known)
     everyone = places(shelf, choice.job.addresses, choice.groups)
     few = _few(everyone, suspects)
     part, other = _parts(shelf, viewer, choice, few, len(everyone))
-    own = _shares(part, few)
-    drawn = few if part is None else chosen(few, own.late_s, suspects, _spans_each(part, few), MOST_SPANS)
+    late_s = _shares(part, few).late_s
+    drawn = few if part is None else chosen(few, late_s, suspects, _spans_each(part, few), MOST_SPANS)
     usual = None if other is None else _shares(other, drawn)
     return Shown(
-        choice, known, tuple(drawn), len(everyone), suspects, part, other, _shares(part, drawn), usual
+        choice, known, tuple(drawn), len(everyone), suspects, slowest(during), part, other, _shares(part, drawn), usual
     )  # fmt: skip
 
 

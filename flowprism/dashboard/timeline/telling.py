@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flowprism.dashboard.timeline.lateness import Shares
-from flowprism.dashboard.timeline.pack import Lane
+from flowprism.dashboard.timeline.pack import Lane, Part
 from flowprism.dashboard.timeline.reading import Shown
 from flowprism.dashboard.timeline.waits import awaited_s, waits
 from flowprism.rendering.endpoint_order import Position
@@ -50,10 +50,27 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
+class SuspectShare:
+    """What suspects have to do with the critical path.
+
+    Attributes:
+        names: of suspects that were read.
+        seconds, share: of the path that is their own work, or transfers with them.
+        awaited_s: how long others waited for them, all waits summed; beside one another they may exceed the path.
+    """
+
+    names: tuple[str, ...]
+    seconds: float
+    share: float
+    awaited_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
-    """The critical path in words: what it is made of, whom it leads through, and its steps."""
+    """The critical path in words: what it is made of, whom it leads through, what suspects have in it, its steps."""
 
     seconds: float
+    suspects: SuspectShare | None
     kinds: tuple[Piece, ...]
     endpoints: tuple[Piece, ...]
     steps: tuple[PathStep, ...]
@@ -101,11 +118,23 @@ def path(shown: Shown) -> Path | None:
     ends = _pieces(((addresses[step.endpoint], step.seconds) for step in steps), whole)
     return Path(
         whole,
+        _suspects(shown, shown.part, whole),
         tuple(Piece(one.name, KINDS[one.name], one.seconds, one.share) for one in kinds),
         tuple(Piece(one.name, names.full(one.name), one.seconds, one.share) for one in ends),
         told,
         len(steps) - len(told),
     )
+
+
+def _suspects(shown: Shown, part: Part, whole: float) -> SuspectShare | None:
+    """The suspects' share; None where no endpoint that was read is under suspicion."""
+    marked = {code for code, address in enumerate(part.timelines.addresses) if address in shown.suspects}
+    if not marked:
+        return None
+    own = sum(step.seconds for step in part.path if step.endpoint in marked or step.peer in marked)
+    awaited = awaited_s(waits(part.timelines.spans))
+    named = tuple(shown.names.short(part.timelines.addresses[code]) for code in sorted(marked))
+    return SuspectShare(named, own, own / whole if whole else 0.0, sum(awaited.get(code, 0.0) for code in marked))
 
 
 def _pieces(named: Iterable[tuple[str, float]], whole: float) -> list[Piece]:

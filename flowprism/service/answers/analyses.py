@@ -127,7 +127,7 @@ def _events(shelf: Shelf, name: str, span: Stretch) -> tuple[Event, ...]:
 
 def _finding(one: Incident, span: Stretch) -> Finding:
     """An incident as the finding of this stretch of time."""
-    over_ns = one.end_ns if one.end_ns is not None else one.resolved_ns
+    over_ns = one.over_ns
     return Finding(
         id=one.id,
         job=one.job,

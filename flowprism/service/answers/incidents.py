@@ -130,6 +130,7 @@ def _row(found: KeptIncident) -> dict[str, Any]:
     """The fields of an `IncidentRow`."""
     return {
         "incident": found.incident,
+        "measured_ns": found.incident.measured_ns,
         "label": found.label,
         "tenant": found.tenant,
         "acknowledged_by": found.standing.acknowledged_by,

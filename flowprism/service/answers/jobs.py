@@ -22,7 +22,7 @@ from flowprism.service.answers.sight import narrowed, sees
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database import overview
-from storage.database.overview import JobSummary, glance, glances, newest_layouts, stretches
+from storage.database.overview import JobSummary, glance, glances, newest_layouts, stretches, worst_incidents
 from storage.database.scans import layouts
 from storage.lake.selection import Selection
 
@@ -64,7 +64,11 @@ def jobs(
         found = glances(shelf.database, list(states))
         names = [one.job.id for one in found]
         arranged, recent = newest_layouts(shelf.database, names), pace.recent(shelf.database, names, end_ns)
-    going = {one.job.id: pace.pace(recent[one.job.id], end_ns, now_ns, one.job.world_size) for one in found}
+        worst = worst_incidents(shelf.database, names)
+    going = {
+        one.job.id: pace.pace(recent[one.job.id], end_ns, now_ns, one.job.world_size, worst.get(one.job.id))
+        for one in found
+    }
     return [JobRow(**_row(one, arranged.get(one.job.id), going[one.job.id], states[one.job.id])) for one in found]
 
 
@@ -88,7 +92,8 @@ def _detail(shelf: Shelf, viewer: Viewer, now_ns: int, name: str) -> JobDetail |
         return None
     known = layouts(shelf.database, name)
     end_ns = min(newest_ns(shelf.database, now_ns), found.job.last_seen_ns)
-    going = pace.pace(pace.recent(shelf.database, [name], end_ns)[name], end_ns, now_ns, found.job.world_size)
+    worst = worst_incidents(shelf.database, [name]).get(name)
+    going = pace.pace(pace.recent(shelf.database, [name], end_ns)[name], end_ns, now_ns, found.job.world_size, worst)
     judged = states_of(shelf, situation(shelf, now_ns), [name])[name]
     return JobDetail(
         **_row(found, known[0].layout if known else None, going, judged),
@@ -180,8 +185,10 @@ def _row(found: JobSummary, arranged: Layout | None, going: pace.Pace, judged: J
         "severity": found.severity,
         "incidents": found.incidents,
         "iteration_s": going.iteration_s,
+        "iteration_span_ns": going.iteration_span_ns,
         "norm_s": going.norm_s,
         "slowdown_ratio": going.slowdown_ratio,
+        "slowdown_span_ns": going.slowdown_span_ns,
         "gpu_hours_lost": going.gpu_hours_lost,
         "trend": going.trend,
     }

@@ -8,6 +8,7 @@ from statistics import median
 
 from datamodel.api_models import Trend
 from datamodel.findings import Severity
+from datamodel.incidents import Incident
 from flowprism.service.answers.moments import DAY_NS, HOUR_NS, MINUTE_NS
 from storage.database.connection import Database
 from storage.database.overview import RANKS, Stretch, stretches
@@ -29,8 +30,10 @@ class Pace:
 
     trend: Trend
     iteration_s: float | None
+    iteration_span_ns: tuple[int, int] | None
     norm_s: float | None
     slowdown_ratio: float | None
+    slowdown_span_ns: tuple[int, int] | None
     gpu_hours_lost: float | None
 
 
@@ -41,20 +44,23 @@ def recent(database: Database, names: Sequence[str], end_ns: int) -> dict[str, R
     return {name: Recent(minutes[name], hours[name]) for name in names}
 
 
-def pace(told: Recent, end_ns: int, clock_ns: int, world_size: int | None) -> Pace:
+def pace(told: Recent, end_ns: int, clock_ns: int, world_size: int | None, worst: Incident | None = None) -> Pace:
     """A job's pace up to `end_ns`, the newest that is known of it; what it lost counts from the clock's midnight, UTC.
 
-    The norm is the median over stretches without a finding. Where there are none yet, how much slower the job is comes
-    from its newest stretch's finding.
+    The norm is the median over stretches without a finding. How much slower the job is comes from the open incident
+    that slows it most, `worst`: the newest stretch may have recovered, or be part healthy and part slow. Without one it
+    is the newest stretch against the norm.
     """
     newest = next((one for one in (*reversed(told.minutes), *reversed(told.hours)) if one.iterations), None)
     now_s = None if newest is None else _mean_s(newest)
     norm_s = _norm_s(told)
-    slowdown = None
-    if newest is not None and now_s is not None:
-        slowdown = now_s / norm_s if norm_s else newest.slowdown_ratio if newest.slowdown_ratio > 1 else None
+    span_ns = None if newest is None else (newest.start_ns, newest.start_ns + newest.length_ns)
+    slowdown = None if now_s is None or norm_s is None else now_s / norm_s
+    slow_ns = None if slowdown is None else span_ns
+    if worst is not None:
+        slowdown, slow_ns = worst.slowdown_ratio, worst.measured_ns
     lost = None if world_size is None else world_size * _lost_hours(told, _whole(clock_ns, DAY_NS))
-    return Pace(_trend(told, end_ns), now_s, norm_s, slowdown, lost)
+    return Pace(_trend(told, end_ns), now_s, span_ns, norm_s, slowdown, slow_ns, lost)
 
 
 def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) -> Trend:

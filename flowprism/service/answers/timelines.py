@@ -59,21 +59,67 @@ def of_iterations(shelf: Shelf, viewer: Viewer, name: str, first: int, last: int
     return Stretch(int(wanted["start_ns"].min()), int(wanted["end_ns"].max()))
 
 
-def newest(shelf: Shelf, viewer: Viewer, name: str, count: int = SHOWN_ITERATIONS) -> Stretch | None:
+def newest(
+    shelf: Shelf, viewer: Viewer, name: str, count: int = SHOWN_ITERATIONS, until_ns: int | None = None
+) -> Stretch | None:
     """The time of a job's newest iterations; where there is none, the hour before it was seen last.
 
-    None where there is no such job that the viewer sees.
+    With `until_ns` of those that ended by then. None where there is no such job that the viewer sees.
     """
     known = known_job(shelf.database, name) if visible(shelf, viewer, name) else None
     if known is None:
         return None
-    end_ns = known.last_seen_ns + 1
+    end_ns = known.last_seen_ns + 1 if until_ns is None else until_ns + 1
     frame = iteration_frame(shelf, name, end_ns - MOST_SPAN_NS, end_ns)
     if not len(frame):
         return Stretch(max(end_ns - MOST_SPAN_NS, 0), end_ns)
     last = frame.take(np.arange(max(len(frame) - count, 0), len(frame)))
     start_ns = max(int(last["start_ns"].min()), int(last["end_ns"].max()) - MOST_SPAN_NS)
     return Stretch(start_ns, int(last["end_ns"].max()))
+
+
+@dataclass(frozen=True, slots=True)
+class PairWindow:
+    """How each pair of a job behaved in one window, and how much of it lies in a stretch of time that was asked for.
+
+    Attributes:
+        frame: rows (`scan_history.PAIR_PROFILES`).
+        book: of their codes.
+        inside, iterations: how many of the window's iterations lie in the stretch, of how many.
+    """
+
+    frame: Frame
+    book: tuple[str, ...]
+    inside: int
+    iterations: int
+
+
+def pairs_during(shelf: Shelf, viewer: Viewer, name: str, span: Stretch) -> PairWindow | None:
+    """Pairs in the window that tells most of a stretch of time: numbers of pairs are medians over a whole window.
+
+    That is the window of whose iterations the largest share lies in the stretch; of several the one with most of them,
+    then the latest. None where there is no window that touches it, or no such job that the viewer sees.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    if not visible(shelf, viewer, name):
+        return None
+    frame, book = kept(shelf, "patterns", Selection(span.start_ns, span.end_ns, jobs=frozenset({name})))
+    if not len(frame):
+        return None
+    windows = np.unique(np.stack([frame["start_ns"], frame["end_ns"]], axis=1), axis=0)
+    steps = iteration_frame(shelf, name, int(windows[:, 0].min()), int(windows[:, 1].max()) + 1)
+    middles = (steps["start_ns"] + steps["end_ns"]) // 2
+    during = (middles >= span.start_ns) & (middles < span.end_ns)
+    told = []
+    for start_ns, end_ns in windows.tolist():
+        own = (middles >= start_ns) & (middles < end_ns)
+        inside, of = int(np.count_nonzero(own & during)), int(np.count_nonzero(own))
+        told.append((inside / max(of, 1), inside, start_ns, end_ns, of))
+    _, inside, start_ns, end_ns, of = max(told)
+    chosen = frame.take((frame["start_ns"] == start_ns) & (frame["end_ns"] == end_ns))
+    return PairWindow(chosen, book, inside, of)
 
 
 def pairs(shelf: Shelf, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:

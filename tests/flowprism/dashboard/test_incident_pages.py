@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC
 from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
@@ -9,16 +11,18 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from datamodel.api_models import IncidentDetail
+from datamodel.api_models import IncidentDetail, IncidentRow
 from datamodel.filters import IncidentFilter
-from flowprism.dashboard.incident_evidence import even
+from flowprism.dashboard.incident_evidence import IncidentEvidence, even, incident_evidence
 from flowprism.rendering.endpoint_order import Position
+from flowprism.service.answers.analyses import names
 from flowprism.service.answers.incidents import incident, incidents
+from flowprism.service.answers.jobs import job, jobs
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 from storage.database.scan_requests import requests
 from tests.flowprism.service.api.client import ADMIN, Client, client
-from tests.flowprism.service.stored import stored_demo, stored_many
+from tests.flowprism.service.stored import demo_analysis, healthy_again, record_later, stored_demo, stored_many
 
 LATER_NS = 2**61
 HOSTILE = "<img src=x onerror=alert(1)>\n</script><b>bold</b>"
@@ -38,6 +42,15 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 def own(tmp_path: Path) -> Iterator[Shelf]:
     """The bundled capture, for a test that says something."""
     shelf = stored_demo(tmp_path)
+    yield shelf
+    shelf.database.close()
+
+
+@pytest.fixture(scope="module")
+def recovered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    """The bundled capture, and a later window in which its job is as fast as before the fault."""
+    shelf = stored_demo(tmp_path_factory.mktemp("recovered"))
+    record_later(shelf, healthy_again(demo_analysis()))
     yield shelf
     shelf.database.close()
 
@@ -70,7 +83,53 @@ def test_the_page_tells_evidence_in_figures_and_tables(demo: Shelf) -> None:
     assert page.count("<summary>As a table</summary>") == figures
     assert "1 suspected against 7 peers" in page
     assert "539 ms" in page.partition("buys-heading")[2]
-    assert page.count('scope="row">rate under way<') == 4
+    assert page.count('scope="row">link rate<') == 4
+    assert "Burst rate" not in page
+
+
+def test_a_burst_rate_is_called_so(tmp_path: Path) -> None:
+    """A rate that no port carries is named, and the page says what it is."""
+    (finding,) = demo_analysis().report.findings
+    bursts = finding.evidence[0].model_copy(update={"metric": "burst rate before, against the port speed"})
+    report = demo_analysis().report.model_copy(
+        update={"findings": (finding.model_copy(update={"evidence": (bursts, *finding.evidence)}),)}
+    )
+    shelf = stored_demo(tmp_path, analysis=replace(demo_analysis(), report=report))
+    page = unescape(client(shelf).get(f"/incidents/{_only(shelf)}").text)
+    assert "no link carries that" in page.partition('id="rates-differ"')[2]
+    shelf.database.close()
+
+
+def test_pages_are_of_the_incidents_time(recovered: Shelf) -> None:
+    """Of a job that has recovered while its incident is open: the suspect is still late on every page of it."""
+    (row,) = incidents(recovered, ADMIN, LATER_NS)
+    start_ns, end_ns = row.measured_ns
+    (found, *_), asking = jobs(recovered, ADMIN, end_ns + 1), client(recovered)
+    assert found.slowdown_ratio == row.incident.slowdown_ratio > 1.2
+    assert found.slowdown_span_ns == (start_ns, end_ns)
+    assert found.iteration_span_ns is not None
+    case = evidence_of(recovered, row)
+    assert case.late is not None
+    assert min(ratio for _, _, ratio in case.late.touched[:2]) > 2
+    page = unescape(asking.get(f"/jobs/{found.id}").text)
+    assert "The window that shows most of the open incident" in page
+    assert re.search(r"10\.2\.3\.2 \(s3 gpu 1\)[^<]*[2-9]\.\d+ times as long", page)
+    matrix = unescape(asking.get(f"/jobs/{found.id}/matrix?measure=delay").text)
+    assert "the open incident" in matrix
+    assert "Senders that stand out" in matrix
+    timeline = unescape(asking.get(f"/jobs/{found.id}/timeline").text)
+    assert "The last iteration that" in timeline
+    assert (
+        "10.2.3.2" in timeline.partition('id="path-suspects"')[0]
+        or "s3/1" in timeline.partition('id="path-suspects"')[2]
+    )
+
+
+def evidence_of(shelf: Shelf, row: IncidentRow) -> IncidentEvidence:
+    """What the page of an incident draws."""
+    detail = job(shelf, ADMIN, LATER_NS, row.incident.job or "")
+    assert detail is not None
+    return incident_evidence(shelf, ADMIN, row.incident, detail, names(shelf), UTC)
 
 
 def test_of_very_many_peers_an_even_choice_is_read() -> None:

@@ -9,11 +9,13 @@ from importlib.resources import as_file, files
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
+
 from datamodel.analysis import Analysis
 from datamodel.findings import Event, Finding
 from datamodel.incidents import Incident
 from datamodel.inventory import Inventory, JobLabel
-from datamodel.report import Detectability, FeedSummary, JobReport, Window
+from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Window
 from datamodel.result_rows import FeedStatistics, Rollup, ScanRecord
 from datamodel.scan import JobScan, Scan
 from flowprism import pipeline
@@ -66,6 +68,38 @@ def stored_demo(folder: Path, address: str | None = None, analysis: Analysis | N
     make_folders(lake)
     save_analysis(LakeWriter(lake, Writer("scan", 0), 1), analysis)
     return Shelf(database, None, str(lake))
+
+
+def healthy_again(analysis: Analysis) -> Analysis:
+    """A window right after one of the bundled capture: the iterations before its fault once more, and nothing slow."""
+    report, (job,) = analysis.report, analysis.report.jobs
+    begun_ns = min(finding.start_ns for finding in report.findings)
+    quick = [one for one in job.iterations if one.end_ns <= begun_ns]
+    later_ns = report.window.end_ns - quick[0].start_ns
+    window = Window(start_ns=report.window.end_ns, end_ns=quick[-1].end_ns + later_ns + 1)
+    first = job.iterations[-1].index + 1
+    steps = tuple(
+        Iteration(index=first + n, start_ns=one.start_ns + later_ns, end_ns=one.end_ns + later_ns)
+        for n, one in enumerate(quick)
+    )
+    spans = analysis.timelines.spans
+    spans = spans.take(spans["end_ns"] <= quick[-1].end_ns)
+    moved = {name: spans[name] + later_ns for name in ("start_ns", "end_ns")}
+    spans = spans.replace(**moved, iteration=spans["iteration"] + first - quick[0].index)
+    even = {name: one.replace(late_ratio=np.ones(len(one))) for name, one in analysis.pairs.items()}
+    changes = {"window": window, "jobs": (job.model_copy(update={"iterations": steps}),), "findings": ()}
+    return Analysis(report.model_copy(update=changes), replace(analysis.timelines, spans=spans), even)
+
+
+def record_later(shelf: Shelf, analysis: Analysis, policy: str = "health") -> None:
+    """Keep a further window of the bundled capture's job, and carry its incidents over it."""
+    report = analysis.report
+    made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
+    record(shelf.database, made, IncidentOptions(confirming_scans=1))
+    rollups = [rollup for job in report.jobs for rollup in rollups_of(job, report.findings)]
+    with shelf.database.writing() as connection:
+        upsert(connection, ROLLUPS, [asdict(rollup) for rollup in rollups])
+    save_analysis(LakeWriter(Path(str(shelf.analyses)), Writer("scan", 1), 1), analysis)
 
 
 @cache

@@ -6,9 +6,11 @@ import pytest
 
 from datamodel.filters import JobFilter
 from flowprism.service.answers.jobs import iterations, job, jobs, trend
+from flowprism.service.answers.pace import Recent, pace
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
-from tests.flowprism.service.stored import HOUR_NS, TENANT, demo_analysis
+from storage.database.overview import Stretch, worst_incidents
+from tests.flowprism.service.stored import HOUR_NS, MINUTE_NS, TENANT, demo_analysis
 
 ALL = Viewer("ann", "admin", None)
 OWN = Viewer("bob", "viewer", TENANT)
@@ -64,11 +66,27 @@ def test_norms_come_from_stretches_without_a_finding(many: Shelf) -> None:
     slow, sound = rows["j00004"], rows["j00005"]
     assert slow.norm_s == pytest.approx(1.000004, rel=1e-6)
     assert slow.iteration_s == pytest.approx(1.2000048, rel=1e-6)
-    assert slow.slowdown_ratio == pytest.approx(1.2)
+    assert slow.slowdown_ratio == pytest.approx(1.1)  # of its open incident
     assert sound.slowdown_ratio == pytest.approx(1.0)
     assert sound.gpu_hours_lost == 0
     assert slow.gpu_hours_lost == pytest.approx(16 * (1 - 1 / 1.2), rel=0.05)  # an hour of sixteen GPUs
     assert set(slow.trend.severity) == {"warning"}
+
+
+def test_a_recovered_stretch_hides_no_open_incident(demo: Shelf) -> None:
+    """The slowdown is the open incident's, of the incident's time; the iteration time says which stretch it is of."""
+    report = demo_analysis().report
+    (finding,) = report.findings
+    (told,) = report.jobs
+    quick_ns = told.iterations[-1].end_ns // MINUTE_NS * MINUTE_NS + MINUTE_NS
+    recovered = Recent((Stretch(quick_ns, MINUTE_NS, 60, MINUTE_NS, 1.0, None),), ())
+    (row,) = jobs(demo, ALL, report.window.end_ns + 10**9)
+    worst = worst_incidents(demo.database, [told.id])[told.id]
+    going = pace(recovered, quick_ns + MINUTE_NS, quick_ns + MINUTE_NS, 16, worst)
+    assert (going.iteration_s, going.iteration_span_ns) == (1.0, (quick_ns, quick_ns + MINUTE_NS))
+    assert going.slowdown_ratio == row.slowdown_ratio == finding.slowdown_ratio
+    assert going.slowdown_span_ns == row.slowdown_span_ns == finding.evidence[0].window_ns
+    assert pace(recovered, quick_ns + MINUTE_NS, quick_ns + MINUTE_NS, 16).slowdown_ratio is None
 
 
 def test_worst_first_in_pages(many: Shelf) -> None:
