@@ -43,16 +43,23 @@ class StepOptions:
     """How far endpoints that compute in step begin apart, in decades of the distance of replicas.
 
     Attributes:
-        close_decades, edge_decades: members of a tensor group lie nearer than this, with a soft edge.
-        apart_spread_decades: deviation between replicas on one host; their mean is that of other replicas.
+        close_decades: members of a tensor group lie nearer than this.
+        spread_decades: deviation of distances of one kind in a job.
+        apart_spread_decades: deviation of the usual distance of replicas on one host from that of other replicas.
+        shared_delay, shared_delay_decades: how often replicas on one host lie nearer than others, because a fault of
+            the fabric moves all of a host alike, and by how much at most.
+        scale_step_decades: step in which the scales of distances are integrated over.
         outliers, outlier_decades: share of pairs that are neither, spread evenly over so many decades.
         cells, independent_cells: cells looked at, and how many of them count as independent.
         reference_pairs: pairs of replicas that are enough to tell how far they lie apart.
     """
 
     close_decades: float = -0.4
-    edge_decades: float = 0.1
-    apart_spread_decades: float = 0.3
+    spread_decades: float = 0.3
+    apart_spread_decades: float = 0.1
+    shared_delay: float = 0.02
+    shared_delay_decades: float = -1.5
+    scale_step_decades: float = 0.1
     outliers: float = 0.05
     outlier_decades: float = 6.0
     cells: int = 24

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from datamodel.streams import Bool, Float, Int
 from strategy.closure import Members
@@ -104,13 +105,11 @@ def measure_steps(
     size = max(len(cell) for cell in cells)
     whole = [cell for cell in cells if len(cell) == size]
     looked_at = whole[: options.cells]
-    score = {t: 0.0 for t in range(1, size + 1) if size % t == 0}
-    for cell in looked_at:
-        away = _log_distances(starts, cell, floor_ns)
-        for t in score:
-            score[t] += _log_likelihood(away, _split(away, t), np.log10(max(apart, floor_ns)), floor_ns, options)
+    parted = [_log_distances(starts, cell, floor_ns) - np.log10(max(apart, floor_ns)) for cell in looked_at]
+    floor = float(np.log10(floor_ns / max(apart, floor_ns)))
     shrink = min(1.0, options.independent_cells / len(looked_at))
-    return StepEvidence({t: s * shrink for t, s in score.items()}, starts, whole, floor_ns)
+    score = {t: _log_likelihood(parted, t, floor, shrink, options) for t in range(1, size + 1) if size % t == 0}
+    return StepEvidence(score, starts, whole, floor_ns)
 
 
 def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], options: StepOptions) -> float | None:
@@ -143,32 +142,49 @@ def _split(away: Float, size: int) -> list[list[int]]:
     return parts
 
 
-def _log_likelihood(away: Float, parts: list[list[int]], apart: float, floor_ns: float, options: StepOptions) -> float:
-    """Mean over pairs of the log-odds of lying as far apart as they do, times the members that are free to."""
-    count = len(away)
-    label = np.empty(count, np.int64)
-    for n, part in enumerate(parts):
+def _log_likelihood(cells: Sequence[Float], size: int, floor: float, shrink: float, options: StepOptions) -> float:
+    """Log-likelihood of the cells' distances where lots of `size` compute in step.
+
+    Tensor groups of a job have one scale of distances, and replicas on one host another. Neither is known, so both are
+    integrated over: that of tensor groups lies anywhere from the clock's floor to well under the reference, that of
+    replicas around the reference or, where what they share on a host delays all, below it.
+
+    Args:
+        cells: log distances of each, decades of the reference.
+        size: of a lot.
+        floor: the clock's, decades of the reference.
+        shrink: weight of each cell. That of a pair is such that those of a cell count as often as members are free.
+        options: constants.
+    """
+    pairs = [_pairs(away, size) for away in cells]
+    weight = np.concatenate(
+        [np.full(len(x), shrink * (len(away) - 1) / max(len(x), 1)) for away, (x, _) in zip(cells, pairs, strict=True)]
+    )
+    x, same = (np.concatenate(each) for each in zip(*pairs, strict=True))
+    lowest = min(floor, options.close_decades - 1.0)
+    close = np.arange(lowest, options.close_decades, options.scale_step_decades)
+    far = np.arange(options.shared_delay_decades, 2 * options.apart_spread_decades, options.scale_step_decades)
+    around = np.exp(-0.5 * (far / options.apart_spread_decades) ** 2)
+    likely = (1 - options.shared_delay) * around / around.sum() + options.shared_delay / len(far)
+    return _integrated(x[same], weight[same], close, np.full(len(close), 1 / len(close)), options) + _integrated(
+        x[~same], weight[~same], far, likely, options
+    )
+
+
+def _pairs(away: Float, size: int) -> tuple[Float, Bool]:
+    """Distances of the pairs of a cell that were seen, and whether each is of one lot of `size`."""
+    label = np.empty(len(away), np.int64)
+    for n, part in enumerate(_split(away, size)):
         label[part] = n
-    low, high = np.triu_indices(count, 1)
-    x = away[low, high] - apart
+    low, high = np.triu_indices(len(away), 1)
+    x = away[low, high]
     seen = ~np.isnan(x)
-    if not seen.any():
-        return 0.0
-    same = (label[low] == label[high])[seen]
-    x = x[seen]
-    close, far = _log_close(x, np.log10(floor_ns) - apart, options), _log_apart(x, options)
-    return float(np.where(same, close, far).mean() * (count - 1))
+    return x[seen], (label[low] == label[high])[seen]
 
 
-def _log_close(x: Float, floor: float, options: StepOptions) -> Float:
-    """Log-density of a tensor group's distance, decades: anywhere from the clock's floor to well under replicas'."""
-    width = max(options.close_decades - floor, 1.0)
-    inside = 1.0 / (1.0 + np.exp((x - options.close_decades) / options.edge_decades)) / width
-    return np.asarray(np.log((1 - options.outliers) * inside + options.outliers / options.outlier_decades))
-
-
-def _log_apart(x: Float, options: StepOptions) -> Float:
-    """Log-density of the distance of replicas on one host, decades: normal around that of other replicas."""
-    spread = options.apart_spread_decades
-    normal = np.exp(-0.5 * (x / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
-    return np.asarray(np.log((1 - options.outliers) * normal + options.outliers / options.outlier_decades))
+def _integrated(x: Float, weight: Float, scales: Float, prior: Float, options: StepOptions) -> float:
+    """Log-likelihood of distances that are normal around one scale, over the prior of that scale."""
+    spread = options.spread_decades
+    normal = np.exp(-0.5 * ((x[:, None] - scales) / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
+    log = np.log((1 - options.outliers) * normal + options.outliers / options.outlier_decades)
+    return float(logsumexp(weight @ log, b=prior))

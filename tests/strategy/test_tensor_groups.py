@@ -40,6 +40,20 @@ def test_lots_that_move_in_step_are_found(lot: int, ratio: float) -> None:
         assert set(evidence.lots(lot)) == {tuple(c[n : n + lot]) for c in CELLS for n in range(0, 8, lot)}
 
 
+def test_groups_of_a_host_nearer_than_replicas_elsewhere_are_two() -> None:
+    """A slow uplink delays all of a host alike: its groups lie a seventh of the usual distance apart, not in step."""
+    random = np.random.default_rng(5)
+    found: dict[int, Float] = {}
+    for cell in CELLS:
+        host = np.arange(ITERATIONS) * 1e9 + random.normal(0, 7e6, ITERATIONS)
+        for first in (0, 4):
+            common = host + random.normal(0, 1e6, ITERATIONS)
+            found |= dict.fromkeys(cell[first : first + 4], common)
+    evidence = measure_steps(found, CELLS, REPLICAS, 200.0, StepOptions())
+    assert evidence is not None
+    assert evidence.log_likelihood[4] > max(s for size, s in evidence.log_likelihood.items() if size != 4) + 3
+
+
 def test_no_reference_means_no_evidence() -> None:
     """Without replicas known for certain nothing shows what apart looks like."""
     assert measure_steps(starts(4, 1e6, 1e4), CELLS, [], 200.0, StepOptions()) is None
