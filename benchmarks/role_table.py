@@ -101,7 +101,7 @@ def _count(
     others = [own for role, own in labeled if role != "pp"]
     passes = find_passes(edges, build_pipelines(edges, p2p), others, len(endpoints))
     for role, own in labeled:
-        bins = to_bins(measure_shape(edges, own, len(endpoints), host), SHAPE)
+        bins = to_bins(measure_shape(edges, own, host), SHAPE)
         if role != "pp":
             bins |= to_bins(measure_timing(edges, own, passes), TIMING)
         for name, n in bins.items():

@@ -18,7 +18,6 @@ SHAPE: dict[str, tuple[float, ...]] = {
     "partners": (1.5, 2.5, 4.5),
     "mesh": (0.5, 1.5),
     "power_of_two": (0.5,),
-    "coverage": (0.34, 0.67, 0.99),
     "transfers": (1.5, 2.5, 4.5, 12.5, 40.5),
     "start": (0.05, 0.2, 0.5, 0.8),
     "end": (0.5, 0.8, 0.93, 0.98),
@@ -51,13 +50,12 @@ class Passes:
     latest: float
 
 
-def measure_shape(edges: TrafficEdges, chosen: Int, endpoints: int, host: Int) -> dict[str, float]:
+def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, float]:
     """Features of a class that hold whatever the other classes are.
 
     Args:
         edges: the job's edges.
         chosen: (e,) numbers of the class's edges.
-        endpoints: of the job.
         host: (codes,) host of each address code; one of its own where it is unknown.
     """
     src, dst = edges.src[chosen], edges.dst[chosen]
@@ -75,7 +73,6 @@ def measure_shape(edges: TrafficEdges, chosen: Int, endpoints: int, host: Int) -
         "partners": float(np.median(partners[partners > 0])) if (partners > 0).any() else 0.0,
         "mesh": 1.0 if size <= 3 else 2.0 * (len(pairs) >= MESH_SHARE * mesh_pairs),
         "power_of_two": float(size & (size - 1) == 0),
-        "coverage": len(ends) / max(endpoints, 1),
         "transfers": float(np.median(edges.transfers[chosen])),
         "start": float(np.median(edges.first_ns[chosen])) / period,
         "end": float(np.median(edges.last_ns[chosen])) / period,

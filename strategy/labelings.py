@@ -64,7 +64,7 @@ class _Evidence:
         """Binned features of some edges that depend on no others."""
         key = chosen.tobytes()
         if key not in self.shapes:
-            self.shapes[key] = to_bins(measure_shape(self.edges, chosen, len(self.members), self.host), SHAPE)
+            self.shapes[key] = to_bins(measure_shape(self.edges, chosen, self.host), SHAPE)
         return self.shapes[key]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,18 @@ def test_pipeline_with_gradients_is_two_classes() -> None:
     best = label(*turns, *ring([0, 1, 2, 3], 90.0), *ring([4, 5, 6, 7], 90.0))[0]
     assert best.pipelines.chains == [(0, 4), (1, 5), (2, 6), (3, 7)]
     assert best.fit.groups["dp"] == ((0, 1, 2, 3), (4, 5, 6, 7))
+
+
+def test_gradients_of_unlike_stages_are_no_tensor_groups() -> None:
+    """The last stages' hold an embedding as well: each class of gradients covers half of the endpoints."""
+    stages = [list(range(first, first + 4)) for first in (0, 4, 8, 12)]
+    turns = [e for n in range(12) for e in both_ways(n, n + 4, 10.0)]
+    reducing = [ring(stage, size, 0.5, 0.9) for stage, size in zip(stages, (90.0, 90.0, 99.0, 99.0), strict=True)]
+    steps = [replace(e, transfers=3) for own in reducing for e in own]
+    found = label(*turns, *steps)
+    tensor = max(one.log_score for one in found if one.fit.sizes["tp"] > 1)
+    assert found[0].fit.sizes["dp"] == 4
+    assert found[0].log_score > tensor + 7
 
 
 def test_equal_bytes_in_turns_and_at_once_are_different_pieces() -> None:
