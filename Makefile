@@ -44,7 +44,7 @@ run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play 
 	@$(BIN)/python -m flowprism.demo out
 
 test: $(STAMP)  ## run the tests, without the slow ones
-	@$(BIN)/pytest -q -m "not slow" --numprocesses auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/pytest -q -m "not slow" -o faulthandler_timeout=240 --numprocesses auto --maxprocesses 4 --dist loadfile --max-worker-restart 0
 
 test-slow: $(STAMP)  ## run the slow tests
 	@$(BIN)/pytest -q -m slow

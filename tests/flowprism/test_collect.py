@@ -67,7 +67,7 @@ class Running:
         """Wait for something to come true."""
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
-            assert self.process.poll() is None, self.process.communicate()[1]
+            assert self.process.poll() is None, self.process.communicate(timeout=PATIENCE_S)[1]
             assert time.monotonic() < deadline, self.status()
             time.sleep(0.02)
 

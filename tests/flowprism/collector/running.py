@@ -101,10 +101,17 @@ class Collector:
         """Wait for something to come true, as long as the supervisor lives."""
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
-            assert self.process is not None
-            assert self.process.poll() is None, self.process.communicate()[1]
+            self.assert_alive()
             assert time.monotonic() < deadline, self.status()
             time.sleep(0.02)
+
+    def assert_alive(self) -> None:
+        """Fail with what the supervisor said where it ended; its workers, which share its stderr, end first."""
+        assert self.process is not None
+        if self.process.poll() is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            raise AssertionError(self.process.communicate(timeout=PATIENCE_S)[1])
 
     def stop(self) -> str:
         """Ask it to end; what it said on stderr. It must end with exit code 0."""

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from ctypes import c_longlong
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ class Nursery:
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload(["tests.storage.lake.working"])
         self.chance = random.Random(1)  # noqa: S311 - a fixed seed is the point
+
+    def counter(self) -> c_longlong:
+        """A number that processes share, without a lock: one that is killed while it holds a lock never lets go."""
+        return self.context.RawValue(c_longlong, 0)
 
     def kill(self, targets: Sequence[Target], begun: Callable[[], bool]) -> None:
         """Run processes until they have begun to work and for a random moment longer, then kill all at once."""
@@ -87,7 +92,7 @@ def kill_writers_and_keepers(folder: Path, rounds: int) -> None:
     """After each kill, all that was committed is there once, and the manifest's sums are the records'."""
     make_folders(folder)
     nursery = Nursery()
-    done, tended = nursery.context.Value("q", 0), nursery.context.Value("q", 0)
+    done, tended = nursery.counter(), nursery.counter()
     for _ in range(rounds):
         begun_at, tended_at = done.value, tended.value
         targets = [(working.write, (folder, done)), (working.keep, (folder, tended))]
@@ -104,7 +109,7 @@ def kill_scans(where: str, rounds: int) -> None:
     """After each kill every scan that was kept is there once, with its change; one that was not left nothing."""
     nursery = Nursery()
     database = Database(where)
-    done = nursery.context.Value("q", 0)
+    done = nursery.counter()
     for _ in range(rounds):
         begun_at = done.value
         nursery.kill([(working.scan, (where, done))], lambda a=begun_at: done.value > a)  # type: ignore[misc]

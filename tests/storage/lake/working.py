@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from ctypes import c_longlong
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from datamodel.incidents import IncidentChange
 from storage.database.connection import Database
@@ -16,13 +16,10 @@ from tests.storage.database import results
 from tests.storage.lake.test_lake_writer import WRITER
 from tests.storage.records import batch, counters, flows
 
-if TYPE_CHECKING:
-    from multiprocessing.sharedctypes import Synchronized
-
 ROWS = 100
 
 
-def write(folder: Path, done: Synchronized[int]) -> None:
+def write(folder: Path, done: c_longlong) -> None:
     """Commit records numbered on from the newest commit, and say how many are durable."""
     store = LakeWriter(folder, WRITER, 1)
     number = store.newest.until if store.newest else 0
@@ -32,7 +29,7 @@ def write(folder: Path, done: Synchronized[int]) -> None:
         done.value = number
 
 
-def keep(folder: Path, rounds: Synchronized[int]) -> None:
+def keep(folder: Path, rounds: c_longlong) -> None:
     """Pack at once, delete what was packed at once, and count how often."""
     compaction.MOST_ROWS, compaction.SETTLE_NS = 20 * ROWS, 0
     compactor = Compactor(folder, {}, grace_ns=0, clock=lambda: time.time_ns() + 7200 * 10**9)
@@ -41,7 +38,7 @@ def keep(folder: Path, rounds: Synchronized[int]) -> None:
         rounds.value += 1
 
 
-def scan(address: str, done: Synchronized[int]) -> None:
+def scan(address: str, done: c_longlong) -> None:
     """Keep scans numbered on from what is known to be kept, an incident changed by each."""
     database = Database(address)
     while True:

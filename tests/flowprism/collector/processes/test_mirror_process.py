@@ -80,8 +80,7 @@ def until(collector: Mirrors, condition: Callable[[], bool]) -> None:
     """Wait for something to come true."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        assert collector.process is not None
-        assert collector.process.poll() is None, collector.process.communicate()[1]
+        collector.assert_alive()
         assert time.monotonic() < deadline, collector.status()
         time.sleep(0.02)
 
