@@ -16,7 +16,7 @@ from capture.packets.headers import be16
 from capture.packets.packet_columns import FINE, REASONS, Packets
 from capture.sflow.sflow_layout import ADDRESS_IPV4, ADDRESS_IPV6
 from capture.tables.frame_index import Index as FrameIndex
-from capture.tables.read_buffer import Bytes
+from capture.tables.read_buffer import Bytes, as_array
 from datamodel.flows import UDP
 
 # A mirror of a training fabric may hold some of its switches' own exports; a capture taken at a collector holds
@@ -82,7 +82,7 @@ def _describe(content: bytes, datagram: Fragmented, row: np.void) -> bool:
     """Fill what a datagram's bytes and fragments say; False where it is no export datagram."""
     if len(content) < UDP_HEADER_BYTES:
         return False
-    data = np.frombuffer(bytearray(content), np.uint8)  # kernels are compiled for bytes that may be written
+    data = as_array(content)
     row["bytes"] = len(content) - UDP_HEADER_BYTES
     row["protocol"] = announced(data, UDP_HEADER_BYTES, len(content))
     row["time_ns"] = datagram.time_ns

@@ -24,7 +24,7 @@ from capture.exporters.datagram import (
 from capture.ingest_log import Ledger
 from capture.jit import compiled, wide
 from capture.packets.headers import be16, be32
-from capture.tables.read_buffer import Bytes, Window
+from capture.tables.read_buffer import Bytes, Window, as_array
 
 _BATCH_DATAGRAMS = 2048
 _LONGEST_BYTES = 65_535  # no UDP payload is longer
@@ -37,7 +37,7 @@ _MORE = 0  # answer of `payload_bytes`: the datagram goes on beyond the bytes at
 
 def is_payload(head: bytes) -> bool:
     """Whether a file that begins with `head` is one of bare export datagrams."""
-    data = np.frombuffer(head, np.uint8)
+    data = as_array(head)
     return bool(plausible(data, 0, len(data), max(len(data), _LONGEST_BYTES)))
 
 

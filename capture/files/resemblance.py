@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from struct import unpack_from
 
-import numpy as np
-
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, NO_EXPORT, SFLOW5, announced
 from capture.files.capture_file import Batch
 from capture.packets.packet_columns import FINE
+from capture.tables.read_buffer import as_array
 
 # Ports on which collectors listen: IANA's of sFlow and IPFIX, and those that exporters are usually configured with.
 EXPORT_PORTS = {6343: SFLOW5, 4739: IPFIX, 2055: NETFLOW9, 9995: NETFLOW9, 9996: NETFLOW9}
@@ -28,7 +27,7 @@ def resembles(head: bytes) -> int:
     """The protocol of a damaged datagram that begins with `head`; NO_EXPORT where it resembles none."""
     if all(byte in _TEXT for byte in head):
         return NO_EXPORT
-    version = int(announced(np.frombuffer(head, np.uint8), 0, len(head)))
+    version = int(announced(as_array(head), 0, len(head)))
     if len(head) < _HEAD_BYTES:
         return version
     facts = {SFLOW5: _sflow(head), NETFLOW5: _netflow5(head), NETFLOW9: _netflow9(head), IPFIX: _ipfix(head)}

@@ -32,7 +32,7 @@ from capture.goflow2.flow_message import (
 from capture.goflow2.message_scanner import CUT, DAMAGE, LONGEST_MESSAGE_BYTES, ROWS, STATE, decode_each, scan, sound
 from capture.ingest_log import Ledger
 from capture.tables.address_book import AddressBook
-from capture.tables.read_buffer import Window
+from capture.tables.read_buffer import Window, as_array
 from capture.tables.row_blocks import BLOCK_ROWS, BlockWriter
 from datamodel.flows import FLOWS, Flows, recode
 from datamodel.frame import Array, Frame, empty
@@ -81,7 +81,7 @@ class FlowMessages:
             bounds = np.cumsum([0, *map(len, part)], dtype=np.int64)
             self._book.make_room(3 * BLOCK_ROWS)
             rows = decode_each(
-                np.frombuffer(b"".join(part), np.uint8), bounds, prefixed, KNOWN, self._values, self._lengths,
+                as_array(b"".join(part)), bounds, prefixed, KNOWN, self._values, self._lengths,
                 self._told, self._rejected, self._book.words, self._book.slots, self._book.used, self._rows.blocks,
             )  # fmt: skip
             self._keep(rows)
@@ -126,7 +126,7 @@ class FlowMessages:
 
 def begins_with_message(head: bytes) -> bool:
     """Whether a file that begins with `head` is a dump of length-prefixed FlowMessages."""
-    data = np.frombuffer(head.lstrip(b"\n"), np.uint8)
+    data = as_array(head.lstrip(b"\n"))
     values, lengths = np.zeros(FIELDS, np.int64), np.zeros(FIELDS, np.int64)
     return bool(sound(data, 0, len(data), LONGEST_MESSAGE_BYTES, KNOWN, values, lengths))
 
@@ -134,7 +134,7 @@ def begins_with_message(head: bytes) -> bool:
 def is_message(value: bytes) -> bool:
     """Whether `value` is one FlowMessage, without its length in front."""
     values, lengths = np.zeros(FIELDS, np.int64), np.zeros(FIELDS, np.int64)
-    return bool(is_flow_message(np.frombuffer(value, np.uint8), 0, len(value), KNOWN, values, lengths))
+    return bool(is_flow_message(as_array(value), 0, len(value), KNOWN, values, lengths))
 
 
 def read_dump(content: Iterable[bytes], name: str, ledger: Ledger) -> Flows:

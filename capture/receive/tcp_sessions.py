@@ -18,7 +18,7 @@ from capture.exporters.datagram import DATAGRAM
 from capture.receive.ring import Ring, publish, put
 from capture.receive.sockets import Door
 from capture.receive.source_filter import Networks, is_allowed, words
-from capture.tables.read_buffer import Bytes
+from capture.tables.read_buffer import Bytes, as_array
 
 MOST_SESSIONS = 256
 IDLE_S = 600.0  # exporters send at least their templates more often
@@ -130,7 +130,7 @@ class Sessions:
     def _deliver(self, session: _Session) -> bool:
         """Put the whole messages that wait into the ring; False where what comes is no IPFIX."""
         data = bytes(session.waiting)
-        source = np.frombuffer(data, np.uint8)
+        source = as_array(data)
         now_ns, at = time.time_ns(), 0
         while at + _HEADER_BYTES <= len(data):
             length = int.from_bytes(data[at + 2 : at + 4], "big")

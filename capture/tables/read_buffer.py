@@ -8,6 +8,11 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 
 
+def as_array(content: bytes | bytearray) -> Bytes:
+    """A copy of `content` that may be written: for arrays that may not, every kernel would be compiled once more."""
+    return np.frombuffer(bytearray(content), np.uint8)
+
+
 class Window:
     """Bytes `data[start:end]` wait to be read; `data` is reused, so views into it hold until the next `append`."""
 

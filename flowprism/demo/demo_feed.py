@@ -22,6 +22,7 @@ import numpy.typing as npt
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import DATAGRAM, IPFIX, Datagrams
 from capture.reader import read_all
+from capture.tables.read_buffer import as_array
 from datamodel.frame import Frame
 from datamodel.inventory import Inventory
 from datamodel.streams import Int
@@ -111,7 +112,7 @@ def datagrams(bursts: DemoBursts, begin_ns: int, numbers: Counter[int]) -> Datag
     index["bytes"] = [len(content[n]) for n in order]
     index["offset"] = np.cumsum(index["bytes"]) - index["bytes"]
     index["time_ns"], index["protocol"] = np.array(sent)[order], IPFIX
-    return Datagrams(np.frombuffer(b"".join(content[n] for n in order), np.uint8), index)
+    return Datagrams(as_array(b"".join(content[n] for n in order)), index)
 
 
 def _grouped(end_ns: Int) -> Iterator[slice]:

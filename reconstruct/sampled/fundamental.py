@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import find_peaks
-from scipy.stats import gamma
+from scipy.special import gammainccinv
 
 from datamodel.streams import Bool, Float, Int
 from reconstruct.sampled.dwell import STEPS_A_CYCLE, Spectrum
+from reconstruct.sampled.robust import peaks_apart
 
 FEWEST_CYCLES = 3.0
 # The chance that noise makes any peak of a window significant.
@@ -61,10 +61,10 @@ def _significant(found: Spectrum) -> Int:
     """Steps of the peaks that noise of the background's height, exponential in each connection, does not make."""
     independent = len(found.power) / STEPS_A_CYCLE
     shape = found.connections
-    threshold = float(gamma.isf(FALSE_PEAKS / independent, shape) / shape)
+    threshold = float(gammainccinv(shape, FALSE_PEAKS / independent) / shape)
     lobe = int(LOBE_CYCLES * STEPS_A_CYCLE)
-    peaks, _ = find_peaks(found.power, height=threshold, distance=lobe)
-    return np.asarray(peaks[peaks >= FEWEST_CYCLES * STEPS_A_CYCLE], np.int64)
+    peaks = peaks_apart(found.power, threshold, lobe)
+    return peaks[peaks >= FEWEST_CYCLES * STEPS_A_CYCLE]
 
 
 def _multiples(place: Float, height: Float, cycles: float) -> tuple[float, Bool]:

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import find_peaks
 
 from datamodel.frame import Frame, empty
 from datamodel.streams import Bool, Float, Int
@@ -14,7 +13,7 @@ from datamodel.transfers import TRANSFERS
 from reconstruct.compiled import compiled
 from reconstruct.sampled.progress import Progress
 from reconstruct.sampled.recognition import SampledJob
-from reconstruct.sampled.robust import calm_medians, evenly, in_order, running_deviations, slope
+from reconstruct.sampled.robust import calm_medians, evenly, in_order, peaks_apart, running_deviations, slope
 
 # A pause between messages takes this share of the iteration at least, and exceeds by so many standard errors what
 # chance makes of as many samples, before and behind its place, as half the iterations: each is of another one.
@@ -109,7 +108,7 @@ def cuts(phase: Float, at: Float, iterations: int) -> Float:
     phase, jump, least = _jumps(phase, at, beside)
     if jump.max() < least:
         return np.array([0.0, 1.0])
-    peaks, _ = find_peaks(np.concatenate([[0.0], jump, [0.0]]), height=least, distance=beside)
+    peaks = peaks_apart(np.concatenate([[0.0], jump, [0.0]]), least, beside)
     before = peaks - 1 + beside - 1
     return np.concatenate([[0.0], (phase[before] + phase[before + 1]) / 2, [1.0]])
 

@@ -46,6 +46,13 @@ def slope(x: Float, y: Float, least: float) -> float:
     return float(np.median(slopes[:n])) if n else np.nan
 
 
+def peaks_apart(height: Float, least: float, distance: int) -> Int:
+    """Places of the local maxima from `least` on, the highest of any that lie closer together than `distance`."""
+    from scipy.signal import find_peaks  # noqa: PLC0415 - takes a quarter of a start, and few commands see samples
+
+    return np.asarray(find_peaks(height, height=least, distance=distance)[0], np.int64)
+
+
 @compiled
 def evenly(count: int, most: int) -> Int:
     """At most so many of `count` places, the first and the last among them."""

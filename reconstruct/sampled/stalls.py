@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from datamodel.streams import Bool, Float, Int
 from reconstruct.sampled.folded import MEDIAN_TO_SD, Points
@@ -74,7 +74,7 @@ def stalls(members: Sequence[Points], iterations: Int, moving_ns: float) -> Stal
         return None
     found, dated, power = found[:, told], dated[:, told], np.abs(found[:, told]) ** 2
     error = np.sqrt(np.median(power * dated, axis=1, keepdims=True) / _MEDIAN_POWER / dated)
-    common = (power / error**2).sum(axis=0) > chi2.isf(CHANCE / told.sum(), 2 * len(members))
+    common = (power / error**2).sum(axis=0) > chdtri(2 * len(members), CHANCE / told.sum())
     if not common.any():
         return None
     own = error[:, common].mean(axis=1)

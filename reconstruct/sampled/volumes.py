@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from datamodel.flows import Flows
 from datamodel.frame import Frame
@@ -162,7 +162,7 @@ def _classes(volume: Float, chance: Float) -> list[Float]:
     """Ascending volumes split at their widest gaps until those of each class are equal as far as chance allows."""
     mean = float(volume.mean())
     scatter = float((((volume / mean - 1) / chance) ** 2).sum())
-    if len(volume) == 1 or chi2.sf(scatter, len(volume) - 1) >= LIKELY:
+    if len(volume) == 1 or chdtrc(len(volume) - 1, scatter) >= LIKELY:
         return [volume]
     gap = np.diff(np.log(volume)) / np.hypot(chance[1:], chance[:-1])
     at = int(np.argmax(gap)) + 1

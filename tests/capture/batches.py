@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.exporters.datagram import DATAGRAM, Datagrams, announced
+from capture.tables.read_buffer import as_array
 
 PORT = 40000
 
@@ -31,7 +32,7 @@ def arrived(
         in_session: whether they came over TCP.
     """
     index = np.zeros(len(payloads), DATAGRAM)
-    data = np.frombuffer(b"".join(payloads) or b"\0", np.uint8)
+    data = as_array(b"".join(payloads) or b"\0")
     sizes = np.array([len(payload) for payload in payloads], np.int64)
     index["offset"], index["bytes"], index["time_ns"] = np.cumsum(sizes) - sizes, sizes, times_ns
     index["source_high"], index["source_low"] = source

@@ -27,6 +27,7 @@ from capture.packets.packet_columns import PACKET
 from capture.records.record_files import read_text
 from capture.sflow.sflow_layout import LINK_ETHERNET
 from capture.tables.frame_index import INDEX
+from capture.tables.read_buffer import as_array
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
 from tests.capture.batches import arrived
@@ -105,7 +106,7 @@ def frame(content: bytes) -> None:
     """A mirrored frame of any link type."""
     if not content:
         return
-    data = np.frombuffer(content, np.uint8)
+    data = as_array(content)
     index, packets = np.zeros(1, INDEX), np.zeros(1, PACKET)
     index[0]["offset"], index[0]["captured_bytes"], index[0]["link"] = 1, len(content) - 1, content[0]
     index[0]["wire_bytes"] = len(content) - 1
@@ -127,7 +128,7 @@ def fragments(content: bytes) -> None:
     """Ethernet frames that may carry export datagrams in fragments: what is put together was there."""
     frames = list(split(content))
     sizes = np.array([len(frame) for frame in frames], np.int64)
-    data = np.frombuffer(b"".join(frames), np.uint8)
+    data = as_array(b"".join(frames))
     index, packets = np.zeros(len(frames), INDEX), np.zeros(len(frames), PACKET)
     index["offset"], index["captured_bytes"], index["wire_bytes"] = np.cumsum(sizes) - sizes, sizes, sizes
     index["link"], index["time_ns"] = LINK_ETHERNET, 10**18 + np.arange(len(frames)) * 10**8

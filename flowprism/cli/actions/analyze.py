@@ -20,7 +20,6 @@ from flowprism.cli.progress_bars import progress_bars
 from flowprism.gc_tuning import raise_gc_threshold
 from flowprism.inventory_file import load_inventory
 from flowprism.rendering.formats.html import render_html
-from flowprism.rendering.formats.perfetto import write_trace
 from flowprism.rendering.formats.report_json import render_json
 from flowprism.rendering.formats.text import print_report
 from flowprism.rendering.formats.timelines_file import check_suffix, write_timelines
@@ -88,6 +87,8 @@ def write_outputs(analysis: Analysis, names: Names, report_format: ReportFormat,
         with name_output_errors(outputs.timelines):
             write_timelines(analysis.timelines, outputs.timelines)
     if outputs.perfetto is not None:
+        from flowprism.rendering.formats.perfetto import write_trace  # its messages take a tenth of a second to import
+
         with name_output_errors(outputs.perfetto):
             write_trace(analysis, names, outputs.perfetto)
     if outputs.report is None:

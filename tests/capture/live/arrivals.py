@@ -15,6 +15,7 @@ from capture.ingest_log import Ledger
 from capture.mirror.mirror import Mirror
 from capture.packets.packet_columns import PACKET, Packets
 from capture.tables.frame_index import INDEX
+from capture.tables.read_buffer import as_array
 from datamodel.flows import Flows
 from tests.capture.frames import decoded, pcap
 
@@ -44,7 +45,7 @@ def frames_of(name: str) -> list[bytes]:
     content = b"".join(blocks(CAPTURES / name, Ledger()))
     container = Pcap() if content[:4] in MAGICS else Pcapng(Ledger())
     index = np.zeros(1000, INDEX)
-    count, _ = container.scan(np.frombuffer(content, np.uint8), 0, len(content), index)
+    count, _ = container.scan(as_array(content), 0, len(content), index)
     ends = zip(index["offset"][:count], index["captured_bytes"][:count], strict=True)
     return [content[at : at + length] for at, length in ends]
 

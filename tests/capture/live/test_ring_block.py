@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from capture.live.ring_block import BROKEN, MARKS, MERGED, PACKET_HEAD_BYTES, TAGS_STRIPPED, Marks, index_block
 from capture.tables.frame_index import INDEX, Index
+from capture.tables.read_buffer import as_array
 
 
 def packet(frame: bytes, step: int, *, status: int = 1, wire_bytes: int = 0, time: tuple[int, int] = (7, 8)) -> bytes:
@@ -20,7 +21,7 @@ def packet(frame: bytes, step: int, *, status: int = 1, wire_bytes: int = 0, tim
 def indexed(block: bytes, packets: int, rows: int = 100) -> tuple[Index, Marks, int]:
     """Rows, marks and packets left after indexing a ring of one block whose packets begin at its start."""
     index, marks = np.zeros(rows, INDEX), np.zeros(MARKS, np.int64)
-    data = np.frombuffer(block, np.uint8)
+    data = as_array(block)
     count, _, left = index_block(data, 0, len(block), packets, 1, 3, index, marks)
     return index[:count], marks, left
 

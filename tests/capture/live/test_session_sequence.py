@@ -17,6 +17,7 @@ from capture.live.session_sequence import (
     note_sequences,
 )
 from capture.tables.frame_index import INDEX
+from capture.tables.read_buffer import as_array
 from tests.capture.frames import ip
 from tests.capture.live.gre import erspan_one, erspan_three, erspan_two
 
@@ -30,7 +31,7 @@ def noted(packets: list[bytes]) -> tuple[Sessions, Totals]:
     lengths = np.array([len(packet) for packet in packets], np.int64)
     index["captured_bytes"] = lengths
     index["offset"] = np.cumsum(lengths) - lengths
-    note_sequences(np.frombuffer(b"".join(packets), np.uint8), index, sessions, totals)
+    note_sequences(as_array(b"".join(packets)), index, sessions, totals)
     return sessions, totals
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from capture.exporters.datagram import DATAGRAM, Datagrams
 from capture.receive.ring import Ring, publish, put, written
 from capture.receive.ring_header import HEADER_ROOM_BYTES, create
+from capture.tables.read_buffer import as_array
 
 
 def small_ring(room_bytes: int = 1 << 16) -> Ring:
@@ -19,7 +20,7 @@ def place(ring: Ring, payload: bytes, source_port: int = 7) -> bool:
     """Put one datagram in; False where there is no room."""
     row = np.zeros(1, DATAGRAM)
     row["source_port"] = source_port
-    data = np.frombuffer(payload or b"\0", np.uint8)
+    data = as_array(payload or b"\0")
     number = int(written(ring.shared))
     if not put(ring.header, ring.index, ring.data, number, data, 0, len(payload), row):
         return False
