@@ -29,5 +29,6 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def bounds_checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of processes whose kernels check every index; they take over what another one compiled."""
-    cache = str(tmp_path_factory.mktemp("bounds-checked"))
-    return {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache}
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    return {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(shared / "bounds-checked")}

@@ -69,9 +69,9 @@ def kill_decoders(folder: Path, rounds: int, seed: int) -> None:
                     os.kill(process, signal.SIGKILL)
         collector.stop()
         totals = collector.totals()
-    assert collector.kept() == load.records()
-    assert totals["received"] == totals["durable"] == load.next
     assert (totals["kernel_drops"], totals["set_aside"], totals["lost"]) == (0, 0, {"datagrams": 0})
+    assert totals["received"] == totals["durable"] == load.next
+    assert collector.kept() == load.records()
 
 
 def waiting(collector: Collector) -> int:
@@ -103,14 +103,14 @@ def kill_everything(folder: Path, rounds: int, seed: int) -> None:
 
 @pytest.mark.slow
 def test_killed_decoders(tmp_path: Path) -> None:
-    """A decoder killed at 50 random moments under load costs nothing: every record is stored once."""
-    kill_decoders(tmp_path, 50, 2)
+    """A decoder killed at 30 random moments under load costs nothing: every record is stored once."""
+    kill_decoders(tmp_path, 30, 2)
 
 
 @pytest.mark.slow
 def test_killed_collectors(tmp_path: Path) -> None:
-    """When all processes are killed at once, 50 times, what the manifest names is there once, and leftovers go."""
-    kill_everything(tmp_path, 50, 2)
+    """When all processes are killed at once, 20 times, what the manifest names is there once, and leftovers go."""
+    kill_everything(tmp_path, 20, 2)
 
 
 def test_killed_receivers(tmp_path: Path) -> None:

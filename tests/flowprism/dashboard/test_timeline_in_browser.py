@@ -188,6 +188,7 @@ def test_latest_come_first_on_demand(visit: Visit) -> None:
 def test_picture_changes_with_the_theme(visit: Visit) -> None:
     """The canvas follows the page's colours at once."""
     brightness = f"{BOARD}.painter.image.data.reduce((sum, value) => sum + value, 0)"
+    visit.until(f"{BOARD}.painter.image !== undefined")
     light = visit.page.evaluate(brightness)
     visit.page.emulate_media(color_scheme="dark")
     visit.until(f"{brightness} < {light * 0.6}")
