@@ -29,7 +29,7 @@ def autocorrelation(place: Int, weight: Float, bins: int) -> Float:
 
     Args:
         place: (spikes,) bin of each, ascending, 0 <= place < bins.
-        weight: (spikes,) not negative.
+        weight: (spikes,).
         bins: length of the axis, a power of two.
 
     Returns:

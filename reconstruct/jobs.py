@@ -12,6 +12,7 @@ from datamodel.streams import Bool, Int, Streams
 from reconstruct.borrowed import agreed
 from reconstruct.boundaries import Boundaries, boundaries, one_after_another
 from reconstruct.cycles import CONTROL_SHARE, Lattices, cut, joined, members
+from reconstruct.folding import RECURRENCE
 from reconstruct.followers import Follower, followers
 from reconstruct.lockstep import of_one_pace, tie
 from reconstruct.meetings import meetings
@@ -129,35 +130,89 @@ def recognise(
     """
     total = streams.total_bytes()
     pairs = np.unique(streams.src * len(streams.addresses) + streams.dst, return_inverse=True)
-    large, both_ways = _large(streams, pairs, total, options), _both_ways(streams, pairs, total, options)
+    large = _large(streams, pairs, total, options)
+    usable = large & _both_ways(streams, pairs, total, options) & ~_served(streams, services)
     hidden = smeared(streams, options.covered_share)
-    rhythmic = _rhythmic(streams, large & both_ways & ~hidden, services, options)
-    parts = on_one_beat(
-        streams, [rest for part in connected(streams, rhythmic) for rest in without_hubs(streams, part)]
-    )
-    found = each(partial(_job, streams), [part for part in parts if len(part) > 1])
+    traffic = _Traffic(streams, large, usable, hosts, options)
+    rhythmic = _rhythmic(streams, np.flatnonzero(usable & ~hidden), options)
+    runs = _runs(traffic, streams, rhythmic)
+    runs = _grown(streams, runs, _loose(usable, runs))
+    counted, further = _by_count(streams, usable & ~hidden & ~streams.trains, runs, options)
+    later = _runs(traffic, counted, further)
+    loose = _loose(large, [*runs, *later])
+    runs = [_with_followers(streams, streams, job, loose) for job in runs]
+    runs += [_with_followers(streams, counted, job, loose) for job in later]
+    runs = _with_unexplained(streams, runs, _loose(usable, runs))
+    jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
+    return Recognition(jobs, _reasons(streams, services, hidden, joined([rhythmic, further]), jobs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Traffic:
+    """What jobs are looked for in.
+
+    Attributes:
+        streams: data rows by connection.
+        large, usable: (n,) streams that carry more than remarks; of these, those that may belong to a job.
+        hosts: of each address code.
+        options: thresholds.
+    """
+
+    streams: Streams
+    large: Bool
+    usable: Bool
+    hosts: Sequence[str | None] | None
+    options: JobOptions
+
+
+def _runs(traffic: _Traffic, axes: Streams, rhythmic: Lattices) -> list[Job]:
+    """Jobs that streams with a rhythm make, no two of them on one endpoint at once.
+
+    Args:
+        traffic: all streams.
+        axes: the streams with what their rhythm was found on in place of their bytes.
+        rhythmic: some of them, each cut at its own fundamental.
+    """
+    streams, usable = traffic.streams, traffic.usable
+    ranks = [rest for part in connected(axes, rhythmic) for rest in without_hubs(streams, part, usable)]
+    found = each(partial(_job, axes), [part for part in on_one_beat(axes, ranks) if len(part) > 1])
     candidates = [job for job in found if job is not None]
     del found
-    meet = meetings(streams, [c.endpoints for c in candidates], hosts, large)
-    joint = _joined(streams, candidates, meet, options)
-    runs = _one_job_each(joint)
-    loose = _loose(large, runs)
-    grown = _grown(streams, runs, _loose(large & both_ways, runs))
-    runs = [_with_followers(streams, job, loose) for job in grown]
-    runs = _with_unexplained(streams, runs, _loose(large & both_ways, runs))
-    jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
-    return Recognition(jobs, _reasons(streams, services, hidden, rhythmic, jobs))
+    meet = meetings(streams, [c.endpoints for c in candidates], traffic.hosts, traffic.large)
+    return _one_job_each(_joined(axes, candidates, meet, traffic.options))
 
 
-def _rhythmic(streams: Streams, usable: Bool, services: frozenset[int], options: JobOptions) -> Lattices:
-    """Streams with a rhythm, of those that are `usable`, each cut at its own fundamental."""
-    served = np.isin(streams.src, list(services)) | np.isin(streams.dst, list(services))
-    some = np.flatnonzero(usable & ~served)
-    heard = beats(streams, some, options.coherence)
+def _served(streams: Streams, services: frozenset[int]) -> Bool:
+    """(n,) whether streams are those of storage or management."""
+    named = list(services)
+    return np.asarray(np.isin(streams.src, named) | np.isin(streams.dst, named))
+
+
+def _rhythmic(streams: Streams, some: Int, options: JobOptions, counted: bool = False) -> Lattices:
+    """Of some streams those with a rhythm, each cut at its own fundamental; rows are `counted`, see `beats`."""
+    heard = beats(streams, some, options.coherence, counted)
     rhythm = np.flatnonzero(heard.coherence > 0)
     heard = Beats(*(column[rhythm] for column in heard))
     found = agreed(streams, cut(streams, some[rhythm], heard), some[rhythm], heard)
-    return found.take(np.flatnonzero(found.quantum_bytes >= options.smallest_quantum_bytes))
+    return found if counted else found.take(np.flatnonzero(found.quantum_bytes >= options.smallest_quantum_bytes))
+
+
+def _by_count(streams: Streams, usable: Bool, runs: list[Job], options: JobOptions) -> tuple[Streams, Lattices]:
+    """Streams with each row counted as one, and those between endpoints of no job that have a rhythm so.
+
+    Sequences of varying length leave no bytes that come back where gradients stay inside the hosts, but as many
+    messages an iteration.
+    """
+    taken = np.zeros(len(streams.addresses), np.bool_)
+    for job in runs:
+        taken[job.endpoints] = True
+    some = np.flatnonzero(usable & ~taken[streams.src] & ~taken[streams.dst])
+    if not len(some):
+        return streams, _rhythmic(streams, some, options)
+    counted = replace(streams, bytes=np.ones_like(streams.bytes))
+    found = _rhythmic(counted, some, options, counted=True)
+    cycle_bytes = streams.total_bytes()[found.stream] / found.count
+    return counted, found.take(np.flatnonzero(cycle_bytes >= options.smallest_quantum_bytes))
 
 
 def _large(streams: Streams, pairs: _Pairs, total: Int, options: JobOptions) -> Bool:
@@ -247,13 +302,27 @@ def _watched_edges(job: Job, watch_ns: tuple[int, int]) -> Int:
 
 
 def _one_job_each(jobs: list[Job]) -> list[Job]:
-    """Endpoints train in one job at a time: of candidates that share one, the job that moves most bytes is meant."""
+    """Endpoints train in one job at a time: of candidates that share one, the job that moves most bytes is meant.
+
+    Of two on the same endpoints one may know parts of an iteration only: the one whose cycles hold as many of the
+    other's each knows more.
+    """
     kept: list[Job] = []
     for job in sorted(jobs, key=lambda j: (-int(j.members.total_bytes.sum()), int(j.endpoints[0]))):
-        at_once = (k for k in kept if k.start_ns < job.end_ns and job.start_ns < k.end_ns)
-        if not any(np.isin(job.endpoints, other.endpoints, assume_unique=True).any() for other in at_once):
+        at_once = [k for k in kept if k.start_ns < job.end_ns and job.start_ns < k.end_ns]
+        rivals = [k for k in at_once if np.isin(job.endpoints, k.endpoints, assume_unique=True).any()]
+        if not rivals:
             kept.append(job)
+        elif len(rivals) == 1 and np.array_equal(job.endpoints, rivals[0].endpoints) and _holds(job, rivals[0]):
+            kept = [job if k is rivals[0] else k for k in kept]
     return kept
+
+
+def _holds(job: Job, other: Job) -> bool:
+    """Whether iterations of one job hold several of another each, most of them as many."""
+    number = np.searchsorted(job.edges_ns, other.edges_ns)
+    often = np.bincount(np.bincount(number, minlength=len(job.edges) + 1)[1 : len(job.edges)])
+    return len(often) > 2 and int(often.argmax()) > 1 and often.max() >= RECURRENCE * often.sum()
 
 
 def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
@@ -294,11 +363,11 @@ def _with_neighbours(streams: Streams, job: Job, loose: Int, taken: Bool) -> Job
         inside[np.array(met)] = taken[np.array(met)] = True
 
 
-def _with_followers(streams: Streams, job: Job, loose: Int) -> Job:
+def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Job:
     """A job with the streams between its endpoints that have no rhythm in bytes, or lost it, but keep its beat."""
     steady = job.boundaries.steady()
     lattices, inside = job.members, loose
-    if not steady.all() and (again := _job(streams, lattices.take(np.flatnonzero(steady)))) is not None:
+    if not steady.all() and (again := _job(axes, lattices.take(np.flatnonzero(steady)))) is not None:
         inside = np.union1d(loose, lattices.stream[~steady])
         job = replace(again, endpoints=job.endpoints)
     inside = inside[np.isin(streams.src[inside], job.endpoints) & np.isin(streams.dst[inside], job.endpoints)]

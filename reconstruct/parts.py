@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Float, Int, Streams
+from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.compiled import compiled, whole
 from reconstruct.cycles import Lattices, cut, joined
-from reconstruct.rhythm import Beats
+from reconstruct.folding import RECURRENCE
+from reconstruct.rhythm import Beats, pauses_ns
 from reconstruct.spreading import each
 from reconstruct.turnaround import micro_batches
 from reconstruct.watches import FEWEST_CYCLES, common_pace, cycles_within
@@ -237,20 +238,57 @@ def _beat_ns(cycle_ns: Float, fewest: float) -> float:
     return best
 
 
-def without_hubs(streams: Streams, part: Lattices) -> list[Lattices]:
+def without_hubs(streams: Streams, part: Lattices, data: Bool) -> list[Lattices]:
     """What is connected of a part once endpoints that give without taking, or take without giving, have left it.
 
     In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
+    What goes on all the time counts, with a rhythm or without: a single stream of a ring that has none, behind a slow
+    link, would leave two ranks that seem to do but one of the two, and once they are gone their neighbours.
+
+    Args:
+        streams: data rows by connection.
+        part: streams with a rhythm.
+        data: (n,) all streams that may belong to jobs.
     """
-    rest = part
+    rest, given = part, np.zeros(0, np.int64)
     while len(rest):
-        ends = streams.src[rest.stream], streams.dst[rest.stream]
-        name, local = np.unique(np.concatenate(ends), return_inverse=True)
-        sent = np.bincount(local[: len(rest)], rest.total_bytes, len(name))
-        received = np.bincount(local[len(rest) :], rest.total_bytes, len(name))
+        number = np.union1d(rest.stream, given)
+        name, local = np.unique([streams.src[number], streams.dst[number]], return_inverse=True)
+        src, dst = local.reshape(2, -1)
+        total = streams.total_bytes()[number]
+        sent, received = np.bincount(src, total, len(name)), np.bincount(dst, total, len(name))
         lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
         if not lopsided.any():
             break
-        touched = lopsided[local[: len(rest)]] | lopsided[local[len(rest) :]] | lopsided.all()
-        rest = rest.take(np.flatnonzero(~touched))
+        if rest is part and not len(given):
+            given = _going_on(streams, part, data, name[lopsided])
+            if len(given):
+                continue
+        gone = name if lopsided.all() else name[lopsided]
+        given = given[~_touching(streams, given, gone)]
+        rest = rest.take(np.flatnonzero(~_touching(streams, rest.stream, gone)))
     return [part] if rest is part else connected(streams, rest)
+
+
+def _touching(streams: Streams, numbers: Int, ends: Int) -> Bool:
+    """(n,) which of some streams begin or end at some endpoints."""
+    return np.asarray(np.isin(streams.src[numbers], ends) | np.isin(streams.dst[numbers], ends))
+
+
+def _going_on(streams: Streams, part: Lattices, data: Bool, ends: Int) -> Int:
+    """Streams of data at some endpoints, none of the part, that seldom pause for longer than a cycle while it lives."""
+    beside = data.copy()
+    beside[part.stream] = False
+    some = np.flatnonzero(beside)
+    some = some[_touching(streams, some, ends)]
+    cycle_ns, since, until = part.cycle_ns.max(), part.start_ns.min(), part.end_ns.max()
+    busy_ns = np.array([_busy_ns(streams, n, cycle_ns) for n in some.tolist()])
+    return some[busy_ns >= RECURRENCE * (until - since)] if len(some) else some
+
+
+def _busy_ns(streams: Streams, stream: int, cycle_ns: float) -> float:
+    """For how long a stream sends, pauses of at most a cycle included."""
+    rows = streams.rows(stream)
+    pause = pauses_ns(streams.start_ns[rows], streams.end_ns[rows])
+    life = int(streams.end_ns[rows].max() - streams.start_ns[rows][0])
+    return float(life - np.maximum(pause - cycle_ns, 0).sum())

@@ -34,6 +34,9 @@ TEETH = 8
 # Where nothing is heard so clearly, pauses are clipped at this part of the length before, if it is clearer by so much.
 LOWER_CAP = 4.0
 CLEAR, CLEARER = 0.75, 0.1
+# Pauses in any order correlate with themselves, a third of the axis on, by 1.22 over the root of their number, and by
+# less where several teeth are averaged; a beat of counted rows is five times that.
+BY_CHANCE = 6.0
 # A pause is a gap this many times as long as the stream's median gap.
 PAUSE_RATIO = 5.0
 
@@ -53,8 +56,11 @@ class Beats(NamedTuple):
     coherence: Float
 
 
-def beats(streams: Streams, numbers: Int, least_coherence: float) -> Beats:
+def beats(streams: Streams, numbers: Int, least_coherence: float, counted: bool = False) -> Beats:
     """The beat of each of some streams, looked for at a resolution that shows single cycles.
+
+    Where all sizes are equal, as on an axis of `counted` rows, every pause is whole rows away from every other: any
+    sequence comes back then. Only how much longer or shorter a pause is than the mean one counts, in the whole stream.
 
     A long stream has too few bins a cycle: single cycles blur, and a multiple of them stands out, or nothing. So it is
     looked at again in ever shorter stretches of its middle; a beat heard there that was too short to be told apart in
@@ -65,7 +71,7 @@ def beats(streams: Streams, numbers: Int, least_coherence: float) -> Beats:
 
     def listen(some: slice) -> None:
         columns = streams.offsets, *times, whole(streams.bytes), streams.trains
-        _listen(numbers[some], *columns, least_coherence, found[some])
+        _listen(numbers[some], *columns, counted, least_coherence, found[some])
 
     spread(listen, len(numbers))
     return Beats(*found.T.copy())
@@ -79,26 +85,35 @@ def _listen(
     end_ns: Int,
     size: Int,
     trains: Bool,
+    counted: bool,
     least_coherence: float,
     found: Float,
 ) -> None:
     for n in range(len(numbers)):
         low, high = offsets[numbers[n]], offsets[numbers[n] + 1]
         gap_ns = pauses_ns(start_ns[low:high], end_ns[low:high])
-        best = hear(gap_ns, size[low:high], trains[numbers[n]])
-        if best[2] < least_coherence:
+        best = hear(gap_ns, size[low:high], trains[numbers[n]], counted)
+        least = max(least_coherence, _by_chance(high - low, best[0])) if counted else least_coherence
+        if best[2] < least:
             best = (0.0, 0.0, 0.0)
         total, aside, rows = np.sum(size[low:high]), 0, high - low
         share = 1.0
-        while share * rows > MANY_ROWS:
+        while share * rows > MANY_ROWS and not counted:
             blurred_bytes = FEWEST_BINS * share * total / _bins(int(share * rows))
             share /= 4
             overrules = share * total >= OVERRULING_CYCLES * best[0]
             aside = int(rows * (1 - share) / 2)
-            closer = hear(gap_ns[aside : rows - aside - 1], size[low + aside : high - aside], trains[numbers[n]])
+            closer = hear(gap_ns[aside : rows - aside - 1], size[low + aside : high - aside], trains[numbers[n]], False)
             if closer[2] >= least_coherence and overrules and (best[2] == 0 or closer[0] < blurred_bytes):
                 best = closer
         found[n, 0], found[n, 1], found[n, 2] = best
+
+
+@compiled
+def _by_chance(rows: int, quantum: float) -> float:
+    """Coherence at a quantum of so many rows that pauses in any order do not reach."""
+    teeth = min(TEETH, int(FARTHEST_SHARE * rows / max(quantum, 1.0)))
+    return float(BY_CHANCE / np.sqrt(rows * max(teeth, 1)))
 
 
 @compiled
@@ -113,7 +128,7 @@ def pauses_ns(start_ns: Int, end_ns: Int) -> Float:
 
 
 @compiled
-def hear(gap_ns: Float, size: Int, trains: bool) -> tuple[float, float, float]:
+def hear(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[float, float, float]:
     """(quantum_bytes, unit_bytes, coherence) of one stretch of a stream; all 0 where nothing repeats.
 
     1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
@@ -128,6 +143,7 @@ def hear(gap_ns: Float, size: Int, trains: bool) -> tuple[float, float, float]:
         gap_ns: (rows - 1,) idle time behind each row but the last.
         size: (rows,) bytes.
         trains: whether rows are packet trains; flow records otherwise.
+        counted: whether rows are counted instead of their bytes, see `beats`.
     """
     if len(size) < MIN_ROWS:
         return 0.0, 0.0, 0.0
@@ -136,11 +152,11 @@ def hear(gap_ns: Float, size: Int, trains: bool) -> tuple[float, float, float]:
     threshold = _threshold_ns(ranked) if trains else 0.0
     bins = _bins(len(size))
     cap, floor = _cap_ns(ranked), max(threshold, 2 * ranked[len(ranked) // 2])
-    place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap)
+    place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
     quantum, unit, coherence = fundamental(autocorrelation(place, weight, bins), bins)
     while coherence < CLEAR and cap > LOWER_CAP * floor:
         cap /= LOWER_CAP
-        place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap)
+        place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
         again = fundamental(autocorrelation(place, weight, bins), bins)
         if again[2] > coherence + CLEARER:
             quantum, unit, coherence = again
@@ -198,16 +214,18 @@ def _cap_ns(ranked_ns: Float) -> float:
 
 @compiled
 def _spikes(
-    gap_ns: Float, size: Int, bin_bytes: float, bins: int, threshold_ns: float, cap_ns: float
+    gap_ns: Float, size: Int, bin_bytes: float, bins: int, threshold_ns: float, cap_ns: float, counted: bool
 ) -> tuple[Int, Float]:
-    """Bin and weight of each pause, by place on the byte axis."""
+    """Bin and weight of each pause, by place on the byte axis; of `counted` rows, of each gap less the mean one."""
     place, weight = np.empty(len(gap_ns), np.int64), np.empty(len(gap_ns))
     n, before = 0, 0
     for k in range(len(gap_ns)):
         before += size[k]
-        if gap_ns[k] > threshold_ns:
+        if gap_ns[k] > threshold_ns or counted:
             place[n], weight[n] = min(int(before / bin_bytes), bins - 1), min(gap_ns[k], cap_ns)
             n += 1
+    if counted:
+        weight[:n] -= np.mean(weight[:n])
     return place[:n], weight[:n]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import concat
-from datamodel.streams import Float
+from datamodel.streams import Float, Int
 from reconstruct.boundaries import Boundaries
 from reconstruct.jobs import JobOptions, Recognition, recognise
 from reconstruct.lockstep import in_lockstep, of_one_pace, step, tie, tied
@@ -374,6 +374,52 @@ def test_stages_without_gradients_on_the_fabric_belong_to_the_job() -> None:
     (job,) = found(flows([train(shy)], Feed(), [storage_reads(40, range(4), begins, 3_000_000)])).jobs
     assert len(job.endpoints) == 4
     assert len(job.followers) == 6
+
+
+def test_messages_of_varying_length_and_nothing_else_make_a_job() -> None:
+    """Gradients stay inside the hosts, no bytes come back: as many messages an iteration do."""
+    training = train(Workload(Grid(pp=4), sequence_spread=0.5))
+    (job,) = found(flows([training], Feed())).jobs
+    assert len(job.endpoints) == 4
+    assert len(job.edges) == len(training.ends_ns)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_remote_calls_make_no_job_however_many_there_are(seed: int) -> None:
+    """Calls come back call by call, at any time."""
+    assert found(flows([], Feed(), [calls(range(4), 300.0, seed)])).jobs == ()
+
+
+def ring_step(source: int, ends_ns: Int, lasting_ns: Int) -> Message:
+    """A message of one member of a ring of eight to the next by the end of each iteration."""
+    n = len(ends_ns)
+    row = np.full((4, n), [[source], [(source + 1) % 8], [30_000_000], [0]])
+    return Message(row[0], row[1], ends_ns - lasting_ns, ends_ns, row[2], row[3])
+
+
+def test_a_link_that_is_slow_all_the_time_takes_no_endpoint_away() -> None:
+    """Its messages leave no pause, so it has no rhythm; who sends them and who receives them are ranks all the same."""
+    ends = np.cumsum(1e9 * np.random.default_rng(1).uniform(0.98, 1.02, 40)).astype(np.int64)
+    usual = np.full(40, 200_000_000)
+    slow = np.diff(ends, prepend=0) - 1_000_000
+    (job,) = found(flows([], Feed(), [ring_step(n, ends, usual if n else slow) for n in range(8)])).jobs
+    assert len(job.endpoints) == 8
+    assert len(job.edges) == 40
+
+
+def test_of_two_rhythms_on_the_same_endpoints_the_iteration_is_the_one_that_holds_the_other() -> None:
+    """Forty-eight messages an iteration move most bytes; behind a flapping link they keep another mean pace."""
+    ends = np.cumsum(np.where(np.random.default_rng(4).random(28) < 0.3, 4_000_000_000, 1_000_000_000))
+    lasting = np.diff(ends, prepend=0)
+    many = (ends[:, None] - (lasting[:, None] * np.arange(48, 0, -1) / 48).astype(np.int64)).ravel()
+    others = []
+    for src, dst in ((0, 1), (1, 0)):
+        row = np.full((3, len(many)), [[src], [dst], [9_000_000]])
+        others.append(Message(row[0], row[1], many, many + 1_000_000, row[2], np.full(len(many), 1)))
+        row = np.full((3, len(ends)), [[src], [dst], [30_000_000]])
+        others.append(Message(row[0], row[1], ends - 10_000_000, ends, row[2], np.full(len(ends), 2)))
+    (job,) = found(flows([], Feed(), others)).jobs
+    assert len(job.edges) == 28
 
 
 def test_ready_messages_among_records_of_single_packets_leave_nothing_unexplained() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -235,3 +236,15 @@ def test_a_link_that_begins_to_flap_after_few_iterations_makes_no_longer_ones() 
     idle_ns = np.array([1.0, 1.0, 1.0, 1.0, *[8.0, 1.0, 1.0] * 3, 8.0, 1.0])
     size = np.full(len(idle_ns) + 1, 100)
     assert passing(idle_ns, size, 100.0, 3, 0.5) == 3
+
+
+def test_counted_rows_that_pause_for_any_time_have_no_beat() -> None:
+    """All pauses stand whole rows apart: only their lengths can tell a beat from chance."""
+    random = np.random.default_rng(2)
+    rows, turns = np.ones(240, np.int64), np.tile([1.0, 1, 1, 1, 8, 1], 40)
+    heard_counts = []
+    for pause_ms in (random.exponential(10, 240), turns * random.uniform(0.8, 1.2, 240)):
+        start = np.cumsum(MS * (1 + pause_ms)).astype(np.int64)
+        seen = replace(streams(records(start, start + MS, 5000 * rows)), bytes=rows)
+        heard_counts.append(round(float(beats(seen, np.array([0]), 0.5, counted=True).quantum_bytes[0])))
+    assert heard_counts == [0, 6]
