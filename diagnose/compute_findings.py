@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from datamodel.findings import Evidence, Finding, Severity, Subject, Suspect
@@ -15,13 +13,9 @@ from diagnose.stragglers import Lateness
 from diagnose.wording import finding_id, listed, percent, severity
 
 Span = tuple[int, int | None]
-Until = Literal["sending", "being ready"]
-_DOES: dict[Until, str] = {"sending": "sends", "being ready": "is ready to receive"}
 
 
-def straggler_finding(
-    job: JobView, late: Int, seen: Lateness, span_ns: Span, slowdown_ratio: float, until: Until = "sending"
-) -> Finding:
+def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, slowdown_ratio: float) -> Finding:
     """Describe endpoints that start late and move their bytes at normal speed.
 
     Args:
@@ -30,7 +24,6 @@ def straggler_finding(
         seen: delays of all endpoints.
         span_ns: how long they are late, so far.
         slowdown_ratio: what the job pays.
-        until: what the delays end with.
     """
     members = job.tensor_group(int(late[0])) if len(late) else ()
     group = members if set(late.tolist()) <= set(members) and len(members) > 1 else tuple(late.tolist())
@@ -52,8 +45,8 @@ def straggler_finding(
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=subject,
         suspects=suspects if len(names) > 1 else (),
-        evidence=_delay_evidence(job, seen, rows, span_ns, until),
-        summary=f"{where} computes too long: it {_DOES[until]} {seen.excess_ns[lead] / 1e6:.0f} ms later per iteration "
+        evidence=_delay_evidence(job, seen, rows, span_ns),
+        summary=f"{where} computes too long: it sends {seen.excess_ns[lead] / 1e6:.0f} ms later per iteration "
         "than a healthy peer, at normal speed once it sends, and every iteration takes "
         f"{percent(slowdown_ratio)} longer.",
         action="Check the GPU's clocks, temperature and power, and other processes on the host; "
@@ -62,7 +55,7 @@ def straggler_finding(
     )
 
 
-def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span, until: Until) -> tuple[Evidence, ...]:
+def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span) -> tuple[Evidence, ...]:
     window = job.measured_ns(span_ns)
 
     def row(metric: str, value: float, baseline: float, where: str) -> Evidence:
@@ -77,7 +70,7 @@ def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span, unti
 
     found = [
         row(
-            f"delay before {until}, per iteration",
+            "delay before sending, per iteration",
             seen.typical_ns[r],
             seen.normal_ns[r],
             job.name(int(job.endpoints[r])),
@@ -88,7 +81,7 @@ def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span, unti
     if len(others):
         value, normal = float(np.median(seen.typical_ns[others])), float(np.median(seen.normal_ns[others]))
         found.append(
-            row(f"delay before {until}, median of the others", value, normal, f"{len(others)} endpoints of {job.id}")
+            row("delay before sending, median of the others", value, normal, f"{len(others)} endpoints of {job.id}")
         )
     return tuple(found)
 

@@ -10,7 +10,8 @@ from datamodel.findings import Finding
 from datamodel.streams import Bool, Int
 from diagnose.cables import narrowed
 from diagnose.causes import cause_of
-from diagnose.compute_findings import Until, load_finding, regression_finding, stage_finding, straggler_finding
+from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
+from diagnose.culprits import culprits
 from diagnose.delays import PP, Sends, dated, places, sends
 from diagnose.events import rests
 from diagnose.hang_findings import hang_finding
@@ -19,20 +20,20 @@ from diagnose.job import JobView
 from diagnose.link_findings import link_finding, with_cause
 from diagnose.links import LinkComparison, SlowLink, slow_links, slowest_loss_ns
 from diagnose.load import waiting_ratio
+from diagnose.model.compute import Compared
 from diagnose.model.options import MODEL
+from diagnose.model.own_time import OwnTime
 from diagnose.numbering import Numbering, group_numbers
+from diagnose.own_time_findings import computes_longer_finding
 from diagnose.periods import Period, durations_ns, periods, scattered
 from diagnose.rates import Rates, rates
-from diagnose.readiness import until_ready
 from diagnose.stages import stage_compute
 from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_predecessors, without_waiting_stages
 
-# Ranks that are late in more places at once have a cause that is in none of them.
-MOST_PLACES = 2
 LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
 # Sends that all begin within this share of what all are late by begin together.
 AT_THE_SAME_MOMENT = 0.01
-# An iteration waits for its latest: who sends late explains it by this share of what it lost, or ready messages tell.
+# A stream that is slower than its peers by this share of what somebody is late by may be why.
 EXPLAINS = 0.5
 
 
@@ -56,7 +57,6 @@ class _Measured:
     job: JobView
     options: DiagnosisOptions
     kinds: tuple[Sends, ...]
-    ready: Sends | None
     rates: Rates
 
 
@@ -87,7 +87,6 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
         job,
         options,
         dated(sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded), job.endpoints, job.dates),
-        _until_ready(job),
         rates(job.operations, job.iterations),
     )
     parts = periods(job.edges_ns, options.least_slowdown_ratio)
@@ -119,12 +118,6 @@ def _stuck(job: JobView) -> Hang | None:
     return found and replace(found, culprits=tuple(sorted({*found.culprits, *job.lost})))
 
 
-def _until_ready(job: JobView) -> Sends | None:
-    """Delays by ready-to-receive messages; None with a pipeline, whose messages tell who waits for whom."""
-    piped = any(chain for chain in job.groups.get("pp", ()))
-    return None if piped or job.ready is None else until_ready(job.ready, job.endpoints, job.edges_ns, job.dates)
-
-
 def _span(job: JobView, period: Period) -> tuple[int, int | None]:
     end = None if period.last >= job.iterations - 1 else int(job.edges_ns[period.last])
     return int(job.edges_ns[period.first - 1]), end
@@ -139,9 +132,10 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     links = _slow_links(measured, LinkComparison(slow, baseline, longer, MODEL.least_share * longer, sure))
     if links:
         return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
-    found = _of_compute(measured, measured.kinds, period, (slow, baseline))
-    if found is None and measured.ready is not None:
-        found = _of_compute(measured, (measured.ready,), period, (slow, baseline))
+    if job.own is not None:
+        found = _of_own_time(measured, job.own, period, Compared(slow, baseline, period.duration_ns, longer))
+    else:
+        found = _of_compute(measured, period, (slow, baseline))
     return [regression_finding(job, period, span, compute=False)] if found is None else found
 
 
@@ -151,36 +145,43 @@ def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]
     return slow_links(measured.rates, compared, job.fabric, job.notices, job.edges_ns)
 
 
-def _of_compute(
-    measured: _Measured, kinds: tuple[Sends, ...], period: Period, compared: tuple[Int, Int]
-) -> list[Finding] | None:
-    """Who computes longer in a slow period than before, by some kinds of delay; None where nobody is told apart.
+def _of_own_time(measured: _Measured, own: OwnTime, period: Period, compared: Compared) -> list[Finding] | None:
+    """Who computes longer in a slow period than before, by how long it was each one's turn; None for nobody."""
+    job, span, ratio = measured.job, _span(measured.job, period), period.slowdown_ratio
+    found = culprits(job, own, compared, MODEL.sure_among_peers if period.only else MODEL.sure)
+    if not found.named or len(found.named) > MODEL.most_culprits:
+        return None
+    best = found.named[0].best
+    if best.who == "everybody":
+        return [regression_finding(job, period, span, compute=True)] if best.ratio <= MODEL.everybody_most else None
+    if best.who == "stage":
+        compute = stage_compute(measured.kinds, job.stages, compared.interval)
+        return [stage_finding(job, compute, found.stage(best), span, ratio)] if compute is not None else None
+    return [computes_longer_finding(job, own, late, found.grown, span, ratio) for late in found.named]
+
+
+def _of_compute(measured: _Measured, period: Period, compared: tuple[Int, Int]) -> list[Finding] | None:
+    """Who computes longer in a slow period than before, by the delays of sends; None where nobody is told apart.
 
     `compared` are the iterations that are slow and those that are not.
     """
-    job, span, (slow, baseline) = measured.job, _span(measured.job, period), compared
-    ratio, before = period.slowdown_ratio, period.duration_ns / period.slowdown_ratio
+    job, span, (slow, baseline), kinds = measured.job, _span(measured.job, period), compared, measured.kinds
+    ratio = period.slowdown_ratio
     least = measured.options.least_slowdown_ratio / 2
     seen = lateness(kinds, job.stages, slow, baseline, period.duration_ns, least)
-    rather_ready = kinds is measured.kinds and measured.ready is not None
-    if rather_ready and seen.excess_ns.max() < EXPLAINS * (period.duration_ns - before):
-        return None
-    uncertain = kinds is measured.kinds and job.dates is not None
+    uncertain = job.dates is not None
     if uncertain and _begin_together(kinds, slow, float(seen.excess_ns.max())):
         return None  # dates that do not tell who sent first do not tell who was late
     if _everybody(measured, seen.late, slow, baseline, ratio):
-        waits = kinds is measured.kinds and (
-            _begin_together(kinds, slow, float(seen.excess_ns.max())) or _in_pairs(job, seen.late)
-        )
+        waits = _begin_together(kinds, slow, float(seen.excess_ns.max())) or _in_pairs(job, seen.late)
         return None if waits else [regression_finding(job, period, span, compute=True)]
     uneven = _uneven(measured, seen.late)
     if uneven is not None:
         compute = stage_compute(measured.kinds, job.stages, slow)
         return [stage_finding(job, compute, uneven, span, ratio)] if compute is not None else None
     late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, slow, baseline)])
-    if 0 < len(late) <= MOST_PLACES:
-        until: Until = "sending" if kinds is measured.kinds else "being ready"
-        return [straggler_finding(job, part, seen, span, ratio, until) for part in late]
+    if 0 < len(late) <= MODEL.most_culprits:
+        return [straggler_finding(job, part, seen, span, ratio) for part in late]
     return None
 
 
@@ -309,22 +310,41 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     alike = places(job.operations, job.endpoints, job.stages)
     seen = lateness(placed, alike, best, nobody, iteration_ns, least)
     compute = stage_compute(measured.kinds, job.stages, best)
+    late = _late_among_peers(measured, job.own, best, iteration_ns) if job.own is not None else []
+    if late:
+        return late
     heaviest = compute.heaviest() if compute is not None else None
     if compute is not None and heaviest is not None:
         ratio = compute.slowdown_ratio(iteration_ns)
         if ratio >= 1 + least:
             return [stage_finding(job, compute, heaviest, span, ratio)]
     waits_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
-    if seen.late.any() and seen.late.mean() < EVERYBODY / 2 and waits_ns < EXPLAINS * seen.excess_ns.max():
-        late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, best, nobody)])
+    if (
+        job.own is None
+        and seen.late.any()
+        and seen.late.mean() < EVERYBODY / 2
+        and waits_ns < EXPLAINS * seen.excess_ns.max()
+    ):
+        ranks = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, best, nobody)])
         ratio = _without(float(seen.excess_ns.max()), iteration_ns)
-        if len(late) <= MOST_PLACES:
-            return [straggler_finding(job, part, seen, span, ratio) for part in late]
+        if len(ranks) <= MODEL.most_culprits:
+            return [straggler_finding(job, part, seen, span, ratio) for part in ranks]
     wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), job.stages, best, iteration_ns)
     # a stream that is slower than its peers makes others wait as uneven work does
     by_work = waits_ns < EXPLAINS * wait * iteration_ns
     loud = wait >= measured.options.load_wait_ratio and not found and by_work
     return [load_finding(job, wait, span)] if loud else []
+
+
+def _late_among_peers(measured: _Measured, own: OwnTime, best: Int, iteration_ns: float) -> list[Finding]:
+    """Who computes longer than peers of the same place all along."""
+    job, least = measured.job, measured.options.least_slowdown_ratio
+    compared = Compared(best, np.zeros(0, np.int64), iteration_ns, iteration_ns * least / (1 + least))
+    found = culprits(job, own, compared, MODEL.sure_among_peers)
+    late = found.named if len(found.named) <= MODEL.most_culprits else ()
+    told = [(one, _without(one.best.lost_ns, iteration_ns)) for one in late]
+    span = (int(job.edges_ns[0]), None)
+    return [computes_longer_finding(job, own, one, found.grown, span, ratio) for one, ratio in told]
 
 
 def _always(finding: Finding, found: list[Finding]) -> list[Finding]:

@@ -12,8 +12,8 @@ from datamodel.frame import Frame
 from datamodel.paths import Paths
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
+from diagnose.model.own_time import OwnTime
 from diagnose.queues import NO_NOTICES, Notices
-from diagnose.readiness import Ready
 from reconstruct.dates import Dates
 from reconstruct.watched_iterations import WatchedIterations
 
@@ -35,7 +35,7 @@ class JobView:
         fabric: where endpoints are plugged in.
         window_end_ns: last packet or record of the feed.
         last_sent_ns: address code -> last payload byte it sent.
-        ready: ready-to-receive messages; None where the feed shows none.
+        own: how long it was each cell's turn; None where no ready messages tell.
         notices: congestion notifications between its endpoints.
         paths: where its streams were seen between switches; None where no feed tells.
         restarts: when it stopped, and when it began again on new connections.
@@ -53,7 +53,7 @@ class JobView:
     fabric: EndpointLocations
     window_end_ns: int
     last_sent_ns: Mapping[int, int]
-    ready: Ready | None = None
+    own: OwnTime | None = None
     notices: Notices = NO_NOTICES
     paths: Paths | None = None
     restarts: tuple[tuple[int, int], ...] = ()
@@ -92,7 +92,8 @@ class JobView:
         number = self.operations["iteration"].astype(np.int64) - first
         inside = (number >= 0) & (number < end - first)
         operations = self.operations.replace(iteration=np.where(inside, number, -1))
-        return replace(self, edges_ns=self.edges_ns[first:end], operations=operations, watched=None)
+        own = self.own and self.own.between(first, end)
+        return replace(self, edges_ns=self.edges_ns[first:end], operations=operations, watched=None, own=own)
 
     def measured_ns(self, span_ns: tuple[int, int | None]) -> tuple[int, int]:
         """The window a finding was measured over: its span, to the last edge where it is still on."""

@@ -9,8 +9,9 @@ import numpy as np
 from datamodel.findings import Finding
 from datamodel.streams import Int
 from diagnose.compute_findings import regression_finding
-from diagnose.diagnosis import MOST_PLACES, DiagnosisOptions, joined
+from diagnose.diagnosis import DiagnosisOptions, joined
 from diagnose.job import JobView
+from diagnose.model.options import MODEL
 from diagnose.periods import Period, periods
 from diagnose.sampled_arrivals import late_in_rings, meet_first_in_rings
 from diagnose.sampled_delays import Late, late_in_pipelines
@@ -101,7 +102,7 @@ def _of_late(view: SampledView, slow: _Slow, late: Late) -> list[Finding]:
     if len(seen) and len(surely) >= EVERYBODY * len(seen):
         return [regression_finding(view.job, slow.period, slow.span_ns, compute=True)]
     groups = np.unique(number[late.endpoints[late.late]])
-    if 0 < len(groups) <= MOST_PLACES:
+    if 0 < len(groups) <= MODEL.most_culprits:
         members = [_members(late, number, int(g)) for g in groups]
         return [late_finding(view, m, late, (slow.span_ns, slow.period.slowdown_ratio)) for m in members]
     return [regression_finding(view.job, slow.period, slow.span_ns, compute=False)]

@@ -19,9 +19,11 @@ from datamodel.transfers import ROLES
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.job import JobView
+from diagnose.model.options import MODEL
+from diagnose.model.own_time import OwnTime, cells, own_time
 from diagnose.pairs import pair_table
 from diagnose.queues import Notices
-from diagnose.readiness import Ready
+from diagnose.readiness import Ready, least_data_bytes
 from diagnose.sampled import unlocated
 from flowprism.job_report import job_report, shown
 from flowprism.metered_reasons import reasons
@@ -117,7 +119,7 @@ def analyze_job(task: JobTask) -> JobResult:
         fabric=task.place,
         window_end_ns=task.window.end_ns,
         last_sent_ns=task.last_sent_ns,
-        ready=task.ready,
+        own=_own(task, strategy),
         notices=task.notices,
         paths=task.paths,
         restarts=job.restarts,
@@ -132,6 +134,15 @@ def analyze_job(task: JobTask) -> JobResult:
         events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
+
+
+def _own(task: JobTask, strategy: InferredLayout) -> OwnTime | None:
+    """How long it was each one's turn; None where no ready messages tell, or where times are not known well enough."""
+    if task.ready is None or task.metered or task.dates is not None:
+        return None
+    job = task.job
+    cell = cells(job.endpoints, strategy.groups.get("tp", ()))
+    return own_time(task.streams, least_data_bytes(job), task.ready, job.endpoints, cell, job.edges_ns, MODEL)
 
 
 def _strategy(task: JobTask, cache: Metered | None) -> InferredLayout:

@@ -289,7 +289,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
             place=scene.place.around(members),
             seats=_seats_beside(scene.seats, on_host, members),
             last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
-            ready=ready_messages(beside, flow, job),
+            ready=ready_messages(beside, job),
             notices=scene.notices.among(job.endpoints),
             labels=labels,
             options=options.diagnosis,

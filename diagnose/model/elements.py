@@ -14,7 +14,7 @@ from diagnose.rates import Rates
 from reconstruct.medians import group_medians, median_over, row_medians
 
 # A normal distribution's standard deviation over its median absolute deviation.
-_TO_SIGMA = 1 / float(ndtri(0.75))
+TO_SIGMA = 1 / float(ndtri(0.75))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Level:
             told = np.log(rate_bps[:, iterations])
         told[~np.isfinite(told)] = np.nan
         value = row_medians(told)
-        spread = _TO_SIGMA * row_medians(np.abs(told - value[:, None]))
+        spread = TO_SIGMA * row_medians(np.abs(told - value[:, None]))
         count = np.minimum(np.isfinite(told).sum(axis=1), options.counted)
         of_role = group_medians(spread, role, int(role.max(initial=-1)) + 1)[role]
         return cls(value, np.fmax(spread, of_role) ** 2 / np.maximum(count, 1))
@@ -138,7 +138,7 @@ def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: Mode
         kind = np.unique(np.stack([role, across.astype(np.int64), alike]), axis=1, return_inverse=True)[1].ravel()
         count = int(kind.max(initial=-1)) + 1
         middle = group_medians(now.value, kind, count)[kind]
-        spread = _TO_SIGMA * group_medians(np.abs(now.value - middle), kind, count)[kind]
+        spread = TO_SIGMA * group_medians(np.abs(now.value - middle), kind, count)[kind]
         enough = np.bincount(kind[np.isfinite(now.value)], minlength=count)[kind] >= options.fewest_peers
         value = np.where(enough, middle, value)
         variance = np.where(enough, spread**2, variance)

@@ -39,6 +39,20 @@ class ModelOptions:
         fewest_peers: to compare a stream with.
         telling_ratio, telling_volume: a stream that was never as fast as this share of the fastest tells of links only
             if it carries this share of what quick ones do.
+        released_ns: a send had waited for its receiver that said so little before that it is ready.
+        gated_least, gated_most: ready messages count where such a share of them releases a send that waited for it.
+        event_early_ns: a receiver is ready again a moment before the end of what it got is recorded.
+        own_floor_ratio: no own time is known better, as a share of the iteration.
+        own_least_ratio: what is added to own times, so that the shift of next to none is none.
+        own_victim_share: of what an iteration lost, by which the own time of a cell that only waits changes.
+        own_missing_ratio: chance that a cell does not show that it computes longer.
+        own_misfit_ratio: by which share of its logarithm a cell's own time differs from the hypothesis.
+        group_penalty: of a host, a stage or everybody in place of a cell.
+        group_least_share: of what an iteration lost that three quarters of a group's cells must have lost, each.
+        quarter: percentile of a group's cells that stands for what the group loses.
+        second_penalty: of a second cause, for the share of the lost time that a hypothesis leaves unexplained.
+        most_culprits: what is late in more places at once has a cause that is in none of them.
+        everybody_most: everybody computes at most so many times as long; beyond that, all wait for something.
     """
 
     degrees: float = 4.0
@@ -75,6 +89,21 @@ class ModelOptions:
     fewest_peers: int = 4
     telling_ratio: float = 0.02
     telling_volume: float = 0.25
+    released_ns: int = 150_000
+    gated_least: float = 0.1
+    gated_most: float = 0.995
+    event_early_ns: int = 20_000
+    own_floor_ratio: float = 0.002
+    own_least_ratio: float = 0.02
+    own_victim_share: float = 0.15
+    own_missing_ratio: float = 0.10
+    own_misfit_ratio: float = 0.10
+    group_penalty: float = 1.0
+    group_least_share: float = 0.6
+    quarter: int = 25
+    second_penalty: float = 12.0
+    most_culprits: int = 2
+    everybody_most: float = 3.0
 
 
 MODEL = ModelOptions()

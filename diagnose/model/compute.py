@@ -1,0 +1,218 @@
+"""Hypotheses of who computes longer, scored: a cell, a host, a stage, everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from datamodel.streams import Bool, Float, Int
+from diagnose.model.elements import TO_SIGMA
+from diagnose.model.likelihood import gains, sizes
+from diagnose.model.options import ModelOptions
+from diagnose.model.own_time import OwnTime
+from reconstruct.medians import row_medians, typical_over
+
+Who = Literal["cell", "host", "stage", "everybody"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Iterations to compare.
+
+    Attributes:
+        interval: those to judge.
+        baseline: those of the job at its best; empty where each cell is compared with its peers.
+        iteration_ns: how long one takes in the interval.
+        longer_ns: what it became longer by; without a baseline, what is worth reporting.
+    """
+
+    interval: Int
+    baseline: Int
+    iteration_ns: float
+    longer_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """Own time of each cell beside what it should be.
+
+    Attributes:
+        now_ns, normal_ns: (cells,) per iteration.
+        variance: (cells,) of their difference, ns^2.
+        shift: (cells,) logarithm of the one over the other; nan where not known.
+        error: (cells,) its standard error.
+    """
+
+    now_ns: Float
+    normal_ns: Float
+    variance: Float
+    shift: Float
+    error: Float
+
+    @property
+    def lost_ns(self) -> Float:
+        """(cells,) by how much each takes longer."""
+        return np.nan_to_num(self.now_ns - self.normal_ns)
+
+
+class ComputeHypothesis(NamedTuple):
+    """Some cells that may compute longer.
+
+    Attributes:
+        who: what they are.
+        own: (cells,) which.
+        likelihood: tempered logarithm of how much better it explains all cells than nothing does.
+        score: that, less what it costs to assume it.
+        lost_ns: what an iteration loses by them.
+        ratio: how many times as long they compute.
+    """
+
+    who: Who
+    own: Bool
+    likelihood: float
+    score: float
+    lost_ns: float
+    ratio: float
+
+
+class Explanation(NamedTuple):
+    """The best explanation, and what is as likely with its probability, itself among them."""
+
+    best: ComputeHypothesis
+    near: tuple[tuple[ComputeHypothesis, float], ...]
+
+
+def grown(own: OwnTime, compared: Compared, place: Int, options: ModelOptions) -> Grown:
+    """Compare each cell with its own past, or, where there is none, with its peers.
+
+    Args:
+        own: own time of the cells.
+        compared: which iterations.
+        place: (cells,) number of the stage.
+        options: of the model.
+    """
+    floor_ns = options.own_floor_ratio * compared.iteration_ns
+    now, scatter = _level(own.own_ns[:, compared.interval], floor_ns, options)
+    if len(compared.baseline):
+        normal, before = _level(own.own_ns[:, compared.baseline], floor_ns, options)
+    else:
+        normal, before = _of_peers(now, place, floor_ns, options)
+    return _beside(now, normal, scatter + before, compared, options)
+
+
+def _beside(now_ns: Float, normal_ns: Float, variance: Float, compared: Compared, options: ModelOptions) -> Grown:
+    """Shifts with their errors: times of those who only wait change by a share of what the latest one takes longer."""
+    most = float(np.nan_to_num(now_ns - normal_ns).max(initial=0.0))
+    victim = options.own_victim_share * max(compared.longer_ns, most)
+    least = options.own_least_ratio * compared.iteration_ns
+    with np.errstate(invalid="ignore"):
+        now, normal = now_ns + least, normal_ns + least
+        error = np.sqrt(variance + victim**2) / np.sqrt(now * normal)
+    return Grown(now_ns, normal_ns, variance, np.log(now / normal), error)
+
+
+def _level(own_ns: Float, floor_ns: float, options: ModelOptions) -> tuple[Float, Float]:
+    """(cells,) median over iterations, and the variance of that median."""
+    middle = typical_over(own_ns, np.arange(own_ns.shape[1]))
+    spread = TO_SIGMA * row_medians(np.abs(own_ns - middle[:, None]))
+    count = max(min(own_ns.shape[1], options.counted), 1)
+    return middle, np.maximum(spread, floor_ns) ** 2 / count
+
+
+def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions) -> tuple[Float, Float]:
+    """(cells,) median of the cells of the same stage, and their variance; nan where there are too few."""
+    normal, variance = np.full(len(now_ns), np.nan), np.full(len(now_ns), np.nan)
+    for stage in np.unique(place):
+        peers = (place == stage) & np.isfinite(now_ns)
+        if peers.sum() >= options.fewest_peers:
+            middle = float(np.median(now_ns[peers]))
+            spread = TO_SIGMA * float(np.median(np.abs(now_ns[peers] - middle)))
+            normal[peers], variance[peers] = middle, max(spread, floor_ns) ** 2
+    return normal, variance
+
+
+def pursue(
+    found: Grown, hosts: Sequence[str], place: Int, compared: Compared, sure: float, options: ModelOptions
+) -> list[Explanation]:
+    """Who computes longer, the most likely first; empty where nobody does beyond doubt.
+
+    What the best explanation leaves is scored again while it leaves enough.
+
+    Args:
+        found: own time of all cells.
+        hosts: of each cell; names of their own where unknown.
+        place: (cells,) number of the stage.
+        compared: which iterations were.
+        sure: tempered log-likelihood ratio from which an explanation counts.
+        options: of the model.
+    """
+    named: list[Explanation] = []
+    while len(named) <= options.most_culprits:
+        ordered = compute_hypotheses(found, hosts, place, compared, sure, options)
+        if not ordered:
+            break
+        best = ordered[0]
+        near = [h for h in ordered if h.score > best.score - np.log(options.rival_odds)]
+        weight = np.exp([h.score - best.score for h in near])
+        named.append(Explanation(best, tuple(zip(near, (weight / weight.sum()).tolist(), strict=True))))
+        if len(compared.baseline) and best.lost_ns >= (1 - options.least_share) * compared.longer_ns:
+            break  # nothing is left to be explained
+        explained = np.any([h.own for h in near], axis=0)
+        normal_ns = np.where(explained, np.nan, found.normal_ns)
+        found = _beside(found.now_ns, normal_ns, found.variance, compared, options)
+    return named
+
+
+def compute_hypotheses(
+    found: Grown, hosts: Sequence[str], place: Int, compared: Compared, sure: float, options: ModelOptions
+) -> list[ComputeHypothesis]:
+    """All that are sure and lost enough, the most likely first; arguments as those of `pursue`."""
+    told = gains(found.shift, found.error, options.own_missing_ratio, options.own_misfit_ratio, options)
+    cells, group = len(found.shift), options.group_penalty
+    number = np.unique(np.array(hosts), return_inverse=True)[1].ravel()
+    of_host = number == np.unique(number)[:, None]
+    enough = options.least_share * compared.longer_ns if len(compared.baseline) else compared.longer_ns
+    late = np.flatnonzero((found.lost_ns >= enough) & np.isfinite(found.shift))
+    sets: list[tuple[Who, Bool, float]] = [("cell", np.arange(cells) == n, 0.0) for n in late]
+    sets += [("host", own, group) for own in of_host if 1 < own.sum() < cells]
+    every = [_scored(who, own, told, found, np.log(cells) + penalty, options) for who, own, penalty in sets]
+    if len(compared.baseline):
+        of_stage = [own for own in place == np.unique(place)[:, None] if not own.all()]
+        several = [own for own in of_stage if (of_host & own).any(axis=1).sum() > 1]
+        every += [_scored("stage", own, told, found, np.log(place.max() + 1) + group, options) for own in several]
+        whole = _scored("everybody", np.ones(cells, np.bool_), told, found, group, options)
+        every.append(_everybody(whole, found, compared, options))
+    of_group = max(enough, options.group_least_share * compared.longer_ns)
+    kept = [h for h in every if h.lost_ns >= (enough if h.who == "cell" else of_group) and h.likelihood > sure]
+    return sorted((_weighed(h, found, late, compared.longer_ns, options) for h in kept), key=lambda h: -h.score)
+
+
+def _everybody(
+    hypothesis: ComputeHypothesis, found: Grown, compared: Compared, options: ModelOptions
+) -> ComputeHypothesis:
+    """Where all compute longer, so does whatever an iteration consists of."""
+    before_ns = compared.iteration_ns - compared.longer_ns
+    known = found.shift[np.isfinite(found.shift)]
+    longer_ns = float(np.expm1(np.percentile(known, options.quarter))) * before_ns if len(known) else 0.0
+    return hypothesis._replace(lost_ns=max(longer_ns, hypothesis.lost_ns))
+
+
+def _weighed(
+    hypothesis: ComputeHypothesis, found: Grown, late: Int, longer_ns: float, options: ModelOptions
+) -> ComputeHypothesis:
+    """Its score, less what a second cause would cost for what it leaves: of the lost time, and of who is latest."""
+    most = float(found.shift[late].max(initial=0.0))
+    shown = float(np.nanpercentile(found.shift[hypothesis.own], options.quarter))
+    left = max(1 - hypothesis.lost_ns / longer_ns, 1 - shown / most if most > 0 else 0.0, 0.0)
+    return hypothesis._replace(score=hypothesis.score - options.second_penalty * left)
+
+
+def _scored(who: Who, own: Bool, told: Float, found: Grown, penalty: float, options: ModelOptions) -> ComputeHypothesis:
+    total = told[own].sum(axis=0)
+    best = int(total.argmax())
+    lost = float(np.percentile(found.lost_ns[own], options.quarter))
+    ratio = float(np.exp(sizes(options)[best]))
+    return ComputeHypothesis(who, own, float(total[best]), float(total[best] - penalty), lost, ratio)
