@@ -11,16 +11,19 @@ import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from datamodel.api_models import Part
+from datamodel.api_models import FeedRow, JobRow, Part
 from datamodel.errors import StorageError
+from datamodel.filters import JobFilter
 from datamodel.job_state import JobState
 from flowprism import __version__
-from flowprism.service.answers.feeds import heard
+from flowprism.service.answers.feeds import feeds, heard
 from flowprism.service.answers.job_states import job_states, situation
+from flowprism.service.answers.jobs import jobs
 from flowprism.service.health import GONE_S, checks
 from flowprism.service.part_figures import part_metrics
 from flowprism.service.settings import Settings
 from flowprism.service.shelf import Shelf
+from flowprism.service.viewer import Viewer
 from storage.database import metric_queries
 from storage.database.alerts import alert_tallies
 from storage.database.components import parts
@@ -28,6 +31,10 @@ from storage.database.feed_statistics import feed_statistics, newest_stretch
 
 _LOG = structlog.get_logger(__name__)
 Values = TypeVar("Values", bound=tuple[str, ...])
+MOST_JOBS = 200  # that have metrics of their own, the worst first: a label per job must not grow with the site
+MOST_EXPORTERS = 500  # the silent ones first, then by what they lose
+_JOB_LABELS = ("training_job", "name", "tenant")
+_EVERYBODY = Viewer("metrics", "viewer", None)
 _VERDICTS = ("healthy", "findings", "unknown")
 
 
@@ -113,6 +120,54 @@ def _jobs(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
     yield _gauge("flowprism_inventory_timestamp_seconds", "Since when the inventory is in force.", (), since)
 
 
+def _each_job(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
+    """Of the worst jobs, each for itself; how many there are beyond, as one number."""
+    rows = jobs(shelf, _EVERYBODY, now_ns, JobFilter(order="worst"), most=MOST_JOBS, with_ended=False)
+    running = sum(one.judgement.state != "ended" for one in job_states(shelf, situation(shelf, now_ns)))
+    name = {row.id: (row.id, row.label or "", row.tenant or "") for row in rows}
+    measures: tuple[tuple[str, str, Callable[[JobRow], float | None]], ...] = (
+        ("iteration_seconds", "Mean iteration time of the job's newest minute or hour.", lambda row: row.iteration_s),
+        (
+            "slowdown_ratio",
+            "By the worst open incident, else against the norm.",
+            lambda row: row.slowdown_ratio,
+        ),
+        ("lost_gpu_hours", "GPU-hours lost to incidents since midnight UTC.", lambda row: row.gpu_hours_lost),
+    )
+    for what, text, read in measures:
+        known = {name[row.id]: value for row in rows if (value := read(row)) is not None}
+        yield _gauge(f"flowprism_training_job_{what}", text, _JOB_LABELS, known)
+    states = {(*name[row.id], row.state): 1.0 for row in rows}
+    yield _gauge("flowprism_training_job_state", "1 for the state that the job is in.", (*_JOB_LABELS, "state"), states)
+    beyond: dict[tuple[str, ...], float] = {(): float(max(running - len(rows), 0))}
+    yield _gauge("flowprism_training_jobs_left_out", "Jobs beyond those that have metrics of their own.", (), beyond)
+
+
+def _each_exporter(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
+    """Of the silent exporters and then of those that lose most, each for itself; how many there are beyond."""
+    rows = sorted(feeds(shelf, now_ns), key=lambda row: (not row.silent, -_lost_ratio(row), row.exporter))
+    told = rows[:MOST_EXPORTERS]
+    yield _gauge(
+        "flowprism_exporter_newest_timestamp_seconds",
+        "End of the newest minute in which the exporter was heard.",
+        ("exporter",),
+        {(row.exporter,): row.newest_ns / 1e9 for row in told},
+    )
+    yield _gauge(
+        "flowprism_exporter_lost_ratio",
+        "Share of the exporter's datagrams or records of the newest hour that were lost on the way.",
+        ("exporter",),
+        {(row.exporter,): _lost_ratio(row) for row in told},
+    )
+    beyond: dict[tuple[str, ...], float] = {(): float(len(rows) - len(told))}
+    yield _gauge("flowprism_exporters_left_out", "Exporters beyond those that have metrics of their own.", (), beyond)
+
+
+def _lost_ratio(row: FeedRow) -> float:
+    """Lost by sequence number over what was sent: lost and received."""
+    return row.lost / (row.lost + row.datagrams) if row.lost else 0.0
+
+
 def _exporters(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
     counted = Counter("silent" if one.silent else "sending" for one in heard(shelf, now_ns))
     values = {(state,): float(counted[state]) for state in ("sending", "silent")}
@@ -144,7 +199,7 @@ def _alerts(shelf: Shelf, now_ns: int) -> Iterator[Metric]:
 
 
 def _feeds(shelf: Shelf, _: int) -> Iterator[Metric]:
-    """Sums over all exporters: as labels they could be thousands, and single ones are told by the API."""
+    """Sums over all exporters."""
     stretch = newest_stretch(shelf.database)
     told = feed_statistics(shelf.database, stretch[0], stretch[0] + 1) if stretch else []
     of_length = [one for one in told if stretch and one.length_ns == stretch[1]]
@@ -159,7 +214,7 @@ def _feeds(shelf: Shelf, _: int) -> Iterator[Metric]:
 
 
 _READERS: tuple[Callable[[Shelf, int], Iterator[Metric]], ...] = (
-    _parts, _scans, _jobs, _exporters, _incidents, _alerts, _feeds,
+    _parts, _scans, _jobs, _each_job, _exporters, _each_exporter, _incidents, _alerts, _feeds,
 )  # fmt: skip
 
 
