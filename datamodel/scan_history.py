@@ -11,6 +11,14 @@ ITERATIONS = Schema(
         Column("index", "i8", "", "counted on since the job was first seen"),
         Column("start_ns", "i8", "ns", "the first rank's start, UTC"),
         Column("end_ns", "i8", "ns", "the last rank's end, UTC"),
+        Column(
+            "duration_error_ns",
+            "i8",
+            "ns",
+            "standard error of the time from the end before to this one; -1 where it is not known",
+            required=False,
+            default=-1,
+        ),
     ),
 )
 

@@ -39,6 +39,15 @@ def load_inventory(path: Path) -> Inventory:
         raise InventoryError(f"{path}: {error.strerror or error}") from error
     if path.suffix.lower() == ".csv":
         return _from_csv(path, text)
+    return inventory_of(text, path)
+
+
+def inventory_of(text: str, path: Path | str) -> Inventory:
+    """The inventory of a YAML or JSON text; `path` names it in errors.
+
+    Raises:
+        InventoryError: it is not of its format, or contradicts itself or the schema.
+    """
     inventory = _from_json(text) if text.lstrip().startswith("{") else None
     return inventory or _from_yaml(path, text)
 
@@ -58,7 +67,7 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _from_yaml(path: Path, text: str) -> Inventory:
+def _from_yaml(path: Path | str, text: str) -> Inventory:
     loader = yaml.CSafeLoader(text)
     try:
         root = loader.get_single_node()

@@ -83,9 +83,17 @@ def _spans(told: Timelines, jobs: int) -> Frame:
 
 
 def _iterations(reports: Sequence[JobReport], jobs: Sequence[str]) -> Frame:
-    rows = [(jobs.index(job.id), one.index, one.start_ns, one.end_ns) for job in reports for one in job.iterations]
-    columns = np.array(rows, np.int64).reshape(-1, 4).T
+    rows = [
+        (jobs.index(job.id), one.index, one.start_ns, one.end_ns, _or(one.duration_error_ns, -1))
+        for job in reports
+        for one in job.iterations
+    ]
+    columns = np.array(rows, np.int64).reshape(-1, 5).T
     return Frame(ITERATIONS, dict(zip(ITERATIONS.names, columns, strict=True)))
+
+
+def _or(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
 
 
 def _patterns(analysis: Analysis, jobs: Sequence[str]) -> Frame:

@@ -12,6 +12,7 @@ from datamodel.api_models import JobDetail
 from flowprism.dashboard.timeline.lateness import Codes, shares
 from flowprism.rendering.endpoint_order import EndpointOrder
 from flowprism.rendering.facts import Floats
+from flowprism.rendering.figures.evidence import slowness
 from flowprism.rendering.units import duration, share, significant, volume
 from flowprism.service.answers.timelines import PairWindow, Stretch, newest, pairs, pairs_during, timeline
 from flowprism.service.shelf import Shelf
@@ -88,10 +89,7 @@ def _of_spans(
     shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None
 ) -> Measured | None:
     """Seconds an iteration, against the median of the pipeline stage."""
-    count = max(min(_MOST_ITERATIONS, MOST_READ // len(places)), 1)
-    span = newest(shelf, viewer, detail.id, count, None if during is None else during.end_ns)
-    if span is not None and during is not None:
-        span = Stretch(min(max(span.start_ns, during.start_ns), span.end_ns), span.end_ns)
+    span = _read_span(shelf, viewer, detail, places, during)
     read = None if span is None else timeline(shelf, viewer, detail.id, span.start_ns, span.end_ns)
     if span is None or read is None or not len(read.spans):
         return None
@@ -103,6 +101,17 @@ def _of_spans(
     return Measured(values, parts, _OF_ITERATION, duration, _lateness if by == "late" else _time, span)
 
 
+def _read_span(
+    shelf: Shelf, viewer: Viewer, detail: JobDetail, places: EndpointOrder, during: Stretch | None
+) -> Stretch | None:
+    """The time of as many iterations as can be read for a page: the last ones of an incident's time, or the newest."""
+    count = max(min(_MOST_ITERATIONS, MOST_READ // len(places)), 1)
+    span = newest(shelf, viewer, detail.id, count, None if during is None else during.end_ns)
+    if span is None or during is None:
+        return span
+    return Stretch(min(max(span.start_ns, during.start_ns), span.end_ns), span.end_ns)
+
+
 def _of_pairs(
     shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None
 ) -> Measured | None:
@@ -112,6 +121,10 @@ def _of_pairs(
     slow one way or both. Of two in the middle the lower one counts, because a pair may be late by its other end.
     """
     window = None if during is None else pairs_during(shelf, viewer, detail.id, during)
+    if by == "delivery" and during is not None and window is not None and 2 * window.inside < window.iterations:
+        found = _moving(shelf, viewer, detail, places, during)
+        if found is not None:
+            return found
     frame, book = (window.frame, window.book) if window else pairs(shelf, viewer, detail.id) or (None, ())
     if frame is None or not len(frame):
         return None
@@ -129,6 +142,20 @@ def _of_pairs(
     late = frame["late_ratio"].astype(np.float64)
     values = np.fmax(*(_medians(end, late, len(places)) for end in (src, dst)))
     return Measured(values, values - 1, "Longer than their peers:", _times, _times, span, window)
+
+
+def _moving(shelf: Shelf, viewer: Viewer, detail: JobDetail, places: EndpointOrder, during: Stretch) -> Measured | None:
+    """How long endpoints take to move a byte in an incident's iterations: windows of pairs show too few of them."""
+    span = _read_span(shelf, viewer, detail, places, during)
+    read = None if span is None else timeline(shelf, viewer, detail.id, span.start_ns, span.end_ns)
+    if span is None or read is None or not len(read.spans):
+        return None
+    _, number = np.unique(read.spans["iteration"], return_inverse=True)
+    table = slowness(read.spans.replace(iteration=number), _codes(read.addresses, places))
+    known = np.isfinite(table).any(axis=0)
+    values = np.full(len(places), np.nan)
+    values[known] = np.nanmedian(table[:, known], axis=0)
+    return Measured(values, values - 1, "Longer to move a byte than the job's median:", _paces, _paces, span)
 
 
 def _codes(book: Sequence[str], places: EndpointOrder) -> Codes:
@@ -168,6 +195,10 @@ def _more(part: float) -> str:
 
 def _times(ratio: float, _part: float = 0.0) -> str:
     return f"{significant(ratio)} times as long as its peers"
+
+
+def _paces(ratio: float, _part: float = 0.0) -> str:
+    return f"{significant(ratio)} times as long to move a byte as the job's median"
 
 
 def _volume(value: float) -> str:

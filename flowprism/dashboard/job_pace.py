@@ -11,13 +11,13 @@ from datamodel.filters import EventFilter, IncidentFilter
 from datamodel.findings import Event, Finding
 from datamodel.incidents import Incident
 from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, Iteration, JobReport
+from datamodel.report import Detectability, JobReport
 from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.figures.iterations import LEFT, RIGHT, WIDTH, IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.figures.trend import draw_trend
 from flowprism.service.answers.events import events
 from flowprism.service.answers.incidents import incidents
-from flowprism.service.answers.jobs import iteration_frame, trend
+from flowprism.service.answers.jobs import iteration_frame, iterations_of, trend
 from flowprism.service.shelf import Shelf
 from flowprism.service.viewer import Viewer
 
@@ -92,8 +92,7 @@ def job_pace(shelf: Shelf, viewer: Viewer, now_ns: int, detail: JobDetail, span:
 def job_of(shelf: Shelf, detail: JobDetail, span: TimeRange) -> JobReport:
     """The job as reports tell it, with its iterations of a time and the layout that was in force at its end."""
     frame = iteration_frame(shelf, detail.id, span.start_ns, span.end_ns + 1)
-    columns = (frame[name].tolist() for name in ("index", "start_ns", "end_ns"))
-    steps = tuple(Iteration(index=n, start_ns=start, end_ns=end) for n, start, end in zip(*columns, strict=True))
+    steps = iterations_of(frame)
     known = next((one for one in detail.layouts if one.since_ns <= span.end_ns), None)
     known = known or next(reversed(detail.layouts), None)  # it was so before a scan first said it
     return JobReport(

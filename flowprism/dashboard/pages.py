@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from flowprism.dashboard import (
+    api_page,
     fabric_page,
     feeds_page,
     incident_page,
@@ -26,7 +27,7 @@ def router() -> APIRouter:
     for page in (timeline_page, matrix_page, fabric_page, feeds_page, settings_page):
         whole.include_router(page.router())
     # A job's own page comes behind its timeline and matrix: names may have slashes, so it would take theirs for one.
-    own = (static_files, login_page, overview_page, job_page, incidents_page, incident_page, scans_page)
+    own = (static_files, login_page, api_page, overview_page, job_page, incidents_page, incident_page, scans_page)
     for one in own:
         whole.include_router(one.router)
     return whole

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field
 
 from datamodel.errors import LimitExceededError
+from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.dashboard.timeline import telling
@@ -18,6 +19,7 @@ from flowprism.dashboard.timeline.handing import Handing
 from flowprism.dashboard.timeline.pack import packed
 from flowprism.dashboard.timeline.picker import draw_picker
 from flowprism.dashboard.timeline.reading import MEDIAN, Asked, Choice, Shown, choose, read
+from flowprism.dashboard.timeline.without_spans import without_spans
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.viewer import Viewer
 
@@ -64,6 +66,7 @@ class _Pages:
         choice = _choice(request, viewer, now_ns, name, which)
         shown = _read(request, viewer, now_ns, choice)
         address = _spans_address(request, choice)
+        zone = clock_of(request, now_ns).zone
         self._handing.leave((viewer, address), shown)
         return show(
             request,
@@ -73,6 +76,7 @@ class _Pages:
             job=choice.job,
             choice=choice,
             shown=shown,
+            without=without_spans(shelf_of(request), choice, zone) if shown.part is None else None,
             vs=which.vs,
             wanted=which.first is not None or which.at_ns is not None,
             spans_address=address,

@@ -73,12 +73,14 @@ def peer_series(
     spans = spans.take(spans["iteration"] >= 0)
     if not marked or not peers or len(spans) == 0:
         return None
+    known_iterations, number = np.unique(spans["iteration"], return_inverse=True)
+    spans = spans.replace(iteration=number)  # a job counts iterations on since it was first seen
     code_of = {address: code for code, address in enumerate(timelines.addresses)}
     codes = np.array([code_of.get(p.address, -1) for p in (*marked[:_MOST_SUSPECTS], *peers)], np.int64)
     is_link = finding.kind in LINK_KINDS
-    table = _slowness(spans, codes) if is_link else _computing(spans, codes)
+    table = slowness(spans, codes) if is_link else _computing(spans, codes)
     indices = np.array([i.index for i in job.iterations], np.int64)
-    table = _at(table, indices)
+    table = _at(table, known_iterations, indices)
     first = min(len(marked), _MOST_SUSPECTS)
     known = np.isfinite(table[:, first:]).any(axis=1)
     if not known.any():
@@ -95,10 +97,11 @@ def _computing(spans: Frame, codes: Times) -> Floats:
     return _sums(spans, codes, ("compute",), (spans["end_ns"] - spans["start_ns"]) / 1e9)
 
 
-def _slowness(spans: Frame, codes: Times) -> Floats:
+def slowness(spans: Frame, codes: Times) -> Floats:
     """Seconds per byte by kind of span against the median over all endpoints, then the mean over kinds.
 
-    Shape (iterations, codes). Taken by kind, because a chain's and a ring's messages differ in size and pace.
+    Shape (iterations, codes), of spans whose iterations are numbered from 0. Taken by kind, because a chain's and a
+    ring's messages differ in size and pace.
     """
     everyone = np.unique(spans["endpoint"])
     place = np.searchsorted(everyone, codes)
@@ -132,10 +135,11 @@ def _sums(spans: Frame, codes: Times, kinds: tuple[str, ...], values: Floats) ->
     return sums
 
 
-def _at(table: Floats, indices: Times) -> Floats:
-    """Rows of the given iteration indices; nan for those without spans."""
+def _at(table: Floats, known: Times, indices: Times) -> Floats:
+    """Rows of the given iteration indices, of a table with a row for each known one; nan for those without spans."""
     padded = np.vstack([table, np.full((1, table.shape[1]), np.nan)])
-    rows: Floats = padded[np.where(indices < len(table), indices, len(table))]
+    place = np.minimum(np.searchsorted(known, indices), len(known) - 1)
+    rows: Floats = padded[np.where(known[place] == indices, place, len(table))]
     return rows
 
 

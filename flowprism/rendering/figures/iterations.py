@@ -18,6 +18,9 @@ from flowprism.rendering.units import duration, utc
 WIDTH, HEIGHT = 1080, 260
 LEFT, RIGHT, TOP, BOTTOM = 64, 1068, 46, 226
 _MOST_POINTS = 240
+WITHIN = 1.96  # standard errors either way hold 95 % of a normal error
+_DOT_PX = 6.4  # across a dot: shorter lines would be hidden behind it
+_LABEL_HIGH = 14  # a line of letters
 _LABEL_PX = 6.2  # the widest a letter of a label gets
 
 
@@ -79,8 +82,23 @@ def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequenc
         mark_finding(drawing, finding, x)
     mark_events(drawing, events, x)
     _medians(drawing, job, findings, seconds, x, y)
-    _points(drawing, iteration_rows(job, findings), x, y)
+    rows = iteration_rows(job, findings)
+    if all(row.first == row.last for row in rows):
+        _errors(drawing, job, seconds, x, y)
+    _points(drawing, rows, x, y)
     return drawing.markup()
+
+
+def _errors(drawing: Drawing, job: JobReport, seconds: Floats, x: Scale, y: Scale) -> None:
+    """A line up and down each iteration as far as its 95 % interval reaches, where it is known and can be seen."""
+    for one, value in zip(job.iterations, seconds.tolist(), strict=True):
+        if one.duration_error_ns is None:
+            continue
+        reach = WITHIN * one.duration_error_ns / 1e9
+        top, bottom = (min(max(y(value + side * reach), TOP - 20), BOTTOM) for side in (1, -1))
+        if bottom - top > _DOT_PX:
+            px = x(one.start_ns)
+            drawing.add("line", title=f"± {duration(reach)}, 95 %", x1=px, x2=px, y1=top, y2=bottom, css="error")
 
 
 def draw_axes(drawing: Drawing, x: Scale, y: Scale, zone: tzinfo) -> None:
@@ -136,6 +154,7 @@ def _medians(
     """A dashed line at the median of what is in no finding, and one at the median inside each finding."""
     masks = [~_hit(job, findings), *(inside(job, finding) for finding in findings)]
     places = np.array([x(i.start_ns) for i in job.iterations])
+    labels: list[tuple[float, float, float]] = []
     for mask in masks:
         if mask.sum() < 2:
             continue
@@ -143,6 +162,10 @@ def _medians(
         first, last = float(places[mask][0]), float(places[mask][-1])
         drawing.add("line", x1=first, x2=max(last, first + 1), y1=level, y2=level, css="median")
         words = f"median {duration(float(np.median(seconds[mask])))}"
+        box = (first + 6, first + 6 + _LABEL_PX * len(words), level)
+        if any(box[0] < right and left < box[1] and abs(level - other) < _LABEL_HIGH for left, right, other in labels):
+            continue
+        labels.append(box)
         near = (places >= first) & (places <= first + 8 + _LABEL_PX * len(words))
         above = sum(y(value) < level for value in seconds[near].tolist())
         side = -8 if 2 * above <= near.sum() else 17  # where fewer points are in the way

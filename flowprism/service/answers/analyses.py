@@ -11,14 +11,14 @@ from datamodel.findings import Event, Finding
 from datamodel.frame import Frame
 from datamodel.incidents import Incident
 from datamodel.layout import Groups, Layout
-from datamodel.report import Detectability, FeedSummary, Iteration, JobReport, Provenance, Report, Window
+from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
 from datamodel.result_rows import JobRecord, LayoutRecord
 from datamodel.timeline import Timelines
 from datamodel.transfers import PAIRS
 from flowprism import __version__
 from flowprism.rendering.names import Names, names_of
 from flowprism.service.answers.inventory import in_force
-from flowprism.service.answers.jobs import iteration_frame
+from flowprism.service.answers.jobs import iteration_frame, iterations_of
 from flowprism.service.answers.sight import masked
 from flowprism.service.answers.timelines import Stretch, pairs, timeline
 from flowprism.service.shelf import Shelf
@@ -95,7 +95,6 @@ def _layout_at(known: list[LayoutRecord], time_ns: int) -> tuple[Layout, Groups]
 
 
 def _job(known: JobRecord, arranged: tuple[Layout, Groups], frame: Frame) -> JobReport:
-    rows = zip(frame["index"].tolist(), frame["start_ns"].tolist(), frame["end_ns"].tolist(), strict=True)
     return JobReport(
         id=known.id,
         label=known.label,
@@ -105,7 +104,7 @@ def _job(known: JobRecord, arranged: tuple[Layout, Groups], frame: Frame) -> Job
         world_size=known.world_size,
         layout=arranged[0],
         groups=arranged[1],
-        iterations=tuple(Iteration(index=index, start_ns=start, end_ns=end) for index, start, end in rows),
+        iterations=iterations_of(frame),
         period_s=known.period_s,
         detectability=Detectability(
             timeline_error_ratio=None,

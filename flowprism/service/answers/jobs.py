@@ -14,6 +14,7 @@ from datamodel.filters import JobFilter
 from datamodel.frame import Frame
 from datamodel.job_state import Judgement
 from datamodel.layout import Layout
+from datamodel.report import Iteration
 from flowprism.service.answers import pace
 from flowprism.service.answers.job_states import JudgedJob, job_states, situation, states_of
 from flowprism.service.answers.lake import kept
@@ -148,6 +149,15 @@ def iteration_frame(shelf: Shelf, name: str, start_ns: int, end_ns: int) -> Fram
     selection = Selection(start_ns=start_ns, end_ns=end_ns, jobs=frozenset({name}))
     frame, _ = kept(shelf, "iterations", selection)
     return frame.take((frame["end_ns"] >= start_ns) & (frame["end_ns"] < end_ns)).sort("end_ns", "index")
+
+
+def iterations_of(frame: Frame) -> tuple[Iteration, ...]:
+    """Iterations that were kept, as reports tell them."""
+    columns = (frame[name].tolist() for name in ("index", "start_ns", "end_ns", "duration_error_ns"))
+    return tuple(
+        Iteration(index=n, start_ns=start, end_ns=end, duration_error_ns=None if error < 0 else error)
+        for n, start, end, error in zip(*columns, strict=True)
+    )
 
 
 def _seen(shelf: Shelf, viewer: Viewer, name: str) -> JobSummary | None:

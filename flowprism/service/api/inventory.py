@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
-from pydantic import Field
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field, ValidationError
+from starlette.concurrency import run_in_threadpool
 
 from datamodel.document import Document
+from datamodel.errors import InventoryError
 from datamodel.inventory import Inventory
+from flowprism.inventory_file import inventory_of
 from flowprism.service.access.dependencies import Administering, Seeing
 from flowprism.service.answers import inventory as answers
-from flowprism.service.api.answering import told
+from flowprism.service.api.answering import told, wrong
 
 router = APIRouter(tags=["inventory"])
 
@@ -31,9 +36,49 @@ def inventory(request: Request, viewer: Seeing) -> Response:
     return told(request, answers.inventory(request.app.state.shelf, viewer), "inventory")
 
 
-@router.put("/inventory", response_model=Replaced, summary="Replace the inventory")
-def replace_inventory(request: Request, viewer: Administering, new: Inventory) -> Response:
-    """Put an inventory in force from the next scan on."""
+_YAML = {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/Inventory"}},
+            "application/yaml": {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
+async def sent_inventory(request: Request, _: Administering) -> Inventory:
+    """The inventory in the body: YAML as files of it are written, or JSON.
+
+    Raises:
+        RequestValidationError: it is neither, or no inventory.
+    """
+    body = await request.body()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in _YAML:
+        return await run_in_threadpool(_from_yaml, body)
+    try:
+        return await run_in_threadpool(Inventory.model_validate_json, body)
+    except ValidationError as error:
+        told = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False, include_context=False)]
+        raise RequestValidationError(told) from None
+
+
+def _from_yaml(body: bytes) -> Inventory:
+    try:
+        return inventory_of(body.decode("utf-8-sig"), "body")
+    except UnicodeDecodeError:
+        raise wrong("body", "not UTF-8 text") from None
+    except InventoryError as error:
+        raise wrong("body", str(error).removeprefix("body: ")) from None
+
+
+@router.put("/inventory", response_model=Replaced, summary="Replace the inventory", openapi_extra=_BODY)
+def replace_inventory(
+    request: Request, viewer: Administering, new: Annotated[Inventory, Depends(sent_inventory)]
+) -> Response:
+    """Put an inventory in force from the next scan on: `flowprism.inventory/v1`, as YAML or as JSON."""
     changed = answers.replace_inventory(request.app.state.shelf, viewer, time.time_ns(), new)
     endpoints = sum(len(host.endpoints) for host in new.hosts)
     replaced = Replaced(changed=changed, hosts=len(new.hosts), endpoints=endpoints, switches=len(new.switches))

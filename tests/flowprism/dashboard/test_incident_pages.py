@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import httpx
+import numpy as np
 import pytest
 
 from datamodel.api_models import IncidentDetail, IncidentRow
@@ -97,6 +98,23 @@ def test_a_burst_rate_is_called_so(tmp_path: Path) -> None:
     shelf = stored_demo(tmp_path, analysis=replace(demo_analysis(), report=report))
     page = unescape(client(shelf).get(f"/incidents/{_only(shelf)}").text)
     assert "no link carries that" in page.partition('id="rates-differ"')[2]
+    shelf.database.close()
+
+
+def test_where_windows_show_little_of_an_incident_its_spans_count(tmp_path: Path) -> None:
+    """A window of which most iterations are healthy acquits no suspect."""
+    shelf, long_after = stored_demo(tmp_path), demo_analysis()
+    (finding,) = long_after.report.findings
+    steps = long_after.report.jobs[0].iterations
+    short = (steps[-3].start_ns, steps[-1].end_ns)
+    evidence = tuple(one.model_copy(update={"window_ns": short}) for one in finding.evidence)
+    one = finding.model_copy(update={"start_ns": short[0], "evidence": evidence})
+    report = long_after.report.model_copy(update={"findings": (one,)})
+    even = {name: pairs.replace(late_ratio=np.ones(len(pairs))) for name, pairs in long_after.pairs.items()}
+    shelf.database.close()
+    shelf = stored_demo(tmp_path / "short", analysis=replace(long_after, report=report, pairs=even))
+    page = unescape(client(shelf).get(f"/jobs/{long_after.report.jobs[0].id}").text)
+    assert re.search(r"10\.2\.3\.2 \(s3 gpu 1\): [2-9]\.\d+ times as long to move a byte", page)
     shelf.database.close()
 
 

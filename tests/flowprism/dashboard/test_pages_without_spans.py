@@ -19,11 +19,17 @@ from tests.flowprism.service.stored import demo_analysis, stored_demo
 UNTRUE = ("No waiting was seen", "No endpoint waited", "Reading spans", "None of these endpoints send")
 
 
+ERROR_NS = 60_000_000
+
+
 def without_transfers() -> Analysis:
-    """The bundled capture's analysis as samples would leave it: iterations, and neither spans nor pairs."""
+    """The bundled capture's analysis as samples would leave it: iterations with errors, and neither spans nor pairs."""
     whole = demo_analysis()
     spans = whole.timelines.spans.take(np.zeros(0, np.int64))
-    return replace(whole, timelines=replace(whole.timelines, spans=spans), pairs={})
+    (job,) = whole.report.jobs
+    steps = tuple(one.model_copy(update={"duration_error_ns": ERROR_NS}) for one in job.iterations)
+    report = whole.report.model_copy(update={"jobs": (job.model_copy(update={"iterations": steps}),)})
+    return replace(whole, report=report, timelines=replace(whole.timelines, spans=spans), pairs={})
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +48,16 @@ def test_empty_places_name_the_feed_that_fills_them(sampled: Shelf) -> None:
         assert "unsampled NetFlow or IPFIX records" in text
         assert not [words for words in UNTRUE if words in text]
     assert "No data for this measure" in client(sampled).get(f"/jobs/{name}?by=late").text
+
+
+def test_the_timeline_draws_how_well_iterations_are_known(sampled: Shelf) -> None:
+    """A bar of 1.96 standard errors either way at each iteration, the same in numbers, and the mean with its own."""
+    name = demo_analysis().report.jobs[0].id
+    page = unescape(client(sampled).get(f"/jobs/{name}/timeline").text)
+    steps = len(demo_analysis().report.jobs[0].iterations)
+    assert page.count("<title>± 118 ms, 95 %</title>") == steps
+    assert page.count('<td class="num">118 ms</td>') == steps
+    assert f"Mean of {steps} iterations" in page
 
 
 @pytest.mark.parametrize("width", [1440, 390])

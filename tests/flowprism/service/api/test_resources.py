@@ -69,6 +69,23 @@ def test_feeds_and_parts_are_for_who_sees_all(own_demo: Shelf) -> None:
     ]
 
 
+def test_the_inventory_is_taken_as_yaml(own_demo: Shelf) -> None:
+    """As its files are written, with the line of what is wrong; comments and anchors do no harm."""
+    asking, headers = client(own_demo), {"Content-Type": "application/yaml"}
+    text = (
+        "schema: flowprism.inventory/v1  # one host\n"
+        "hosts:\n- name: s1\n  endpoints: [{address: 10.1.1.1, gpu: 0, switch: leaf1, port: 3}]\n"
+        "switches: [{name: leaf1, role: leaf}]\n"
+    )
+    put = asking.request("PUT", "/api/v1/inventory", content=text, headers=headers)
+    assert put.json() == {"changed": True, "hosts": 1, "endpoints": 1, "switches": 1}
+    assert asking.get("/api/v1/inventory").json()["hosts"][0]["name"] == "s1"
+    for wrong, said in ((text.replace("gpu: 0", "gpux: 0"), "line 4"), ("hosts: [", "line 2"), ("\xff", "expected")):
+        answer = asking.request("PUT", "/api/v1/inventory", content=wrong, headers=headers)
+        assert answer.status_code == 422
+        assert said in answer.json()["detail"]
+
+
 def test_the_inventory_is_replaced(own_demo: Shelf) -> None:
     """What was put is what is in force; one that contradicts itself changes nothing, and says why."""
     asking = client(own_demo)
