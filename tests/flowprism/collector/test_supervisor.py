@@ -74,6 +74,7 @@ def test_two_workers_share_the_exporters(tmp_path: Path) -> None:
             with sender(f"127.0.0.{exporter}") as sock:
                 for number in range(10):
                     sock.sendto(datagram(100 * exporter + number), ("127.0.0.1", collector.port()))
+        collector.until(lambda: collector.totals()["received"] == 200)
         collector.stop()
     assert len(collector.kept()) == len(set(collector.kept())) == 200
     status = collector.status()
