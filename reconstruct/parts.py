@@ -243,26 +243,28 @@ def without_hubs(streams: Streams, part: Lattices, data: Bool) -> list[Lattices]
 
     In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
     What goes on all the time counts, with a rhythm or without: a single stream of a ring that has none, behind a slow
-    link, would leave two ranks that seem to do but one of the two, and once they are gone their neighbours.
+    link, would leave two ranks that seem to do but one of the two, and once they are gone their neighbours. Where most
+    bytes have no rhythm, what a few streams repeat is chance and makes no job of the rest.
 
     Args:
         streams: data rows by connection.
         part: streams with a rhythm.
         data: (n,) all streams that may belong to jobs.
     """
-    rest, given = part, np.zeros(0, np.int64)
+    rest, given, volume = part, np.zeros(0, np.int64), streams.total_bytes()
     while len(rest):
         number = np.union1d(rest.stream, given)
         name, local = np.unique([streams.src[number], streams.dst[number]], return_inverse=True)
         src, dst = local.reshape(2, -1)
-        total = streams.total_bytes()[number]
+        total = volume[number]
         sent, received = np.bincount(src, total, len(name)), np.bincount(dst, total, len(name))
         lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
         if not lopsided.any():
             break
         if rest is part and not len(given):
-            given = _going_on(streams, part, data, name[lopsided])
-            if len(given):
+            beside = _going_on(streams, part, data, name[lopsided])
+            if len(beside) and volume[beside].sum() <= volume[part.stream].sum():
+                given = beside
                 continue
         gone = name if lopsided.all() else name[lopsided]
         given = given[~_touching(streams, given, gone)]

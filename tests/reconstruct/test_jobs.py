@@ -384,6 +384,17 @@ def test_messages_of_varying_length_and_nothing_else_make_a_job() -> None:
     assert len(job.edges) == len(training.ends_ns)
 
 
+def test_a_few_streams_that_repeat_make_no_job_of_the_rest() -> None:
+    """Most bytes have no rhythm: what two streams repeat, one way and at another pace, is not the iteration."""
+    training = train(Workload(Grid(pp=4), sequence_spread=0.5))
+    ends = np.arange(1, 25) * (int(training.ends_ns[-1]) // 25)
+    few = [ring_step(n, ends, np.full(24, 1_000_000)) for n in (0, 1)]
+    few = [replace(step, bytes=step.bytes // 100, connection=step.connection + 7) for step in few]
+    (job,) = found(flows([training], Feed(), few)).jobs
+    assert len(job.endpoints) == 4
+    assert len(job.edges) == len(training.ends_ns)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_remote_calls_make_no_job_however_many_there_are(seed: int) -> None:
     """Calls come back call by call, at any time."""
