@@ -99,10 +99,7 @@ def fit_grid(
         closed = join_hosts(edges, labels.get("dp", none), closed, seats)
     groups["dp"] = complete(pipelines.chains, closed)
     sizes = {kind: _usual_size(own) for kind, own in groups.items()}
-    outside = len(members) - len(pipelines.chains) * len(pipelines.chains[0]) if pipelines.chains else 0
-    if not pipelines.chains and len(pipelines.edges):
-        outside = len(members)
-    score += penalties.outside_chains * min(outside, penalties.most)
+    score += outside_chains(pipelines, members, penalties)
     for kind, own in groups.items():
         odd = sum(len(g) for g in own if len(g) != sizes[kind])
         odd += len(members) - sum(len(g) for g in own) if own else 0
@@ -116,6 +113,13 @@ def fit_grid(
     if not len(labels.get("dp", none)):
         score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
     return GridFit(groups, sizes, score)
+
+
+def outside_chains(pipelines: Pipelines, members: Int, penalties: GridPenalties) -> float:
+    """Log-probability of endpoints outside the chains of a pipelined job."""
+    inside = len(pipelines.chains) * len(pipelines.chains[0]) if pipelines.chains else 0
+    outside = len(members) - inside if len(pipelines.edges) else 0
+    return penalties.outside_chains * min(outside, penalties.most)
 
 
 def _usual_size(groups: tuple[Members, ...]) -> int:

@@ -10,8 +10,8 @@ import numpy as np
 from datamodel.streams import Int
 from strategy.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
 from strategy.closure import Members, tied
-from strategy.edge_classes import EdgeClass, classify
-from strategy.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid
+from strategy.edge_classes import AT_ONCE, EdgeClass, classify
+from strategy.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid, outside_chains
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.role_table import COLLECTIVE_ROLES, KIND, Table, load_role_table, log_likelihood
@@ -26,13 +26,15 @@ class Labeling:
         roles: (edges,) role of each edge.
         pipelines: chains of its point-to-point edges.
         fit: its process groups.
-        log_score: log-likelihood of features and grid, and log-prior.
+        log_score: log-likelihood of features and grid, relative to classes that look like any, and log-prior.
+        pipeline_score: what of it is the pipelines' own.
     """
 
     roles: tuple[str, ...]
     pipelines: Pipelines
     fit: GridFit
     log_score: float
+    pipeline_score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +127,36 @@ def _choose_pipelines(job: _Evidence) -> list[_Part]:
 
 
 def _class_parts(job: _Evidence, one: EdgeClass) -> list[_Part]:
-    """A class as nothing, all, or one piece of it point-to-point."""
+    """A class as nothing, all, one piece of it, or all pieces that take turns point-to-point.
+
+    The latter are two where forward and backward messages begin far apart, beside collectives of as many bytes.
+    """
     other = [max(s.values()) for s in (_shape_scores(job, piece, COLLECTIVE_ROLES) for piece in one.pieces)]
-    found = [_Part(rest=one.pieces, bound=sum(other))]
-    whole = _shape_scores(job, one.edges, ("pp",))["pp"]
-    found.append(_Part(chosen=(one.edges,), gain=whole, bound=whole))
-    for n, piece in enumerate(one.pieces if len(one.pieces) > 1 else ()):
-        gain = _shape_scores(job, piece, ("pp",))["pp"]
-        rest = one.pieces[:n] + one.pieces[n + 1 :]
-        found.append(_Part((piece,), rest, gain, gain + sum(other) - other[n]))
+    every = range(len(one.pieces))
+    choices = [
+        (),
+        tuple(every),
+        *((n,) for n in every),
+        tuple(n for n in every if _takes_turns(job.edges, one.pieces[n])),
+    ]
+    found = []
+    for choice in dict.fromkeys(choices):
+        rest = [n for n in every if n not in choice]
+        bound = sum(other[n] for n in rest)
+        pieces = tuple(one.pieces[n] for n in rest)
+        if not choice:
+            found.append(_Part(rest=pieces, bound=bound))
+            continue
+        chosen = np.sort(np.concatenate([one.pieces[n] for n in choice]))
+        gain = _shape_scores(job, chosen, ("pp",))["pp"]
+        found.append(_Part((chosen,), pieces, gain, gain + bound))
     return found
+
+
+def _takes_turns(edges: TrafficEdges, piece: Int) -> bool:
+    """Whether most edges whose reverse direction carries as much take turns with it."""
+    known = edges.concurrency[piece][~np.isnan(edges.concurrency[piece])]
+    return bool(len(known)) and float(np.median(known)) < AT_ONCE
 
 
 def _shape_scores(job: _Evidence, chosen: Int, roles: Sequence[str]) -> dict[str, float]:
@@ -187,7 +209,13 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
         for role, own in labels:
             named[own] = role
         found.append(
-            Labeling(tuple(named.tolist()), pipelines, fit, bound + options.odd_size_prior * odd + fit.log_score)
+            Labeling(
+                roles=tuple(named.tolist()),
+                pipelines=pipelines,
+                fit=fit,
+                log_score=bound + options.odd_size_prior * odd + fit.log_score,
+                pipeline_score=part.gain + outside_chains(pipelines, job.members, options.penalties),
+            )
         )
     return found
 

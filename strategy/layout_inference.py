@@ -88,15 +88,16 @@ def infer_layout(
     labelings = find_labelings(edges, endpoints, _hosts(edges, seats), seats, options)
     timed = profiles if exact_starts else None
     candidates = find_candidates(labelings, edges, timed, endpoints, seats, options)
-    best = candidates[0].labeling
-    inner = place_inside_hosts(candidates[0], endpoints, seats)
+    likeliest = next((one for one in candidates if one.split is not None), candidates[0])
+    best = likeliest.labeling
+    inner = place_inside_hosts(likeliest, endpoints, seats)
     stage = stage_of(best.pipelines.chains) or dict.fromkeys(endpoints.tolist(), 0)
     groups = {
         "dp": inner.gradients, "tp": inner.tensor, "pp": tuple(best.pipelines.chains),
         "ep": best.fit.groups["ep"], "cp": best.fit.groups["cp"],
     }  # fmt: skip
     return InferredLayout(
-        layout=Layout() if unexplained else _layout(candidates, best, edges, seats, options),
+        layout=Layout() if unexplained else _layout(candidates, likeliest, edges, seats, options),
         groups=groups,
         role=_stream_roles(edges, best),
         stage=stage,
@@ -106,7 +107,7 @@ def infer_layout(
 
 def _layout(
     candidates: Sequence[Candidate],
-    best: Labeling,
+    likeliest: Candidate,
     edges: TrafficEdges,
     seats: Mapping[int, Seat],
     options: LayoutOptions,
@@ -120,9 +121,9 @@ def _layout(
     known = Sizes(**answered)
     return Layout(
         **answered,
-        sharding=_sharding(edges, best),
+        sharding=_sharding(edges, likeliest.labeling),
         confidence=round(agreeing, 3) if any(v is not None for v in answered.values()) else 0.0,
-        assumed=list_assumptions(known, candidates[0], seats),
+        assumed=list_assumptions(known, likeliest, seats),
         alternatives=_alternatives(posterior, options),
     )
 

@@ -89,6 +89,8 @@ class LayoutOptions:
         listed: alternatives cover this much of the posterior.
         negligible: nats under the best from which on a labeling no longer counts.
         no_grid: that groups which divide no job are right all the same.
+        none_of_these: log-prior that a job's collectives are none of the known ones, or its iterations or endpoints are
+            not those of a job.
         unexplained_weight: times the share of edges without a role: the program is none of these.
         convention: what never leaves a host is tensor parallelism, where nothing moves (the contract for layouts).
         shown_behind_nic: as many messages at once as ranks in step share a NIC.
@@ -110,6 +112,7 @@ class LayoutOptions:
     listed: float = 0.99
     negligible: float = 9.0
     no_grid: float = 0.02
+    none_of_these: float = -8.0
     unexplained_weight: float = 1.5
     other_prior: float = -4.0
     odd_size_prior: float = -3.0

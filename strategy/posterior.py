@@ -50,12 +50,15 @@ def find_candidates(
 ) -> list[Candidate]:
     """All candidates of the best labelings, the likeliest first; probabilities sum to one.
 
-    A labeling that leaves edges unexplained may have missed a part of the program: so much of its probability goes to
-    none of the sizes.
+    Beside each choice of point-to-point edges stands that its collectives are none of the known ones, and look like any
+    class, in no grid. Scores are relative to that (`labelings`), so its own is that of the pipelines and a log-prior.
+    It leaves all sizes open but the pipelines', and those too where there are none: a pipeline may have been taken for
+    something else. A labeling that leaves edges unexplained may have missed a part of the
+    program: so much of its probability goes to none of the sizes.
     """
     top = labelings[0].log_score
     near = [one for one in labelings if one.log_score > top - options.negligible]
-    found: list[Candidate] = []
+    found = _none_of_these(near, top, options)
     looked: dict[tuple[bytes, Groups], Inside | None] = {}
     for labeling in near:
         weight = float(np.exp(labeling.log_score - top))
@@ -77,6 +80,20 @@ def find_candidates(
     total = sum(one.probability for one in found)
     scaled = [Candidate(c.labeling, c.inside, c.split, c.sizes, c.probability / total) for c in found]
     return sorted(scaled, key=lambda one: -one.probability)
+
+
+def _none_of_these(labelings: Sequence[Labeling], top: float, options: LayoutOptions) -> list[Candidate]:
+    """Beside each choice of pipelines, and beside none: collectives that are none of the known ones."""
+    likeliest = labelings[0]
+    found = [Candidate(likeliest, None, None, NO_SIZES, float(np.exp(options.none_of_these - top)))]
+    seen: set[bytes] = set()
+    for labeling in labelings:
+        chains, key = labeling.pipelines.chains, labeling.pipelines.edges.tobytes()
+        if chains and key not in seen:
+            weight = float(np.exp(labeling.pipeline_score + options.none_of_these - top))
+            found.append(Candidate(labeling, None, None, (*NO_SIZES[:-1], len(chains[0])), weight))
+        seen.add(key)
+    return found
 
 
 def _sizes(labeling: Labeling, split: Split) -> FullSizes:

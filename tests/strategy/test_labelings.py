@@ -46,6 +46,19 @@ def test_pipeline_with_gradients_is_two_classes() -> None:
     assert best.fit.groups["dp"] == ((0, 1, 2, 3), (4, 5, 6, 7))
 
 
+def test_pieces_in_turns_are_one_pipeline_beside_gradients_of_as_many_bytes() -> None:
+    """Forward messages begin long before backward ones, so that they are two pieces of a class of three."""
+    turns = [
+        Edge(a, b, 10.0, first, first + 0.3, turns=True, transfers=8)
+        for n in range(4)
+        for a, b, first in ((n, n + 4, 0.0), (n + 4, n, 0.4))
+    ]
+    reducing = [replace(e, size=10.0) for own in ([0, 1, 2, 3], [4, 5, 6, 7]) for e in ring(own, 10.0)]
+    best = label(*turns, *reducing)[0]
+    assert best.pipelines.chains == [(0, 4), (1, 5), (2, 6), (3, 7)]
+    assert best.roles.count("other") == 0
+
+
 def test_gradients_of_unlike_stages_are_no_tensor_groups() -> None:
     """The last stages' hold an embedding as well: each class of gradients covers half of the endpoints."""
     stages = [list(range(first, first + 4)) for first in (0, 4, 8, 12)]

@@ -1,0 +1,47 @@
+"""Candidates and their posterior: what traffic that no program explains leaves open."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from strategy.labelings import find_labelings
+from strategy.options import LayoutOptions
+from strategy.posterior import find_candidates, marginal, merge_sizes
+from tests.strategy.hand_made import Edge, both_ways, mesh, ring, table
+
+OPTIONS = LayoutOptions()
+TURNS = [e for n in range(4) for e in both_ways(n, n + 4, 10.0)]
+
+
+def sizes(*edges: Edge) -> dict[str, tuple[int | None, float]]:
+    """The likeliest value of each size, and its probability."""
+    job = table(*edges)
+    members = np.unique(np.concatenate([job.src, job.dst]))
+    labelings = find_labelings(job, members, np.arange(members.max() + 1), {}, OPTIONS)
+    return marginal(merge_sizes(find_candidates(labelings, job, None, members, {}, OPTIONS)))
+
+
+def test_a_program_that_explains_all_is_decided() -> None:
+    """Two stages of four replicas."""
+    found = sizes(*TURNS, *ring([0, 1, 2, 3], 90.0), *ring([4, 5, 6, 7], 90.0))
+    assert {name: value for name, (value, _) in found.items()} == {"tp": 1, "cp": 1, "ep": 1, "dp": 4, "pp": 2}
+    assert min(p for _, p in found.values()) > OPTIONS.decisive
+
+
+def test_collectives_that_no_program_has_leave_all_but_the_pipeline_open() -> None:
+    """Beside the chains pairs of one stage and of two, at random times of the iteration, each with bytes of its own."""
+    random = np.random.default_rng(7)
+    strange = [
+        Edge(int(a), int(b), 50.0 + 9 * n, first, first + 0.1, transfers=3)
+        for n, first in enumerate(random.uniform(0, 0.8, 6))
+        for a, b in [random.choice(8, 2, replace=False)]
+    ]
+    found = sizes(*TURNS, *strange)
+    assert found["pp"][0] == 2
+    assert all(found[name][0] is None or found[name][1] < OPTIONS.decisive for name in ("tp", "cp", "ep", "dp"))
+
+
+def test_no_sizes_are_given_where_nothing_fits() -> None:
+    """Meshes of three sizes that overlap, with three volumes, all at the iteration's beginning."""
+    found = sizes(*mesh([0, 1, 2], 10.0, 0.0, 0.1), *mesh([2, 3, 4, 5], 30.0, 0.0, 0.2), *mesh([5, 6], 70.0, 0.1, 0.2))
+    assert all(value is None or p < OPTIONS.decisive for value, p in found.values())
