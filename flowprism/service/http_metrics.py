@@ -33,6 +33,14 @@ class HttpMetrics:
         )
         for outcome in ("ok", "wrong", "wait"):
             self._logins.labels(outcome)
+        self._closed = Counter(
+            "flowprism_http_connections_closed",
+            "Connections closed by us: the request's header or body took too long, or there were too many.",
+            ("cause",),
+            registry=registry,
+        )
+        for cause in ("header", "body", "too many"):
+            self._closed.labels(cause)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request; status 499 is that the client left before the answer."""
@@ -42,3 +50,7 @@ class HttpMetrics:
     def login(self, outcome: str) -> None:
         """Count a log-in."""
         self._logins.labels(outcome).inc()
+
+    def connection_closed(self, cause: str) -> None:
+        """Count a connection that was closed before its request was whole."""
+        self._closed.labels(cause).inc()

@@ -16,6 +16,12 @@ from flowprism.service.access.settings import check_listening
 from flowprism.service.answers.analyses import names
 from flowprism.service.app import application
 from flowprism.service.parts.birth import Birth
+from flowprism.service.parts.connections import (
+    BoundedServer,
+    ConnectionLimits,
+    connection_class,
+    raise_descriptor_limit,
+)
 from flowprism.service.parts.telling import Word, telling
 from flowprism.service.settings import ApiSettings, Settings
 from flowprism.service.shelf import Shelf
@@ -75,8 +81,12 @@ def run(birth: Birth) -> None:
     door = socket.socket(fileno=os.dup(birth.doors[0])) if birth.doors else open_door(settings)
     database = Database(settings.store.database)
     shelf = Shelf(database, settings.store.flow_lake, settings.store.analysis_lake)
+    app = application(shelf, settings, settings.access)
+    limits = raise_descriptor_limit(ConnectionLimits())
     config = uvicorn.Config(
-        application(shelf, settings, settings.access),
+        app,
+        http=connection_class(limits, app.state.http_metrics.connection_closed),
+        backlog=_BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -86,7 +96,7 @@ def run(birth: Birth) -> None:
     raise_gc_threshold()
     with closing(door), closing(database), telling(birth, database, Word):
         make_ready(shelf)
-        server = uvicorn.Server(config)
+        server = BoundedServer(config)
         server.should_exit = birth.stop.is_set()  # it listens to signals itself from now on
         server.run(sockets=[door])
 
