@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from datamodel.errors import InventoryError
 from datamodel.inventory import Inventory
-from flowprism.duplicate_keys import repeated_key
+from flowprism.yaml_checks import check_bounds, repeated_key
 
 CSV_COLUMNS = ("host", "address", "gpu", "rail", "switch", "port", "speed_gbps", "tenant", "job")
 _REQUIRED = ("host", "address")
@@ -56,7 +56,7 @@ def _from_json(text: str) -> Inventory | None:
     """The inventory of a JSON text; None where anything is wrong with it: the reader of YAML knows in which line."""
     try:
         return Inventory.model_validate(json.loads(text, object_pairs_hook=_with_each_key_once))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -70,6 +70,7 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _from_yaml(path: Path | str, text: str) -> Inventory:
     loader = yaml.CSafeLoader(text)
     try:
+        check_bounds(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             what = "is empty" if root is None else "is not an inventory: expected `schema:`, `hosts:` ... at the top"
@@ -135,7 +136,10 @@ def _mark(root: yaml.Node, location: Location) -> yaml.Mark | None:
 def _from_csv(path: Path, text: str) -> Inventory:
     """One row an endpoint; host, tenant and job names gather the rows."""
     reader = csv.reader(StringIO(text))
-    header = [name.strip() for name in next(reader, [])]
+    try:
+        header = [name.strip() for name in next(reader, [])]
+    except csv.Error as error:
+        raise InventoryError(f"{path}: line 1: {error}") from error
     _check_header(path, header)
     hosts: dict[str, list[dict[str, Any]]] = {}
     labels: dict[str, dict[str, dict[str, None]]] = {"tenant": {}, "job": {}}
