@@ -13,7 +13,7 @@ class Ledger:
     def __init__(self) -> None:
         """Start with nothing to say."""
         self.rejected: Counter[str] = Counter()
-        self.warnings: list[str] = []
+        self._warnings: dict[str, None] = {}  # in order, and found without a search
 
     def reject(self, reason: str, count: int = 1) -> None:
         """Count `count` packets, rows or blocks that were left out because of `reason`."""
@@ -22,9 +22,13 @@ class Ledger:
 
     def warn(self, message: str) -> None:
         """Say `message`, once."""
-        if message not in self.warnings:
-            self.warnings.append(message)
+        self._warnings[message] = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was said, in order."""
+        return list(self._warnings)
 
     def notes(self) -> IngestNotes:
         """The account so far; reasons sorted, warnings in the order they arose."""
-        return IngestNotes(dict(sorted(self.rejected.items())), tuple(self.warnings))
+        return IngestNotes(dict(sorted(self.rejected.items())), tuple(self._warnings))

@@ -9,7 +9,7 @@ three ways are followed, and the one that fits is reported. Which counters an ex
 
 from __future__ import annotations
 
-import base64
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ from capture.mirror.flow_table import mixed
 from capture.packets.headers import be32
 from capture.tables.addresses import from_words
 from capture.tables.key_table import Keys, KeyTable, place_of
+from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.read_buffer import Bytes
 from datamodel.exporter_stats import ExporterStats
 
 Table = npt.NDArray[np.void]
+Words = npt.NDArray[np.int64]
 Exporter = Any  # one row of the table; numba and NumPy have no static type for its fields in common
 
 MOST_EXPORTERS = 1 << 16  # more than any fabric has; beyond it addresses are invented
@@ -118,12 +120,11 @@ class ExporterTable:
 
     def state(self) -> str:
         """The rows in use as text, for `restore`."""
-        return base64.b64encode(self.known().tobytes()).decode()
+        return pack_rows(self.known())
 
     def restore(self, state: str) -> None:
         """Go on with the rows of another table's `state`; those of another layout raise ValueError."""
-        packed = base64.b64decode(state, validate=True)
-        rows = np.frombuffer(packed, EXPORTER)
+        rows = unpack_rows(state, EXPORTER)
         self.make_room(len(rows))
         self.rows[: len(rows)] = rows
         self._table.fill(np.stack([rows["low"], rows["high"], rows["domain"] << 3 | rows["protocol"]], axis=1))
@@ -289,6 +290,45 @@ def counted_in(exporter: Exporter) -> int:
     return best if exporter["ruled_out"][own] or exporter["misfits"][own] > 2 * exporter["misfits"][best] else own
 
 
+@compiled
+def is_numbered(exporter: Exporter, unit: int) -> bool:
+    """Whether its sequence numbers follow an order in this way of counting."""
+    most = max(wide(_ENOUGH_TO_JUDGE), exporter["datagrams"] // _DATAGRAMS_A_RESTART)
+    return bool(exporter["restarts"][unit] <= most)
+
+
+@compiled
+def add_lost(rows: Table, sums: Words) -> None:
+    """Add what each exporter lost to `sums`, by unit."""
+    for i in range(len(rows)):
+        unit = counted_in(rows[i])
+        if is_numbered(rows[i], unit):
+            sums[unit] += rows[i]["lost"][unit]
+
+
+def lost_units(rows: Table) -> Counter[str]:
+    """What exporters lost together, by name of the unit."""
+    sums = np.zeros(len(UNIT_NAMES), np.int64)
+    add_lost(rows, sums)
+    lost = Counter[str]()
+    for name, count in zip(UNIT_NAMES, sums.tolist(), strict=True):
+        lost[name] += count
+    return lost
+
+
+def rejected_sums(rows: Table, reasons: tuple[str, ...]) -> Counter[str]:
+    """What was left out of all exporters together, by reason."""
+    sums = rows["rejected"].sum(axis=0)
+    return Counter({text: int(count) for text, count in zip(reasons, sums, strict=False) if count})
+
+
+def busiest(rows: Table, most: int | None) -> Words:
+    """Places of the exporters with most records, at most so many, in order of first sight; None: all."""
+    if most is None or len(rows) <= most:
+        return np.arange(len(rows))
+    return np.sort(np.argsort(-rows["records"], kind="stable")[:most])
+
+
 def notes(exporter: Exporter, reasons: tuple[str, ...]) -> ExporterStats:
     """The account of one exporter, as far as this table knows it.
 
@@ -299,7 +339,7 @@ def notes(exporter: Exporter, reasons: tuple[str, ...]) -> ExporterStats:
     unit = int(counted_in(exporter))
     restarts, lost, late = (int(exporter[name][unit]) for name in ("restarts", "lost", "late"))
     warnings: tuple[str, ...] = ()
-    if restarts > max(_ENOUGH_TO_JUDGE, int(exporter["datagrams"]) // _DATAGRAMS_A_RESTART):
+    if not is_numbered(exporter, unit):
         restarts = lost = late = 0
         warnings = (UNNUMBERED,)
     rejected = {text: int(count) for text, count in zip(reasons, exporter["rejected"], strict=False) if count}

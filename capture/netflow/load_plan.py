@@ -6,6 +6,7 @@ Where several fields tell the same thing, the better one is taken; the tables be
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from capture.exporters.datagram import IPFIX, NETFLOW9
@@ -110,6 +111,7 @@ BACK = {
 # VMware's names for what a tunnel carries (enterprise 6876), with the standard elements, which are the tunnel's then.
 TENANT_ENTERPRISE = 6876
 TENANT = {880: 4, 881: 8, 882: 12, 883: 27, 884: 28, 886: 7, 887: 11}
+_PLANS = 1024  # kept: a fabric's exporters are of a few models, each of which announces a few templates
 _ADDRESSES = (8, 12, 27, 28)
 RESPONDER = {231: (REVERSE_BYTES, 232), 298: (REVERSE_PACKETS, 299)}  # ASA counts both directions in its own way
 # Enterprises' own elements of the way back (RFC 5103 section 6.2): Ixia's, and YAF's from before RFC 5103.
@@ -138,8 +140,9 @@ class Load(NamedTuple):
     how: int
 
 
+@lru_cache(_PLANS)
 def program_of(definition: Definition, protocol: int) -> Program:
-    """Plan the loading of a template's records."""
+    """Plan the loading of a template's records; planned once for all exporters that announce the same one."""
     plan = _Plan(definition, protocol)
     plan.addresses()
     plan.counters()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import NETFLOW5, Datagrams
-from capture.exporters.exporter_table import ExporterTable, notes
+from capture.exporters.exporter_table import ExporterTable, busiest, lost_units, notes, rejected_sums
 from capture.netflow import sampler
 from capture.netflow.datagram_header import UNPLACED
 from capture.netflow.definition import Definition, DefinitionError, FieldLengthError, read_definition
@@ -55,6 +56,7 @@ from capture.packets.packet_rows import PACKET_COLUMNS, last_as_first
 from capture.tables.address_book import AddressBook
 from capture.tables.addresses import from_words
 from capture.tables.key_table import KeyTable
+from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import BlockWriter
 from datamodel.exporter_stats import ExporterStats
@@ -95,9 +97,21 @@ class NetflowDecoder:
         return int(self._exporters.refused[0])
 
     @property
-    def rejected(self) -> dict[str, int]:
-        """Datagrams that belong to no exporter, by reason."""
-        return {text: int(count) for text, count in zip(UNPLACED, self._unplaced, strict=True) if count}
+    def rejected(self) -> Counter[str]:
+        """What was left out, by reason, and the sets that wait."""
+        unplaced = {text: int(count) for text, count in zip(UNPLACED, self._unplaced, strict=True) if count}
+        waiting = Counter({STILL_WAITING: int(self._waiting.waiting_sets(0).sum())})
+        return rejected_sums(self._exporters.known(), REASONS) + Counter(unplaced) + waiting
+
+    @property
+    def lost(self) -> Counter[str]:
+        """What sequence numbers say is missing, by unit."""
+        return lost_units(self._exporters.known())
+
+    @property
+    def exporters_known(self) -> int:
+        """How many exporters were seen."""
+        return len(self._exporters)
 
     def feed(self, batch: Datagrams) -> list[Frame]:
         """Decode a batch; the flow records in the order of the wire, those of sets that waited when they could be.
@@ -114,10 +128,12 @@ class NetflowDecoder:
         self._flush(frames)
         return frames
 
-    def exporters(self) -> tuple[ExporterStats, ...]:
-        """The account of every exporter."""
+    def exporters(self, most: int | None = None) -> tuple[ExporterStats, ...]:
+        """The accounts of the exporters with most records, at most so many; None: of all."""
         known = self._exporters.known()
-        return tuple(self._notes(row, notes(entry, REASONS)) for row, entry in enumerate(known))
+        waiting = self._waiting.waiting_sets(len(known)).tolist()
+        chosen = busiest(known, most).tolist()
+        return tuple(self._notes(row, notes(known[row], REASONS), waiting[row]) for row in chosen)
 
     def state(self) -> dict[str, object]:
         """Exporters, templates, sampling rates and the sets that wait, for `restore`."""
@@ -125,8 +141,8 @@ class NetflowDecoder:
         samplers = self._samplers[: len(self._sampler_keys)]
         return {
             "exporters": self._exporters.state(),
-            "sources": base64.b64encode(self._sources[:exporters].tobytes()).decode(),
-            "samplers": base64.b64encode(samplers.tobytes()).decode(),
+            "sources": pack_rows(self._sources[:exporters]),
+            "samplers": pack_rows(samplers),
             "templates": [
                 [exporter, port, used_ns, options, base64.b64encode(content).decode()]
                 for exporter, port, used_ns, options, content in self._templates.known()
@@ -144,7 +160,7 @@ class NetflowDecoder:
         self._exporters.restore(state["exporters"])
         exporters = len(self._exporters)
         self._more_sources()
-        sources = np.frombuffer(base64.b64decode(state["sources"], validate=True), SOURCES)
+        sources = unpack_rows(state["sources"], SOURCES)
         if len(sources) != exporters or (sources["agent"] >= exporters).any() or (sources["agent"] < 0).any():
             raise ValueError("exporters and what is known of them do not belong together")
         self._sources[:exporters] = sources
@@ -152,7 +168,7 @@ class NetflowDecoder:
         if (self._waiting.index["exporter"] >= exporters).any():
             raise ValueError("a set that waits belongs to no exporter")
         self._sources["waiting_bytes"] = self._waiting.waiting_bytes(len(self._sources))
-        self._restore_samplers(np.frombuffer(base64.b64decode(state["samplers"], validate=True), SAMPLERS))
+        self._restore_samplers(unpack_rows(state["samplers"], SAMPLERS))
         for exporter, port, used_ns, options, content in state["templates"]:
             if not 0 <= exporter < exporters:
                 raise ValueError("a template belongs to no exporter")
@@ -287,11 +303,11 @@ class NetflowDecoder:
         self._samplers = samplers
         self._sampler_keys.resize(len(samplers))
 
-    def _notes(self, row: int, account: ExporterStats) -> ExporterStats:
+    def _notes(self, row: int, account: ExporterStats, waiting: int) -> ExporterStats:
         source = self._sources[row]
         doubts = zip(DOUBT_TEXTS, source["doubts"].tolist(), strict=True)
         rejected = dict(account.rejected)
-        if waiting := self._waiting.waiting_sets(row):
+        if waiting:
             rejected[STILL_WAITING] = waiting
         return replace(
             account,

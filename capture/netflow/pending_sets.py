@@ -5,8 +5,6 @@ Memory: at most `MOST_BYTES`, of one exporter `MOST_OF_AN_EXPORTER_BYTES`; time:
 
 from __future__ import annotations
 
-import base64
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +12,7 @@ from capture.exporters.datagram import DATAGRAM, Datagrams
 from capture.jit import compiled, wide
 from capture.netflow.netflow_layout import Table, Tables
 from capture.netflow.reasons import NO_TEMPLATE, WAITING_FULL
+from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.read_buffer import Bytes
 
 MOST_BYTES = 32 << 20
@@ -79,20 +78,20 @@ class WaitingRoom:
         known["exporter"][late] = -1
         return exporters
 
-    def waiting_sets(self, exporter: int) -> int:
-        """How many sets of an exporter wait."""
-        return int((self.index["exporter"][: int(self.used[SETS])] == exporter).sum())
+    def waiting_sets(self, exporters: int) -> npt.NDArray[np.int64]:
+        """How many sets wait, by exporter row."""
+        known = self.index["exporter"][: int(self.used[SETS])]
+        return np.bincount(known[known >= 0], minlength=exporters)
 
     def state(self) -> list[str]:
         """What waits, as text, for `restore`."""
         self._tidy_up()
         sets, size = (int(value) for value in self.used)
-        return [base64.b64encode(part).decode() for part in (self.index[:sets].tobytes(), self.data[:size].tobytes())]
+        return [pack_rows(self.index[:sets]), pack_rows(self.data[:size])]
 
     def restore(self, state: list[str]) -> None:
         """Let wait what waited in another room; what does not fit together raises ValueError."""
-        packed, content = (base64.b64decode(part, validate=True) for part in state)
-        index, data = np.frombuffer(packed, WAITING), np.frombuffer(content, np.uint8)
+        index, data = unpack_rows(state[0], WAITING), unpack_rows(state[1], np.uint8)
         ends = index["datagram"]["offset"] + index["datagram"]["bytes"]
         if len(data) > MOST_BYTES or len(index) > MOST_SETS or (len(index) and int(ends.max()) > len(data)):
             raise ValueError("sets that wait lie outside their bytes")
@@ -112,6 +111,8 @@ class WaitingRoom:
         """Close the gaps that those leave who wait no longer."""
         known = self.index[: int(self.used[SETS])]
         kept = known[known["exporter"] >= 0]
+        if len(kept) == len(known):
+            return
         at = 0
         for entry in kept:
             start, size = int(entry["datagram"]["offset"]), int(entry["datagram"]["bytes"])

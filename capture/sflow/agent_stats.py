@@ -28,19 +28,20 @@ _COUNTED = (
 )
 
 
-def account(exporters: Table, agents: Table, sources: Table) -> tuple[ExporterStats, ...]:
-    """The account of each exporter.
+def account(
+    exporters: Table, agents: Table, sources: Table, wanted: npt.NDArray[np.int64]
+) -> tuple[ExporterStats, ...]:
+    """The account of each exporter that is wanted.
 
     Args:
         exporters: rows of `EXPORTER`.
         agents: rows of `AGENT`, one for each of them and maybe more.
         sources: rows of `SOURCE` in use.
+        wanted: places of the exporters.
     """
     by_exporter = sources[np.argsort(sources["exporter"], kind="stable")]
     starts = np.searchsorted(by_exporter["exporter"], np.arange(len(exporters) + 1))
-    return tuple(
-        _account(exporter, agents[i], by_exporter[starts[i] : starts[i + 1]]) for i, exporter in enumerate(exporters)
-    )
+    return tuple(_account(exporters[i], agents[i], by_exporter[starts[i] : starts[i + 1]]) for i in wanted.tolist())
 
 
 def _account(exporter: Exporter, agent: Record, sources: Table) -> ExporterStats:

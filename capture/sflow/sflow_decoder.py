@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+from collections import Counter
 from ipaddress import IPv6Address, ip_address
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
-from capture.exporters.exporter_table import ExporterTable, Table
+from capture.exporters.exporter_table import ExporterTable, Table, busiest, lost_units, rejected_sums
 from capture.packets.packet_columns import PACKET
 from capture.packets.packet_rows import last_as_first
 from capture.sflow.agent_stats import account
@@ -32,6 +32,7 @@ from capture.sflow.walk import HEAD, SAMPLE
 from capture.tables.address_book import AddressBook
 from capture.tables.addresses import MAPPED
 from capture.tables.key_table import KeyTable
+from capture.tables.packed_rows import pack_rows, unpack_rows
 from capture.tables.row_blocks import BLOCK_ROWS, BlockWriter
 from datamodel.counters import COUNTERS, DROPS
 from datamodel.exporter_stats import ExporterStats
@@ -70,9 +71,20 @@ class SflowDecoder:
         return int(self._table.refused[0])
 
     @property
-    def rejected(self) -> dict[str, int]:
-        """Datagrams that belong to no exporter, by reason."""
-        return {text: int(count) for text, count in zip(REASONS, self._strays, strict=True) if count}
+    def rejected(self) -> Counter[str]:
+        """What was left out, by reason."""
+        strays = {text: int(count) for text, count in zip(REASONS, self._strays, strict=True) if count}
+        return rejected_sums(self._table.known(), REASONS) + Counter(strays)
+
+    @property
+    def lost(self) -> Counter[str]:
+        """What sequence numbers say is missing, by unit."""
+        return lost_units(self._table.known())
+
+    @property
+    def exporters_known(self) -> int:
+        """How many exporters were seen."""
+        return len(self._table)
 
     def feed(self, batch: Datagrams) -> list[Frame]:
         """Flow records of the sFlow datagrams of a batch; address codes are of the book given at the beginning."""
@@ -100,17 +112,18 @@ class SflowDecoder:
         frames, self._drop_frames = self._drop_frames, []
         return frames
 
-    def exporters(self) -> tuple[ExporterStats, ...]:
-        """The account of every exporter, in order of first sight."""
-        return account(self._table.known(), self._agents, self._sources[: len(self._source_keys)])
+    def exporters(self, most: int | None = None) -> tuple[ExporterStats, ...]:
+        """The accounts of the exporters with most records, at most so many, in order of first sight; None: of all."""
+        known = self._table.known()
+        return account(known, self._agents, self._sources[: len(self._source_keys)], busiest(known, most))
 
     def state(self) -> dict[str, object]:
         """What another decoder needs to go on, as JSON values."""
         known, used = len(self._table), len(self._source_keys)
         return {
             "exporters": self._table.state(),
-            "agents": base64.b64encode(self._agents[:known].tobytes()).decode(),
-            "sources": base64.b64encode(self._sources[:used].tobytes()).decode(),
+            "agents": pack_rows(self._agents[:known]),
+            "sources": pack_rows(self._sources[:used]),
             "strays": self._strays.tolist(),
             "refused": self.refused,
         }
@@ -125,8 +138,7 @@ class SflowDecoder:
             raise TypeError("no JSON object")
         table = ExporterTable()
         table.restore(state["exporters"])
-        agents = np.frombuffer(base64.b64decode(state["agents"], validate=True), AGENT)
-        sources = np.frombuffer(base64.b64decode(state["sources"], validate=True), SOURCE)
+        agents, sources = unpack_rows(state["agents"], AGENT), unpack_rows(state["sources"], SOURCE)
         strays = np.array(state["strays"], np.int64)
         if len(agents) != len(table.known()) or len(sources) > MOST_SOURCES or strays.shape != self._strays.shape:
             raise ValueError("numbers of exporters, data sources or reasons do not fit")

@@ -26,8 +26,15 @@ class Decoder(Protocol):
     def take(self) -> Decoded:
         """What was decoded since the last time."""
 
-    def exporters(self) -> tuple[ExporterStats, ...]:
-        """The account of every exporter."""
+    @property
+    def exporters_known(self) -> int:
+        """How many exporters were seen."""
+
+    def lost(self) -> dict[str, int]:
+        """What sequence numbers say is missing, by unit."""
+
+    def exporters(self, most: int | None = None) -> tuple[ExporterStats, ...]:
+        """The accounts of the exporters with most records, at least so many where there are; None: of all."""
 
     def account(self, ledger: Ledger) -> None:
         """Tell what was left out."""

@@ -29,6 +29,7 @@ def warm_up(decoder: Decoder) -> None:
     decoder.feed(Datagrams(data, index))
     decoder.account(Ledger())
     decoder.exporters()
+    decoder.lost()
     decoder.take()
     decoder.state()
 

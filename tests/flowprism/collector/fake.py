@@ -83,7 +83,16 @@ class FakeDecoder:
         frame = Frame(FLOWS, {**times, **ends, "bytes": number})
         return Taken(concat(FLOWS, [frame]), empty(COUNTERS), empty(DROPS), BOOK)
 
-    def exporters(self) -> tuple[ExporterStats, ...]:
+    @property
+    def exporters_known(self) -> int:
+        """Sources."""
+        return len(self._lost)
+
+    def lost(self) -> dict[str, int]:
+        """All that is missing."""
+        return {"datagrams": sum(self._lost.values())}
+
+    def exporters(self, most: int | None = None) -> tuple[ExporterStats, ...]:  # noqa: ARG002 - there are few
         """An account for each source."""
         return tuple(ExporterStats("fake", agent, 0, lost=lost) for agent, lost in sorted(self._lost.items()))
 
