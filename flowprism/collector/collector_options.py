@@ -39,6 +39,8 @@ class CollectorOptions:
         commit_every_s: after which what was received is made durable, at the latest.
         ring_bytes: memory of each worker for datagrams that are not durable yet.
         buffer_bytes: kernel memory to ask for, for each socket.
+        corrects_clocks: whether records of wrong clocks are moved to when they were received; without that, recorded
+            datagrams that are played back keep their times.
         decoder: module and name of what makes the decoder from sampling rates.
     """
 
@@ -53,6 +55,7 @@ class CollectorOptions:
     commit_every_s: float = 5.0
     ring_bytes: int = 256 << 20
     buffer_bytes: int = 64 << 20
+    corrects_clocks: bool = False
     decoder: str = "capture.export_decoder:Exports"
 
     @property

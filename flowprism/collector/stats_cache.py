@@ -10,6 +10,7 @@ from typing import Any
 
 from capture.ingest_log import Ledger
 from flowprism.collector.decoder_interface import Decoder
+from flowprism.collector.exporter_clocks import ExporterClocks
 
 MOST_EXPORTERS_TOLD = 1000  # by name, those with most records first; all are in the sums
 _MOST_WARNINGS = 100
@@ -26,14 +27,15 @@ class StatsCache:
         told: the last account, JSON-able.
     """
 
-    def __init__(self, decoder: Decoder, rejected: Mapping[str, int]) -> None:
+    def __init__(self, decoder: Decoder, rejected: Mapping[str, int], clocks: ExporterClocks | None = None) -> None:
         """Begin.
 
         Args:
             decoder: whose account this is; its state is restored already.
             rejected: what the session had left out until then.
+            clocks: of the exporters, where they are corrected.
         """
-        self._decoder = decoder
+        self._decoder, self._clocks = decoder, clocks
         self._base = Counter(rejected)
         self._restored = Counter(_account(decoder).rejected)
         self._next = 0.0
@@ -49,13 +51,14 @@ class StatsCache:
         now = self._base + (Counter(ledger.rejected) - self._restored)
         self.rejected = dict(sorted(now.items()))
         exporters = self._decoder.exporters(MOST_EXPORTERS_TOLD)
+        clocks = self._clocks.warnings() if self._clocks else []
         first = sorted(exporters, key=lambda e: (-e.records, e.protocol, e.agent, e.domain))[:MOST_EXPORTERS_TOLD]
         self.told = {
             "exporters_known": self._decoder.exporters_known,
             "exporters": [asdict(exporter) for exporter in first],
             "lost": self._decoder.lost(),
             "rejected": self.rejected,
-            "warnings": ledger.warnings[:_MOST_WARNINGS],
+            "warnings": [*clocks, *ledger.warnings][:_MOST_WARNINGS],
         }
         after = time.monotonic()
         self._next = after + max(1.0, (after - before) / _AFFORDABLE_RATIO)

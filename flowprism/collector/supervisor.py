@@ -100,6 +100,7 @@ class CollectorSupervisor:
             "workers": options.workers,
             "state": begun.states.get(worker, "") if same else "",
             "decoder": options.decoder,
+            "corrects_clocks": options.corrects_clocks,
             "rates": dict(options.rates.by_exporter),
             "rate_otherwise": options.rates.otherwise,
             "commit_every_s": options.commit_every_s,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import zstandard
 
 from datamodel.errors import InputError
@@ -86,8 +87,11 @@ class LakeWriter:
         state = state_name(self._writer, number) if batch.state else ""
         if state:
             objects.append((f"{STATE}/{state}", zstandard.ZstdCompressor(level=_STATE_LEVEL).compress(batch.state)))
-        said = (batch.set_aside, batch.totals, batch.rejected)
-        commit = Commit(self._writer, self._workers, number, time.time_ns(), batch.until, segments, state, *said)
+        reached = max(self.newest.reached_ns if self.newest else 0, *map(reached_ns, batch.tables), 0)
+        commit = Commit(
+            self._writer, self._workers, number, time.time_ns(), batch.until, segments, state,
+            batch.set_aside, batch.totals, batch.rejected, reached_ns=reached,
+        )  # fmt: skip
         self._put(objects, commit)
         before, self.newest = self.newest, commit
         if before is not None and before.state:
@@ -162,3 +166,27 @@ def sums_by_exporter(frame: Frame, book: Sequence[str]) -> dict[str, tuple[int, 
         sums = np.bincount(codes, weights=frame["bytes"], minlength=1).astype(np.int64)
     names = ["", *book]
     return {names[code]: (int(rows[code]), int(sums[code])) for code in np.flatnonzero(rows)}
+
+
+def reached_ns(frame: Frame) -> int:
+    """The time, UTC, that the newest records of half the exporters have reached; 0 of other tables than flow records.
+
+    A single exporter whose clock is ahead must not make a window look complete while the records of the others are
+    still to come. So half of the exporters must have reached the time, and so must exporters of half of the records:
+    neither many exporters with a record each nor one with very many decide alone.
+    """
+    if frame.schema.name != "flows" or len(frame) == 0:
+        return 0
+    exporter = (frame["sampler_address"].astype(np.int64) + 1) << 32 | frame["observation_domain_id"].astype(np.int64)
+    order = np.argsort(exporter, kind="stable")
+    starts = np.flatnonzero(np.diff(exporter[order], prepend=-1))
+    newest = np.maximum.reduceat(frame["time_flow_end_ns"][order], starts)
+    rows = np.diff(np.append(starts, len(order)))
+    return max(min(_lower_median(newest, np.ones(len(rows))), _lower_median(newest, rows)), 0)
+
+
+def _lower_median(values: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> int:
+    """The least value at which half of the weight is reached."""
+    order = np.argsort(values, kind="stable")
+    sums = np.cumsum(weights[order])
+    return int(values[order][np.searchsorted(sums, sums[-1] / 2)])

@@ -60,6 +60,7 @@ class Commit:
         totals: the writer's sums over all its commits, by name.
         rejected: what was left out so far, by reason.
         removes: files of segments that count no longer.
+        reached_ns: how far the writer's flow records reach, UTC (`storage.lake.lake_writer`); 0 where it wrote none.
     """
 
     writer: Writer
@@ -73,6 +74,7 @@ class Commit:
     totals: Mapping[str, int] = field(default_factory=dict)
     rejected: Mapping[str, int] = field(default_factory=dict)
     removes: tuple[str, ...] = ()
+    reached_ns: int = 0
 
 
 def encode_commit(commit: Commit) -> bytes:

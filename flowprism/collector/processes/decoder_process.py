@@ -22,6 +22,7 @@ from capture.receive.ring import Ring, free, written
 from capture.tables.addresses import from_words
 from datamodel.errors import InputError
 from flowprism.collector import decoder_interface
+from flowprism.collector.exporter_clocks import ExporterClocks
 from flowprism.collector.processes import process
 from flowprism.collector.quarantine import quarantine_packet, udp_packet
 from flowprism.collector.stats_cache import StatsCache
@@ -59,7 +60,8 @@ class Decoding:
         self._supervisor, self._every_s = plan["supervisor"], plan["commit_every_s"]
         newest = self._store.newest
         self._decoder = _restored(plan, newest.state if newest else plan["state"])
-        self._accounts = StatsCache(self._decoder, newest.rejected if newest else {})
+        self._clocks = ExporterClocks() if plan["corrects_clocks"] else None
+        self._accounts = StatsCache(self._decoder, newest.rejected if newest else {}, self._clocks)
         self._totals = {"datagrams": 0, "flows": 0, "counters": 0, "drops": 0, "set_aside": 0}
         self._totals.update(newest.totals if newest else {})
         self._committed = self._at = newest.until if newest else 0
@@ -157,7 +159,8 @@ class Decoding:
     def _commit(self, aside: tuple[str, ...] = ()) -> None:
         self._accounts.refresh()
         decoded = self._decoder.take()
-        tables = (decoded.flows, decoded.counters, decoded.drops)
+        flows = self._clocks.correct(decoded.flows, decoded.addresses) if self._clocks else decoded.flows
+        tables = (flows, decoded.counters, decoded.drops)
         for table in tables:
             self._totals[table.schema.name] += len(table)
         said = (dict(self._totals), self._accounts.rejected)

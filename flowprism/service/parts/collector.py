@@ -49,6 +49,7 @@ def options(settings: Settings) -> CollectorOptions:
         allow=collect.allow,
         rates=_rates(collect),
         commit_every_s=collect.commit_every_s,
+        corrects_clocks=True,
     )
 
 

@@ -35,8 +35,9 @@ class Due:
 def progress(lake: Snapshot, now_ns: int, patience_ns: int) -> Progress | None:
     """How far a lake's flow records reach; None while it has none.
 
-    Each writer's newest record counts, and the least of them: one that lags behind is waited for. A writer that has
-    committed nothing for `patience_ns` is not at work. No record is newer than now, whatever an exporter's clock says.
+    How far each writer's exporters reach counts, and the least of them: one that lags behind
+    is waited for. A writer that has committed nothing for `patience_ns` is not at work. No record is newer than now,
+    whatever an exporter's clock says.
     """
     segments = lake.of_kind("flows")
     if not segments:
@@ -45,6 +46,7 @@ def progress(lake: Snapshot, now_ns: int, patience_ns: int) -> Progress | None:
     for segment in segments:
         if (named := parse_name(segment.file)) is not None:
             newest[named[0]] = max(newest.get(named[0], 0), segment.end_ns)
+    newest |= {writer: head.reached_ns for writer, head in lake.heads.items() if head.reached_ns}
     at_work = _at_work(lake, newest, now_ns - patience_ns)
     reached = min(at_work.values()) if at_work else max(newest.values())
     return Progress(min(segment.start_ns for segment in segments), min(reached, now_ns))

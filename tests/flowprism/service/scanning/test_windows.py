@@ -78,3 +78,15 @@ def test_packed_records_count() -> None:
     packed = lake((COMPACTOR, 100, 110))
     packed = replace(packed, heads={COMPACTOR: replace(packed.heads[COMPACTOR], workers=0)})
     assert progress(packed, 110 * S, 60 * S) == Progress(1 * S, 100 * S)
+
+
+def test_one_exporter_ahead_moves_no_window() -> None:
+    """What a writer says its exporters reach counts, not the newest record of all."""
+    ahead = lake((ONE, 500, 110))
+    reached = Snapshot(ahead.segments, {ONE: replace(ahead.heads[ONE], reached_ns=95 * S)})
+    found = progress(reached, 111 * S, 60 * S)
+    assert found is not None
+    assert found.until_ns == 95 * S
+    unknown = progress(ahead, 111 * S, 60 * S)
+    assert unknown is not None
+    assert unknown.until_ns == 111 * S
