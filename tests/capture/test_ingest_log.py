@@ -1,0 +1,19 @@
+"""What is said of an input, also where there is very much to say."""
+
+from __future__ import annotations
+
+from capture.ingest_log import Ledger
+from tests.effort import processor_s
+
+
+def test_each_warning_is_said_once_however_many_there_are() -> None:
+    """A hundred thousand exporters with a doubt each take well below a second."""
+    ledger = Ledger()
+
+    def warn() -> None:
+        for n in range(200_000):
+            ledger.warn(f"exporter {n % 100_000}: doubtful")
+
+    assert processor_s(warn) < 5
+    assert len(ledger.warnings) == 100_000
+    assert ledger.warnings[:2] == ["exporter 0: doubtful", "exporter 1: doubtful"]
