@@ -15,6 +15,8 @@ from reconstruct.medians import group_medians
 
 # A job that has been silent for so many of its iterations is not between two of them.
 SILENT_ITERATIONS = 3.0
+# A job may pause for longer than it has been seen so far, but hardly for so long.
+LONG_SILENCE_NS = 10_000_000_000
 # What happens in this share of the iterations is part of them.
 RECURS = 0.6
 # Operations that are due within this share of an iteration of the first missing one are missing with it.
@@ -64,9 +66,10 @@ def hang(
 
     A job that is killed, or crashes, stops inside one as well, but everywhere at once: nobody waits for anybody.
 
-    1. The job is silent for three iterations, and so is not the feed: other packets came later. Its last iteration is
-       the unfinished one where nothing came after it and some operation is not in it at all: it ended with its last
-       byte, whatever was still to come.
+    1. The job is silent for three iterations, and so is not the feed: other packets came later. What has been seen for
+       less time than it is silent may be a part of an iteration that repeats; it hangs after ten seconds. Its last
+       iteration is the unfinished one where nothing came after it and some operation is not in it at all: it ended with
+       its last byte, whatever was still to come.
     2. Operations have a usual time within the iteration. Of those that are missing in the unfinished one, the first to
        be due name who did not go on: of their two ends, who fell silent first. A receiver that is ready still says so
        (a clear-to-send), whatever became of the sender: of ends that fell silent nearly together, those that spoke
@@ -87,7 +90,8 @@ def hang(
     period = float(np.median(np.diff(edges_ns)))
     since = int(max(operations["delivered_ns"].max(), operations["end_ns"].max()))
     begun = bool((operations["iteration"] >= len(edges_ns)).any())
-    if window_end_ns - since < SILENT_ITERATIONS * period or len(edges_ns) < 3:
+    silent_ns, seen_ns = window_end_ns - since, since - int(operations["start_ns"].min())
+    if silent_ns < SILENT_ITERATIONS * period or seen_ns < silent_ns < LONG_SILENCE_NS or len(edges_ns) < 3:
         return None
     edges_ns = edges_ns if begun else edges_ns[:-1]
     count = len(edges_ns)
@@ -112,7 +116,7 @@ def hang(
     if _everywhere(operations, set(culprits), set(nearly), together):
         return None
     own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
-    return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), window_end_ns - since, int(absent.sum()))
+    return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), silent_ns, int(absent.sum()))
 
 
 def _short(operations: Frame, stopped: Frame, count: int, streams: Int) -> Float:

@@ -46,6 +46,18 @@ def test_the_end_of_a_job_is_no_hang() -> None:
     assert judged({}, dict.fromkeys(range(4), 0)) is None
 
 
+def test_what_was_seen_for_less_time_than_it_is_silent_may_only_pause() -> None:
+    """Ten iterations of 6 ms may be messages of one of 1 s; after ten seconds they are none."""
+    ops, edges, last = stopped({0: 0.5, 1: 0.5, 3: 0.5}, {0: 900, 1: 900, 2: 0, 3: 900})
+    fast = {name: ops[name] // 160 if name.endswith("_ns") else ops[name] for name in OPERATIONS.types}
+    given = Frame(OPERATIONS, fast), edges // 160
+    silent = {e: at // 160 for e, at in last.items()}
+    assert hang(*given, int(given[1][-1]) + SECOND, silent) is None
+    found = hang(*given, int(given[1][-1]) + 11 * SECOND, silent)
+    assert found is not None
+    assert found.culprits == (2,)
+
+
 def test_an_endpoint_that_its_tensor_group_leaves_behind_is_alone() -> None:
     """Groups of three send to one another; 1 fell silent 3 ms before 0 and 2, and all others nearly with it."""
     ops: list[Op] = []

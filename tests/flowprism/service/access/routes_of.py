@@ -81,6 +81,8 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("DELETE", "/api/v1/tokens/{token}"): Rule("seeing", owned=True),
     ("GET", "/api/v1/audit"): Rule("administering"),
     ("GET", "/"): Rule("seeing"),
+    ("GET", "/docs"): Rule("seeing"),
+    ("GET", "/openapi.json"): Rule("seeing"),
     ("GET", "/jobs/{name}"): Rule("seeing", owned=True),
     ("GET", "/jobs/{name}/timeline"): Rule("seeing", owned=True),
     ("GET", "/jobs/{name}/timeline.spans"): Rule("seeing", owned=True),
