@@ -23,10 +23,10 @@ def list_assumptions(sizes: Sizes, likeliest: Candidate, seats: Mapping[int, Sea
     inside, split = likeliest.inside, likeliest.split
     if sizes.tp is not None and inside is not None and split is not None:
         found += [BY_CONVENTION] if not split.by_movement and inside.rest * (inside.gpus or 1) > 1 else []
-        found += [IN_STEP] if split.by_movement and split.lot > 1 else []
+        found += [IN_STEP] if split.by_movement and split.local_size > 1 else []
         found += [ONE_CONNECTION] if (inside.gpus or 1) > 1 and inside.messages is not None else []
         found += [ONE_GPU] if not seats and inside.messages == 1 else []
-        found += [RANK_ORDER] if seats and inside.rest > split.lot > 1 else []
+        found += [RANK_ORDER] if seats and inside.rest > split.local_size > 1 else []
     found += [EXPERT_DEFAULT] if sizes.ep == 1 else []
     found += [CONTEXT_DEFAULT] if sizes.cp == 1 else []
     return tuple(found)

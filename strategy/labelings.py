@@ -60,7 +60,9 @@ class _Evidence:
 
     def weight(self, chosen: Int) -> float:
         """How much a class counts: features of few edges are noisy, and features depend on one another."""
-        return self.options.feature_weight * min(1.0, 0.35 + len(chosen) / max(len(self.members), 1))
+        return self.options.feature_weight * min(
+            1.0, self.options.one_edge_weight + len(chosen) / max(len(self.members), 1)
+        )
 
     def shape(self, chosen: Int) -> dict[str, int]:
         """Binned features of some edges that depend on no others."""

@@ -74,6 +74,7 @@ class LayoutOptions:
     Attributes:
         penalties, step: of the grid, and of who sends in step.
         feature_weight: features of a class depend on one another, so that their sum says too much.
+        one_edge_weight: share of it that a single edge has; with as many edges as endpoints it is whole.
         beam: labelings kept; a job has six in the median that are not out of the question.
         pipelines: choices of point-to-point edges that are followed.
         undecided: nats by which a role may fall short of the best one and still be tried.
@@ -101,6 +102,7 @@ class LayoutOptions:
     step: StepOptions = field(default_factory=StepOptions)
     penalties: GridPenalties = field(default_factory=GridPenalties)
     feature_weight: float = 0.7
+    one_edge_weight: float = 0.35
     beam: int = 64
     pipelines: int = 12
     undecided: float = 6.0

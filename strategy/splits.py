@@ -26,14 +26,14 @@ class Split:
     Attributes:
         tensor: ranks of a tensor group.
         replicas: data-parallel replicas among ranks of one gradient ring position.
-        lot: endpoints of a tensor group on one host.
+        local_size: endpoints of a tensor group on one host.
         probability: of this split.
         by_movement: whether it follows from when endpoints send, not from the convention.
     """
 
     tensor: int
     replicas: int
-    lot: int
+    local_size: int
     probability: float
     by_movement: bool
 
@@ -153,16 +153,24 @@ def in_phase(labeling: Labeling, edges: TrafficEdges, options: LayoutOptions) ->
 
 def split_ranks(inside: Inside, labeling: Labeling, hosts_known: bool, options: LayoutOptions) -> list[Split]:
     """All splits of what stays inside hosts, with probabilities that sum to one."""
-    lots = _lots(inside, hosts_known, options)
+    local_sizes = _local_sizes(inside, hosts_known, options)
     behind = _behind(inside, labeling, hosts_known, options)
     found = []
-    for lot, (p_lot, moved) in lots.items():
+    for local_size, (p_local, moved) in local_sizes.items():
         for (tensor, replicas), (p_nic, seen) in behind.items():
-            found.append(Split(lot * tensor, inside.rest // lot * replicas, lot, p_lot * p_nic, moved and seen))
+            found.append(
+                Split(
+                    local_size * tensor,
+                    inside.rest // local_size * replicas,
+                    local_size,
+                    p_local * p_nic,
+                    moved and seen,
+                )
+            )
     return found
 
 
-def _lots(inside: Inside, hosts_known: bool, options: LayoutOptions) -> dict[int, tuple[float, bool]]:
+def _local_sizes(inside: Inside, hosts_known: bool, options: LayoutOptions) -> dict[int, tuple[float, bool]]:
     """Endpoints of a tensor group on one host -> probability, and whether movement shows it."""
     sizes = [t for t in range(1, inside.rest + 1) if inside.rest % t == 0]
     if len(sizes) == 1:
@@ -192,8 +200,8 @@ def _behind(
     count = gpus or inside.messages or 1
     ways = [(t, count // t) for t in range(1, count + 1) if count % t == 0]
     if gpus is None:  # messages at once may be queue pairs or channels of one GPU
-        at_once, lots = shown or (1, 1)
-        ways = [(t, lots) for t in range(1, at_once + 1) if at_once % t == 0]
+        at_once, local_sizes = shown or (1, 1)
+        ways = [(t, local_sizes) for t in range(1, at_once + 1) if at_once % t == 0]
         return {way: (1 / len(ways), len(ways) == 1) for way in ways}
     hidden = labeling.fit.sizes["cp"] > 1 or labeling.fit.sizes["ep"] > 1
     sure = options.shown_behind_nic if shown is not None and not hidden else 0.5

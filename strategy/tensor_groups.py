@@ -18,10 +18,10 @@ NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class StepEvidence:
-    """How likely cells of endpoints fall into lots that compute in step.
+    """How likely cells of endpoints fall into groups that compute in step.
 
     Attributes:
-        log_likelihood: size of a lot -> log-likelihood of the cells' distances.
+        log_likelihood: size of a group -> log-likelihood of the cells' distances.
         starts: endpoint -> (iterations,) start of its last messages.
         cells: endpoints of one host and stage, all cells of the commonest size.
         floor_ns: resolution of the times.
@@ -32,8 +32,8 @@ class StepEvidence:
     cells: Sequence[Members]
     floor_ns: float
 
-    def lots(self, size: int) -> tuple[Members, ...]:
-        """The lots of `size` endpoints of all cells, members ascending."""
+    def groups(self, size: int) -> tuple[Members, ...]:
+        """The groups of `size` endpoints of all cells, members ascending."""
         found = []
         for cell in self.cells:
             parts = _split(_log_distances(self.starts, cell, self.floor_ns), size)
@@ -81,9 +81,9 @@ def measure_steps(
     floor_ns: float,
     options: StepOptions,
 ) -> StepEvidence | None:
-    """Compare every even split of the cells into lots.
+    """Compare every even split of the cells into groups.
 
-    Members of a lot begin within a fraction of the time that replicas lie apart: a tensor group sums up every layer's
+    Members of a group begin within a fraction of the time that replicas lie apart: a tensor group sums up every layer's
     results, replicas meet once an iteration. Replicas for certain are members of one gradient group on different
     hosts; their median distance is the scale of what is apart.
 
@@ -128,7 +128,7 @@ def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], optio
 
 
 def _split(away: Float, size: int) -> list[list[int]]:
-    """Lots of `size` each: around whoever has the closest fellows, one lot after the other."""
+    """Groups of `size` each: around whoever has the closest fellows, one group after the other."""
     left = list(range(len(away)))
     parts = []
     while left:
@@ -143,7 +143,7 @@ def _split(away: Float, size: int) -> list[list[int]]:
 
 
 def _log_likelihood(cells: Sequence[Float], size: int, floor: float, shrink: float, options: StepOptions) -> float:
-    """Log-likelihood of the cells' distances where lots of `size` compute in step.
+    """Log-likelihood of the cells' distances where groups of `size` compute in step.
 
     Tensor groups of a job have one scale of distances, and replicas on one host another. Neither is known, so both are
     integrated over: that of tensor groups lies anywhere from the clock's floor to well under the reference, that of
@@ -151,7 +151,7 @@ def _log_likelihood(cells: Sequence[Float], size: int, floor: float, shrink: flo
 
     Args:
         cells: log distances of each, decades of the reference.
-        size: of a lot.
+        size: of a group.
         floor: the clock's, decades of the reference.
         shrink: weight of each cell. That of a pair is such that those of a cell count as often as members are free.
         options: constants.
@@ -172,7 +172,7 @@ def _log_likelihood(cells: Sequence[Float], size: int, floor: float, shrink: flo
 
 
 def _pairs(away: Float, size: int) -> tuple[Float, Bool]:
-    """Distances of the pairs of a cell that were seen, and whether each is of one lot of `size`."""
+    """Distances of the pairs of a cell that were seen, and whether each is of one group of `size`."""
     label = np.empty(len(away), np.int64)
     for n, part in enumerate(_split(away, size)):
         label[part] = n

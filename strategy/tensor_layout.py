@@ -28,15 +28,15 @@ def place_inside_hosts(candidate: Candidate, endpoints: Int, seats: Mapping[int,
     """
     fit, split = candidate.labeling.fit, candidate.split
     seen = fit.groups["dp"]
-    if candidate.inside is None or split is None or split.lot == candidate.inside.rest == 1:
+    if candidate.inside is None or split is None or split.local_size == candidate.inside.rest == 1:
         return Inner(fit.groups["tp"], seen)
     steps = candidate.inside.steps
     if steps is not None:
-        lots = steps.lots(split.lot)
+        local_groups = steps.groups(split.local_size)
     else:
-        lots = _by_rail(candidate, endpoints, seats, split.lot) if seats else ()
-    tensor = tuple(lot for lot in lots if len(lot) > 1)
-    return Inner(fit.groups["tp"] or tensor, _span_replicas(candidate, seen, lots, seats))
+        local_groups = _by_rail(candidate, endpoints, seats, split.local_size) if seats else ()
+    tensor = tuple(group for group in local_groups if len(group) > 1)
+    return Inner(fit.groups["tp"] or tensor, _span_replicas(candidate, seen, local_groups, seats))
 
 
 def _cells(candidate: Candidate, endpoints: Int, seats: Mapping[int, Seat]) -> list[list[int]]:
@@ -50,7 +50,7 @@ def _cells(candidate: Candidate, endpoints: Int, seats: Mapping[int, Seat]) -> l
 
 
 def _by_rail(candidate: Candidate, endpoints: Int, seats: Mapping[int, Seat], size: int) -> tuple[Members, ...]:
-    """Lots of `size` endpoints, those of lower rails first; members of one gradient group are never in one lot."""
+    """Groups of `size` endpoints, lower rails first; members of a gradient group are never in one of them."""
     of = {e: n for n, group in enumerate(candidate.labeling.fit.groups["dp"]) for e in group}
     found = []
     for cell in _cells(candidate, endpoints, seats):
@@ -60,25 +60,25 @@ def _by_rail(candidate: Candidate, endpoints: Int, seats: Mapping[int, Seat], si
         for layer in range(max(len(own) for own in by_group.values())):
             ranks = [own[layer] for own in by_group.values() if layer < len(own)]
             found += [tuple(sorted(ranks[n : n + size])) for n in range(0, len(ranks), size)]
-    return tuple(sorted(lot for lot in found if len(lot) == size))
+    return tuple(sorted(group for group in found if len(group) == size))
 
 
 def _span_replicas(
-    candidate: Candidate, seen: tuple[Members, ...], lots: tuple[Members, ...], seats: Mapping[int, Seat]
+    candidate: Candidate, seen: tuple[Members, ...], local_groups: tuple[Members, ...], seats: Mapping[int, Seat]
 ) -> tuple[Members, ...]:
-    """Gradient groups, joined over the lots of each host by the order of their members."""
+    """Gradient groups, joined over the local groups of each host by the order of their members."""
     inside, split = candidate.inside, candidate.split
-    if inside is None or split is None or inside.rest == split.lot or not seats:
+    if inside is None or split is None or inside.rest == split.local_size or not seats:
         return seen
     stage = stage_of(candidate.labeling.pipelines.chains)
     by_cell: dict[tuple[str, int], list[Members]] = {}
-    for lot in lots:
-        if lot[0] in seats:
-            by_cell.setdefault((seats[lot[0]].host, stage.get(lot[0], 0)), []).append(lot)
+    for group in local_groups:
+        if group[0] in seats:
+            by_cell.setdefault((seats[group[0]].host, stage.get(group[0], 0)), []).append(group)
     of = {e: group for group in seen for e in group}
     root: dict[int, set[int]] = {}
     for cell in by_cell.values():
-        ranked = [sorted(lot, key=lambda e: (seats[e].rail or 0, e)) for lot in cell]
+        ranked = [sorted(group, key=lambda e: (seats[e].rail or 0, e)) for group in cell]
         for members in zip(*ranked, strict=False):
             joined = set().union(*(root.get(x, {x}) for e in members for x in of.get(e, (e,))))
             for e in joined:

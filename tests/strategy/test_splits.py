@@ -37,7 +37,7 @@ def test_convention_decides_where_nothing_moves() -> None:
 
 
 def test_movement_overrules_the_convention() -> None:
-    """Two lots of four in step on each host are two replicas."""
+    """Two groups of four in step on each host are two replicas."""
     steps = StepEvidence({1: -9.0, 2: -4.0, 4: 6.0, 8: -40.0}, {}, (), 200.0)
     best = max(split_ranks(Inside(8, 1, steps, 1, 1), pipeline(), True, OPTIONS), key=lambda s: s.probability)
     assert (best.tensor, best.replicas, best.by_movement) == (4, 2, True)

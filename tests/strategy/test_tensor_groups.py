@@ -15,29 +15,29 @@ CELLS = [tuple(range(8 * host, 8 * host + 8)) for host in range(4)]
 REPLICAS = [tuple(place + 8 * host for host in range(4)) for place in range(8)]
 
 
-def starts(lot: int, drift_ns: float, jitter_ns: float) -> dict[int, Float]:
-    """Last messages of endpoints whose tensor groups of `lot` drift apart."""
+def starts(size: int, drift_ns: float, jitter_ns: float) -> dict[int, Float]:
+    """Last messages of endpoints whose tensor groups of `size` drift apart."""
     random = np.random.default_rng(4)
     base = np.arange(ITERATIONS) * 1e9
     found: dict[int, Float] = {}
     for cell in CELLS:
-        for first in range(0, 8, lot):
+        for first in range(0, 8, size):
             common = base + random.normal(0, drift_ns, ITERATIONS)
-            found |= {e: common + random.normal(0, jitter_ns, ITERATIONS) for e in cell[first : first + lot]}
+            found |= {e: common + random.normal(0, jitter_ns, ITERATIONS) for e in cell[first : first + size]}
     return found
 
 
-@pytest.mark.parametrize("lot", [1, 2, 4, 8])
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
 @pytest.mark.parametrize("ratio", [10.0, 1000.0])
-def test_lots_that_move_in_step_are_found(lot: int, ratio: float) -> None:
-    """Whatever their size, where replicas lie ten or a thousand times as far apart; each lot's members are right."""
-    evidence = measure_steps(starts(lot, 1e6, 1e6 / ratio), CELLS, REPLICAS, 200.0, StepOptions())
+def test_groups_that_move_in_step_are_found(size: int, ratio: float) -> None:
+    """Whatever their size, where replicas lie ten or a thousand times as far apart; each group's members are right."""
+    evidence = measure_steps(starts(size, 1e6, 1e6 / ratio), CELLS, REPLICAS, 200.0, StepOptions())
     assert evidence is not None
     best = max(evidence.log_likelihood, key=lambda size: evidence.log_likelihood[size])
-    assert best == lot
-    assert evidence.log_likelihood[lot] > max(s for size, s in evidence.log_likelihood.items() if size != lot) + 3
-    if lot > 1:
-        assert set(evidence.lots(lot)) == {tuple(c[n : n + lot]) for c in CELLS for n in range(0, 8, lot)}
+    assert best == size
+    assert evidence.log_likelihood[size] > max(s for other, s in evidence.log_likelihood.items() if other != size) + 3
+    if size > 1:
+        assert set(evidence.groups(size)) == {tuple(c[n : n + size]) for c in CELLS for n in range(0, 8, size)}
 
 
 def test_groups_of_a_host_nearer_than_replicas_elsewhere_are_two() -> None:
