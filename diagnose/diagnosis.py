@@ -310,7 +310,7 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     alike = places(job.operations, job.endpoints, job.stages)
     seen = lateness(placed, alike, best, nobody, iteration_ns, least)
     compute = stage_compute(measured.kinds, job.stages, best)
-    late = _late_among_peers(measured, job.own, best, iteration_ns) if job.own is not None else []
+    late = _late_among_peers(measured, job.own, best, iteration_ns) if job.own is not None and job.stages_known else []
     if late:
         return late
     heaviest = compute.heaviest() if compute is not None else None

@@ -41,6 +41,7 @@ class JobView:
         restarts: when it stopped, and when it began again on new connections.
         watched: which iterations were seen from end to end; None for all.
         dates: between what its packets were sent; None where their times are known.
+        stages_known: whether `stage` is known; of some traffic nobody knows whether it is a pipeline's.
     """
 
     id: str
@@ -59,6 +60,7 @@ class JobView:
     restarts: tuple[tuple[int, int], ...] = ()
     watched: WatchedIterations | None = None
     dates: Dates | None = None
+    stages_known: bool = True
 
     @property
     def iterations(self) -> int:

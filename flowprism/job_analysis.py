@@ -125,6 +125,7 @@ def analyze_job(task: JobTask) -> JobResult:
         restarts=job.restarts,
         watched=watched_iterations(flow, job),
         dates=task.dates,
+        stages_known=strategy.layout.pp is not None,
     )
     findings = _findings(view, cache, task.options)
     hangs = any(f.kind == "hang" for f in findings)

@@ -55,6 +55,15 @@ def test_own_time_that_is_as_ever_tells_nothing() -> None:
     assert (finding.kind, finding.severity) == ("regression", "info")
 
 
+@pytest.mark.parametrize(("stages_known", "kinds"), [(True, ["straggler"]), (False, [])])
+def test_peers_are_compared_where_stages_are_known(stages_known: bool, kinds: list[str]) -> None:
+    """Of six without a past one takes longer: late, unless it may be of another stage."""
+    ops, edges = Ring(6).run(COUNT)
+    own = OwnTime(np.arange(6), np.tile(np.array([0.6, 0.6, 0.6, 0.6, 0.6, 0.8])[:, None], COUNT) * SECOND)
+    job = replace(job_view(ops, edges, fabric(6)), own=own, stages_known=stages_known)
+    assert [finding.kind for finding in diagnose(job, DiagnosisOptions())] == kinds
+
+
 @pytest.mark.parametrize("number", [138, 52])
 def test_a_straggler_among_those_that_wait_for_one_another_is_named(number: int, tmp_path: Path) -> None:
     """From records: the host whose ranks are ready late, not one that waits, nor one that sends a little later."""
