@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TypeVar
 
 from flowprism.exporter_config.commands import Command, script
 from flowprism.exporter_config.dialect import Dialect, Limits
@@ -23,7 +22,6 @@ from flowprism.exporter_config.model import (
     PacketSampling,
     PortSampling,
     Surroundings,
-    Unread,
     Value,
     Vendor,
     default,
@@ -36,6 +34,7 @@ from flowprism.exporter_config.vendors.text_blocks import (
     find_lines,
     first,
     line_of,
+    unread_line,
     with_newlines,
 )
 
@@ -51,7 +50,6 @@ _ADDRESS = re.compile(r"^\s+ip(?:v6)? address (\S+?)(?:/\d+)?(?: secondary)?$", 
 _SPEED = re.compile(r"^\s+speed (?:forced |auto )?(\d+)(g|full|gfull|half)?", re.MULTILINE)
 # Settings that change neither which packets are sampled nor how they are dated or counted.
 _HARMLESS = ("qos", "extension", "rewrite", "sample vxlan", "sample input", "sample rewrite", "sample include")
-V = TypeVar("V")
 
 
 def read(text: str, file: str) -> ExportConfig:
@@ -76,7 +74,7 @@ def read(text: str, file: str) -> ExportConfig:
         for line in find_lines(text, _SFLOW):
             seen += 1
             if not reader.take(line):
-                unread.append(Unread(line.number, " ".join(line.words[:2])))
+                unread.append(unread_line(line))
         for block in blocks:
             reader.take_port(block)
         sampling = reader.result()
@@ -125,25 +123,25 @@ class _SflowReader:
     def _set(self, words: list[str], vrf: Value[str] | None, line: int) -> bool:
         match words:
             case ["run"]:
-                self._is = replace(self._is, enabled=_value(True, line))
+                self._is = replace(self._is, enabled=Value(True, line=line))
             case ["sample", "dangerous", rate] if rate.isdecimal():
-                self._is = replace(self._is, rate=_value(int(rate), line), confirmed=True)
+                self._is = replace(self._is, rate=Value(int(rate), line=line), confirmed=True)
             case ["sample", rate] if rate.isdecimal():
-                self._is = replace(self._is, rate=_value(int(rate), line), confirmed=False)
+                self._is = replace(self._is, rate=Value(int(rate), line=line), confirmed=False)
             case ["sample", "truncate", "size", size] if size.isdecimal():
-                self._is = replace(self._is, header_bytes=_value(int(size), line))
+                self._is = replace(self._is, header_bytes=Value(int(size), line=line))
             case ["polling-interval", seconds] if _is_number(seconds):
-                self._is = replace(self._is, polling_s=_value(round(float(seconds)), line))
+                self._is = replace(self._is, polling_s=Value(round(float(seconds)), line=line))
             case ["destination", address, *port]:
                 self._add_collector(address, port, vrf, line)
             case ["source" | "source-interface", name]:
-                self._is = replace(self._is, agent=_value(name, line))
+                self._is = replace(self._is, agent=Value(name, line=line))
             case ["interface", "disable", "default"]:
-                self._is = replace(self._is, all_ports=_value(False, line))
+                self._is = replace(self._is, all_ports=Value(False, line=line))
             case ["interface", "egress", *_, "enable", "default"] | ["sample", "output", *_]:
-                self._is = replace(self._is, direction=_value(Direction.BOTH, line))
+                self._is = replace(self._is, direction=Value(Direction.BOTH, line=line))
             case ["hardware", "acceleration", "sample", rate] if rate.isdecimal():
-                self._is = replace(self._is, accelerated_rate=_value(int(rate), line))
+                self._is = replace(self._is, accelerated_rate=Value(int(rate), line=line))
             case ["hardware", "acceleration", *_]:
                 pass
             case _:
@@ -151,7 +149,7 @@ class _SflowReader:
         return True
 
     def _add_collector(self, address: str, port: list[str], vrf: Value[str] | None, line: int) -> None:
-        number = _value(int(port[0]), line) if port and port[0].isdecimal() else default(SFLOW_PORT)
+        number = Value(int(port[0]), line=line) if port and port[0].isdecimal() else default(SFLOW_PORT)
         collector = Collector(address, number, vrf, line)
         self._is = replace(self._is, collectors=(*self._is.collectors, collector))
 
@@ -165,19 +163,15 @@ class _SflowReader:
         for line in block.lines():
             match line.words:
                 case ["sflow", "enable"]:
-                    port, said = replace(port, enabled=_value(True, line.number)), True
+                    port, said = replace(port, enabled=Value(True, line=line.number)), True
                 case ["no", "sflow", "enable"]:
-                    port, said = replace(port, enabled=_value(False, line.number)), True
+                    port, said = replace(port, enabled=Value(False, line=line.number)), True
                 case ["sflow", "egress", *_, "enable"]:
-                    port, said = replace(port, direction=_value(Direction.BOTH, line.number)), True
+                    port, said = replace(port, direction=Value(Direction.BOTH, line=line.number)), True
                 case ["no", "sflow", "egress", *_, "enable"]:
-                    port, said = replace(port, direction=_value(Direction.INGRESS, line.number)), True
+                    port, said = replace(port, direction=Value(Direction.INGRESS, line=line.number)), True
         if said:
             self._ports[name] = port
-
-
-def _value(value: V, line: int) -> Value[V]:
-    return Value(value, line=line)
 
 
 def _is_number(text: str) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from flowprism.exporter_config.commands import Command
 from flowprism.exporter_config.dialect import Dialect, Limits
@@ -26,8 +25,8 @@ from flowprism.exporter_config.model import (
     Value,
     Vendor,
     default,
-    sorted_ports,
 )
+from flowprism.exporter_config.vendors.sampling_statements import take_statements
 from flowprism.exporter_config.vendors.text_blocks import with_newlines
 
 DEFAULT_RATE = 400
@@ -40,7 +39,6 @@ _OTHER = frozenset(
      "eapi", "nlroute", "datagrambytes", "subagentid", "uuid", "loopback", "samplingdirection", "modulespath",
      "refreshadaptors", "checkadaptors", "refreshvms", "forgetvms", "agent.cidr"}
 )  # fmt: skip
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +54,14 @@ class _Setting:
 def read(text: str, file: str) -> ExportConfig:
     """The export settings of an `hsflowd.conf`."""
     text = with_newlines(text)
-    sampling = _blank() if re.search(r"^\s*sflow\s*\{", text, re.MULTILINE) else None
-    seen, unread = 0, []
-    for setting in _settings(text):
-        seen += 1
-        taken = _with_setting(sampling or _blank(), setting)
-        if taken is None:
-            unread.append(Unread(setting.line, f"sflow {setting.path[0] if setting.path else setting.key}"))
-        else:
-            sampling = taken
-    if sampling is not None:
-        sampling = replace(sampling, ports=sorted_ports(sampling.ports))
-    around = Surroundings(file, statements=seen, unread=tuple(unread))
-    return ExportConfig(Vendor.HSFLOWD, sampling, around=around)
+    begun = re.search(r"^\s*sflow\s*\{", text, re.MULTILINE) is not None
+    found = take_statements(_settings(text), _with_setting, _unread, _blank(), begun=begun)
+    around = Surroundings(file, statements=found.seen, unread=found.unread)
+    return ExportConfig(Vendor.HSFLOWD, found.sampling, around=around)
+
+
+def _unread(setting: _Setting) -> Unread:
+    return Unread(setting.line, f"sflow {setting.path[0] if setting.path else setting.key}")
 
 
 def _blank() -> PacketSampling:
@@ -113,13 +106,13 @@ def _with_setting(sampling: PacketSampling, setting: _Setting) -> PacketSampling
         return _with_module(sampling, setting)
     key, value, line = setting.key, setting.value, setting.line
     if key in ("agent", "agentip"):
-        return replace(sampling, agent=_value(value, line))
+        return replace(sampling, agent=Value(value, line=line))
     if key == "headerbytes" and value.isdecimal():
-        return replace(sampling, header_bytes=_value(int(value), line))
+        return replace(sampling, header_bytes=Value(int(value), line=line))
     if key == "polling" and value.isdecimal():
-        return replace(sampling, polling_s=_value(int(value), line))
+        return replace(sampling, polling_s=Value(int(value), line=line))
     if key == "sampling" and (rate := _number(value)) is not None:
-        return replace(sampling, rate=_value(rate, line))
+        return replace(sampling, rate=Value(rate, line=line))
     if key.startswith("sampling.") and (rate := _number(value)) is not None:
         return _with_speed(sampling, key.removeprefix("sampling."), rate, line)
     return sampling if key in _OTHER or key.startswith("polling.") else None
@@ -130,7 +123,7 @@ def _with_speed(sampling: PacketSampling, speed: str, rate: int, line: int) -> P
     mbps = _number(speed)
     if mbps is None or mbps < 1_000_000:
         return sampling
-    rates = {**dict(sampling.rates_by_speed), mbps // 1_000_000: _value(rate, line)}
+    rates = {**dict(sampling.rates_by_speed), mbps // 1_000_000: Value(rate, line=line)}
     return replace(sampling, rates_by_speed=tuple(sorted(rates.items(), key=lambda row: row[0])))
 
 
@@ -140,10 +133,6 @@ def _number(text: str) -> int | None:
     if not digits.isdecimal() or len(text) - len(digits) > 1:
         return None
     return int(digits) * {"K": 10**3, "M": 10**6, "G": 10**9}.get(text[len(digits) :].upper(), 1)
-
-
-def _value(value: V, line: int) -> Value[V]:
-    return Value(value, line=line)
 
 
 def _with_collector(sampling: PacketSampling, setting: _Setting) -> PacketSampling | None:
@@ -156,9 +145,9 @@ def _with_collector(sampling: PacketSampling, setting: _Setting) -> PacketSampli
         case "ip", address:
             last = replace(last, address=address)
         case "udpport", port if port.isdecimal():
-            last = replace(last, port=_value(int(port), setting.line))
+            last = replace(last, port=Value(int(port), line=setting.line))
         case "namespace" | "dev", name:
-            last = replace(last, vrf=_value(name, setting.line))
+            last = replace(last, vrf=Value(name, line=setting.line))
         case _:
             return None
     return replace(sampling, collectors=(*collectors[:-1], last))
@@ -168,15 +157,15 @@ def _with_module(sampling: PacketSampling, setting: _Setting) -> PacketSampling 
     module, line = setting.path[0], setting.line
     if module == "dropmon":
         off = setting.key == "start" and setting.value == "off"
-        return replace(sampling, drops=_value(not off, line)) if off or not setting.key else sampling
+        return replace(sampling, drops=Value(not off, line=line)) if off or not setting.key else sampling
     if module in _SAMPLERS:
         if not setting.key:
             both = module == "pcap"  # a tap on a device sees what it sends too
-            return replace(sampling, direction=_value(Direction.BOTH if both else Direction.INGRESS, line))
+            return replace(sampling, direction=Value(Direction.BOTH if both else Direction.INGRESS, line=line))
         if module == "psample" and setting.key in ("egress", "ingress"):
-            return replace(sampling, direction=_value(_turned(sampling.direction.value, setting), line))
+            return replace(sampling, direction=Value(_turned(sampling.direction.value, setting), line=line))
         if module == "pcap" and setting.key == "dev":
-            port = PortSampling(setting.value, _value(True, line))
+            port = PortSampling(setting.value, Value(True, line=line))
             return replace(sampling, ports=(*sampling.ports, port))
         return sampling
     return sampling if module in _OTHER else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
 
 from flowprism.exporter_config.commands import Command
 from flowprism.exporter_config.dialect import Dialect, Limits
@@ -35,7 +34,6 @@ from flowprism.exporter_config.vendors.text_blocks import with_newlines
 
 DEFAULT_LIMIT = 300
 TIMEOUT_S = 60.0
-V = TypeVar("V")
 
 
 def read(text: str, file: str) -> ExportConfig:
@@ -79,19 +77,19 @@ def _blank() -> PacketSampling:
 def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int) -> PacketSampling | None:
     match words:
         case ["disable"]:
-            return replace(sampling, enabled=_value(False, line))
+            return replace(sampling, enabled=Value(False, line=line))
         case ["agent-id", *_, address]:
-            return replace(sampling, agent=_value(address, line))
+            return replace(sampling, agent=Value(address, line=line))
         case ["polling-interval", seconds] if seconds.isdecimal():
-            return replace(sampling, polling_s=_value(int(seconds), line))
+            return replace(sampling, polling_s=Value(int(seconds), line=line))
         case ["sample-rate", "ingress", rate] if rate.isdecimal():
-            return replace(sampling, rate=_value(int(rate), line))
+            return replace(sampling, rate=Value(int(rate), line=line))
         case ["sample-rate", "egress", rate] if rate.isdecimal():
-            return replace(sampling, egress_rate=_value(int(rate), line))
+            return replace(sampling, egress_rate=Value(int(rate), line=line))
         case ["sample-rate", rate] if rate.isdecimal():  # releases before 10.4, and QFX of old
-            return replace(sampling, rate=_value(int(rate), line))
+            return replace(sampling, rate=Value(int(rate), line=line))
         case ["adaptive-sample-rate", rate, *_] if rate.isdecimal():
-            return replace(sampling, limit_per_s=_value(int(rate), line))
+            return replace(sampling, limit_per_s=Value(int(rate), line=line))
         case ["collector", address, *rest]:
             return _with_collector(sampling, address, rest, line)
         case ["interfaces", name, *rest]:
@@ -101,34 +99,30 @@ def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int)
     return None
 
 
-def _value(value: V, line: int) -> Value[V]:
-    return Value(value, line=line)
-
-
 def _with_collector(sampling: PacketSampling, address: str, rest: list[str], line: int) -> PacketSampling:
     known = {collector.address: collector for collector in sampling.collectors}
     collector = known.get(address, Collector(address, default(6343), line=line))
     match rest:
         case ["udp-port", port] if port.isdecimal():
-            collector = replace(collector, port=_value(int(port), line))
+            collector = replace(collector, port=Value(int(port), line=line))
         case ["routing-instance", name]:
-            collector = replace(collector, vrf=_value(name, line))
+            collector = replace(collector, vrf=Value(name, line=line))
     known[address] = collector
     return replace(sampling, collectors=tuple(known.values()))
 
 
 def _with_port(sampling: PacketSampling, name: str, rest: list[str], line: int) -> PacketSampling:
     if name == "all" and not rest:
-        return replace(sampling, all_ports=_value(True, line))
+        return replace(sampling, all_ports=Value(True, line=line))
     ports = {port.name: port for port in sampling.ports}
-    port = ports.get(name, PortSampling(name, _value(True, line)))
+    port = ports.get(name, PortSampling(name, Value(True, line=line)))
     match rest:
         case ["sample-rate", "ingress", rate] | ["sample-rate", rate] if rate.isdecimal():
-            port = replace(port, rate=_value(int(rate), line))
+            port = replace(port, rate=Value(int(rate), line=line))
         case ["sample-rate", "egress", rate] if rate.isdecimal():
-            port = replace(port, egress_rate=_value(int(rate), line))
+            port = replace(port, egress_rate=Value(int(rate), line=line))
         case ["polling-interval", seconds] if seconds.isdecimal():
-            port = replace(port, polling_s=_value(int(seconds), line))
+            port = replace(port, polling_s=Value(int(seconds), line=line))
     ports[name] = port
     return replace(sampling, ports=tuple(ports.values()))
 
@@ -162,22 +156,22 @@ def _flows(statements: list[Statement]) -> Iterable[FlowExport]:
             case ["services", "flow-monitoring", "version-ipfix", "template", name, setting, seconds] if (
                 setting.endswith("-timeout") and seconds.isdecimal()
             ):
-                templates.setdefault(name, {})[setting] = _value(float(seconds), line)
+                templates.setdefault(name, {})[setting] = Value(float(seconds), line=line)
             case ["forwarding-options", "sampling", "instance", name, *rest]:
                 flow = flows.get(name) or FlowExport(name, "IPFIX", default(False), (), line=line)
                 flows[name] = _with_instance(flow, rest, line)
                 if rest[-3:-1] == ["version-ipfix", "template"]:
                     used[name] = rest[-1]
             case ["chassis", "fpc", _, "sampling-instance", name] if name in flows:
-                flows[name] = replace(flows[name], enabled=_value(True, line))
+                flows[name] = replace(flows[name], enabled=Value(True, line=line))
             case ["interfaces", name, "unit", unit, "family", "inet" | "inet6", "sampling", "input" | "output"]:
-                ports.setdefault(f"{name}.{unit}", PortSampling(f"{name}.{unit}", _value(True, line)))
+                ports.setdefault(f"{name}.{unit}", PortSampling(f"{name}.{unit}", Value(True, line=line)))
     running = {s.words[4]: s.line for s in statements if s.words[:2] == ("chassis", "fpc") and len(s.words) == 5}
     for name, flow in flows.items():
         times = templates.get(used.get(name, ""), {})
         yield replace(
             flow,
-            enabled=_value(True, running[name]) if name in running else default(False),
+            enabled=Value(True, line=running[name]) if name in running else default(False),
             active_timeout_s=times.get("flow-active-timeout", default(TIMEOUT_S)),
             inactive_timeout_s=times.get("flow-inactive-timeout", default(TIMEOUT_S)),
             ports=sorted_ports(ports.values()),
@@ -187,16 +181,16 @@ def _flows(statements: list[Statement]) -> Iterable[FlowExport]:
 def _with_instance(flow: FlowExport, words: list[str], line: int) -> FlowExport:
     match words:
         case ["input", "rate", rate] if rate.isdecimal():
-            return replace(flow, rate=_value(int(rate), line))
+            return replace(flow, rate=Value(int(rate), line=line))
         case ["family", _, "output", "flow-server", address, *rest]:
             known = {collector.address: collector for collector in flow.collectors}
             collector = known.get(address, Collector(address, default(4739), line=line))
             if rest[:1] == ["port"] and rest[1].isdecimal():
-                collector = replace(collector, port=_value(int(rest[1]), line))
+                collector = replace(collector, port=Value(int(rest[1]), line=line))
             known[address] = collector
             return replace(flow, collectors=tuple(known.values()))
         case ["family", _, "output", "inline-jflow", "source-address", address]:
-            return replace(flow, source=_value(address, line))
+            return replace(flow, source=Value(address, line=line))
     return flow
 
 

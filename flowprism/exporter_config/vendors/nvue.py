@@ -8,7 +8,6 @@ samples 1 in speed / 10^6 bit/s at ingress unless its speed has a rate; at most 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 from flowprism.exporter_config.commands import Command
 from flowprism.exporter_config.dialect import Dialect, Limits
@@ -31,7 +30,6 @@ from flowprism.exporter_config.vendors.text_blocks import with_newlines
 DEFAULT_RATE = 400
 DEFAULT_POLICER = 16_384
 DEFAULT_POLLING_S = 30  # hsflowd's, which runs below
-V = TypeVar("V")
 
 
 def read(text: str, file: str) -> ExportConfig:
@@ -86,29 +84,25 @@ def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int)
 def _with_setting(sampling: PacketSampling, words: list[str], line: int) -> PacketSampling | None:
     match words:
         case ["state", state]:
-            return replace(sampling, enabled=_value(state == "enabled", line))
+            return replace(sampling, enabled=Value(state == "enabled", line=line))
         case ["agent", "interface" | "ip", name]:
-            return replace(sampling, agent=_value(name, line))
+            return replace(sampling, agent=Value(name, line=line))
         case ["collector", address, *rest]:
             return _with_collector(sampling, address, rest, line)
         case ["poll-interval", seconds] if seconds.isdecimal():
-            return replace(sampling, polling_s=_value(int(seconds), line))
+            return replace(sampling, polling_s=Value(int(seconds), line=line))
         case ["sampling-rate", "default", rate] if rate.isdecimal():
-            return replace(sampling, rate=_value(int(rate), line))
+            return replace(sampling, rate=Value(int(rate), line=line))
         case ["sampling-rate", speed, rate] if rate.isdecimal() and (mbps := _speed(speed)):
-            rates = {**dict(sampling.rates_by_speed), mbps: _value(int(rate), line)}
+            rates = {**dict(sampling.rates_by_speed), mbps: Value(int(rate), line=line)}
             return replace(sampling, rates_by_speed=tuple(sorted(rates.items(), key=lambda row: row[0])))
         case ["policer", "rate", rate] if rate.isdecimal():
-            return replace(sampling, limit_per_s=_value(int(rate), line))
+            return replace(sampling, limit_per_s=Value(int(rate), line=line))
         case ["dropmon", "hw" | "sw"]:
-            return replace(sampling, drops=_value(True, line))
+            return replace(sampling, drops=Value(True, line=line))
         case ["policer"] | ["policer", "burst", *_] | ["dropmon"] | ["sampling-rate"] | ["agent"] | ["collector"]:
             return sampling
     return None
-
-
-def _value(value: V, line: int) -> Value[V]:
-    return Value(value, line=line)
 
 
 def _speed(word: str) -> int:
@@ -123,9 +117,9 @@ def _with_collector(sampling: PacketSampling, address: str, rest: list[str], lin
     collector = known.get(address, Collector(address, default(6343), line=line))
     match rest:
         case ["port", port] if port.isdecimal():
-            collector = replace(collector, port=_value(int(port), line))
+            collector = replace(collector, port=Value(int(port), line=line))
         case ["interface", name]:
-            collector = replace(collector, vrf=_value(name, line))
+            collector = replace(collector, vrf=Value(name, line=line))
     known[address] = collector
     return replace(sampling, collectors=tuple(known.values()))
 
@@ -135,9 +129,9 @@ def _with_port(sampling: PacketSampling, name: str, setting: str, value: str, li
     port = ports.get(name, PortSampling(name, default(True)))
     match setting, value:
         case "state", _:
-            port = replace(port, enabled=_value(value == "enabled", line))
+            port = replace(port, enabled=Value(value == "enabled", line=line))
         case "sample-rate", rate if rate.isdecimal():
-            port = replace(port, rate=_value(int(rate), line))
+            port = replace(port, rate=Value(int(rate), line=line))
         case _:
             return None
     ports[name] = port

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
 
 from flowprism.exporter_config.commands import Command, script
 from flowprism.exporter_config.dialect import Dialect, Limits
@@ -24,12 +23,12 @@ from flowprism.exporter_config.model import (
     PacketSampling,
     PortSampling,
     Surroundings,
-    Unread,
     Value,
     Vendor,
     default,
     sorted_ports,
 )
+from flowprism.exporter_config.vendors.sampling_statements import take_statements
 from flowprism.exporter_config.vendors.text_blocks import (
     Block,
     Line,
@@ -37,6 +36,7 @@ from flowprism.exporter_config.vendors.text_blocks import (
     find_lines,
     first,
     line_of,
+    unread_line,
     with_newlines,
 )
 
@@ -50,33 +50,22 @@ _FLOW_TIMEOUT = re.compile(r"^flow timeout (\d+)", re.MULTILINE)
 _ADDRESS = re.compile(r"^\s+ip(?:v6)? address ([^\s/]+)", re.MULTILINE)
 _SPEED = re.compile(r"^\s+speed (\d+)\s*$", re.MULTILINE)
 _RANGE = re.compile(r"(.*?)(\d+)-(\d+)$")
-V = TypeVar("V")
 
 
 def read(text: str, file: str) -> ExportConfig:
     """The export settings of a running configuration."""
     text = with_newlines(text)
     blocks = list(find_blocks(text, "interface "))
-    seen, unread = 0, []
-    sampling: PacketSampling | None = None
-    for line in find_lines(text, _SFLOW):
-        seen += 1
-        taken = _with_line(sampling or _blank(), line)
-        if taken is None:
-            unread.append(Unread(line.number, " ".join(line.words[:2])))
-        else:
-            sampling = taken
-    if sampling is not None:
-        sampling = replace(sampling, ports=sorted_ports(sampling.ports))
+    found = take_statements(find_lines(text, _SFLOW), _with_line, unread_line, _blank())
     around = Surroundings(
         file=file,
         hostname=first(text, _HOSTNAME),
         interfaces=tuple(_interface(block) for block in blocks),
         tunnel_line=line_of(text, _TUNNEL),
-        statements=seen,
-        unread=tuple(unread),
+        statements=found.seen,
+        unread=found.unread,
     )
-    return ExportConfig(Vendor.CISCO_NXOS, sampling, tuple(_flows(text, blocks)), around)
+    return ExportConfig(Vendor.CISCO_NXOS, found.sampling, tuple(_flows(text, blocks)), around)
 
 
 def _blank() -> PacketSampling:
@@ -97,24 +86,24 @@ def _with_line(sampling: PacketSampling, line: Line) -> PacketSampling | None:
     """With one statement more; None where it is not understood."""
     match line.words:
         case ["feature", "sflow"]:
-            return replace(sampling, enabled=_value(True, line))
+            return replace(sampling, enabled=Value(True, line=line.number))
         case ["no", *_]:
             return sampling  # the default
         case ["hardware", "rate-limiter", "sflow", number] if number.isdecimal():
-            return replace(sampling, limit_per_s=_value(int(number), line))
+            return replace(sampling, limit_per_s=Value(int(number), line=line.number))
         case ["sflow", "sampling-rate", number] if number.isdecimal():
-            return replace(sampling, rate=_value(int(number), line))
+            return replace(sampling, rate=Value(int(number), line=line.number))
         case ["sflow", "max-sampled-size", number] if number.isdecimal():
-            return replace(sampling, header_bytes=_value(int(number), line))
+            return replace(sampling, header_bytes=Value(int(number), line=line.number))
         case ["sflow", "counter-poll-interval", number] if number.isdecimal():
-            return replace(sampling, polling_s=_value(int(number), line))
+            return replace(sampling, polling_s=Value(int(number), line=line.number))
         case ["sflow", "collector-ip", address, *rest]:
             return _with_collector(sampling, address, rest, line)
         case ["sflow", "collector-port", number] if number.isdecimal():
-            ported = tuple(replace(c, port=_value(int(number), line)) for c in sampling.collectors)
+            ported = tuple(replace(c, port=Value(int(number), line=line.number)) for c in sampling.collectors)
             return replace(sampling, collectors=ported)
         case ["sflow", "agent-ip", address]:
-            return replace(sampling, agent=_value(address, line))
+            return replace(sampling, agent=Value(address, line=line.number))
         case ["sflow", "data-source", "interface", *port] if port:
             return _with_ports(sampling, "".join(port), line)
         case ["sflow", "max-datagram-size" | "extended", *_]:
@@ -122,12 +111,8 @@ def _with_line(sampling: PacketSampling, line: Line) -> PacketSampling | None:
     return None
 
 
-def _value(value: V, line: Line) -> Value[V]:
-    return Value(value, line=line.number)
-
-
 def _with_collector(sampling: PacketSampling, address: str, rest: list[str], line: Line) -> PacketSampling:
-    vrf = _value(rest[1], line) if rest[:1] == ["vrf"] and len(rest) > 1 else None
+    vrf = Value(rest[1], line=line.number) if rest[:1] == ["vrf"] and len(rest) > 1 else None
     port = sampling.collectors[0].port if sampling.collectors else default(6343)
     return replace(sampling, collectors=(*sampling.collectors, Collector(address, port, vrf, line.number)))
 
@@ -135,7 +120,7 @@ def _with_collector(sampling: PacketSampling, address: str, rest: list[str], lin
 def _with_ports(sampling: PacketSampling, named: str, line: Line) -> PacketSampling:
     ports = {port.name: port for port in sampling.ports}
     for name in expand_ports(named):
-        ports[name] = PortSampling(name, _value(True, line))
+        ports[name] = PortSampling(name, Value(True, line=line.number))
     return replace(sampling, ports=tuple(ports.values()))
 
 
@@ -184,13 +169,13 @@ def _with_exporter(flow: FlowExport, block: Block) -> FlowExport:
     for line in block.lines():
         match line.words:
             case ["destination", _, "use-vrf", name]:
-                address, vrf = line, _value(name, line)
+                address, vrf = line, Value(name, line=line.number)
             case ["destination", _]:
                 address = line
             case ["transport", "udp", number] if number.isdecimal():
-                port = _value(int(number), line)
+                port = Value(int(number), line=line.number)
             case ["source", *name]:
-                source = _value("".join(name), line)
+                source = Value("".join(name), line=line.number)
     if address is None:
         return flow
     collector = Collector(address.words[1], port, vrf, address.number)
@@ -202,7 +187,7 @@ def _monitored(blocks: list[Block], monitor: str) -> Iterator[PortSampling]:
     for block in blocks:
         if statement in block.body:
             line = next((line for line in block.lines() if line.text.startswith(statement)), block.head)
-            yield PortSampling(block.head.text.removeprefix("interface "), _value(True, line))
+            yield PortSampling(block.head.text.removeprefix("interface "), Value(True, line=line.number))
 
 
 def commands(config: ExportConfig) -> list[Command]:

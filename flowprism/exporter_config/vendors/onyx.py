@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
 
 from flowprism.exporter_config.commands import Command
 from flowprism.exporter_config.dialect import Dialect, Limits
@@ -22,13 +21,19 @@ from flowprism.exporter_config.model import (
     PacketSampling,
     PortSampling,
     Surroundings,
-    Unread,
     Value,
     Vendor,
     default,
-    sorted_ports,
 )
-from flowprism.exporter_config.vendors.text_blocks import Line, find_lines, first, line_of, with_newlines
+from flowprism.exporter_config.vendors.sampling_statements import take_statements
+from flowprism.exporter_config.vendors.text_blocks import (
+    Line,
+    find_lines,
+    first,
+    line_of,
+    unread_line,
+    with_newlines,
+)
 
 DEFAULT_RATE = 16_000
 _LINES = re.compile(
@@ -39,23 +44,12 @@ _HOSTNAME = re.compile(r"^[ \t]*hostname (\S+)", re.MULTILINE)
 _TUNNEL = re.compile(r"^[ \t]*(?:protocol nve|interface nve)", re.MULTILINE)
 _PORTS = re.compile(r"^[ \t]*interface ethernet (\d+/\d+(?:/\d+)?)(?: speed (\d+)G?)?\b", re.MULTILINE)
 _RANGE = re.compile(r"(\d+)/(\d+)-(?:\1/)?(\d+)$")
-V = TypeVar("V")
 
 
 def read(text: str, file: str) -> ExportConfig:
     """The export settings of a running configuration."""
     text = with_newlines(text)
-    sampling: PacketSampling | None = None
-    seen, unread = 0, []
-    for line in find_lines(text, _LINES):
-        seen += 1
-        taken = _with_line(sampling or _blank(), line)
-        if taken is None:
-            unread.append(Unread(line.number, " ".join(line.words[:2])))
-        else:
-            sampling = taken
-    if sampling is not None:
-        sampling = replace(sampling, ports=sorted_ports(sampling.ports))
+    found = take_statements(find_lines(text, _LINES), _with_line, unread_line, _blank())
     speeds: dict[str, int | None] = {}
     for name, speed in _PORTS.findall(text):
         speeds[name] = int(speed) * 1000 if speed else speeds.get(name)
@@ -64,10 +58,10 @@ def read(text: str, file: str) -> ExportConfig:
         hostname=first(text, _HOSTNAME),
         interfaces=tuple(Interface(name, mbps) for name, mbps in speeds.items()),
         tunnel_line=line_of(text, _TUNNEL),
-        statements=seen,
-        unread=tuple(unread),
+        statements=found.seen,
+        unread=found.unread,
     )
-    return ExportConfig(Vendor.NVIDIA_ONYX, sampling, around=around)
+    return ExportConfig(Vendor.NVIDIA_ONYX, found.sampling, around=around)
 
 
 def _blank() -> PacketSampling:
@@ -88,15 +82,15 @@ def _with_line(sampling: PacketSampling, line: Line) -> PacketSampling | None:
         case ["protocol", "sflow"]:
             return sampling  # the commands are there; `sflow enable` starts the agent
         case ["sflow", "enable"]:
-            return replace(sampling, enabled=_value(True, line))
+            return replace(sampling, enabled=Value(True, line=line.number))
         case ["sflow", "sampling-rate", rate] if rate.isdecimal():
-            return replace(sampling, rate=_value(int(rate), line))
+            return replace(sampling, rate=Value(int(rate), line=line.number))
         case ["sflow", "max-sample-size", size] if size.isdecimal():
-            return replace(sampling, header_bytes=_value(int(size), line))
+            return replace(sampling, header_bytes=Value(int(size), line=line.number))
         case ["sflow", "counter-poll-interval", seconds] if seconds.isdecimal():
-            return replace(sampling, polling_s=_value(int(seconds), line))
+            return replace(sampling, polling_s=Value(int(seconds), line=line.number))
         case ["sflow", "agent-ip", *name] if name:
-            return replace(sampling, agent=_value(" ".join(name), line))
+            return replace(sampling, agent=Value(" ".join(name), line=line.number))
         case ["sflow", "collector-ip", address, *rest]:
             return _with_collector(sampling, address, rest, line)
         case ["interface", "ethernet", ports, "sflow", "enable"]:
@@ -106,24 +100,20 @@ def _with_line(sampling: PacketSampling, line: Line) -> PacketSampling | None:
     return None
 
 
-def _value(value: V, line: Line) -> Value[V]:
-    return Value(value, line=line.number)
-
-
 def _with_collector(sampling: PacketSampling, address: str, rest: list[str], line: Line) -> PacketSampling:
     port, vrf = default(6343), None
     for name, value in zip(rest[::2], rest[1::2], strict=False):
         if name == "udp-port" and value.isdecimal():
-            port = _value(int(value), line)
+            port = Value(int(value), line=line.number)
         elif name == "vrf":
-            vrf = _value(value, line)
+            vrf = Value(value, line=line.number)
     return replace(sampling, collectors=(*sampling.collectors, Collector(address, port, vrf, line.number)))
 
 
 def _with_ports(sampling: PacketSampling, named: str, line: Line) -> PacketSampling:
     ports = {port.name: port for port in sampling.ports}
     for name in expand_ports(named):
-        ports[name] = PortSampling(name, _value(True, line))
+        ports[name] = PortSampling(name, Value(True, line=line.number))
     return replace(sampling, ports=tuple(ports.values()))
 
 

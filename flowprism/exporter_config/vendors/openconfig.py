@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TypeVar
 
 from datamodel.errors import InputError
 from flowprism.exporter_config.commands import Command
@@ -36,7 +35,6 @@ _KNOWN = frozenset(
     {"enabled", "agent-id-ipv4", "agent-id-ipv6", "dscp", "polling-interval", "sample-size", "ingress-sampling-rate",
      "egress-sampling-rate", "sampling-rate", "source-address", "source-ipv4", "source-ipv6"}
 )  # fmt: skip
-V = TypeVar("V")
 
 
 def read(text: str, file: str) -> ExportConfig:
@@ -79,7 +77,7 @@ def _sampling(top: Node) -> PacketSampling:
     return PacketSampling(
         enabled=_flag(settings.find("enabled")) or default(False),
         collectors=tuple(_collector(node) for node in _rows(top, "collectors", "collector")),
-        agent=_value(agent.text or "", agent) if agent is not None else None,
+        agent=Value(agent.text or "", line=agent.line) if agent is not None else None,
         rate=rate,
         egress_rate=egress,
         direction=default(Direction.of(ingress=rate is not None, egress=egress is not None)),
@@ -96,15 +94,11 @@ def _rows(top: Node, *path: str) -> list[Node]:
 
 
 def _flag(node: Node | None) -> Value[bool] | None:
-    return None if node is None else _value(node.text == "true", node)
+    return None if node is None else Value(node.text == "true", line=node.line)
 
 
 def _number(node: Node | None) -> Value[int] | None:
-    return _value(int(node.text), node) if node is not None and node.text and node.text.isdecimal() else None
-
-
-def _value(value: V, node: Node) -> Value[V]:
-    return Value(value, line=node.line)
+    return Value(int(node.text), line=node.line) if node is not None and node.text and node.text.isdecimal() else None
 
 
 def _collector(node: Node) -> Collector:
@@ -112,7 +106,7 @@ def _collector(node: Node) -> Collector:
     return Collector(
         (address.text or "") if address is not None else "",
         _number(node.find("port")) or default(6343),
-        _value(vrf.text or "", vrf) if vrf is not None else None,
+        Value(vrf.text or "", line=vrf.line) if vrf is not None else None,
         node.line,
     )
 

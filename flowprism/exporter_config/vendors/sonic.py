@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Any
 
 from datamodel.errors import InputError
 from flowprism.exporter_config.commands import Command
@@ -39,7 +39,6 @@ _KNOWN = {
     "SFLOW_SESSION": {"admin_state", "sample_rate", "sample_direction"},
     "SFLOW_COLLECTOR": {"collector_ip", "collector_port", "collector_vrf", "name"},
 }
-V = TypeVar("V")
 
 
 def read(text: str, file: str) -> ExportConfig:
@@ -79,7 +78,7 @@ def _sampling(tables: dict[str, Node]) -> PacketSampling:
     return PacketSampling(
         enabled=_enabled(top, tables),
         collectors=tuple(_collector(n) for n in tables.get("SFLOW_COLLECTOR", Node(0)).members.values()),
-        agent=_value(agent.text or "", agent) if agent is not None else None,
+        agent=Value(agent.text or "", line=agent.line) if agent is not None else None,
         rate=None,
         direction=_direction(top) or _direction(every) or default(Direction.INGRESS),
         all_ports=_state(every) or default(True),
@@ -93,27 +92,23 @@ def _enabled(top: Node, tables: dict[str, Node]) -> Value[bool]:
     """Up, unless the feature's container is disabled."""
     feature = tables.get("FEATURE", Node(0)).find("sflow", "state")
     if feature is not None and feature.text == "disabled":
-        return _value(False, feature)
+        return Value(False, line=feature.line)
     return _state(top) or default(False)
 
 
 def _state(node: Node) -> Value[bool] | None:
     state = node.find("admin_state")
-    return None if state is None else _value(state.text == "up", state)
+    return None if state is None else Value(state.text == "up", line=state.line)
 
 
 def _direction(node: Node) -> Value[Direction] | None:
     said = node.find("sample_direction")
     found = _DIRECTIONS.get(said.text or "") if said is not None else None
-    return None if said is None or found is None else _value(found, said)
+    return None if said is None or found is None else Value(found, line=said.line)
 
 
 def _number(node: Node | None) -> Value[int] | None:
-    return _value(int(node.text), node) if node is not None and node.text and node.text.isdecimal() else None
-
-
-def _value(value: V, node: Node) -> Value[V]:
-    return Value(value, line=node.line)
+    return Value(int(node.text), line=node.line) if node is not None and node.text and node.text.isdecimal() else None
 
 
 def _collector(node: Node) -> Collector:
@@ -121,7 +116,7 @@ def _collector(node: Node) -> Collector:
     return Collector(
         (address.text or "") if address is not None else "",
         _number(node.find("collector_port")) or default(6343),
-        _value(vrf.text or "", vrf) if vrf is not None else None,
+        Value(vrf.text or "", line=vrf.line) if vrf is not None else None,
         node.line,
     )
 

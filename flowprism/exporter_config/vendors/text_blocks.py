@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from flowprism.exporter_config.model import Unread
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -54,6 +56,11 @@ def find_blocks(text: str, heads: str) -> Iterator[Block]:
         number += text.count("\n", position, match.start())
         position = match.start()
         yield Block(Line(number, match.group(1).rstrip()), match.group(2))
+
+
+def unread_line(line: Line) -> Unread:
+    """A line that is not understood, by its first two words: what follows may be secret."""
+    return Unread(line.number, " ".join(line.words[:2]))
 
 
 def first(text: str, pattern: re.Pattern[str]) -> str | None:
