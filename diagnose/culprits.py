@@ -9,7 +9,7 @@ import numpy as np
 from datamodel.streams import Int
 from diagnose.delays import places
 from diagnose.job import JobView
-from diagnose.model.compute import Compared, ComputeHypothesis, Explanation, Grown, grown, pursue
+from diagnose.model.compute import ComparedIterations, ComputeHypothesis, Explanation, Grown, grown, pursue
 from diagnose.model.options import MODEL
 from diagnose.model.own_time import OwnTime
 
@@ -33,7 +33,7 @@ class Culprits:
         return int(self.stages[np.flatnonzero(hypothesis.own)[0]])
 
 
-def culprits(job: JobView, own: OwnTime, compared: Compared, sure: float) -> Culprits:
+def culprits(job: JobView, own: OwnTime, compared: ComparedIterations, sure: float) -> Culprits:
     """Those whose own time grew, or is longer than that of cells of the same stage and as many neighbours.
 
     In a tree leaves, branches and the root have turns of their own, however long they compute.

@@ -20,7 +20,7 @@ from diagnose.job import JobView
 from diagnose.link_findings import link_finding, with_cause
 from diagnose.links import LinkComparison, SlowLink, slow_links, slowest_loss_ns
 from diagnose.load import waiting_ratio
-from diagnose.model.compute import Compared
+from diagnose.model.compute import ComparedIterations
 from diagnose.model.options import MODEL
 from diagnose.model.own_time import OwnTime
 from diagnose.numbering import Numbering, group_numbers
@@ -133,7 +133,7 @@ def _explained(measured: _Measured, period: Period) -> list[Finding]:
     if links:
         return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
     if job.own is not None:
-        found = _of_own_time(measured, job.own, period, Compared(slow, baseline, period.duration_ns, longer))
+        found = _of_own_time(measured, job.own, period, ComparedIterations(slow, baseline, period.duration_ns, longer))
     else:
         found = _of_compute(measured, period, (slow, baseline))
     return [regression_finding(job, period, span, compute=False)] if found is None else found
@@ -145,7 +145,9 @@ def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]
     return slow_links(measured.rates, compared, job.fabric, job.notices, job.edges_ns)
 
 
-def _of_own_time(measured: _Measured, own: OwnTime, period: Period, compared: Compared) -> list[Finding] | None:
+def _of_own_time(
+    measured: _Measured, own: OwnTime, period: Period, compared: ComparedIterations
+) -> list[Finding] | None:
     """Who computes longer in a slow period than before, by how long it was each one's turn; None for nobody."""
     job, span, ratio = measured.job, _span(measured.job, period), period.slowdown_ratio
     found = culprits(job, own, compared, MODEL.sure_among_peers if period.only else MODEL.sure)
@@ -339,7 +341,7 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
 def _late_among_peers(measured: _Measured, own: OwnTime, best: Int, iteration_ns: float) -> list[Finding]:
     """Who computes longer than peers of the same place all along."""
     job, least = measured.job, measured.options.least_slowdown_ratio
-    compared = Compared(best, np.zeros(0, np.int64), iteration_ns, iteration_ns * least / (1 + least))
+    compared = ComparedIterations(best, np.zeros(0, np.int64), iteration_ns, iteration_ns * least / (1 + least))
     found = culprits(job, own, compared, MODEL.sure_among_peers)
     late = found.named if len(found.named) <= MODEL.most_culprits else ()
     told = [(one, _without(one.best.lost_ns, iteration_ns)) for one in late]

@@ -19,7 +19,7 @@ Who = Literal["cell", "host", "stage", "everybody"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedIterations:
     """Iterations to compare.
 
     Attributes:
@@ -85,7 +85,7 @@ class Explanation(NamedTuple):
     near: tuple[tuple[ComputeHypothesis, float], ...]
 
 
-def grown(own: OwnTime, compared: Compared, place: Int, options: ModelOptions) -> Grown:
+def grown(own: OwnTime, compared: ComparedIterations, place: Int, options: ModelOptions) -> Grown:
     """Compare each cell with its own past, or, where there is none, with its peers.
 
     Args:
@@ -103,7 +103,9 @@ def grown(own: OwnTime, compared: Compared, place: Int, options: ModelOptions) -
     return _beside(now, normal, scatter + before, compared, options)
 
 
-def _beside(now_ns: Float, normal_ns: Float, variance: Float, compared: Compared, options: ModelOptions) -> Grown:
+def _beside(
+    now_ns: Float, normal_ns: Float, variance: Float, compared: ComparedIterations, options: ModelOptions
+) -> Grown:
     """Shifts with their errors: times of those who only wait change by a share of what the latest one takes longer."""
     most = float(np.nan_to_num(now_ns - normal_ns).max(initial=0.0))
     victim = options.own_victim_share * max(compared.longer_ns, most)
@@ -135,7 +137,7 @@ def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions)
 
 
 def pursue(
-    found: Grown, hosts: Sequence[str], place: Int, compared: Compared, sure: float, options: ModelOptions
+    found: Grown, hosts: Sequence[str], place: Int, compared: ComparedIterations, sure: float, options: ModelOptions
 ) -> list[Explanation]:
     """Who computes longer, the most likely first; empty where nobody does beyond doubt.
 
@@ -167,7 +169,7 @@ def pursue(
 
 
 def compute_hypotheses(
-    found: Grown, hosts: Sequence[str], place: Int, compared: Compared, sure: float, options: ModelOptions
+    found: Grown, hosts: Sequence[str], place: Int, compared: ComparedIterations, sure: float, options: ModelOptions
 ) -> list[ComputeHypothesis]:
     """All that are sure and lost enough, the most likely first; arguments as those of `pursue`."""
     told = gains(found.shift, found.error, options.own_missing_ratio, options.own_misfit_ratio, options)
@@ -191,7 +193,7 @@ def compute_hypotheses(
 
 
 def _everybody(
-    hypothesis: ComputeHypothesis, found: Grown, compared: Compared, options: ModelOptions
+    hypothesis: ComputeHypothesis, found: Grown, compared: ComparedIterations, options: ModelOptions
 ) -> ComputeHypothesis:
     """Where all compute longer, so does whatever an iteration consists of."""
     before_ns = compared.iteration_ns - compared.longer_ns

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from diagnose.model.compute import Compared, Explanation, grown, pursue
+from diagnose.model.compute import ComparedIterations, Explanation, grown, pursue
 from diagnose.model.options import MODEL
 from diagnose.model.own_time import OwnTime
 
@@ -22,7 +22,7 @@ def named(more_s: Mapping[int, float], longer_s: float = 0.2, sure: float = MODE
     own_s = 0.5 + np.random.default_rng(1).normal(0, 0.001, (CELLS, COUNT))
     for cell, more in more_s.items():
         own_s[cell, BEFORE:] += more
-    compared = Compared(SLOW, BASELINE, (1 + longer_s) * 1e9, longer_s * 1e9)
+    compared = ComparedIterations(SLOW, BASELINE, (1 + longer_s) * 1e9, longer_s * 1e9)
     found = grown(OwnTime(np.arange(CELLS), own_s * 1e9), compared, STAGES, MODEL)
     return pursue(found, HOSTS, STAGES, compared, sure, MODEL)
 
@@ -87,7 +87,7 @@ def test_half_of_all_are_not_everybody() -> None:
 def among_peers(own_s: list[float], place: list[int]) -> list[Explanation]:
     """Who is named without a past."""
     own = np.array(own_s)[:, None] + np.random.default_rng(1).normal(0, 0.001, (len(own_s), COUNT))
-    compared = Compared(np.arange(1, COUNT), np.zeros(0, np.int64), 1e9, 0.05e9)
+    compared = ComparedIterations(np.arange(1, COUNT), np.zeros(0, np.int64), 1e9, 0.05e9)
     found = grown(OwnTime(np.arange(len(own_s)), own * 1e9), compared, np.array(place), MODEL)
     hosts = [str(n) for n in range(len(own_s))]
     return pursue(found, hosts, np.array(place), compared, MODEL.sure_among_peers, MODEL)
