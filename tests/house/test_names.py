@@ -29,7 +29,6 @@ CROWDED = {
 
 # Class names that two modules share, and why.
 SHARED = {
-    "Compared": "not yet renamed in diagnose",
     "Dialect": "column names of a collector's dumps; syntax of a vendor's settings",
     "Edges": "not yet renamed in reconstruct and strategy",
     "Fault": "one fault as it is simulated, and as the truth states it",
