@@ -17,9 +17,9 @@ import numpy as np
 
 from datamodel.streams import Int
 from flowprism.evaluation.suite import CaseName, build_scenario
-from reconstruct.jobs import JobOptions, recognise
-from reconstruct.streams import streams
-from reconstruct.transfers import transfers
+from reconstruct.jobs.job_recognition import JobOptions, find_jobs
+from reconstruct.streams.stream_builder import build_streams
+from reconstruct.timelines.transfers import transfers
 from simulate.case import simulate_case
 from simulate.network.fabric import Fabric
 from simulate.training.job import Job
@@ -79,8 +79,8 @@ def main(out: Path) -> None:
 def _jobs(case: CaseName) -> Iterator[tuple[TrafficEdges, tuple[str, ...], Int, Job, Fabric]]:
     """Edges of each job of a case that is found with its endpoints, and what ran."""
     scenario = build_scenario(case)
-    rows = streams(simulate_case(scenario, case.number).readings["flows"].flows)
-    for job in recognise(rows, frozenset(), JobOptions(), None).jobs:
+    rows = build_streams(simulate_case(scenario, case.number).readings["flows"].flows)
+    for job in find_jobs(rows, frozenset(), JobOptions(), None).jobs:
         moved, endpoints = select_current(transfers(rows, job), job.endpoints, len(job.edges_ns))
         edges = build_edges(build_profiles(moved, job.edges_ns))
         for ran in scenario.jobs:

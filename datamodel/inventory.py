@@ -20,7 +20,7 @@ def _canonical(address: str) -> str:
         return address
     plain, percent, network = address.rpartition("%")
     if percent and network.isdecimal():
-        return f"{ip_address(plain)}%{int(network)}"  # of an overlay network, see `reconstruct.networks`
+        return f"{ip_address(plain)}%{int(network)}"  # of an overlay network, see `reconstruct.streams.networks`
     return str(ip_address(address))  # may have a zone, as `fe80::1%eth0` has
 
 

@@ -8,27 +8,27 @@ import numpy as np
 
 from datamodel.findings import Finding
 from datamodel.streams import Bool, Int
-from diagnose.cables import narrowed
-from diagnose.causes import cause_of
-from diagnose.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
-from diagnose.culprits import culprits
-from diagnose.delays import PP, Sends, dated, places, sends
+from diagnose.compute.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
+from diagnose.compute.culprits import culprits
+from diagnose.compute.load_imbalance import waiting_ratio
+from diagnose.compute.own_time_findings import computes_longer_finding
+from diagnose.compute.send_delays import PP, SendDelays, add_time_bounds, assign_peer_classes, sends
+from diagnose.compute.stage_compute import stage_compute
+from diagnose.compute.stragglers import EVERYBODY, compute_ratio, drop_ring_predecessors, drop_waiting_stages, lateness
+from diagnose.endpoint_index import Numbering, group_numbers
 from diagnose.events import rests
-from diagnose.hang_findings import hang_finding
-from diagnose.hangs import Hang, hang
-from diagnose.job import JobView
-from diagnose.link_findings import link_finding, with_cause
-from diagnose.links import LinkComparison, SlowLink, slow_links, slowest_loss_ns
-from diagnose.load import waiting_ratio
+from diagnose.hangs.hang_detection import Hang, hang
+from diagnose.hangs.hang_findings import hang_finding
+from diagnose.job_view import JobView
+from diagnose.links.link_causes import cause_of
+from diagnose.links.link_findings import link_finding, with_cause
+from diagnose.links.slow_links import LinkComparison, SlowLink, slow_links, slowest_loss_ns
+from diagnose.links.uplink_suspects import narrow_to_uplinks
+from diagnose.measures.stream_rates import Rates, rates
 from diagnose.model.compute import ComparedIterations
-from diagnose.model.options import MODEL
 from diagnose.model.own_time import OwnTime
-from diagnose.numbering import Numbering, group_numbers
-from diagnose.own_time_findings import computes_longer_finding
-from diagnose.periods import Period, durations_ns, periods, scattered
-from diagnose.rates import Rates, rates
-from diagnose.stages import stage_compute
-from diagnose.stragglers import EVERYBODY, compute_ratio, lateness, without_predecessors, without_waiting_stages
+from diagnose.options import MODEL
+from diagnose.pace_intervals import PaceInterval, durations_ns, find_sporadic, split_intervals
 
 LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
 # Sends that all begin within this share of what all are late by begin together.
@@ -56,7 +56,7 @@ class DiagnosisOptions:
 class _Measured:
     job: JobView
     options: DiagnosisOptions
-    kinds: tuple[Sends, ...]
+    kinds: tuple[SendDelays, ...]
     rates: Rates
 
 
@@ -86,19 +86,21 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
     measured = _Measured(
         job,
         options,
-        dated(sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded), job.endpoints, job.dates),
+        add_time_bounds(
+            sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded), job.endpoints, job.dates
+        ),
         rates(job.operations, job.iterations),
     )
-    parts = periods(job.edges_ns, options.least_slowdown_ratio)
-    found = joined([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
+    parts = split_intervals(job.edges_ns, options.least_slowdown_ratio)
+    found = merge_recurring([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
     return found + _persistent(measured, parts, [*stuck, *found])
 
 
 def _beyond(job: JobView, options: DiagnosisOptions, found: list[Finding]) -> list[Finding]:
     """Slow periods in which nothing was found, of a job that was not seen as a whole all the time."""
-    slow = [(p, _span(job, p)) for p in periods(job.edges_ns, options.least_slowdown_ratio) if p.slow]
+    slow = [(p, _span(job, p)) for p in split_intervals(job.edges_ns, options.least_slowdown_ratio) if p.slow]
     untold = [(p, span) for p, span in slow if not any(_meet(f, span) for f in found)]
-    return joined([regression_finding(job, p, span, compute=False) for p, span in untold], [])
+    return merge_recurring([regression_finding(job, p, span, compute=False) for p, span in untold], [])
 
 
 def _meet(finding: Finding, span_ns: tuple[int, int | None]) -> bool:
@@ -118,12 +120,12 @@ def _stuck(job: JobView) -> Hang | None:
     return found and replace(found, culprits=tuple(sorted({*found.culprits, *job.lost})))
 
 
-def _span(job: JobView, period: Period) -> tuple[int, int | None]:
+def _span(job: JobView, period: PaceInterval) -> tuple[int, int | None]:
     end = None if period.last >= job.iterations - 1 else int(job.edges_ns[period.last])
     return int(job.edges_ns[period.first - 1]), end
 
 
-def _explained(measured: _Measured, period: Period) -> list[Finding]:
+def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
     """The findings that explain why a period is slow: what is different in those of its iterations that are."""
     job, span = measured.job, _span(measured.job, period)
     baseline, slow = np.array(period.baseline, np.int64), _slow_ones(job, period)
@@ -146,7 +148,7 @@ def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]
 
 
 def _of_own_time(
-    measured: _Measured, own: OwnTime, period: Period, compared: ComparedIterations
+    measured: _Measured, own: OwnTime, period: PaceInterval, compared: ComparedIterations
 ) -> list[Finding] | None:
     """Who computes longer in a slow period than before, by how long it was each one's turn; None for nobody."""
     job, span, ratio = measured.job, _span(measured.job, period), period.slowdown_ratio
@@ -162,7 +164,7 @@ def _of_own_time(
     return [computes_longer_finding(job, own, late, found.grown, span, ratio) for late in found.named]
 
 
-def _of_compute(measured: _Measured, period: Period, compared: tuple[Int, Int]) -> list[Finding] | None:
+def _of_compute(measured: _Measured, period: PaceInterval, compared: tuple[Int, Int]) -> list[Finding] | None:
     """Who computes longer in a slow period than before, by the delays of sends; None where nobody is told apart.
 
     `compared` are the iterations that are slow and those that are not.
@@ -187,7 +189,7 @@ def _of_compute(measured: _Measured, period: Period, compared: tuple[Int, Int]) 
     return None
 
 
-def _slow_ones(job: JobView, period: Period) -> Int:
+def _slow_ones(job: JobView, period: PaceInterval) -> Int:
     """A period's iterations that are nearer to its time than to the baseline's: some of what comes and goes is away."""
     iterations = period.iterations
     limit = period.duration_ns * (1 + 1 / period.slowdown_ratio) / 2
@@ -200,18 +202,18 @@ def _of_link(
     """A slow link as a finding, with its cause; `compared` are the iterations that are slow and those that are not."""
     job, period = measured.job, compared[0]
     window = int(job.edges_ns[period.min() - 1]), int(job.edges_ns[period.max()])
-    link = narrowed(link, measured.rates, period, window, job.fabric, job.paths)
+    link = narrow_to_uplinks(link, measured.rates, period, window, job.fabric, job.paths)
     finding = link_finding(job, link, measured.rates, span, ratio)
     cause = cause_of(job.operations, link, measured.rates, *compared, job.fabric)
     return with_cause(finding, cause, job.measured_ns(span))
 
 
-def _sporadic(measured: _Measured, parts: list[Period]) -> list[Finding]:
+def _sporadic(measured: _Measured, parts: list[PaceInterval]) -> list[Finding]:
     """What makes single iterations slow, where it is always the same link or rank; jitter has no such place.
 
     In a pipeline a straggler makes every pass longer; a first stage that is late once, in silence, rested.
     """
-    period = scattered(measured.job.edges_ns, parts, measured.options.least_slowdown_ratio)
+    period = find_sporadic(measured.job.edges_ns, parts, measured.options.least_slowdown_ratio)
     if period is None:
         return []
     found = _explained(measured, period)
@@ -227,8 +229,8 @@ def _roots(measured: _Measured, late: Bool, period: Int, baseline: Int) -> Bool:
     if any(k.role == PP for k in measured.kinds):
         together = group_numbers(job.endpoints, job.groups.get("tp", ()))
         ratio = compute_ratio(measured.kinds, job.stages, period, baseline, together)
-        return without_waiting_stages(late, job.endpoints, job.groups.get("pp", ()), ratio)
-    return without_predecessors(late, job.endpoints, job.successors())
+        return drop_waiting_stages(late, job.endpoints, job.groups.get("pp", ()), ratio)
+    return drop_ring_predecessors(late, job.endpoints, job.successors())
 
 
 def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
@@ -265,7 +267,7 @@ def _in_pairs(job: JobView, late: Bool) -> bool:
     return not any(job.groups.get("pp", ())) and all(after.get(after.get(int(e), -1)) == e for e in job.endpoints[late])
 
 
-def _begin_together(kinds: tuple[Sends, ...], period: Int, excess_ns: float) -> bool:
+def _begin_together(kinds: tuple[SendDelays, ...], period: Int, excess_ns: float) -> bool:
     """Whether all send at the very same moment: then everybody waits for the latest, and nobody's delay is its own.
 
     Ranks that compute each for themselves come apart by more than a hundredth of what each takes longer. Dates that are
@@ -291,7 +293,7 @@ def _uneven(measured: _Measured, late: Bool) -> int | None:
     return None
 
 
-def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) -> list[Finding]:
+def _persistent(measured: _Measured, parts: list[PaceInterval], found: list[Finding]) -> list[Finding]:
     """What held the job back even at its best."""
     job, least = measured.job, measured.options.least_slowdown_ratio
     best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
@@ -309,7 +311,7 @@ def _persistent(measured: _Measured, parts: list[Period], found: list[Finding]) 
     placed = tuple(
         k for k in measured.kinds if k.role != PP or k.towards
     )  # other turns are of nobody knows which stages
-    alike = places(job.operations, job.endpoints, job.stages)
+    alike = assign_peer_classes(job.operations, job.endpoints, job.stages)
     seen = lateness(placed, alike, best, nobody, iteration_ns, least)
     compute = stage_compute(measured.kinds, job.stages, best)
     late = _late_among_peers(measured, job.own, best, iteration_ns) if job.own is not None and job.stages_known else []
@@ -364,7 +366,7 @@ def _without(lost_ns: float, iteration_ns: float) -> float:
     return iteration_ns / max(iteration_ns - lost_ns, 0.1 * iteration_ns)
 
 
-def joined(found: list[Finding], sporadic: list[Finding]) -> list[Finding]:
+def merge_recurring(found: list[Finding], sporadic: list[Finding]) -> list[Finding]:
     """One finding of what comes and goes: the same kind and subject in several periods, or in single iterations."""
     joined: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for finding in sorted([*found, *sporadic], key=lambda f: f.start_ns):

@@ -8,8 +8,8 @@ from scipy.ndimage import median_filter
 from datamodel.findings import Event, EventKind
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
-from diagnose.job import JobView
-from diagnose.periods import durations_ns
+from diagnose.job_view import JobView
+from diagnose.pace_intervals import durations_ns
 
 # A single iteration this much longer than its neighbours holds a pause ...
 LONGER = 1.25

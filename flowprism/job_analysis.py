@@ -18,23 +18,23 @@ from datamodel.streams import Streams
 from datamodel.transfers import ROLES
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
-from diagnose.job import JobView
-from diagnose.model.options import MODEL
+from diagnose.job_view import JobView
+from diagnose.measures.clear_to_send import Ready, least_data_bytes
+from diagnose.measures.congestion_notifications import CongestionNotifications
 from diagnose.model.own_time import OwnTime, cells, own_time
-from diagnose.pairs import pair_table
-from diagnose.queues import Notices
-from diagnose.readiness import Ready, least_data_bytes
-from diagnose.sampled import unlocated
+from diagnose.options import MODEL
+from diagnose.pair_table import pair_table
+from diagnose.sampled.sampled_diagnosis import unlocated
 from flowprism.job_report import job_report, shown
 from flowprism.metered_reasons import reasons
-from reconstruct.dates import Dates
-from reconstruct.jobs import Job
-from reconstruct.metered import Metered, metered
-from reconstruct.metered_transfers import both_ways, known_transfers, latest_arrivals
-from reconstruct.operations import operations
-from reconstruct.timelines import group_names, spans
-from reconstruct.transfers import transfers
-from reconstruct.watched_iterations import watched_iterations
+from reconstruct.clocks.time_bounds import TimeBounds
+from reconstruct.jobs.job_recognition import Job
+from reconstruct.jobs.observed_iterations import watched_iterations
+from reconstruct.timelines.merged_messages import Metered, metered
+from reconstruct.timelines.metered_transfers import both_ways, known_transfers, latest_arrivals
+from reconstruct.timelines.operations import operations
+from reconstruct.timelines.spans import group_names, spans
+from reconstruct.timelines.transfers import transfers
 from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
 
@@ -74,13 +74,13 @@ class JobTask:
     seats: Mapping[int, Seat]
     last_sent_ns: Mapping[int, int]
     ready: Ready | None
-    notices: Notices
+    notices: CongestionNotifications
     labels: Inventory | None
     options: DiagnosisOptions
     tables: bool
     metered: bool = False
     paths: Paths | None = None
-    dates: Dates | None = None
+    dates: TimeBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)

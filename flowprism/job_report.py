@@ -13,9 +13,9 @@ from datamodel.inventory import Inventory, JobLabel
 from datamodel.layout import Groups
 from datamodel.report import Detectability, Iteration, JobReport
 from datamodel.streams import Float, Int
-from diagnose.job import JobView
-from diagnose.periods import durations_ns, noise_ratio
-from reconstruct.unseen_step import computing_ns, errors, unseen_share
+from diagnose.job_view import JobView
+from diagnose.pace_intervals import durations_ns, noise_ratio
+from reconstruct.timelines.iteration_time_errors import computing_ns, errors, estimate_hidden_step
 from strategy.layout_inference import InferredLayout
 
 # A label from the inventory names a job when they share this much of their hosts (Jaccard).
@@ -60,7 +60,7 @@ def shown(job: JobView, strategy: InferredLayout, cached: Sequence[str] = ()) ->
     """What a feed of mirrors or exact records shows of a job; `cached` is what a flow cache shows and what it hides."""
     begin_ns = int(job.operations["start_ns"].min())
     whole = job.seen_whole()
-    share = unseen_share(job.operations, job.iterations, len(set(job.stage.values())))
+    share = estimate_hidden_step(job.operations, job.iterations, len(set(job.stage.values())))
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
     told = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, cached)
     known = off.interval_ns() if told.timeline_error_ratio is not None else None

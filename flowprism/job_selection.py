@@ -11,9 +11,9 @@ from datamodel.frame import concat
 from datamodel.streams import Bool, Int, Streams
 from flowprism.job_analysis import JobResult
 from flowprism.sampled_analysis import AnalysisContext, ReplaceableJob, SplitRecords, sampled_results, volume_results
-from reconstruct.job_streams import job_streams
-from reconstruct.jobs import Job, Recognition
-from reconstruct.metered import merges
+from reconstruct.jobs.job_recognition import Job, Recognition
+from reconstruct.jobs.job_streams import job_streams
+from reconstruct.timelines.merged_messages import merges
 
 
 def select_jobs(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from reconstruct.jobs import Job
-from reconstruct.metered import MERGES, Metered
+from reconstruct.jobs.job_recognition import Job
+from reconstruct.timelines.merged_messages import MERGES, Metered
 
 # What would show the rest, where no cache can be set so short: RFC 5102 counts timeouts in seconds.
 LEAST_SETTING_S = 1.0

@@ -26,12 +26,12 @@ from datamodel.paths import Paths
 from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
 from datamodel.streams import Int, Streams
 from datamodel.timeline import SPANS, Timelines
-from diagnose.attachments import at_attachments
-from diagnose.contention import contended
 from diagnose.diagnosis import DiagnosisOptions
-from diagnose.feeds import SPOILS, FeedView, doubted, feed_findings
-from diagnose.queues import Notices
-from diagnose.readiness import ready_messages
+from diagnose.feed_findings import SPOILS, FeedView, downgrade_findings, feed_findings
+from diagnose.links.attachments import at_attachments
+from diagnose.links.contention import reclassify_contention
+from diagnose.measures.clear_to_send import ready_messages
+from diagnose.measures.congestion_notifications import CongestionNotifications
 from flowprism import __version__
 from flowprism.analysis_window import AnalysisWindow
 from flowprism.inputs import read_inputs
@@ -41,19 +41,19 @@ from flowprism.job_selection import select_jobs
 from flowprism.progress import Progress
 from flowprism.sampled_analysis import AnalysisContext, select_spare_samples, split_records
 from flowprism.worker_pool import WorkerPool, map_ordered
-from reconstruct.clock_network import exporter_clocks
-from reconstruct.clocks import ClockOffset, UnknownClock, corrected
-from reconstruct.dates import Dates, dates
-from reconstruct.endpoints import Merged, by_endpoint
-from reconstruct.held import settled
-from reconstruct.hidden_rates import with_hidden_rates
-from reconstruct.job_streams import job_streams
-from reconstruct.jobs import Job, JobOptions, Recognition, recognise
-from reconstruct.networks import apart_by_network
-from reconstruct.operations import last_sent_ns
-from reconstruct.paths import at_cables, paths
-from reconstruct.sightings import carrying, whole
-from reconstruct.streams import streams
+from reconstruct.clocks.buffered_datagrams import resolve_buffered_times
+from reconstruct.clocks.clock_network import exporter_clocks
+from reconstruct.clocks.clock_offsets import ClockOffset, UnknownClock, correct_times
+from reconstruct.clocks.time_bounds import TimeBounds, dates
+from reconstruct.jobs.job_recognition import Job, JobOptions, Recognition, find_jobs
+from reconstruct.jobs.job_streams import job_streams
+from reconstruct.streams.endpoints import Merged, by_endpoint
+from reconstruct.streams.hidden_rates import with_hidden_rates
+from reconstruct.streams.networks import apart_by_network
+from reconstruct.streams.observations import is_unsampled, select_primary
+from reconstruct.streams.paths import paths, select_uplink_records
+from reconstruct.streams.stream_builder import build_streams
+from reconstruct.timelines.operations import last_sent_ns
 from strategy.placement import Seat, seats
 
 # What is known of the feed, nothing asks for these columns any more.
@@ -90,11 +90,11 @@ class _JobInputs:
     place: EndpointLocations
     seats: dict[int, Seat]
     last_sent_ns: dict[int, int]
-    notices: Notices
+    notices: CongestionNotifications
     inventory: Inventory | None
     metered: bool
     paths: Paths | None
-    dates: Dates | None
+    dates: TimeBounds | None
 
     def labels(self) -> Inventory | None:
         """The inventory without what is known of each endpoint."""
@@ -136,7 +136,7 @@ def analyze_reading(
     flows, shared = apart_by_network(reading.flows, inventory)
     reading = replace(reading, flows=flows, notes=_with_networks(reading.notes, shared))
     del flows
-    kept = carrying(reading.flows)
+    kept = select_primary(reading.flows)
     second, window = int(np.count_nonzero(~kept)), _window(reading.flows)
     merged = by_endpoint(reading.flows, kept, inventory)
     reading, kept = _by_endpoint(reading, merged), merged.kept
@@ -163,20 +163,20 @@ def analyze_reading(
     flows, kept = (reading.flows, kept) if useful.all() else (reading.flows.take(useful), kept[useful])
     metered = reading.metered
     lossy = metered and max((account.loss_ratio for account in reading.accounts), default=0) >= SPOILS
-    complete = whole(flows.frame)  # without any there are no streams whose paths could be asked for
-    passing = at_cables(reading.flows, exporters, place.links) if complete.any() else None
+    complete = is_unsampled(flows.frame)  # without any there are no streams whose paths could be asked for
+    passing = select_uplink_records(reading.flows, exporters, place.links) if complete.any() else None
     reports_ns = _reports_ns(reading)
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
-    flows = corrected(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
-    counted = settled(flows if complete.all() else flows.take(complete))
-    flow, when = streams(counted), dates(counted)
+    flows = correct_times(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
+    counted = resolve_buffered_times(flows if complete.all() else flows.take(complete))
+    flow, when = build_streams(counted), dates(counted)
     del counted
-    ways = paths(corrected(passing, clocks), flow, exporters, place.links) if passing is not None else None
+    ways = paths(correct_times(passing, clocks), flow, exporters, place.links) if passing is not None else None
     parts = split_records(flows, kept, complete, flow, options.jobs.covered_share)
     del flows, passing
     services = _services(inventory, flow.addresses)
-    found = recognise(flow, services, options.jobs, hosts)
+    found = find_jobs(flow, services, options.jobs, hosts)
     where = seats(inventory, flow.addresses)
     scene = _JobInputs(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when)
     around = AnalysisContext(
@@ -196,7 +196,7 @@ def analyze_reading(
         events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
         findings=_by_severity(
             [
-                *doubted(located, lossy=lossy and not flow.trains.any()),
+                *downgrade_findings(located, lossy=lossy and not flow.trains.any()),
                 *(f for r in further for f in r.findings),
                 *about_feed,
             ]
@@ -240,10 +240,10 @@ def _with_hidden_rates(reading: IngestResult) -> IngestResult:
     return replace(reading, flows=flows, notes=notes)
 
 
-def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> Notices:
+def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> CongestionNotifications:
     """Congestion notifications of all records that count every packet, by corrected clocks."""
     told = flows.take(np.flatnonzero(flows.frame["cnp_packets"]))
-    return Notices.of(corrected(told.take(whole(told.frame)), clocks))
+    return CongestionNotifications.of(correct_times(told.take(is_unsampled(told.frame)), clocks))
 
 
 def _reports_ns(reading: IngestResult) -> dict[tuple[int, int], int]:
@@ -426,7 +426,9 @@ def _summary(
 def _findings(scene: _JobInputs, found: Recognition, results: list[JobResult]) -> tuple[Finding, ...]:
     """Every job's findings, seen beside what the others did."""
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
-    return contended([f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths)
+    return reclassify_contention(
+        [f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths
+    )
 
 
 def _by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:

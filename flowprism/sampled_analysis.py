@@ -19,24 +19,24 @@ from datamodel.operations import OPERATIONS
 from datamodel.report import Detectability
 from datamodel.streams import Bool, Int, Streams
 from diagnose.diagnosis import DiagnosisOptions
-from diagnose.job import JobView
-from diagnose.periods import noise_ratio
-from diagnose.sampled import diagnose_samples, unlocated
-from diagnose.sampled_hangs import sampled_hang
-from diagnose.sampled_view import SampledView
+from diagnose.job_view import JobView
+from diagnose.pace_intervals import noise_ratio
+from diagnose.sampled.sampled_diagnosis import diagnose_samples, unlocated
+from diagnose.sampled.sampled_hangs import sampled_hang
+from diagnose.sampled.sampled_job_view import SampledView
 from flowprism.job_analysis import JobResult
 from flowprism.job_report import ObservedJob, job_id, job_report
-from reconstruct.jobs import Job
+from reconstruct.jobs.job_recognition import Job
+from reconstruct.periods.hidden_pauses import hides_pauses
+from reconstruct.sampled.curves.progress_curves import ProgressCurves, has_sequence_number
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
-from reconstruct.sampled.folded import points
-from reconstruct.sampled.messages import messages
-from reconstruct.sampled.paths import passed
-from reconstruct.sampled.progress import Progress, numbered
-from reconstruct.sampled.recognition import FEWEST_ITERATIONS, SampledJob, recognise_sampled
-from reconstruct.sampled.standstill import standstill
-from reconstruct.sampled.volumes import VolumeJob, jobs_by_volume
-from reconstruct.sightings import whole
-from reconstruct.smeared import smeared
+from reconstruct.sampled.folding.folded_messages import messages
+from reconstruct.sampled.folding.folded_samples import points
+from reconstruct.sampled.folding.last_position import standstill
+from reconstruct.sampled.jobs.sampled_recognition import FEWEST_ITERATIONS, SampledJob, find_sampled_jobs
+from reconstruct.sampled.jobs.volume_jobs import VolumeJob, jobs_by_volume
+from reconstruct.sampled.uplinks_passed import find_uplinks
+from reconstruct.streams.observations import is_unsampled
 from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
 
@@ -80,9 +80,9 @@ def select_spare_samples(flows: Flows, kept: Bool) -> Bool:
 
     Args:
         flows: all records.
-        kept: which of them carry the volume (`reconstruct.sightings.carrying`).
+        kept: which of them carry the volume (`reconstruct.streams.observations.select_primary`).
     """
-    return ~kept & ~whole(flows.frame) & numbered(flows)
+    return ~kept & ~is_unsampled(flows.frame) & has_sequence_number(flows)
 
 
 class ReplaceableJob(NamedTuple):
@@ -119,14 +119,14 @@ def split_records(flows: Flows, kept: Bool, complete: Bool, flow: Streams, cover
     Args:
         flows: all records that carry the volume, and samples that were put aside (`select_spare_samples`).
         kept: which of them are the former.
-        complete: which are whole (`reconstruct.sightings.whole`).
+        complete: which are whole (`reconstruct.streams.observations.is_unsampled`).
         flow: the streams of these.
-        covered_share: see `reconstruct.smeared`.
+        covered_share: see `reconstruct.periods.hidden_pauses`.
     """
-    frame, hidden = flows.frame, smeared(flow, covered_share)
+    frame, hidden = flows.frame, hides_pauses(flow, covered_share)
     hiding, samples = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE), np.zeros(len(flows), np.bool_)
     if hiding.any():
-        told = numbered(flows)
+        told = has_sequence_number(flows)
         samples, hiding = told & ~complete & kept, hiding & ~told
     if hidden.any():
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
@@ -149,14 +149,14 @@ def sampled_results(
     """
     if not len(samples):
         return [], {}
-    found = recognise_sampled(samples, around.services, around.hosts)
+    found = find_sampled_jobs(samples, around.services, around.hosts)
     jobs = [j for j in found.jobs if not taken[j.endpoints].any() and _tells_more(j, found.progress, lesser)]
     for job in jobs:
         taken[job.endpoints] = True
     return [_sampled(job, found.progress, samples, around) for job in jobs], found.unassigned
 
 
-def _tells_more(job: SampledJob, progress: Progress, lesser: Sequence[ReplaceableJob]) -> bool:
+def _tells_more(job: SampledJob, progress: ProgressCurves, lesser: Sequence[ReplaceableJob]) -> bool:
     """Whether samples show all endpoints and iterations of the lesser jobs that they meet, more pairs, and places."""
     inside = [np.isin(other.job.endpoints, job.endpoints, assume_unique=True) for other in lesser]
     met = [(own, other) for own, other in zip(inside, lesser, strict=True) if own.any()]
@@ -186,7 +186,7 @@ def volume_results(records: Flows, around: AnalysisContext, taken: Bool) -> list
     return [_result(_unclocked(job, around), around, ()) for job in jobs]
 
 
-def _sampled(job: SampledJob, progress: Progress, samples: Flows, around: AnalysisContext) -> JobResult:
+def _sampled(job: SampledJob, progress: ProgressCurves, samples: Flows, around: AnalysisContext) -> JobResult:
     seen = _strategy(job, progress, around)
     strategy = UNKNOWN_LAYOUT if job.unresolved or _one_stage_by_default(seen.layout) else seen
     told = of_samples(progress, job)
@@ -217,7 +217,7 @@ def _one_stage_by_default(layout: Layout) -> bool:
 
 
 def _view(
-    job: SampledJob, progress: Progress, samples: Flows, strategy: InferredLayout, around: AnalysisContext
+    job: SampledJob, progress: ProgressCurves, samples: Flows, strategy: InferredLayout, around: AnalysisContext
 ) -> SampledView:
     src, dst = progress.src[job.connections], progress.dst[job.connections]
     own = JobView(
@@ -241,11 +241,11 @@ def _view(
         quantum_bytes=job.quantum_bytes,
         cables=around.place.links,
         whole=not job.unresolved and strategy.layout.dp is not None,  # else a pipeline may hide among the rings
-        over=passed(samples, around.exporters, around.place.links, src, dst),
+        over=find_uplinks(samples, around.exporters, around.place.links, src, dst),
     )
 
 
-def _strategy(job: SampledJob, progress: Progress, around: AnalysisContext) -> InferredLayout:
+def _strategy(job: SampledJob, progress: ProgressCurves, around: AnalysisContext) -> InferredLayout:
     """The layout that the job's quick iterations show, where half of them show it too; else nothing but the endpoints.
 
     Iterations that a fault made longer have their messages elsewhere: laid over the others they draw boundaries where
@@ -263,7 +263,7 @@ def _strategy(job: SampledJob, progress: Progress, around: AnalysisContext) -> I
     return found if any(_sizes(found.layout) == _sizes(other) for other in others) else UNKNOWN_LAYOUT
 
 
-def _inferred(job: SampledJob, progress: Progress, around: AnalysisContext, iterations: Int) -> InferredLayout:
+def _inferred(job: SampledJob, progress: ProgressCurves, around: AnalysisContext, iterations: Int) -> InferredLayout:
     sent = messages(progress, job, iterations)
     rows = sent.take(np.isin(sent["iteration"], iterations))
     return infer_layout(rows, job.edges_ns, job.endpoints, around.seats, exact_starts=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Float, Int
-from reconstruct.compiled import compiled, whole
+from reconstruct.jit import compiled, to_contiguous
 from strategy.grouped_statistics import expanded, medians
 from strategy.stream_profiles import StreamProfiles
 
@@ -61,7 +61,9 @@ def _busy_until(streams: StreamProfiles, stream: Int, at_ns: Int) -> Float:
 
 def _begun(streams: StreamProfiles, stream: Int, at_ns: Int) -> Int:
     """Row behind the last transfer that each stream has begun at an instant; its first row before any."""
-    return _behind(whole(streams.bounds), whole(streams.start_ns), whole(stream), whole(at_ns))
+    return _behind(
+        to_contiguous(streams.bounds), to_contiguous(streams.start_ns), to_contiguous(stream), to_contiguous(at_ns)
+    )
 
 
 @compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Float, Int
-from reconstruct.compiled import compiled
+from reconstruct.jit import compiled
 
 
 def medians(values: Float, owner: Int, owners: int) -> Float:

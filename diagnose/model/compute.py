@@ -11,9 +11,9 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int
 from diagnose.model.elements import TO_SIGMA
 from diagnose.model.likelihood import gains, sizes
-from diagnose.model.options import ModelOptions
 from diagnose.model.own_time import OwnTime
-from reconstruct.medians import row_medians, typical_over
+from diagnose.options import ModelOptions
+from reconstruct.numeric.medians import row_medians, typical_over
 
 Who = Literal["cell", "host", "stage", "everybody"]
 

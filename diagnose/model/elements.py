@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from datamodel.streams import Bool, Float, Int
-from diagnose.model.options import ModelOptions
-from diagnose.rates import Rates
-from reconstruct.medians import group_medians, median_over, row_medians
+from diagnose.measures.stream_rates import Rates
+from diagnose.options import ModelOptions
+from reconstruct.numeric.medians import group_medians, median_over, row_medians
 
 # A normal distribution's standard deviation over its median absolute deviation.
 TO_SIGMA = 1 / float(ndtri(0.75))

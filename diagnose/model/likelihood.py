@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from datamodel.streams import Float
-from diagnose.model.options import ModelOptions
+from diagnose.options import ModelOptions
 
 
 def sizes(options: ModelOptions) -> Float:

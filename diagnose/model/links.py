@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
-from diagnose.crossing import Crossing
+from diagnose.measures.switch_pairs import SwitchPairs
 from diagnose.model.elements import Elements
 from diagnose.model.likelihood import gains
-from diagnose.model.options import ModelOptions
+from diagnose.options import ModelOptions
 
 Side = Literal["tx", "rx"]
 
@@ -46,7 +46,7 @@ class LinkHypothesis(NamedTuple):
 
 
 def link_hypotheses(
-    found: Elements, where: Crossing, votes: Float, least_lost_ns: float, options: ModelOptions
+    found: Elements, where: SwitchPairs, votes: Float, least_lost_ns: float, options: ModelOptions
 ) -> list[LinkHypothesis]:
     """All links whose own streams lost enough, the most likely first.
 
@@ -119,7 +119,7 @@ def _nics(found: Elements, votes: Float, least_lost_ns: float, options: ModelOpt
     return hypotheses
 
 
-def _cables(found: Elements, where: Crossing, votes: Float, options: ModelOptions) -> list[LinkHypothesis]:
+def _cables(found: Elements, where: SwitchPairs, votes: Float, options: ModelOptions) -> list[LinkHypothesis]:
     hypotheses = []
     for switch, count, out, into in where.switches(options.unknown_cables):
         missing = 1 - (1 - options.cable_missing_ratio) / count

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int, Streams
-from diagnose.model.options import ModelOptions
-from diagnose.numbering import Numbering, group_numbers
-from diagnose.readiness import Ready
+from diagnose.endpoint_index import Numbering, group_numbers
+from diagnose.measures.clear_to_send import Ready
+from diagnose.options import ModelOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.report import Detectability
-from reconstruct.sampled.progress import Progress
-from reconstruct.sampled.recognition import SampledJob
-from reconstruct.sampled.volumes import VolumeJob
-from reconstruct.unseen_step import COMPUTING, EdgeErrors, Errors, errors, noises_ns
+from reconstruct.sampled.curves.progress_curves import ProgressCurves
+from reconstruct.sampled.jobs.sampled_recognition import SampledJob
+from reconstruct.sampled.jobs.volume_jobs import VolumeJob
+from reconstruct.timelines.iteration_time_errors import COMPUTING, EdgeErrors, IterationTimeErrors, errors, noises_ns
 
 # Fewer iterations have nothing to be compared with.
 FEWEST_TO_COMPARE = 6
@@ -19,7 +19,7 @@ SURE, LEAST_SLOWDOWN = 3.0, 0.05
 QUANTILE_FREEDOM = 0.54
 
 
-def iteration_errors(job: SampledJob) -> Errors:
+def iteration_errors(job: SampledJob) -> IterationTimeErrors:
     """Errors of iteration times, those of their edges among them."""
     own = np.hypot(job.edge_error_ns[1:], job.edge_error_ns[:-1])
     shared = np.hypot(job.edge_shared_ns[1:], job.edge_shared_ns[:-1])
@@ -33,7 +33,7 @@ def iteration_errors(job: SampledJob) -> Errors:
     return errors(job.edges_ns, np.maximum(steps - np.nan_to_num(job.moving_ns[1:]), COMPUTING * steps), edges)
 
 
-def of_samples(progress: Progress, job: SampledJob) -> Detectability:
+def of_samples(progress: ProgressCurves, job: SampledJob) -> Detectability:
     """Predicted mean absolute error of iteration times, and smallest slowdown, of a job that numbered samples show.
 
     A slowdown that sets in in the middle of the window is the difference of two means over half of the iterations each.

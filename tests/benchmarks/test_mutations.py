@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.mutations.changing import broken
 from benchmarks.mutations.declared import CASES, MUTATIONS, Mutation
-from diagnose import diagnosis, stragglers
+from diagnose import diagnosis
+from diagnose.compute import stragglers
 from flowprism.evaluation.suite import parse_case
 
 
@@ -32,20 +33,20 @@ def test_the_target_is_there(mutation: Mutation) -> None:
 def test_a_missing_target_is_told() -> None:
     """A rule that has moved cannot be passed over."""
     with (
-        pytest.raises(LookupError, match=r"diagnose\.links has no GONE to mutate"),
-        broken(Mutation("diagnose.links", "GONE", "2", "")),
+        pytest.raises(LookupError, match=r"diagnose\.links\.slow_links has no GONE to mutate"),
+        broken(Mutation("diagnose.links.slow_links", "GONE", "2", "")),
     ):
         pass
 
 
 def test_a_function_changes_where_it_is_used() -> None:
     """Modules that imported it by name have the broken one too; what it returns may use its arguments."""
-    with broken(Mutation("diagnose.stragglers", "without_predecessors", "late", "")):
-        assert diagnosis.without_predecessors is stragglers.without_predecessors  # type: ignore[attr-defined]
-        assert stragglers.without_predecessors("late", None, None) == "late"  # type: ignore[arg-type]
+    with broken(Mutation("diagnose.compute.stragglers", "drop_ring_predecessors", "late", "")):
+        assert diagnosis.drop_ring_predecessors is stragglers.drop_ring_predecessors  # type: ignore[attr-defined]
+        assert stragglers.drop_ring_predecessors("late", None, None) == "late"  # type: ignore[arg-type]
 
 
 def test_a_constant_changes() -> None:
     """To the value of the expression."""
-    with broken(Mutation("diagnose.stragglers", "AS_LATE", "0.1 + 0.1", "")):
+    with broken(Mutation("diagnose.compute.stragglers", "AS_LATE", "0.1 + 0.1", "")):
         assert stragglers.AS_LATE == 0.2

@@ -12,7 +12,7 @@ from datamodel.frame import Frame
 from datamodel.operations import OPERATIONS
 from datamodel.streams import Int
 from datamodel.transfers import ROLES
-from diagnose.job import JobView
+from diagnose.job_view import JobView
 
 DP, PP = ROLES.index("dp"), ROLES.index("pp")
 MS = 1_000_000

@@ -11,9 +11,9 @@ from datamodel.frame import empty
 from datamodel.inventory import Link
 from datamodel.operations import OPERATIONS
 from datamodel.streams import Float, Int
-from diagnose.job import JobView
-from diagnose.sampled_view import DP, PP, SampledView
-from reconstruct.sampled.folded import Points
+from diagnose.job_view import JobView
+from diagnose.sampled.sampled_job_view import DP, PP, SampledView
+from reconstruct.sampled.folding.folded_samples import Points
 
 MS = 1_000_000
 MEMBERS = 4  # of each ring; endpoint r of the first stage sends to endpoint MEMBERS + r of the second

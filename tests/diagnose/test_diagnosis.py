@@ -13,7 +13,7 @@ from datamodel.findings import Finding
 from datamodel.frame import Frame, concat
 from datamodel.operations import OPERATIONS
 from diagnose.diagnosis import DiagnosisOptions, diagnose
-from reconstruct.watched_iterations import WatchedIterations
+from reconstruct.jobs.observed_iterations import ObservedIterations
 from tests.diagnose.hand_made import DP, MS, PP, SECOND, Op, Ring, fabric, job_view, operations
 
 COUNT, FIRST = 24, 12
@@ -87,7 +87,7 @@ def seen_for(first: int, end: int, lost: tuple[int, ...] = ()) -> list[Finding]:
     late = since(FIRST, 3, 1.1)
     ops, edges = Ring(compute_s=late).run(COUNT)
     whole = np.arange(COUNT)
-    watched = WatchedIterations((whole >= first) & (whole < end), lost)
+    watched = ObservedIterations((whole >= first) & (whole < end), lost)
     return diagnose(replace(job_view(ops, edges, fabric(6)), watched=watched), DiagnosisOptions())
 
 
@@ -116,7 +116,7 @@ def test_who_was_lost_before_the_silence_may_be_its_cause(lost: tuple[int, ...])
     further = [Op(e, (e + 1) % 4, begin, begin + 50 * MS, 10, bytes=12_500_000) for e in (0, 1)]
     gone = (ops["endpoint"] == 2) & (ops["iteration"] >= 7)
     ended, hung = ops.take(~gone), concat(OPERATIONS, [ops.take(~gone), operations(further)])
-    watched = WatchedIterations(np.arange(10) < 7, lost)
+    watched = ObservedIterations(np.arange(10) < 7, lost)
 
     def found(seen: Frame) -> list[Finding]:
         view = job_view(seen, edges, fabric(4), window_end_ns=int(edges[-1]) + 30 * SECOND)

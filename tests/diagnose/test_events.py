@@ -12,7 +12,7 @@ from datamodel.flows import FLOWS
 from datamodel.frame import Frame, concat, empty
 from datamodel.operations import OPERATIONS
 from diagnose.events import events
-from diagnose.job import JobView
+from diagnose.job_view import JobView
 from tests.diagnose.hand_made import MS, SECOND, Op, Ring, fabric, job_view, operations
 
 FIRST = 1_000 * SECOND  # where the ring's first iteration begins; its first byte leaves 800 ms later

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from diagnose.model.options import MODEL
+from diagnose.measures.clear_to_send import least_data_bytes, ready_messages
 from diagnose.model.own_time import OwnTime, cells, own_time
-from diagnose.readiness import least_data_bytes, ready_messages
-from reconstruct.jobs import JobOptions, recognise
-from reconstruct.streams import streams
+from diagnose.options import MODEL
+from reconstruct.jobs.job_recognition import JobOptions, find_jobs
+from reconstruct.streams.stream_builder import build_streams
 from tests.diagnose.hand_made import SECOND
 from tests.workloads.feed import EPOCH_NS, Feed, Message, flows
 
@@ -28,8 +28,8 @@ def measured(*further: Message, ready_s: float = 0.2, cell: tuple[int, int] = (0
     """0 sends at 0.5 s, when 1 is ready; 1 sends at 0.7 s, when 0 has long been ready: at `ready_s`."""
     data = [each_second(0, 1, 0.5, 0.1, 1 << 20, 0), each_second(1, 0, 0.7, 0.1, 1 << 20, 0)]
     said = [each_second(1, 0, 0.49999, 0, 48, 1), each_second(0, 1, ready_s, 0, 48, 1)]
-    seen = streams(flows([], Feed(), [*data, *said, *further]))
-    (job,) = recognise(seen, frozenset(), JobOptions()).jobs
+    seen = build_streams(flows([], Feed(), [*data, *said, *further]))
+    (job,) = find_jobs(seen, frozenset(), JobOptions()).jobs
     own = np.isin(np.arange(len(seen)), job.stream_numbers)
     ready = ready_messages(seen.take(np.flatnonzero(~own)), job)
     assert ready is not None
@@ -78,8 +78,8 @@ def own_time_of_late_joiner() -> np.ndarray[tuple[int, ...], np.dtype[np.float64
     """The same, of the iterations' edges ten iterations earlier."""
     data = [each_second(0, 1, 0.5, 0.1, 1 << 20, 0), each_second(1, 0, 0.7, 0.1, 1 << 20, 0)]
     said = [each_second(1, 0, 0.49999, 0, 48, 1), each_second(0, 1, 0.2, 0, 48, 1)]
-    seen = streams(flows([], Feed(), [*data, *said]))
-    (job,) = recognise(seen, frozenset(), JobOptions()).jobs
+    seen = build_streams(flows([], Feed(), [*data, *said]))
+    (job,) = find_jobs(seen, frozenset(), JobOptions()).jobs
     own = np.isin(np.arange(len(seen)), job.stream_numbers)
     ready = ready_messages(seen.take(np.flatnonzero(~own)), job)
     assert ready is not None

@@ -8,7 +8,7 @@ import numpy as np
 
 from datamodel.findings import Finding
 from diagnose.diagnosis import DiagnosisOptions, diagnose
-from reconstruct.dates import Dates
+from reconstruct.clocks.time_bounds import TimeBounds
 from tests.diagnose.hand_made import SECOND, Ring, fabric, job_view
 
 COUNT, FIRST, MEMBERS = 24, 12, 6
@@ -20,7 +20,7 @@ def found(doubt_s: float) -> list[Finding]:
     ops, edges = Ring(MEMBERS, compute_s=late_s).run(COUNT)
     order = np.lexsort([ops["start_ns"], ops["endpoint"]])
     start = ops["start_ns"][order]
-    dates = Dates(ops["endpoint"][order].astype(np.int64), start, start, start + round(doubt_s * SECOND))
+    dates = TimeBounds(ops["endpoint"][order].astype(np.int64), start, start, start + round(doubt_s * SECOND))
     view = job_view(ops, edges, fabric(MEMBERS))
     return diagnose(replace(view, dates=dates if doubt_s else None), DiagnosisOptions())
 
@@ -50,7 +50,7 @@ def one_late(doubt_s: float) -> list[Finding]:
     order = np.lexsort([ops["start_ns"], ops["endpoint"]])
     start = ops["start_ns"][order]
     half = round(doubt_s * SECOND / 2)
-    dates = Dates(ops["endpoint"][order].astype(np.int64), start, start - half, start + half)
+    dates = TimeBounds(ops["endpoint"][order].astype(np.int64), start, start - half, start + half)
     return diagnose(replace(job_view(ops, edges, fabric(MEMBERS)), dates=dates), DiagnosisOptions())
 
 

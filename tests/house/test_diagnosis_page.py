@@ -3,7 +3,7 @@
 import ast
 from dataclasses import asdict
 
-from diagnose.model.options import MODEL
+from diagnose.options import MODEL
 from tests.house.checkout import ROOT, rows
 
 

@@ -12,7 +12,6 @@ MOST_MODULES = 15
 CROWDED = {
     "capture/netflow": "one protocol from header to record; its steps call each other in one kernel",
     "datamodel": "one module a table or document, and every package imports them by these names",
-    "diagnose": "not yet cut into links, compute, hangs and sampled",
     "flowprism": "the wiring of the analysis beside the packages of the shell",
     "flowprism/cli/actions": "one module a command",
     "flowprism/cli/commands": "one module a command",
@@ -21,8 +20,6 @@ CROWDED = {
     "flowprism/service/access": "not yet cut by subject",
     "flowprism/service/answers": "not yet cut by subject",
     "flowprism/service/api": "not yet cut by subject",
-    "reconstruct": "not yet cut into streams, clocks, periods, jobs and timelines",
-    "reconstruct/sampled": "not yet cut by what is estimated",
     "storage/database": "one module a group of tables",
     "strategy": "one step of layout inference a module",
 }

@@ -6,7 +6,7 @@ import pytest
 
 from datamodel.flows import recode
 from datamodel.frame import Frame
-from reconstruct.streams import streams
+from reconstruct.streams.stream_builder import build_streams
 from simulate.bursts import Sequences, bursts
 from simulate.faults import Fault
 from simulate.telemetry import ROW_NS, ROW_PACKETS, exact_flows, mirror_flows
@@ -100,7 +100,7 @@ def test_acknowledgements_are_no_data_to_the_analysis(seen: Frame) -> None:
     """Streams of a feed with answers carry the bursts' bytes and, apart from them, only what announces them."""
     addresses = FABRIC.addresses()
     notified = np.full(len(seen), 5)
-    plain, answered = (streams(recode(mirror_flows(seen, n, gathered=1), addresses)) for n in (None, notified))
+    plain, answered = (build_streams(recode(mirror_flows(seen, n, gathered=1), addresses)) for n in (None, notified))
     assert plain.bytes.sum() == seen["bytes"].sum()
     assert answered.bytes.sum() - plain.bytes.sum() == 64 * len(seen)
 

@@ -9,9 +9,9 @@ import pytest
 
 from datamodel.frame import Frame
 from datamodel.streams import Int
-from reconstruct.jobs import JobOptions, recognise
-from reconstruct.streams import streams
-from reconstruct.transfers import transfers
+from reconstruct.jobs.job_recognition import JobOptions, find_jobs
+from reconstruct.streams.stream_builder import build_streams
+from reconstruct.timelines.transfers import transfers
 from strategy.layout_inference import InferredLayout, infer_layout
 from strategy.placement import Seat, seats
 from tests.workloads.feed import Feed, flows, inventory
@@ -31,8 +31,8 @@ WORKLOADS = {
 def seen(request: pytest.FixtureRequest) -> tuple[Frame, Int, Int, dict[int, Seat]]:
     """Transfers, edges and endpoints of a job, and where they sit."""
     workload = WORKLOADS[request.param]
-    rows = streams(flows([train(workload)], Feed()))
-    (job,) = recognise(rows, frozenset(), JobOptions()).jobs
+    rows = build_streams(flows([train(workload)], Feed()))
+    (job,) = find_jobs(rows, frozenset(), JobOptions()).jobs
     known = seats(inventory(workload.grid.world, workload.gpus), rows.addresses)
     return transfers(rows, job), job.edges_ns, job.endpoints, known
 

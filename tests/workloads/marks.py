@@ -9,9 +9,9 @@ import numpy as np
 
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory
-from reconstruct.jobs import Job, JobOptions, recognise
-from reconstruct.streams import streams
-from reconstruct.transfers import transfers
+from reconstruct.jobs.job_recognition import Job, JobOptions, find_jobs
+from reconstruct.streams.stream_builder import build_streams
+from reconstruct.timelines.transfers import transfers
 from strategy.layout_inference import InferredLayout, infer_layout
 from strategy.placement import seats
 from tests.workloads.feed import EPOCH_NS, address
@@ -46,10 +46,10 @@ def marked(
     feed: Flows, trainings: Sequence[Training], known: Inventory | None, from_s: float = 0.0, to_s: float = 1e9
 ) -> tuple[list[Mark], int]:
     """Analyse a feed; a mark for each training, and how many jobs were found."""
-    rows = streams(feed)
+    rows = build_streams(feed)
     seated = seats(known, rows.addresses)
     hosts = [seated[n].host if n in seated else None for n in range(len(rows.addresses))] if known else None
-    jobs = recognise(rows, frozenset(), JobOptions(), hosts).jobs
+    jobs = find_jobs(rows, frozenset(), JobOptions(), hosts).jobs
     marks = []
     for training in trainings:
         true = {address(int(e)) for e in np.unique(np.concatenate([training.src, training.dst]))}

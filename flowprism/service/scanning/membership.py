@@ -8,7 +8,7 @@ from datamodel.findings import Event
 from datamodel.layout import Groups
 from datamodel.report import JobReport
 from datamodel.result_rows import JobRecord
-from diagnose.wording import listed
+from diagnose.finding_text import listed
 
 
 def changes(

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
-from reconstruct.sampled.recognition import recognise_sampled
-from reconstruct.sampled.volumes import VolumeJob
-from reconstruct.unseen_step import PIECES, UNSEEN_SHARE
+from reconstruct.sampled.jobs.sampled_recognition import find_sampled_jobs
+from reconstruct.sampled.jobs.volume_jobs import VolumeJob
+from reconstruct.timelines.iteration_time_errors import PIECES, UNSEEN_SHARE
 from tests.reconstruct.sampled.training import iteration_ends, ring, sampled
 
 
@@ -18,7 +18,7 @@ def test_the_predicted_error_is_of_the_size_of_the_seen_one() -> None:
     ends = iteration_ends(40, 4000.0, 0.03, 5)
     predicted, seen, edge = [], [], []
     for rate in (250, 1000, 4000):
-        found = recognise_sampled(sampled(ring([0, 1, 2, 3]), ends, rate, 6), frozenset())
+        found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), ends, rate, 6), frozenset())
         job = found.jobs[0]
         told = of_samples(found.progress, job).timeline_error_ratio
         assert told is not None
@@ -34,7 +34,7 @@ def test_the_predicted_error_is_of_the_size_of_the_seen_one() -> None:
 
 def test_few_iterations_have_nothing_to_be_compared_with() -> None:
     """Five iterations: times are told, no slowdown is."""
-    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(5, 4000.0, 0.01, 5), 250, 6), frozenset())
+    found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), iteration_ends(5, 4000.0, 0.01, 5), 250, 6), frozenset())
     told = of_samples(found.progress, found.jobs[0])
     assert told.smallest_slowdown_ratio is None
     assert "fewer than six iterations: nothing to compare with" in told.reasons
@@ -42,7 +42,7 @@ def test_few_iterations_have_nothing_to_be_compared_with() -> None:
 
 def test_where_iteration_times_are_hardly_known_no_slowdown_is_told() -> None:
     """Errors of a tenth of the iteration, or none known for most: that is told, and findings are impossible."""
-    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
     job = found.jobs[0]
     count = len(job.edges_ns)
     for error_ns in (np.full(count, 0.1 * job.period_ns), np.where(np.arange(count) < 4, 1e6, np.nan)):
@@ -60,7 +60,7 @@ def test_volumes_tell_nothing_of_time() -> None:
 
 def test_intervals_hold_the_unseen_step_although_few_iterations_tell_its_jitter() -> None:
     """Of 60 windows of 13 iterations, whose edges are exact, 93 to 97 % of the times lie in the interval."""
-    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
     chance = np.random.default_rng(8)
     period_ns, held = 4e9, []
     for _ in range(60):
@@ -81,7 +81,7 @@ def test_intervals_hold_the_unseen_step_although_few_iterations_tell_its_jitter(
 
 def test_intervals_that_edges_make_are_no_wider_for_the_few_that_tell_the_jitter() -> None:
     """Of 60 windows whose edges err far more than the step jitters, and by how much is known, 93.5 to 96.5 % hold."""
-    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
     chance = np.random.default_rng(3)
     error_ns, held = 4e6, []
     for _ in range(60):
@@ -100,7 +100,7 @@ def test_intervals_that_edges_make_are_no_wider_for_the_few_that_tell_the_jitter
 
 def test_what_iterations_differ_by_as_ever_is_counted_once() -> None:
     """Computing that jitters makes the step jitter; only a change beyond that, a fault's, makes it longer as well."""
-    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
     none, chance = np.zeros(41), np.random.default_rng(4)
     steps = 4e9 * (1 + 0.01 * chance.standard_normal(40))
     job = replace(found.jobs[0], edge_error_ns=none, edge_shared_ns=none, moving_ns=none)
@@ -114,7 +114,7 @@ def test_what_iterations_differ_by_as_ever_is_counted_once() -> None:
 
 def test_a_change_that_is_known_is_no_chance() -> None:
     """A normal error is 0.8 of its deviation in the mean; one of a known size is that size."""
-    found = recognise_sampled(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
+    found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), iteration_ends(12, 4000.0, 0.01, 5), 250, 6), frozenset())
     none, chance = np.zeros(41), np.random.default_rng(4)
     steps = np.where(np.arange(40) < 20, 4e9, 6e9) * (1 + 0.001 * chance.standard_normal(40))
     edges_ns = np.cumsum([0, *steps]).astype(np.int64)

@@ -10,7 +10,7 @@ import pytest
 from capture.reader import read_all
 from datamodel.streams import Float, Int
 from datamodel.truth import Truth
-from reconstruct.streams import streams
+from reconstruct.streams.stream_builder import build_streams
 from simulate.case import write_case
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import scenario
@@ -62,7 +62,7 @@ def lengths_ms(start: Int, end: Int, size: Int) -> Float:
 
 def seen(flows: Path, truth: Path, recorded: bool) -> Seen:
     """A case as its mirror shows it."""
-    found = streams(read_all([flows]).flows)
+    found = build_streams(read_all([flows]).flows)
     place = places(found.addresses, recorded)
     volume: dict[tuple[Place, Place], int] = {}
     bursts: dict[tuple[Place, Place], Float] = {}

@@ -1,0 +1,1 @@
+"""Which rank or stage computes late."""

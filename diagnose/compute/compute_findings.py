@@ -1,0 +1,186 @@
+"""Late compute, uneven stages and whole-job slowdowns as findings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.findings import Evidence, Finding, Severity, Subject, Suspect
+from datamodel.streams import Int
+from diagnose.compute.stage_compute import StageCompute
+from diagnose.compute.stragglers import Lateness
+from diagnose.finding_text import finding_id, listed, percent, severity
+from diagnose.job_view import JobView
+from diagnose.pace_intervals import PaceInterval
+
+Span = tuple[int, int | None]
+
+
+def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, slowdown_ratio: float) -> Finding:
+    """Describe endpoints that start late and move their bytes at normal speed.
+
+    Args:
+        job: theirs.
+        late: their address codes.
+        seen: delays of all endpoints.
+        span_ns: how long they are late, so far.
+        slowdown_ratio: what the job pays.
+    """
+    members = job.tensor_group(int(late[0])) if len(late) else ()
+    group = members if set(late.tolist()) <= set(members) and len(members) > 1 else tuple(late.tolist())
+    names = job.names(group)
+    subject = Subject(type="group", ids=names, group="tp") if len(names) > 1 else Subject(type="endpoint", ids=names)
+    hosts = sorted({job.fabric.host[e] for e in group if e in job.fabric.host})
+    where = f"{listed(names)}" + (f" on {listed(tuple(hosts))}" if hosts else "")
+    rows = np.flatnonzero(np.isin(job.endpoints, late))
+    lead = rows[int(np.argmax(seen.excess_ns[rows]))]
+    suspects = tuple(Suspect(type="endpoint", ids=(n,), probability=round(1 / len(names), 4)) for n in names)
+    return Finding(
+        id=finding_id(job.id, "straggler", names, span_ns[0]),
+        job=job.id,
+        kind="straggler",
+        severity=severity(slowdown_ratio),
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        confidence=0.9,
+        slowdown_ratio=round(slowdown_ratio, 4),
+        subject=subject,
+        suspects=suspects if len(names) > 1 else (),
+        evidence=_delay_evidence(job, seen, rows, span_ns),
+        summary=f"{where} computes too long: it sends {seen.excess_ns[lead] / 1e6:.0f} ms later per iteration "
+        "than a healthy peer, at normal speed once it sends, and every iteration takes "
+        f"{percent(slowdown_ratio)} longer.",
+        action="Check the GPU's clocks, temperature and power, and other processes on the host; "
+        "replace the rank if it does not recover."
+        + (" The ranks may share a tensor group: from the fabric they look alike." if len(names) > 1 else ""),
+    )
+
+
+def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span) -> tuple[Evidence, ...]:
+    window = job.measured_ns(span_ns)
+
+    def row(metric: str, value: float, baseline: float, where: str) -> Evidence:
+        return Evidence(
+            metric=metric,
+            value=round(value / 1e9, 6),
+            baseline=round(baseline / 1e9, 6),
+            unit="s",
+            where=where,
+            window_ns=window,
+        )
+
+    found = [
+        row(
+            "delay before sending, per iteration",
+            seen.typical_ns[r],
+            seen.normal_ns[r],
+            job.name(int(job.endpoints[r])),
+        )
+        for r in rows[:4]
+    ]
+    others = np.setdiff1d(np.arange(len(job.endpoints)), rows)
+    if len(others):
+        value, normal = float(np.median(seen.typical_ns[others])), float(np.median(seen.normal_ns[others]))
+        found.append(
+            row("delay before sending, median of the others", value, normal, f"{len(others)} endpoints of {job.id}")
+        )
+    return tuple(found)
+
+
+def stage_finding(job: JobView, compute: StageCompute, stage: int, span_ns: Span, slowdown_ratio: float) -> Finding:
+    """Describe a pipeline whose work is uneven: no machine is at fault."""
+    members = job.endpoints[job.stages == stage]
+    names = job.names(members)
+    window = job.measured_ns(span_ns)
+    rest = np.delete(compute.most_ns, stage)
+    evidence = Evidence(
+        metric=f"compute of stage {stage} per micro-batch",
+        value=round(float(compute.least_ns[stage]) / 1e9, 6),
+        baseline=round(float(np.median(rest)) / 1e9, 6),
+        unit="s",
+        where=f"stage {stage} against the median of the {len(rest)} others",
+        window_ns=window,
+    )
+    last = "the last stage" if stage == len(compute.most_ns) - 1 else f"stage {stage}"
+    return Finding(
+        id=finding_id(job.id, "imbalance", names, span_ns[0]),
+        job=job.id,
+        kind="imbalance",
+        cause="stage",
+        severity=severity(slowdown_ratio),
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        confidence=0.85,
+        slowdown_ratio=round(slowdown_ratio, 4),
+        subject=Subject(type="group", ids=names, group="stage"),
+        evidence=(evidence,),
+        summary=f"The pipeline is unbalanced: {last} computes {compute.least_ns[stage] / 1e6:.0f} ms per micro-batch, "
+        f"the others {np.median(rest) / 1e6:.0f} ms; with even stages an iteration would take "
+        f"{100 * (1 - 1 / slowdown_ratio):.0f} % less. No machine is at fault.",
+        action="Move layers from the heavy stage to the others; the last one also computes the output layer and loss.",
+    )
+
+
+def load_finding(job: JobView, wait_ratio: float, span_ns: Span) -> Finding:
+    """Describe a job whose ranks arrive far apart, each time another one last."""
+    ratio = 1 / (1 - min(wait_ratio, 0.9))
+    window = job.measured_ns(span_ns)
+    evidence = Evidence(
+        metric="waiting for the last to arrive, share of the iteration",
+        value=round(wait_ratio, 4),
+        baseline=0.0,
+        unit="",
+        where=f"gradient groups of {job.id}",
+        window_ns=window,
+    )
+    return Finding(
+        id=finding_id(job.id, "imbalance", (job.id,), span_ns[0]),
+        job=job.id,
+        kind="imbalance",
+        cause="load",
+        severity=severity(ratio),
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        confidence=0.7,
+        slowdown_ratio=round(ratio, 4),
+        subject=Subject(type="job", ids=(job.id,)),
+        evidence=(evidence,),
+        summary=f"Work is uneven from rank to rank and iteration to iteration: waiting for the last rank costs "
+        f"{100 * wait_ratio:.0f} % of the iteration, and the last one changes.",
+        action="Look at sequence lengths and sampling of the batches; no machine is at fault.",
+    )
+
+
+def regression_finding(job: JobView, period: PaceInterval, span_ns: Span, *, compute: bool) -> Finding:
+    """Describe a job that is slower as a whole.
+
+    With `compute`, compute grew everywhere; else only the iteration time says so, and nobody can be sent anywhere.
+    """
+    window, slowdown_ratio = job.measured_ns(span_ns), period.slowdown_ratio
+    grade: Severity = severity(slowdown_ratio) if compute else "info"
+    evidence = Evidence(
+        metric="iteration time",
+        value=round(period.duration_ns / 1e9, 6),
+        baseline=round(period.duration_ns / slowdown_ratio / 1e9, 6),
+        unit="s",
+        where=job.id,
+        window_ns=window,
+    )
+    reason = (
+        "all ranks compute longer, in step"
+        if compute
+        else "no rank and no link stands out, so the cause is not located"
+    )
+    return Finding(
+        id=finding_id(job.id, "regression", (job.id,), span_ns[0]),
+        job=job.id,
+        kind="regression",
+        severity=grade,
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        confidence=0.8 if compute else 0.4,
+        slowdown_ratio=round(slowdown_ratio, 4),
+        subject=Subject(type="job", ids=(job.id,)),
+        evidence=(evidence,),
+        summary=f"The whole job takes {percent(slowdown_ratio)} longer per iteration: {reason}.",
+        action="Look for what changed at that time: software, batch size, power or clock limits, a shared service.",
+    )

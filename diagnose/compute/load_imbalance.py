@@ -1,0 +1,118 @@
+"""Operations -> how long gradient groups wait for their last member, where that is now this one and now that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from datamodel.frame import Frame
+from datamodel.operations import FAMILY_SLOTS
+from datamodel.streams import Bool, Float, Int
+from diagnose.compute.send_delays import DP, PP
+from diagnose.endpoint_index import Numbering, group_numbers
+
+# Groups of fewer cannot tell an uneven load from one late member.
+FEWEST = 3
+# Where the same member is last in more than this share of the iterations, it is late, and the load is not uneven.
+ALWAYS_LAST = 0.5
+# A member that begins within this share of an iteration of the last, its successor, began when that one was ready.
+TOGETHER = 0.0005
+
+
+def waiting_ratio(
+    operations: Frame,
+    endpoints: Int,
+    groups: Sequence[tuple[int, ...]],
+    stages: Int,
+    iterations: Int,
+    iteration_ns: float,
+) -> float:
+    """Share of the iteration that gradient groups lose to uneven work; 0 where the last one is always the same.
+
+    With even work everybody would arrive at the mean, and nobody would wait for the last: the loss is the time between.
+    A member has arrived when it begins to send. In a rendezvous ring it begins when its successor has arrived too: of
+    one that begins with the last, its successor, it is not known when it arrived itself. A later stage of a pipeline
+    has arrived when it hands on its last gradient to the stage before.
+
+    Args:
+        operations: of one job.
+        endpoints: (e,) address codes, ascending.
+        groups: gradient groups of address codes.
+        stages: (e,) stage of each endpoint.
+        iterations: numbers of those to judge.
+        iteration_ns: how long they take.
+    """
+    group = group_numbers(endpoints, groups)
+    order = np.argsort(group, kind="stable")
+    order = order[group[order] >= 0]
+    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    large = np.diff(np.append(first, len(order))) >= FEWEST
+    if not large.any():
+        return 0.0
+    together_ns = TOGETHER * iteration_ns
+    lost = [
+        _costliest(start[order], waits[order], first, large, together_ns)
+        for start, waits in _arrivals(operations, endpoints, stages, iterations, together_ns)
+    ]
+    return max(lost, default=0.0) / iteration_ns
+
+
+def _arrivals(
+    operations: Frame, endpoints: Int, stages: Int, iterations: Int, together_ns: float
+) -> list[tuple[Float, Bool]]:
+    """For each gradient collective of an iteration, (e, iterations) when each endpoint arrived, and with its successor.
+
+    Arrival is nan where it was not seen.
+    """
+    passed = _handed_on(operations, endpoints, stages, iterations)
+    begins = (operations["role"] == DP) & (operations["slot"] % FAMILY_SLOTS == 0)
+    rows = operations.take(begins & np.isin(operations["iteration"], iterations))
+    place = Numbering(endpoints)
+    own, peer, column = place.of(rows["endpoint"]), place.of(rows["peer"]), Numbering(iterations).of(rows["iteration"])
+    found = []
+    for slot in np.unique(rows["slot"]):
+        chosen = (rows["slot"] == slot) & (own >= 0) & (peer >= 0)
+        who, whom, when = own[chosen], peer[chosen], column[chosen]
+        first = np.full((len(endpoints), len(iterations)), np.iinfo(np.int64).max)
+        np.minimum.at(first, (who, when), rows["start_ns"][chosen])
+        start = np.where(first < np.iinfo(np.int64).max, first, np.nan)
+        waits = np.zeros(start.shape, np.bool_)
+        waits[who, when] = np.abs(start[who, when] - start[whom, when]) <= together_ns
+        known = passed <= start
+        found.append((np.where(known, passed, start), waits & ~known))
+    return found
+
+
+def _handed_on(operations: Frame, endpoints: Int, stages: Int, iterations: Int) -> Float:
+    """(e, iterations) when each endpoint began to send its last message to the stage before; nan where it sent none."""
+    rows = operations.take((operations["role"] == PP) & np.isin(operations["iteration"], iterations))
+    place = Numbering(endpoints)
+    own, peer, column = place.of(rows["endpoint"]), place.of(rows["peer"]), Numbering(iterations).of(rows["iteration"])
+    back = (own >= 0) & (peer >= 0)
+    back[back] = stages[peer[back]] == stages[own[back]] - 1
+    last = np.zeros((len(endpoints), len(iterations)), np.int64)
+    np.maximum.at(last, (own[back], column[back]), rows["start_ns"][back])
+    return np.where(last > 0, last, np.nan)
+
+
+def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, together_ns: float) -> float:
+    """The mean loss of the group that loses most, ns.
+
+    Args:
+        start_ns: (members of all groups, iterations) when each began, group after group.
+        waits: likewise, whether it began with its successor.
+        first: (groups,) the first member of each.
+        large: (groups,) which have enough members.
+        together_ns: what begins within it begins together.
+    """
+    size = np.diff(np.append(first, len(start_ns)))
+    last, origin = (f.reduceat(start_ns, first, axis=0) for f in (np.fmax, np.fmin))
+    at_last = np.repeat(last, size, axis=0) - start_ns <= together_ns
+    ready = np.where(waits & at_last, np.nan, start_ns)
+    known = np.add.reduceat(np.isfinite(ready), first, axis=0, dtype=np.int64)
+    beyond = np.nan_to_num(ready - np.repeat(origin, size, axis=0))
+    mean = origin + np.add.reduceat(beyond, first, axis=0) / np.maximum(known, 1)
+    changes = np.maximum.reduceat((at_last & ~waits).sum(axis=1), first) <= ALWAYS_LAST * start_ns.shape[1]
+    cost = np.where(known >= FEWEST, last - mean, 0.0).mean(axis=1)
+    return float(cost[large & changes].max(initial=0.0))

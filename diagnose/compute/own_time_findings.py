@@ -1,0 +1,110 @@
+"""Who computes longer by its own time, as findings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.findings import Evidence, Finding, Subject, Suspect
+from datamodel.streams import Int
+from diagnose.finding_text import finding_id, listed, percent, severity
+from diagnose.job_view import JobView
+from diagnose.links.link_findings import MOST_CONFIDENCE
+from diagnose.model.compute import ComputeHypothesis, Explanation, Grown
+from diagnose.model.own_time import OwnTime
+
+Span = tuple[int, int | None]
+# So many of those who compute longer are shown in the evidence.
+SHOWN = 4
+
+
+def computes_longer_finding(
+    job: JobView, own: OwnTime, late: Explanation, seen: Grown, span_ns: Span, slowdown_ratio: float
+) -> Finding:
+    """Describe a cell or a host that computes longer than it did, or than its peers do.
+
+    Args:
+        job: theirs.
+        own: own time of its cells.
+        late: who, and who may be instead.
+        seen: own time of all cells.
+        span_ns: how long they compute longer, so far.
+        slowdown_ratio: what the job pays.
+    """
+    places = _places(late)
+    members = job.endpoints[np.any([h.own for h, _ in places], axis=0)[own.cell]]
+    subject = _subject(job, own, late.best) if len(places) == 1 else _holding(job, members)
+    names = job.names(members)
+    hosts = tuple(sorted({job.fabric.host[e] for e in members.tolist() if e in job.fabric.host}))
+    where = listed(names) + (f" on {listed(hosts)}" if hosts else "")
+    lost_ms = float(np.nanmax(seen.lost_ns[late.best.own])) / 1e6
+    together = " The ranks may share a tensor group: from the fabric they look alike." if len(names) > 1 else ""
+    return Finding(
+        id=finding_id(job.id, "straggler", subject.ids, span_ns[0]),
+        job=job.id,
+        kind="straggler",
+        severity=severity(slowdown_ratio),
+        start_ns=span_ns[0],
+        end_ns=span_ns[1],
+        confidence=round(min(late.near[0][1], MOST_CONFIDENCE), 4),
+        slowdown_ratio=round(slowdown_ratio, 4),
+        subject=subject,
+        suspects=_suspects(job, own, late),
+        evidence=_evidence(job, own, late.best, seen, span_ns),
+        summary=f"{where} computes too long: {lost_ms:.0f} ms more per iteration lie between what "
+        f"reaches it and what it does next, and every iteration takes {percent(slowdown_ratio)} longer.",
+        action="Check the GPU's clocks, temperature and power, and other processes on the host; "
+        "replace the rank if it does not recover." + together,
+    )
+
+
+def _members(job: JobView, own: OwnTime, who: ComputeHypothesis) -> Int:
+    return job.endpoints[who.own[own.cell]]
+
+
+def _subject(job: JobView, own: OwnTime, who: ComputeHypothesis) -> Subject:
+    members = _members(job, own, who)
+    if who.who == "host":
+        return Subject(type="host", ids=(job.fabric.host[int(members[0])],))
+    names = job.names(members)
+    return Subject(type="group", ids=names, group="tp") if len(names) > 1 else Subject(type="endpoint", ids=names)
+
+
+def _places(late: Explanation) -> list[tuple[ComputeHypothesis, float]]:
+    """What may be at fault that somebody can be sent to."""
+    return [(h, share) for h, share in late.near if h.who in {"cell", "host"}]
+
+
+def _holding(job: JobView, members: Int) -> Subject:
+    """The smallest thing that holds all suspects: their host, if it is one."""
+    hosts = {job.fabric.host.get(e) for e in members.tolist()}
+    host = hosts.pop() if len(hosts) == 1 else None
+    return Subject(type="host", ids=(host,)) if host else Subject(type="group", ids=job.names(members))
+
+
+def _suspects(job: JobView, own: OwnTime, late: Explanation) -> tuple[Suspect, ...]:
+    """All cells and hosts that are as likely; of one tensor group its endpoints, which look alike."""
+    near = [(_subject(job, own, h), share) for h, share in _places(late)]
+    if len(near) > 1:
+        return tuple(Suspect(type=s.type, ids=s.ids, probability=round(share, 4)) for s, share in near)
+    ids = near[0][0].ids if near[0][0].type == "group" else ()
+    return tuple(Suspect(type="endpoint", ids=(name,), probability=round(1 / len(ids), 4)) for name in ids)
+
+
+def _evidence(job: JobView, own: OwnTime, who: ComputeHypothesis, seen: Grown, span_ns: Span) -> tuple[Evidence, ...]:
+    """Own time of who computes longer, and of the others."""
+    window = job.measured_ns(span_ns)
+
+    def row(metric: str, value_ns: float, normal_ns: float, where: str) -> Evidence:
+        value, baseline = round(value_ns / 1e9, 6), round(normal_ns / 1e9, 6)
+        return Evidence(metric=metric, value=value, baseline=baseline, unit="s", where=where, window_ns=window)
+
+    first = job.endpoints[np.unique(own.cell, return_index=True)[1]]
+    found = [
+        row("own time, per iteration", seen.now_ns[c], seen.normal_ns[c], job.name(int(first[c])))
+        for c in np.flatnonzero(who.own)[:SHOWN].tolist()
+    ]
+    others = np.flatnonzero(~who.own & np.isfinite(seen.now_ns) & np.isfinite(seen.normal_ns))
+    if len(others):
+        value, normal = float(np.median(seen.now_ns[others])), float(np.median(seen.normal_ns[others]))
+        found.append(row("own time, median of the others", value, normal, f"{len(others)} others of {job.id}"))
+    return tuple(found)

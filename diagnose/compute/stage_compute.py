@@ -1,0 +1,158 @@
+"""Delays -> compute of each pipeline stage, and whether one stage has more of it than the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.operations import FAMILY_SLOTS
+from datamodel.streams import Bool, Float, Int
+from datamodel.transfers import ROLES
+from diagnose.compute.first_stage import STANDS_OUT, first_stage, overlaps
+from diagnose.compute.pass_times import compute_min_delay, sampled, select_informative
+from diagnose.compute.send_delays import DP, PP, SendDelays
+
+TP = ROLES.index("tp")
+
+
+@dataclass(frozen=True, slots=True)
+class StageCompute:
+    """Compute of each stage for one micro-batch, forward and backward.
+
+    Attributes:
+        least_ns, most_ns: (stages,) bounds; they differ for the first stage, whose forward pass is not seen apart from
+            the optimizer step.
+        micro_batches: messages a stage sends forward in an iteration.
+        spread_ratio: how far one pass differs from the next of the same stage, the middle half of them.
+        whole: whether passes are measured whole. Where tensor groups sum up each layer over the fabric it is what
+            follows the last sum, which tells whether compute grew but not who has more of it.
+    """
+
+    least_ns: Float
+    most_ns: Float
+    micro_batches: int
+    spread_ratio: float = 0.0
+    whole: bool = True
+
+    def heaviest(self) -> int | None:
+        """The stage that has more compute than any other for certain; None where there is none.
+
+        Where passes differ as much from one micro-batch to the next, stages do not differ.
+        """
+        stage = int(np.argmax(self.least_ns))
+        rest = np.delete(self.most_ns, stage)
+        stands_out = self.least_ns[stage] > (1 + max(STANDS_OUT, self.spread_ratio)) * rest.max()
+        return stage if self.whole and stands_out else None
+
+    def slowdown_ratio(self, iteration_ns: float) -> float:
+        """Iteration time over what it would be with the same compute spread evenly over the stages.
+
+        A 1F1B pipeline takes the compute of every stage once and that of the slowest for each further micro-batch.
+        """
+        compute = self.most_ns
+        if self.micro_batches * float(compute.max()) > iteration_ns:
+            return 1.0  # no stage computes longer than the iteration lasts: what was measured is something else
+        gain = (self.micro_batches - 1) * float(compute.max() - compute.mean())
+        return iteration_ns / max(iteration_ns - gain, 0.1 * iteration_ns)
+
+
+def stage_compute(kinds: tuple[SendDelays, ...], stages: Int, period: Int) -> StageCompute | None:
+    """Measure each stage's compute from what its endpoints send after what they receive; None where that is not seen.
+
+    Between a message received and the one it leads to lies the pass through the stage: forward towards the next stage,
+    backward towards the one before, both at once at the last. Of several sends the quickest tells, because the others
+    may have waited for their receiver. The first stage is a case of its own (`diagnose.compute.first_stage`).
+
+    Stages of unequal size are no grid: the layout is not known well enough. An interleaved pipeline, whose last stage
+    sends forward to the first, does not wait for receivers: what arrives while a pass is computed hides how long that
+    takes. Every stage passes on every micro-batch: where some send fewer messages than others, several went together,
+    and what set a pass going is not seen. In all these cases nothing is said.
+    """
+    count = int(stages.max(initial=0)) + 1
+    messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1]
+    wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
+    if count < 2 or not messages or len(wraps) > 2 or len(np.unique(np.bincount(stages))) > 1:
+        return None
+    if _went_together(messages, stages, period):
+        return None
+    gradients = [k for k in kinds if k.role == DP and k.slot % FAMILY_SLOTS == 0]
+    back = _uninterrupted(messages, gradients, stages, period)
+    forward, backward, steady = np.zeros(count), np.zeros(count), np.zeros(count)
+    for stage in range(1, count):
+        peers = stages == stage
+        filling = compute_min_delay(back, peers, period)
+        # While the pipeline fills, the next batch arrives in the middle of a pass, which then looks shorter. Of a
+        # single pass behind that nothing says that it did not wait for its receiver.
+        full = select_informative([d for k in back if k.slot >= count - stage and len(d := sampled(k, peers, period))])
+        steady[stage] = min((float(np.median(d)) for d in full), default=filling)
+        backward[stage] = steady[stage] if len(full) > 1 else filling
+        if stage < count - 1:
+            forward[stage] = compute_min_delay([k for k in messages if k.towards == 1], peers, period)
+    least = forward + backward
+    most = least.copy()
+    alone = all(k.role in {PP, DP} for k in kinds)
+    others = (forward[1:], (forward + steady)[1:]) if alone else None
+    least[0], most[0] = first_stage(messages, gradients, stages, period, others)
+    between = least[1 : count - 1]
+    if len(between) and not 0.5 <= most[0] / float(np.median(between)) <= 2.0:
+        least[0] = most[0] = float(np.median(between))
+    if count == 2 and _closest_ns(messages, stages, period) < (1 - STANDS_OUT) * least[0]:
+        return None
+    if count == 2:
+        most[1] = max(most[1], _last_pass_ns(messages, stages == 1, period))
+    known = np.isfinite(least).all() and np.isfinite(most).all()
+    batches = len({k.slot for k in messages if k.towards == 1})
+    whole = all(k.role != TP for k in kinds)
+    return StageCompute(least, most, batches, _spread(messages, stages, period), whole) if known else None
+
+
+def _uninterrupted(
+    messages: list[SendDelays], gradients: list[SendDelays], stages: Int, period: Int
+) -> list[SendDelays]:
+    """Messages back without the last, where gradients are reduced during the pass before it, which cuts that short."""
+    back = sorted((k for k in messages if k.towards == -1), key=lambda k: k.slot)
+    return back[:-1] if len(back) > 1 and overlaps(messages, gradients, stages, period) else back
+
+
+def _last_pass_ns(messages: list[SendDelays], last: Bool, period: Int) -> float:
+    """What the last of two stages takes before the last gradient of an iteration.
+
+    It waits for nobody then: the first stage has nothing left to send. In an interleaved pipeline of two stages, of
+    which nothing else shows what it is, that is a backward pass, and what is quicker was a forward one.
+    """
+    passes = [(k.slot, d) for k in messages if k.towards == -1 and len(d := sampled(k, last, period))]
+    return float(np.median(max(passes, key=lambda p: p[0])[1])) if passes else 0.0
+
+
+def _closest_ns(messages: list[SendDelays], stages: Int, period: Int) -> float:
+    """Least time between messages that the first stage sends forward once the pipeline is full; infinite of none."""
+    full = [k for k in messages if k.towards == 1 and k.slot >= int(stages.max())]
+    if len(full) < 2:
+        return float("inf")
+    starts = np.sort([k.start_ns[np.ix_(stages == 0, period)] for k in full], axis=0)
+    apart = [a[np.isfinite(a)] for a in np.diff(starts, axis=0)]
+    return min((float(np.median(a)) for a in apart if len(a)), default=float("inf"))
+
+
+def _went_together(messages: list[SendDelays], stages: Int, period: Int) -> bool:
+    """Whether some stages send fewer messages in most iterations than others."""
+    sent = {
+        sum(np.isfinite(k.start_ns[np.ix_(stages == stage, period)]).mean() > 0.5 for k in messages if k.towards == way)
+        for way, senders in ((1, np.unique(stages)[:-1]), (-1, np.unique(stages)[1:]))
+        for stage in senders
+    }
+    return len(sent) > 1
+
+
+def _spread(messages: list[SendDelays], stages: Int, period: Int) -> float:
+    """Width of the middle half of the delays before the quickest message each way, as a share of their median."""
+    found = []
+    for towards in (1, -1):
+        way = [k for k in messages if k.towards == towards]
+        for stage in np.unique(stages):
+            told = select_informative([d for k in way if len(d := sampled(k, stages == stage, period))])
+            if told:
+                low, middle, high = np.percentile(min(told, key=np.median), [25, 50, 75])
+                found.append(float(high - low) / max(float(middle), 1.0))
+    return float(np.median(found)) if found else 0.0

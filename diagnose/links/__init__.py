@@ -1,0 +1,1 @@
+"""Which link is slow, and why."""

@@ -1,0 +1,204 @@
+"""Rates -> the links that slow a job: of all hypotheses of the model the likely ones, as one value a fault."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from datamodel.endpoint_locations import EndpointLocations
+from datamodel.inventory import Link
+from datamodel.streams import Bool, Float, Int
+from diagnose.measures.congestion_notifications import CongestionNotifications, Notified, notified
+from diagnose.measures.stream_rates import Rates
+from diagnose.measures.switch_pairs import SwitchPairs
+from diagnose.model.elements import Elements, elements
+from diagnose.model.links import LinkHypothesis, Side, link_hypotheses, suspects
+from diagnose.options import MODEL, ModelOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A cable between switches that slow streams passed.
+
+    Attributes:
+        link: the cable.
+        streams: slow streams that must have passed it.
+        sightings: of slow streams, at its ends.
+    """
+
+    link: Link
+    streams: int
+    sightings: int
+
+
+class LinkSuspect(NamedTuple):
+    """One link that may be meant: an endpoint's own, or a cable of a switch; a switch of None is not known."""
+
+    endpoint: int | None
+    switch: str | None
+    probability: float
+
+
+def renormalized(suspects: list[LinkSuspect]) -> tuple[LinkSuspect, ...]:
+    """Suspects of which the others were ruled out."""
+    whole = sum(s.probability for s in suspects)
+    return tuple(s._replace(probability=s.probability / whole) for s in suspects)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLink:
+    """What slow streams have in common.
+
+    Attributes:
+        suspects: which links it may be, the likeliest first.
+        direction: "tx", "rx" or None for both or unknown.
+        slow: (s,) which streams are slow.
+        rate_bps, normal_bps: (s,) median rate in the interval and what was to be expected.
+        lost_ns: (s,) time an iteration loses in each slow stream.
+        notified: where congestion notifications decided between endpoints.
+        cables: the suspects between switches, where sightings leave fewer than the uplinks of switches.
+    """
+
+    suspects: tuple[LinkSuspect, ...]
+    direction: Side | None
+    slow: Bool
+    rate_bps: Float
+    normal_bps: Float
+    lost_ns: Float
+    notified: Notified | None = None
+    cables: tuple[Cable, ...] = ()
+
+    @property
+    def endpoint(self) -> int | None:
+        """Whose own link is the likeliest; None where that is one between switches."""
+        return self.suspects[0].endpoint
+
+    @property
+    def switch(self) -> str | None:
+        """The likeliest switch whose uplinks are suspected; None for an endpoint's own link, or an unknown switch."""
+        return self.suspects[0].switch
+
+    @property
+    def rivals(self) -> tuple[int, ...]:
+        """Other endpoints whose own link it may be."""
+        return tuple(s.endpoint for s in self.suspects[1:] if s.endpoint is not None)
+
+    @property
+    def among(self) -> tuple[str, ...]:
+        """Other switches whose uplinks it may be."""
+        return tuple(s.switch for s in self.suspects[1:] if s.switch is not None)
+
+
+class LinkComparison(NamedTuple):
+    """What is compared with what.
+
+    Attributes:
+        interval: iterations to judge.
+        baseline: iterations of the job at its best; empty where peers are the measure.
+        longer_ns: what an iteration became longer by; 0 without a baseline.
+        least_lost_ns: what a link must cost an iteration to be told of.
+        sure: tempered log-likelihood ratio from which it is.
+    """
+
+    interval: Int
+    baseline: Int
+    longer_ns: float
+    least_lost_ns: float
+    sure: float
+
+
+def slow_links(
+    rates: Rates,
+    compared: LinkComparison,
+    fabric: EndpointLocations,
+    notices: CongestionNotifications,
+    edges_ns: Int,
+    options: ModelOptions = MODEL,
+) -> list[SlowLink]:
+    """The links that explain why an interval is slow, one a fault, the surest first; none where nothing does.
+
+    After the best hypothesis its streams are set aside and the rest is scored again: a further fault must explain what
+    is left by itself. Without an inventory one link that several streams share, nobody knows where, may be likelier
+    than all of these.
+    """
+    where = SwitchPairs(rates, fabric)
+    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, where.across, fabric.host, options)
+    votes, counts = notified(rates, notices, edges_ns, compared.interval, compared.baseline, told.slow, options)
+    found, score = _one_by_one(told, where, votes, counts, compared, options)
+    if fabric.switch or not len(compared.baseline):
+        return found
+    everything = link_hypotheses(told, where, votes, compared.least_lost_ns, options)
+    shared = [h for h in everything if not h.named and h.likelihood > options.sure_scattered and h.shows.sum() >= 2]
+    return [_slow_link(told, [(shared[0], 1.0)], counts)] if shared and shared[0].score > score else found
+
+
+def _one_by_one(
+    told: Elements,
+    where: SwitchPairs,
+    votes: Float,
+    counts: Notified | None,
+    compared: LinkComparison,
+    options: ModelOptions,
+) -> tuple[list[SlowLink], float]:
+    """The links that somebody can be sent to, and the sum of their scores."""
+    found: list[SlowLink] = []
+    score, sure = 0.0, compared.sure
+    while True:
+        ordered = link_hypotheses(told, where, votes, compared.least_lost_ns, options)
+        ordered = [h for h in ordered if h.named and h.likelihood > sure]
+        if not ordered:
+            return found, score
+        near = suspects(ordered, told.lost_ns, options)
+        best = near[0][0]
+        shared = [n for n, link in enumerate(found) if link.endpoint is None]
+        if best.endpoint is None and shared:
+            found[shared[0]] = _joined(found[shared[0]], told, best)
+        else:
+            found.append(_slow_link(told, near, counts))
+        told = _without(told, best)
+        score += best.score
+        sure = max(compared.sure, options.sure_among_peers)
+
+
+def slowest_loss_ns(
+    rates: Rates, compared: LinkComparison, fabric: EndpointLocations, options: ModelOptions = MODEL
+) -> float:
+    """What an iteration loses in the stream that loses most, whether or not a link explains it."""
+    across = SwitchPairs(rates, fabric).across
+    told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, across, fabric.host, options)
+    return float(told.lost_ns.max(initial=0.0))
+
+
+def _slow_link(told: Elements, near: list[tuple[LinkHypothesis, float]], counts: Notified | None) -> SlowLink:
+    best = near[0][0]
+    likely = tuple(LinkSuspect(h.endpoint, h.switch, share) for h, share in near)
+    lost = np.where(best.shows, told.lost_ns, 0.0)
+    link = SlowLink(likely, best.direction, best.shows, told.now_bps, told.normal_bps, lost)
+    return replace(link, notified=counts) if counts is not None and best.shows[counts.stream] else link
+
+
+def _joined(link: SlowLink, told: Elements, further: LinkHypothesis) -> SlowLink:
+    """Slow cables of several switches as one fault: what fills one of them fills others."""
+    each = 1 / (1 + len(link.among) + 1)
+    switches = (link.switch, *link.among, *(() if further.switch in link.among else (further.switch,)))
+    return replace(
+        link,
+        suspects=tuple(LinkSuspect(None, name, each) for name in switches),
+        slow=link.slow | further.shows,
+        lost_ns=np.where(further.shows, told.lost_ns, link.lost_ns),
+    )
+
+
+def _without(told: Elements, hypothesis: LinkHypothesis) -> Elements:
+    """The elements without those of a hypothesis."""
+    left = np.where(hypothesis.own, np.nan, 1.0)
+    return replace(
+        told,
+        shift=told.shift * left,
+        own=told.own * left,
+        behind=told.behind & ~hypothesis.own,
+        slow=told.slow & ~hypothesis.own,
+        lost_ns=np.where(hypothesis.own, 0.0, told.lost_ns),
+    )

@@ -1,0 +1,1 @@
+"""What several diagnoses measure of a job's streams."""

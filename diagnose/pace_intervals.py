@@ -1,0 +1,184 @@
+"""Iteration times -> periods: stretches of iterations that take equally long, and which of them are slow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.ndimage import median_filter
+from scipy.special import gammaincc
+
+from datamodel.streams import Float, Int
+
+# Fewest iterations that make a period.
+SHORTEST = 3
+# Runs of iterations that chance makes as long in so many of its jobs are no period.
+CHANCE = 0.05
+# A single iteration is slow beyond so many times the distance from the 10th to the 30th percentile: 0.76 sigma each.
+OUTLYING = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class PaceInterval:
+    """Iterations [first, last] that take alike, or some of them.
+
+    Attributes:
+        first, last: first and last of its iterations.
+        duration_ns: median iteration time.
+        baseline: iterations of the job at its best, to compare with; empty for a period that is not slow.
+        slowdown_ratio: duration / that of the baseline; 1.0 for a period that is not slow.
+        only: its iterations, where others that are not slow lie between them; else empty.
+    """
+
+    first: int
+    last: int
+    duration_ns: float
+    baseline: tuple[int, ...]
+    slowdown_ratio: float
+    only: tuple[int, ...] = ()
+
+    @property
+    def iterations(self) -> Int:
+        """Its iteration numbers."""
+        return np.array(self.only, np.int64) if self.only else np.arange(self.first, self.last + 1)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the job has been measurably faster than in this period."""
+        return bool(self.baseline)
+
+
+def durations_ns(edges_ns: Int) -> Float:
+    """(iterations,) time of each iteration; nan for the first, whose beginning is not seen as an edge."""
+    return np.concatenate([[np.nan], np.diff(edges_ns).astype(np.float64)])
+
+
+def noise_ratio(durations: Float) -> float:
+    """Robust spread of the iteration time from one iteration to the next, as a share of its median."""
+    known = durations[np.isfinite(durations)]
+    steps = np.abs(np.diff(known))
+    return float(1.4826 * np.median(steps) / np.sqrt(2) / np.median(known)) if len(steps) else 0.0
+
+
+def split_intervals(edges_ns: Int, least_ratio: float) -> list[PaceInterval]:
+    """Split a job's iterations where their time changes and stays changed.
+
+    1. A median filter of three takes out single long iterations: a checkpoint or a hiccup is no period.
+    2. Optimal partitioning of the logarithm (Jackson et al. 2005, squared error, penalty by the noise); neighbours
+       whose medians lie within four standard errors or half of `least_ratio` are one period. Iterations at a
+       boundary, which the filter may have moved, go to the period they are more alike.
+    3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise, and is no run of chance: by
+       what the iterations of the baseline show, fewer than one in twenty jobs would have such a one.
+
+    Args:
+        edges_ns: (iterations,) end of each iteration.
+        least_ratio: smallest slowdown worth reporting, e.g. 0.05.
+    """
+    durations = durations_ns(edges_ns)[1:]
+    if len(durations) < 2 * SHORTEST:
+        return [PaceInterval(1, len(durations), float(np.median(durations)), (), 1.0)] if len(durations) else []
+    smooth = np.log(median_filter(durations, 3, mode="nearest"))
+    noise = max(noise_ratio(durations), 0.002)
+    spans = _sharpened(np.log(durations), _merged(smooth, _partition(smooth, noise), noise, least_ratio / 2))
+    level = [float(np.median(durations[a:b])) for a, b in spans]
+    best = min(level)
+    fastest = [n for n, value in enumerate(level) if value <= best * (1 + least_ratio / 2)]
+    baseline = tuple(i + 1 for n in fastest for i in range(*spans[n]))
+    found = []
+    for (a, b), value in zip(spans, level, strict=True):
+        ratio = value / float(np.median(durations[np.array(baseline) - 1]))
+        slow = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a)) and _no_chance(durations, (a, b), baseline)
+        found.append(PaceInterval(a + 1, b, value, baseline if slow else (), ratio if slow else 1.0))
+    return found
+
+
+def _no_chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...]) -> bool:
+    """Whether the iterations [a, b) are longer than runs of so many of the baseline's kind ever are.
+
+    The share of the baseline's iterations that are as long as each (beyond its longest: with an exponential tail, as
+    many times as unlikely as it lies further from the median) is a probability; Fisher's method combines them.
+    """
+    usual = np.sort(durations[np.array(baseline) - 1])
+    own = durations[span[0] : span[1]]
+    longer = (len(usual) - np.searchsorted(usual, own) + 1) / (len(usual) + 1)
+    middle = float(np.median(usual))
+    beyond = np.maximum((own - middle) / max(float(usual[-1]) - middle, 0.001 * middle), 1.0)
+    unlikely = float((-np.log(longer) * np.where(longer * (len(usual) + 1) < 2, beyond, 1.0)).sum())
+    runs = len(durations) / len(own)
+    return float(gammaincc(len(own), unlikely)) * runs <= CHANCE
+
+
+def find_sporadic(edges_ns: Int, parts: list[PaceInterval], least_ratio: float) -> PaceInterval | None:
+    """Slow iterations among those of the job at its best, each too short to be a period; None for fewer than three.
+
+    They are longer than the job's best by `least_ratio` and by six times its noise: the spread of the quicker half,
+    which slow iterations do not reach.
+    """
+    fine = [i for part in parts if not part.slow for i in part.iterations.tolist()]
+    if len(fine) < 2 * SHORTEST:
+        return None
+    durations = durations_ns(edges_ns)[fine]
+    usual, low = np.percentile(durations, [30, 10])
+    if usual <= 0:
+        return None  # several ends fell on one instant: they are no iterations
+    limit = usual * (1 + max(least_ratio, OUTLYING * (usual - low) / usual))
+    slow = np.array(fine)[durations > limit]
+    rest = np.array(fine)[durations <= limit]
+    if len(slow) < SHORTEST or len(rest) < SHORTEST:
+        return None
+    level = float(np.median(durations_ns(edges_ns)[slow]))
+    ratio = level / float(np.median(durations_ns(edges_ns)[rest]))
+    return PaceInterval(int(slow[0]), int(slow[-1]), level, tuple(rest.tolist()), ratio, tuple(slow.tolist()))
+
+
+def _partition(values: Float, noise: float) -> list[tuple[int, int]]:
+    """Spans of at least `SHORTEST` values with the least squared error plus a penalty a span."""
+    n = len(values)
+    sums, squares = np.concatenate([[0], np.cumsum(values)]), np.concatenate([[0], np.cumsum(values**2)])
+    penalty = 4 * noise**2 * np.log(n)
+    best, back = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
+    best[0] = -penalty
+    for end in range(SHORTEST, n + 1):
+        start = np.arange(0, end - SHORTEST + 1)
+        length = end - start
+        error = squares[end] - squares[start] - (sums[end] - sums[start]) ** 2 / length
+        total = best[start] + error + penalty
+        back[end] = int(np.argmin(total))
+        best[end] = total[back[end]]
+    spans = []
+    end = n
+    while end > 0:
+        spans.append((int(back[end]), end))
+        end = int(back[end])
+    return spans[::-1]
+
+
+def _merged(values: Float, spans: list[tuple[int, int]], noise: float, least: float) -> list[tuple[int, int]]:
+    """Join the most alike neighbours until all differ."""
+    spans = list(spans)
+    while len(spans) > 1:
+        excess = []
+        for (a, b), (c, d) in pairwise(spans):
+            apart = abs(float(np.median(values[a:b])) - float(np.median(values[c:d])))
+            error = 1.25 * noise * np.sqrt(1 / (b - a) + 1 / (d - c))
+            excess.append(apart - max(4 * error, least))
+        k = int(np.argmin(excess))
+        if excess[k] >= 0:
+            break
+        spans[k : k + 2] = [(spans[k][0], spans[k + 1][1])]
+    return spans
+
+
+def _sharpened(values: Float, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Move each boundary past iterations that are more like the other side's, two at least staying on each."""
+    level = [float(np.median(values[a:b])) for a, b in spans]
+    bounds = [spans[0][0], *(b for _, b in spans)]
+    for n in range(1, len(spans)):
+        low, high = bounds[n - 1] + 2, bounds[n + 1] - 2
+        away = np.abs(values[:, None] - np.array(level[n - 1 : n + 1]))
+        while bounds[n] > low and away[bounds[n] - 1, 1] < away[bounds[n] - 1, 0]:
+            bounds[n] -= 1
+        while bounds[n] < high and away[bounds[n], 0] < away[bounds[n], 1]:
+            bounds[n] += 1
+    return list(pairwise(bounds))

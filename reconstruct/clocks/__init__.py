@@ -1,0 +1,1 @@
+"""Exporter clocks and send times."""

@@ -1,0 +1,67 @@
+"""How reconstruct compiles its loops over rows and streams: numba, cached on disk, without the GIL.
+
+Unlike the kernels of capture, these allocate: what one stream needs is small beside what is done with it. They guard
+every length themselves and give equal results uncompiled (NUMBA_DISABLE_JIT=1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+import numpy as np
+
+from datamodel.streams import Int
+
+IMPORT = re.compile(r"^from reconstruct\.([a-z_.]+) import", re.MULTILINE)
+P = ParamSpec("P")
+R = TypeVar("R")
+# One value serves every row: its index is 0, whatever the row's.
+ONE_FOR_ALL = 0
+ONE_EACH = -1
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """`function` compiled on first call and cached on disk; compiled anew when it changes, or a module it uses."""
+    try:
+        dispatcher = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # no folder to keep it in may be written; then it is compiled in every process
+        dispatcher = numba.njit(nogil=True)(function)
+    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if index is not None:
+        # numba looks at the function's own file only, but compiles in what it calls from others of the package.
+        index._source_stamp = _stamp(Path(function.__code__.co_filename))  # noqa: SLF001
+    return cast("Callable[P, R]", dispatcher)
+
+
+def _stamp(file: Path) -> str:
+    """What a module, and the modules of this package that it imports, say."""
+    files, new = {file}, {file}
+    while new:
+        names = {name for f in new for name in IMPORT.findall(f.read_text())}
+        new = {Path(__file__).parent / (name.replace(".", "/") + ".py") for name in names} - files
+        files |= new
+    digest = hashlib.sha256()
+    for one in sorted(files):
+        digest.update(one.name.encode() + b"\0" + one.read_bytes())
+    return digest.hexdigest()
+
+
+def to_kernel_column(column: Int) -> tuple[Int, int]:
+    """A column as kernels take it and the mask for its index; a column that is a view of one value stays one value.
+
+    Row i is at `column[i & mask]`.
+    """
+    constant = len(column) > 0 and column.strides == (0,)
+    return to_contiguous(column[:1] if constant else column), ONE_FOR_ALL if constant else ONE_EACH
+
+
+def to_contiguous(column: Int) -> Int:
+    """A column as kernels take it, always of one type whatever it came from: contiguous and read-only."""
+    values = np.ascontiguousarray(column).view()
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,1 @@
+"""Streams -> jobs and their iteration boundaries."""

@@ -1,0 +1,209 @@
+"""Whether two sequences of iteration ends belong to one job: ranks wait for one another, jobs drift apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from datamodel.streams import Float, Int
+from reconstruct.jit import compiled
+from reconstruct.jobs.common_window import FEWEST_CYCLES, within
+from reconstruct.jobs.job_fragments import find_root, flatten_roots, union
+
+# Edges that keep their distance this closely, in cycles, are of one clock; a sequence shorter than so many iterations
+# cannot tell noise from a walk; iterations correlated more than this lengthen and shorten together.
+EXACT_SHARE = 0.001
+# Edges of two independent jobs of one period coincide this closely, in cycles, by a chance of twice as much.
+COINCIDENCE = 0.01
+ENOUGH_TO_TELL = 20
+SAME_PACE = 0.8
+# Edges of a job that no fault slows down wander about an even pace by less than so many iterations.
+STRAYING = 4.0
+# An increment so many times the median one is no part of a random walk: four standard deviations of a normal one are 6.
+OUTLYING = 5.0
+
+
+def find_same_pace_pairs(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
+    """Pairs of sequences that may be tied: about as many edges, that end up no farther apart than an iteration.
+
+    The longest one counts: a fault in the middle may make the later iterations several times as long as the earlier.
+    """
+    count = np.array([len(e) for e in edges_ns], np.int64)
+    cycle = np.array([(e[-1] - e[0]) / (len(e) - 1) for e in edges_ns], np.float64)
+    longest = np.array([np.diff(e).max() for e in edges_ns], np.float64)
+    order = np.argsort(cycle, kind="stable")
+    for place, a in enumerate(order.tolist()):
+        farthest = np.searchsorted(cycle[order], cycle[a] + longest[a] / max(count[a] - 2, 1), side="right")
+        for b in order[place + 1 : farthest].tolist():
+            if abs(count[a] - count[b]) <= 1:
+                yield min(a, b), max(a, b)
+
+
+@compiled
+def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, root: Int) -> None:
+    """Write into `root` the smallest member of each sequence's set, sequences in lockstep joined.
+
+    Of two that were not seen for the same time, what lies in the time in which both were seen is compared.
+
+    Args:
+        pairs: (pairs, 2) numbers of sequences that may be tied.
+        offsets: (n + 1,) bounds of each sequence's edges.
+        edges_ns: their times.
+        watch_ns: (n, 2) from when until when each could be seen.
+        reach: see `is_synchronized`.
+        root: (n,) every sequence's own number at first.
+    """
+    for k in range(len(pairs)):
+        a, b = pairs[k]
+        if find_root(root, a) != find_root(root, b):
+            one, other = edges_ns[offsets[a] : offsets[a + 1]], edges_ns[offsets[b] : offsets[b + 1]]
+            if abs(len(one) - len(other)) > 1:
+                since = max(watch_ns[a, 0], watch_ns[b, 0])
+                until = min(watch_ns[a, 1], watch_ns[b, 1])
+                one, other = within(one, since, until), within(other, since, until)
+                if min(len(one), len(other)) < FEWEST_CYCLES:
+                    continue
+            if in_lockstep(one, other, reach):
+                union(root, a, b)
+    flatten_roots(root)
+
+
+@compiled
+def in_lockstep(a: Int, b: Int, reach: float) -> bool:
+    """Whether two sequences of edges are tied to one another.
+
+    Two independent jobs of one period drift apart like a random walk; ranks of one job wait for one another. Tied
+    sequences keep their distance but for one step (a fault moves the stages of a job against one another once), or
+    their distance reverts to its mean, or their iterations lengthen and shorten together, or both stray from any even
+    pace and still count alike. They end an iteration within one iteration of one another: what ran at another time was
+    in step with nobody.
+    """
+    if abs(len(a) - len(b)) > 1:
+        return False
+    for shift in (0, -1, 1):
+        skip, skip_other = max(shift, 0), max(-shift, 0)
+        n = min(len(a) - skip, len(b) - skip_other)
+        if n < 3:
+            continue
+        left, right = a[skip : skip + n].astype(np.float64), b[skip_other : skip_other + n].astype(np.float64)
+        if abs(_percentile(left - right, 0.5)) < _percentile(np.diff(left), 0.5) and is_synchronized(
+            left, right, reach
+        ):
+            return True
+    return False
+
+
+@compiled
+def is_synchronized(a: Float, b: Float, reach: float) -> bool:
+    """Whether the distance of two sequences is noise about a constant, but for one step, or follows from one pace."""
+    if _keep_count(a, b):
+        return True
+    cycle = _percentile(np.diff(a), 0.5)
+    away, distance = np.empty(len(a)), np.empty(len(a))
+    for k in range(len(a)):
+        away[k] = abs(a[k] - b[k])
+        distance[k] = (a[k] - b[k] - (a[0] - b[0])) / cycle
+    if _percentile(distance, 0.9) - _percentile(distance, 0.1) > 3 * reach:
+        return False
+    if _percentile(away, 0.9) < COINCIDENCE * cycle or np.max(distance) - np.min(distance) < EXACT_SHARE:
+        return True
+    if len(a) < ENOUGH_TO_TELL:
+        calm = _without_excursions(distance)
+        rest = calm - step(calm)
+        return bool(np.max(rest) - np.min(rest) < reach)
+    rest = distance - step(distance)
+    return _reverts(rest) or _correlation(np.diff(a), np.diff(b)) > SAME_PACE
+
+
+@compiled
+def _without_excursions(distance: Float) -> Float:
+    """A sequence whose values that leave their level for one iteration, and are back in the next, are left out.
+
+    An iteration of one part was held up once; a walk makes no such increments, least of all there and back.
+    """
+    increments = np.diff(distance)
+    outlying = OUTLYING * _percentile(np.abs(increments), 0.5)
+    calm = distance.copy()
+    for k in range(1, len(distance) - 1):
+        there, back = increments[k - 1], increments[k]
+        if there * back < 0 and min(abs(there), abs(back)) >= outlying:
+            calm[k] = 0.5 * (distance[k - 1] + distance[k + 1])
+    return calm
+
+
+@compiled
+def _percentile(values: Float, share: float) -> float:
+    """The value below which this share of them lies."""
+    ranked, at = np.sort(values), share * (len(values) - 1)
+    low = int(at)
+    high = min(low + 1, len(ranked) - 1)
+    return float(ranked[low] + (at - low) * (ranked[high] - ranked[low]))
+
+
+@compiled
+def _correlation(a: Float, b: Float) -> float:
+    """Pearson's; 0 where one of them does not vary."""
+    middle_a, middle_b = np.sum(a) / len(a), np.sum(b) / len(b)
+    own, other, both = 0.0, 0.0, 0.0
+    for k in range(len(a)):
+        off_a, off_b = a[k] - middle_a, b[k] - middle_b
+        own, other, both = own + off_a**2, other + off_b**2, both + off_a * off_b
+    return float(both / np.sqrt(own * other)) if own * other > 0 else 0.0
+
+
+@compiled
+def _keep_count(a: Float, b: Float) -> bool:
+    """Whether edges that stray from every even pace stay within one iteration of one another all the same.
+
+    A fault that comes, goes or stays may move the edges of two parts against one another by any part of an iteration;
+    still the k-th iteration of both is the same one, however long it takes.
+    """
+    weighted, weight = 0.0, 0.0
+    for k in range(len(a)):
+        if k > 0 and abs(a[k] - b[k]) >= max(a[k] - a[k - 1], b[k] - b[k - 1]):
+            return False
+        number = k - 0.5 * (len(a) - 1)
+        weighted, weight = weighted + number * (a[k] - a[0]), weight + number**2
+    early, late = 0.0, 0.0  # of an even pace through the first edge
+    for k in range(len(a)):
+        stray = a[k] - a[0] - k * weighted / weight
+        early, late = min(early, stray), max(late, stray)
+    return bool(late - early > STRAYING * _percentile(np.diff(a), 0.25))
+
+
+@compiled
+def _reverts(distance: Float) -> bool:
+    """Whether a sequence returns to its mean at every step instead of wandering: von Neumann's ratio.
+
+    The mean squared step over the variance is 2 for noise about a constant; for a random walk of n steps, the best
+    step through it taken out, it is about 24 / n.
+    """
+    mean = np.sum(distance) / len(distance)
+    squares, steps = (distance[0] - mean) ** 2, 0.0
+    for k in range(1, len(distance)):
+        squares += (distance[k] - mean) ** 2
+        steps += (distance[k] - distance[k - 1]) ** 2
+    ratio = max(1.0, 30.0 / len(distance))
+    return bool(squares == 0 or steps / (len(distance) - 1) > ratio * squares / len(distance))
+
+
+@compiled
+def step(distance: Float) -> Float:
+    """The best two-level step through a sequence; flat where no single increment makes it.
+
+    A walk drifts from level to level: a step is an increment that makes half the difference and stands out of the rest.
+    """
+    size, total = len(distance), np.sum(distance)
+    head, most, cut = 0.0, -1.0, 1
+    for n in range(1, size):
+        head += distance[n - 1]
+        explained = head**2 / n + (total - head) ** 2 / (size - n)
+        if explained > most:
+            most, cut = explained, n
+    before, after = np.sum(distance[:cut]) / cut, np.sum(distance[cut:]) / (size - cut)
+    increments = np.abs(np.diff(distance))
+    found = np.full(size, total / size)
+    if increments[cut - 1] >= max(0.5 * abs(after - before), OUTLYING * _percentile(increments, 0.5)):
+        found[:cut], found[cut:] = before, after
+    return found

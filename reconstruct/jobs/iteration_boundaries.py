@@ -1,0 +1,285 @@
+"""Where iterations end: the place of each stream's cycle that holds the job's boundary, and when it was crossed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.streams import Bool, Float, Int, Streams
+from reconstruct.periods.boundary_times import (
+    BoundaryTimes,
+    counted,
+    crossed,
+    dominant,
+    holding,
+    located,
+    nearest_places,
+)
+from reconstruct.periods.cycles import CycleTable, Members
+
+# The longest pause of a cycle is its own boundary when it is this many times the second longest.
+DOMINANCE = 1.5
+# Bursts this many times the smallest one of the cycle carry two collectives, a gather and a scatter, back to back.
+DOUBLE_BURST = 1.5
+# A stream that ends within this share of a cycle of the last one closes the iteration with it.
+LAST_SHARE = 0.05
+# Places of two streams are the same within this share of the quantum, and shared when this share of streams has them.
+SHARED_REACH = 0.012
+SHARED_BY = 0.6
+WANDERING_SHARE = 0.4
+# A stream ends this share of its cycles while the others are in theirs, or wait for it, however late that is.
+INSIDE_BY = 0.9
+# Streams of a job that was seen from its first to its last byte hold whole cycles: so many of them must.
+WHOLE_BY = 0.8
+# Between two iterations everybody pauses: so many streams, where one in twenty may be read wrongly.
+EVERYBODY = 0.95
+# Phases of two streams are told apart down to this share of a cycle.
+SAME_INSTANT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Boundaries:
+    """When each stream of a job crossed the boundary between its cycles, on one common count.
+
+    Attributes:
+        places: (streams,) the place of each stream's cycle that holds the boundary.
+        columns: (streams,) the common number of each stream's first own boundary.
+        end_ns: (streams, boundaries) last byte of the cycle that ends; 0 where the stream has no such cycle.
+        next_ns: (streams, boundaries) first byte of the cycle that begins; 0 likewise.
+    """
+
+    places: Int
+    columns: Int
+    end_ns: Int
+    next_ns: Int
+
+    def edges(self) -> tuple[Int, Int]:
+        """(boundary numbers, times): the last byte of the last stream at each complete boundary.
+
+        A stream that has lost its lattice (`steady`) has no say. A boundary is complete when half of those streams
+        that usually end last have crossed it: an iteration cut off by a hang or by the end of the window has not ended.
+        """
+        lag, inside = self._lag(), self._inside()
+        middle = _quantile(lag, 0.5)
+        steady = _steady(lag, inside, self.end_ns > 0)
+        last = steady & (middle >= middle[steady].max() - LAST_SHARE)
+        valid = steady[:, None] & (inside | (np.abs(lag - middle[:, None]) < WANDERING_SHARE))
+        edge = np.where(valid, self.end_ns, 0).max(axis=0)
+        complete = (self.end_ns[last] > 0).mean(axis=0) >= 0.5
+        numbers = np.flatnonzero(complete & (edge > 0))
+        return numbers.astype(np.int64), edge[numbers]
+
+    def steady(self) -> Bool:
+        """(streams,) whether a stream kept its lattice; all if none.
+
+        Either its place does not wander by half a cycle against the others'. Or it ends each cycle after most others
+        have begun theirs and before they begin the next: behind a slow link a stream may end as late as it likes, the
+        others wait for it.
+        """
+        return _steady(self._lag(), self._inside(), self.end_ns > 0)
+
+    def _inside(self) -> Bool:
+        """(streams, boundaries) whether a cycle ends while most streams are in it, or waiting for it to end."""
+        begun = np.where(self.next_ns > 0, self.next_ns - self.end_ns.max(), np.nan).astype(np.float64)
+        after = np.nan_to_num(_quantile(begun.T, 0.5), nan=np.inf)  # behind the last one nobody begins
+        before = np.concatenate([[-np.inf], after[:-1]])
+        end = self.end_ns - self.end_ns.max()
+        return np.asarray((self.end_ns > 0) & (end > before) & (end <= after))
+
+    def _lag(self) -> Float:
+        """(streams, boundaries) distance of each crossing from the median one, in cycles; nan where there is none."""
+        seen = np.where(self.end_ns > 0, self.end_ns - self.end_ns.max(), np.nan).astype(np.float64)
+        middle = _quantile(seen.T, 0.5)
+        met = middle[np.isfinite(middle)]
+        cycle = float(np.median(np.diff(met))) if len(met) > 1 else 1.0
+        return np.asarray((seen - middle) / max(cycle, 1.0))
+
+
+def concat_boundaries(first: Boundaries, second: Boundaries, order: Int) -> Boundaries:
+    """Boundaries of two runs of one job, the second's counted on; streams of both, one after the other, in `order`."""
+    width = first.end_ns.shape[1]
+    tables = []
+    for a, b in ((first.end_ns, second.end_ns), (first.next_ns, second.next_ns)):
+        table = np.zeros((len(a) + len(b), width + b.shape[1]), np.int64)
+        table[: len(a), :width], table[len(a) :, width:] = a, b
+        tables.append(table[order])
+    places = np.concatenate([first.places, second.places])[order]
+    return Boundaries(places, np.concatenate([first.columns, second.columns + width])[order], *tables)
+
+
+def _steady(lag: Float, inside: Bool, met: Bool) -> Bool:
+    steady = _quantile(lag, 0.9) - _quantile(lag, 0.1) < WANDERING_SHARE
+    steady |= inside.sum(axis=1) >= INSIDE_BY * met.sum(axis=1)
+    return np.asarray(steady if steady.any() else np.ones(len(lag), bool))
+
+
+def _quantile(values: Float, share: float) -> Float:
+    """(rows,) the quantile of each row of a table, nan left out; nan for a row of nothing else."""
+    ranked = np.sort(values, axis=1)  # nan sorts behind everything
+    last = np.isfinite(values).sum(axis=1) - 1
+    at = share * np.maximum(last, 0)
+    low = np.floor(at).astype(np.int64)
+    row = np.arange(len(values))
+    lower, upper = ranked[row, low], ranked[row, np.minimum(low + 1, np.maximum(last, 0))]
+    return np.asarray(lower + (at - low) * (upper - lower))
+
+
+def find_boundaries(streams: Streams, members: Members) -> Boundaries:
+    """Find the common boundary of the streams of one job.
+
+    1. Streams that hold whole cycles began and ended with an iteration: where most do, they name the place and the
+       count, unless dominant pauses deny it; of most that have a dominant pause, only those. Otherwise streams with
+       one dominant pause a cycle (a gradient collective, a pipeline between steps) name their own place. Without any
+       (sharded training gathers and scatters all the time) bursts name it.
+    2. Those are put on one count, cut at the moment at which most of them pause: between iterations everybody does.
+    3. Every other stream takes the place whose pause holds the edge found so far.
+    """
+    own, places = members.lattices, members.lattices.main.copy()
+    holds_whole, begins = _whole(own)
+    stands_out = dominant(own.place_offsets, own.pause_ns, DOMINANCE)
+    if holds_whole.any() and _cut_out(streams, members, np.flatnonzero(stands_out), begins):
+        holds_whole = np.zeros(len(own), np.bool_)
+    if 2 * (holds_whole & stands_out).sum() > len(own):
+        holds_whole &= stands_out
+    leads = holds_whole
+    if holds_whole.any():
+        places[leads] = begins[leads]
+    else:
+        leads = stands_out
+    if not leads.any():
+        leads, named = _after_last_scatter(own)
+        places[leads] = named[leads]
+    some = np.flatnonzero(leads)
+    found = _aligned(crossed(streams, members, some, places[some]), holds_whole[some])
+    edges = found[1].max(axis=0)
+    others = np.flatnonzero(~leads)
+    places[others] = holding(streams, members, others, edges[edges > 0])
+    everyone = crossed(streams, members, np.arange(len(members)), places)
+    return Boundaries(places, *_aligned(everyone, holds_whole, edges))
+
+
+def _whole(own: CycleTable) -> tuple[Bool, Int]:
+    """Members that carry a whole number of cycles from their first byte on, none unless most do; their place there.
+
+    That number is the same for all. A window that is cut out of a job, at a moment at which most streams pause, holds
+    whole cycles too; but of those that paused between two others' messages it holds one more or one less.
+    """
+    begins, away = nearest_places(own.place_offsets, _shares(own), 0.0)
+    number = np.rint(own.count)
+    found = (np.abs(own.count - number) <= SHARED_REACH) & (away <= SHARED_REACH)
+    numbers, times = np.unique(number[found], return_counts=True)
+    found &= number == (numbers[np.argmax(times)] if len(numbers) else 0)
+    return np.asarray(found if found.sum() >= WHOLE_BY * len(own) else np.zeros(len(own), bool)), begins
+
+
+def _cut_out(streams: Streams, members: Members, some: Int, begins: Int) -> bool:
+    """Whether a window was cut out of a job inside an iteration, where most streams happen to pause.
+
+    Some streams' dominant pause is not where they began, and all dominant pauses meet in one moment: that is the
+    boundary. Where they do not meet (stages exchange tokens in turns) a stream may well pause longest inside.
+
+    Args:
+        streams: data rows by connection.
+        members: streams that all hold whole cycles.
+        some: those with one dominant pause.
+        begins: (members,) the place at which each began.
+    """
+    main = members.lattices.main[some]
+    if (main == begins[some]).sum() >= EVERYBODY * len(some):
+        return False
+    met = crossed(streams, members, some, main)
+    _, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
+    return bool(_pausing(phases, length)[1].max() >= EVERYBODY * len(some))
+
+
+def _shares(own: CycleTable) -> Float:
+    """Places of all streams as shares of their quantum."""
+    return np.asarray(own.places / np.repeat(own.quantum_bytes, np.diff(own.place_offsets)), np.float64)
+
+
+def _after_last_scatter(own: CycleTable) -> tuple[Bool, Int]:
+    """Members that name a place behind the last gradient burst, of those that gather and scatter all through the cycle.
+
+    Backward, a layer's gather and the scatter of the layer before it go out back to back; the first layer's scatter
+    goes alone and ends the iteration: it is the single burst after the last double one. Where no burst is double, the
+    longest pause ends the iteration. Only places that most members share count: a straggler makes its neighbours
+    pause elsewhere.
+    """
+    shares = _shares(own)
+    owner = np.repeat(np.arange(len(own)), np.diff(own.place_offsets))
+    near_zero = np.where(shares > 1 - SHARED_REACH / 2, shares - 1.0, shares)
+    shared, pause = shared_by_most(near_zero, own.pause_ns, owner, len(own))
+    if len(shared) < 2:
+        return np.arange(len(own)) == 0, own.main
+    size = np.diff(np.concatenate([[shared[-1] - 1.0], shared]))
+    double = size >= DOUBLE_BURST * size.min()
+    ends = np.flatnonzero(~double & np.roll(double, 1))
+    chosen = float(shared[ends[0]] if len(ends) else shared[int(np.argmax(pause))])
+    places, away = nearest_places(own.place_offsets, shares, chosen)
+    return away <= SHARED_REACH, places
+
+
+def shared_by_most(share: Float, pause: Float, owner: Int, members: int) -> tuple[Float, Float]:
+    """Cluster places of several streams: (place, median pause) of the clusters that most streams take part in.
+
+    Args:
+        share: places, as shares of each stream's quantum.
+        pause: the pause at each.
+        owner: whose place each is.
+        members: how many streams there are.
+    """
+    if not len(share):
+        return np.zeros(0), np.zeros(0)
+    order = np.argsort(share, kind="stable")
+    apart = np.flatnonzero(np.diff(share[order]) > SHARED_REACH / 2) + 1
+    places, lengths = [], []
+    for inside in np.split(order, apart):
+        if len(inside) >= SHARED_BY * members and len(np.unique(owner[inside])) >= SHARED_BY * members:
+            places.append(float(np.median(share[inside])))
+            lengths.append(float(np.median(pause[inside])))
+    return np.array(places), np.array(lengths)
+
+
+def _aligned(met: BoundaryTimes, whole: Bool, edges: Int | None = None) -> tuple[Int, Int, Int]:
+    """Put sequences of crossings on one count; first column of each, then (end, next), (streams, boundaries) each.
+
+    The k-th cycle of every `whole` stream is the k-th iteration's; the others are counted by the edges these gave.
+    Without any, cycles are counted from the moment between which most streams pause.
+    """
+    counts = np.diff(met.offsets)
+    if whole.any():
+        known = np.zeros(0, np.int64) if edges is None else edges
+        shifts = np.where(whole, 0, counted(met.offsets, met.end_ns, known))
+    else:
+        shifts = _cut_where_most_pause(*located(*met, met.of(int(np.argmax(counts)))))
+    shifts = (shifts - shifts.min()).astype(np.int64)
+    end = np.zeros((len(counts), int((shifts + counts).max())), np.int64)
+    begin = np.zeros_like(end)
+    row = np.repeat(np.arange(len(counts)), counts)
+    column = np.arange(len(row)) - np.repeat(met.offsets[:-1] - shifts, counts)
+    end[row, column], begin[row, column] = met.end_ns, met.begin_ns
+    return shifts, end, begin
+
+
+def _cut_where_most_pause(whole: Int, phases: Float, length: Float) -> Int:
+    """Whole shifts, with phases behind the cut counted to the next boundary.
+
+    Between two iterations everybody pauses: the cut goes behind the last byte before the moment at which most streams
+    pause; where several moments tie, the longest.
+    """
+    instants, pausing, left = _pausing(phases, length)
+    at = int(np.lexsort([left, pausing])[-1])
+    while at + 1 < len(instants) and pausing[at + 1] == pausing.max() and instants[at + 1] <= instants[at] + left[at]:
+        at += 1
+    return np.asarray(whole + (phases > instants[at]), np.int64)
+
+
+def _pausing(phases: Float, length: Float) -> tuple[Float, Int, Float]:
+    """Moments at which pauses begin, how many streams pause then, and for how long all of these do; in cycles."""
+    instants = np.unique(np.mod(phases, 1.0))
+    starts = np.sort(np.concatenate([phases - 1.0, phases]))
+    ends = np.sort(np.concatenate([length + phases - 1.0, length + phases]))
+    after = np.searchsorted(ends, instants - SAME_INSTANT)
+    pausing = np.searchsorted(starts, instants, side="right") - after
+    return instants, pausing, ends[np.minimum(after, len(ends) - 1)] - instants

@@ -1,0 +1,296 @@
+"""Streams with a rhythm -> parts of jobs: those that share an endpoint and turn over at one pace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from datamodel.streams import Bool, Float, Int, Streams
+from reconstruct.jit import compiled, to_contiguous
+from reconstruct.jobs.common_window import FEWEST_CYCLES, compute_common_cycle_time, cycles_within
+from reconstruct.jobs.microbatch_count import count_microbatches
+from reconstruct.parallel import parallel_map
+from reconstruct.periods.byte_period import StreamPeriods, pauses_ns
+from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
+from reconstruct.periods.folding import RECURRENCE
+
+# The iteration is a whole multiple of the cycles of this share of a job's streams.
+ON_BEAT = 0.9
+# Cycles this close are one candidate for the iteration.
+SAME_CYCLE = 0.001
+# Parts in which all cycles agree to this share have no longer one to go by.
+SAME_BEAT = 0.2
+# A rank receives at least this share of what it sends, and the other way round.
+LEAST_BALANCE = 0.1
+
+
+class _Seen(NamedTuple):
+    """What kernels know of streams with a rhythm: (n,) each, and their rows.
+
+    Attributes:
+        stream: number.
+        watch_start_ns, watch_end_ns: since when and until when it could be seen.
+        start_ns, end_ns: first and last byte.
+        cycles: how many it holds.
+        cycle_ns: time of a cycle.
+        quantum_bytes: of a cycle.
+        offsets: (streams + 1,) row bounds of all streams.
+        row_start_ns, row_bytes: (rows,).
+    """
+
+    stream: Int
+    watch_start_ns: Int
+    watch_end_ns: Int
+    start_ns: Int
+    end_ns: Int
+    cycles: Float
+    cycle_ns: Float
+    quantum_bytes: Float
+    offsets: Int
+    row_start_ns: Int
+    row_bytes: Int
+
+
+def connected(streams: Streams, rhythmic: CycleTable) -> list[CycleTable]:
+    """Join streams that share an endpoint, live at the same time and whose cycles fit into one another.
+
+    An exporter that was heard later than the others, or fell silent, shows less of a stream's life, and at another
+    pace: what counts is the time in which both streams could be seen.
+    """
+    ends = np.concatenate([streams.src[rhythmic.stream], streams.dst[rhythmic.stream]])
+    number = np.tile(np.arange(len(rhythmic)), 2)
+    order = np.argsort(ends, kind="stable")
+    bounds = np.flatnonzero(np.diff(ends[order], prepend=-1, append=-1))
+    root = np.arange(len(rhythmic))
+    _unite(number[order], bounds, _seen(streams, rhythmic), root)
+    return [rhythmic.take(numbers) for numbers in by_label(root)]
+
+
+def _seen(streams: Streams, rhythmic: CycleTable) -> _Seen:
+    return _Seen(
+        stream=rhythmic.stream,
+        watch_start_ns=streams.watch_start_ns[rhythmic.stream],
+        watch_end_ns=streams.watch_end_ns[rhythmic.stream],
+        start_ns=rhythmic.start_ns,
+        end_ns=rhythmic.end_ns,
+        cycles=rhythmic.count,
+        cycle_ns=rhythmic.cycle_ns,
+        quantum_bytes=rhythmic.quantum_bytes,
+        offsets=streams.offsets,
+        row_start_ns=to_contiguous(streams.start_ns),
+        row_bytes=to_contiguous(streams.bytes),
+    )
+
+
+def by_label(label: Int) -> list[Int]:
+    """Numbers of each label, by label."""
+    order = np.argsort(label, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(label) else []
+
+
+@compiled
+def _unite(number: Int, bounds: Int, seen: _Seen, root: Int) -> None:
+    """Write into `root` the smallest member of each stream's set.
+
+    Args:
+        number: stream of each entry; entries of one endpoint side by side.
+        bounds: where each endpoint's entries begin, and the end.
+        seen: the streams.
+        root: (n,) every stream's own number at first.
+    """
+    for e in range(len(bounds) - 1):
+        for i in range(bounds[e], bounds[e + 1]):
+            a = number[i]
+            for j in range(i + 1, bounds[e + 1]):
+                b = number[j]
+                if find_root(root, a) != find_root(root, b) and _belong(seen, a, b):
+                    union(root, a, b)
+    flatten_roots(root)
+
+
+@compiled
+def _belong(seen: _Seen, a: int, b: int) -> bool:
+    """Whether two streams live together for more than half of what was seen of either, at one pace."""
+    since = max(seen.watch_start_ns[a], seen.watch_start_ns[b])
+    until = min(seen.watch_end_ns[a], seen.watch_end_ns[b])
+    begin_ns, end_ns = max(seen.start_ns[a], seen.start_ns[b]), min(seen.end_ns[a], seen.end_ns[b])
+    life = min(seen.end_ns[a] - seen.start_ns[a], seen.end_ns[b] - seen.start_ns[b])
+    for s in (a, b):
+        life = max(life, min(seen.end_ns[s], until) - max(seen.start_ns[s], since))
+    if end_ns - begin_ns <= 0.5 * life:
+        return False
+    first, second, fewest = seen.cycle_ns[a], seen.cycle_ns[b], min(seen.cycles[a], seen.cycles[b])
+    if seen.watch_start_ns[a] != seen.watch_start_ns[b] or seen.watch_end_ns[a] != seen.watch_end_ns[b]:
+        met = _cycles(seen, a, begin_ns, end_ns), _cycles(seen, b, begin_ns, end_ns)
+        if min(met) >= FEWEST_CYCLES:
+            first, second, fewest = (end_ns - begin_ns) / met[0], (end_ns - begin_ns) / met[1], min(met)
+    return multiple(max(first, second) / min(first, second), fewest) > 0
+
+
+@compiled
+def _cycles(seen: _Seen, n: int, begin_ns: int, end_ns: int) -> float:
+    rows = seen.offsets, seen.row_start_ns, seen.row_bytes
+    return cycles_within(seen.stream[n], seen.quantum_bytes[n], *rows, begin_ns, end_ns)
+
+
+@compiled
+def find_root(root: Int, n: int) -> int:
+    """The smallest member of the set that `n` is in, paths halved."""
+    while root[n] != n:
+        root[n] = root[root[n]]
+        n = root[n]
+    return n
+
+
+@compiled
+def union(root: Int, a: int, b: int) -> None:
+    """Make one set of those of two members."""
+    here, there = find_root(root, a), find_root(root, b)
+    root[max(here, there)] = min(here, there)
+
+
+@compiled
+def flatten_roots(root: Int) -> None:
+    """Write for each the smallest member of its set, once all are united."""
+    for n in range(len(root)):
+        root[n] = find_root(root, n)
+
+
+@compiled
+def multiple(ratio: float, fewest_cycles: float) -> int:
+    """The whole number that a ratio of cycle lengths stands for; 0 when it is none.
+
+    Few cycles average little out, hence the tolerance of one cycle in all of them.
+    """
+    times = max(np.rint(ratio), 1.0)
+    tolerance = min(0.02 + 1.0 / max(fewest_cycles, 1.0), 0.4 / times)
+    return int(times) if abs(ratio / times - 1) < tolerance else 0
+
+
+@compiled
+def _multiples(beat_ns: float, cycle_ns: Float, fewest_cycles: float) -> Int:
+    times = np.zeros(len(cycle_ns), np.int64)
+    for k in range(len(times)):
+        times[k] = multiple(beat_ns / cycle_ns[k], fewest_cycles)
+    return times
+
+
+def align_to_iteration(streams: Streams, parts: Sequence[CycleTable]) -> list[CycleTable]:
+    """Fold every stream at its part's iteration: the shortest cycle that nearly all of the part's cycles divide."""
+    if not parts:
+        return []
+    wishes = parallel_map(partial(_off_beat, streams), parts)
+    wanted = np.concatenate([w.stream for w in wishes])
+    beats = StreamPeriods(*(np.concatenate(column) for column in zip(*(w.beats for w in wishes), strict=True)))
+    found = cut_cycles(streams, wanted, beats)  # those of all parts at a time, so that the cores share them
+    owner = np.repeat(np.arange(len(parts)), [len(w.stream) for w in wishes])[np.isin(wanted, found.stream)]
+    bounds = np.searchsorted(owner, np.arange(len(parts) + 1)).tolist()
+    return [
+        joined([part.take(wish.kept), found.take(np.arange(*own))]) if len(wish.kept) < len(part) else part
+        for part, wish, own in zip(parts, wishes, pairwise(bounds), strict=True)
+    ]
+
+
+class _Wish(NamedTuple):
+    """What is to become of a part: places of streams that stay as they are, streams to be cut again, and by what."""
+
+    kept: Int
+    stream: Int
+    beats: StreamPeriods
+
+
+def _off_beat(streams: Streams, part: CycleTable) -> _Wish:
+    """The streams of a part that do not turn over once an iteration; those that fit none at all are left out."""
+    times, quantum = _iteration(streams, part)
+    other = np.flatnonzero((times != 1) & (quantum > 0))
+    beats = StreamPeriods(quantum[other], part.unit_bytes[other], np.ones(len(other)))
+    return _Wish(np.flatnonzero(times == 1), part.stream[other], beats)
+
+
+def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
+    """Cycles an iteration of each stream, 0 where that is no whole number; and its bytes, of whole messages then."""
+    if len(part) < 2:
+        return np.ones(len(part), np.int64), part.beat_bytes
+    cycle_ns, fewest = compute_common_cycle_time(streams, part)
+    beat_ns = _beat_ns(cycle_ns, fewest)
+    if (np.abs(cycle_ns / beat_ns - 1) < SAME_BEAT).all():
+        beat_ns *= count_microbatches(streams, part)
+    times = _multiples(beat_ns, cycle_ns, fewest)
+    messages = np.rint(beat_ns / cycle_ns * part.beat_bytes / part.unit_bytes)
+    return times, np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
+
+
+def _beat_ns(cycle_ns: Float, fewest: float) -> float:
+    best, widest, tried = 0.0, -1.0, 0.0
+    for candidate in np.sort(cycle_ns).tolist():
+        if candidate < tried * (1 + SAME_CYCLE):
+            continue
+        tried = candidate
+        share = float(np.mean(_multiples(candidate, cycle_ns, fewest) > 0))
+        if share >= ON_BEAT:
+            return float(candidate)
+        if share > widest:
+            best, widest = float(candidate), share
+    return best
+
+
+def without_hubs(streams: Streams, part: CycleTable, data: Bool) -> list[CycleTable]:
+    """What is connected of a part once endpoints that give without taking, or take without giving, have left it.
+
+    In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
+    What goes on all the time counts, with a rhythm or without: a single stream of a ring that has none, behind a slow
+    link, would leave two ranks that seem to do but one of the two, and once they are gone their neighbours. Where most
+    bytes have no rhythm, what a few streams repeat is chance and makes no job of the rest.
+
+    Args:
+        streams: data rows by connection.
+        part: streams with a rhythm.
+        data: (n,) all streams that may belong to jobs.
+    """
+    rest, given, volume = part, np.zeros(0, np.int64), streams.total_bytes()
+    while len(rest):
+        number = np.union1d(rest.stream, given)
+        name, local = np.unique([streams.src[number], streams.dst[number]], return_inverse=True)
+        src, dst = local.reshape(2, -1)
+        total = volume[number]
+        sent, received = np.bincount(src, total, len(name)), np.bincount(dst, total, len(name))
+        lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
+        if not lopsided.any():
+            break
+        if rest is part and not len(given):
+            beside = _going_on(streams, part, data, name[lopsided])
+            if len(beside) and volume[beside].sum() <= volume[part.stream].sum():
+                given = beside
+                continue
+        gone = name if lopsided.all() else name[lopsided]
+        given = given[~_touching(streams, given, gone)]
+        rest = rest.take(np.flatnonzero(~_touching(streams, rest.stream, gone)))
+    return [part] if rest is part else connected(streams, rest)
+
+
+def _touching(streams: Streams, numbers: Int, ends: Int) -> Bool:
+    """(n,) which of some streams begin or end at some endpoints."""
+    return np.asarray(np.isin(streams.src[numbers], ends) | np.isin(streams.dst[numbers], ends))
+
+
+def _going_on(streams: Streams, part: CycleTable, data: Bool, ends: Int) -> Int:
+    """Streams of data at some endpoints, none of the part, that seldom pause for longer than a cycle while it lives."""
+    beside = data.copy()
+    beside[part.stream] = False
+    some = np.flatnonzero(beside)
+    some = some[_touching(streams, some, ends)]
+    cycle_ns, since, until = part.cycle_ns.max(), part.start_ns.min(), part.end_ns.max()
+    busy_ns = np.array([_busy_ns(streams, n, cycle_ns) for n in some.tolist()])
+    return some[busy_ns >= RECURRENCE * (until - since)] if len(some) else some
+
+
+def _busy_ns(streams: Streams, stream: int, cycle_ns: float) -> float:
+    """For how long a stream sends, pauses of at most a cycle included."""
+    rows = streams.rows(stream)
+    pause = pauses_ns(streams.start_ns[rows], streams.end_ns[rows])
+    life = int(streams.end_ns[rows].max() - streams.start_ns[rows][0])
+    return float(life - np.maximum(pause - cycle_ns, 0).sum())

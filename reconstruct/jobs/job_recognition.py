@@ -1,0 +1,466 @@
+"""Streams -> jobs: endpoints that train together, told from storage, management and one another by their rhythm."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from datamodel.streams import Bool, Int, Streams
+from reconstruct.jobs.common_window import FEWEST_CYCLES
+from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
+from reconstruct.jobs.fragment_contact import find_contacts
+from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries
+from reconstruct.jobs.job_fragments import align_to_iteration, by_label, connected, without_hubs
+from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
+from reconstruct.numeric.ragged_arrays import offsets_of
+from reconstruct.parallel import parallel_map
+from reconstruct.periods.byte_period import StreamPeriods, find_periods
+from reconstruct.periods.cycles import CONTROL_SHARE, CycleTable, cut_cycles, joined, members
+from reconstruct.periods.folding import RECURRENCE
+from reconstruct.periods.hidden_pauses import hides_pauses
+from reconstruct.periods.shared_period import adopt_shared_period
+
+# A message that says a buffer is ready takes 32 to 128 bytes, and the headers of its packet.
+READY_BYTES = 256
+# A restarted job keeps this share of its endpoints, one of two hosts at least, and the bytes of an iteration.
+SAME_ENDPOINTS = 0.5
+SAME_WORK = 0.1
+# A stream goes on when it is seen for this share of a job's life.
+GOES_ON = 0.5
+
+# Packed source and destination of each pair of endpoints, ascending, and (n,) which of them each stream has.
+_Pairs = tuple[Int, Int]
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What it takes to be a job.
+
+    Attributes:
+        coherence: least mean autocorrelation of a stream's pauses at multiples of its quantum.
+        smallest_stream_share: streams below this share of the bytes of the largest one at their ends are no collective.
+        smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
+        control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
+        covered_share: flow records that cover more of the time, each longer than any pause, show no rhythm.
+        lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.
+    """
+
+    coherence: float = 0.5
+    smallest_stream_share: float = 0.00005
+    smallest_quantum_bytes: int = 16_384
+    control_share: float = 0.02
+    covered_share: float = 0.5
+    lockstep_share: float = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Streams that turn over in lockstep.
+
+    Attributes:
+        endpoints: (e,) address codes, ascending.
+        members: its streams on the lattices of their cycles, by stream number; their rows are those of the streams.
+        boundaries: when each of them crossed the end of each iteration.
+        edges: (iterations,) the boundary number that ends each complete iteration.
+        edges_ns: (iterations,) when.
+        followers: streams between its endpoints that keep its beat in time, not in bytes.
+        restarts: when it fell silent, and when it began again on connections of their own.
+        unexplained: streams of data from its endpoints to those of any job that keep no beat at all, but go on.
+    """
+
+    endpoints: Int
+    members: CycleTable
+    boundaries: Boundaries
+    edges: Int
+    edges_ns: Int
+    followers: tuple[TimeAlignedStream, ...] = ()
+    restarts: tuple[tuple[int, int], ...] = ()
+    unexplained: int = 0
+
+    @property
+    def stream_numbers(self) -> Int:
+        """Of its members, then of its followers."""
+        return np.array([*self.members.stream.tolist(), *(f.stream for f in self.followers)], np.int64)
+
+    @property
+    def start_ns(self) -> int:
+        """Its first byte."""
+        return int(self.members.start_ns.min())
+
+    @property
+    def end_ns(self) -> int:
+        """Its last byte."""
+        return int(self.members.end_ns.max())
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """The jobs of a window, and why other traffic is in none.
+
+    Attributes:
+        jobs: by first endpoint.
+        unassigned: reason -> address codes of endpoints.
+    """
+
+    jobs: tuple[Job, ...]
+    unassigned: dict[str, Int]
+
+
+def find_jobs(
+    streams: Streams, services: frozenset[int], options: JobOptions, hosts: Sequence[str | None] | None = None
+) -> Recognition:
+    """Find the training jobs.
+
+    1. A stream belongs to training when it repeats a quantum of bytes; connections that come and go do not.
+    2. Streams that share an endpoint and turn over at one pace, or a whole multiple of it (micro-batches), are joined;
+       endpoints that only send or only receive in rhythm are data loaders or checkpoint stores and leave.
+    3. The shortest cycle that is a whole multiple for nearly all of them is the iteration.
+    4. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
+    5. One that does the same work on the same endpoints after another has stopped is that job, restarted.
+
+    Args:
+        streams: data rows by connection.
+        services: address codes of storage and management; their streams are left out.
+        options: thresholds.
+        hosts: host of each address code, where an inventory names it. Ranks that never meet on the fabric meet inside
+            a host: sets whose hosts are all known are joined only where they do.
+    """
+    total = streams.total_bytes()
+    pairs = np.unique(streams.src * len(streams.addresses) + streams.dst, return_inverse=True)
+    large = _large(streams, pairs, total, options)
+    usable = large & _both_ways(streams, pairs, total, options) & ~_served(streams, services)
+    hidden = hides_pauses(streams, options.covered_share)
+    traffic = _Traffic(streams, large, usable, hosts, options)
+    rhythmic = _rhythmic(streams, np.flatnonzero(usable & ~hidden), options)
+    runs = _runs(traffic, streams, rhythmic)
+    runs = _grown(streams, runs, _loose(usable, runs))
+    counted, further = _by_count(streams, usable & ~hidden & ~streams.trains, runs, options)
+    later = _runs(traffic, counted, further)
+    loose = _loose(large, [*runs, *later])
+    runs = [_with_followers(streams, streams, job, loose) for job in runs]
+    runs += [_with_followers(streams, counted, job, loose) for job in later]
+    runs = _with_unexplained(streams, runs, _loose(usable, runs))
+    jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
+    return Recognition(jobs, _reasons(streams, services, hidden, joined([rhythmic, further]), jobs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Traffic:
+    """What jobs are looked for in.
+
+    Attributes:
+        streams: data rows by connection.
+        large, usable: (n,) streams that carry more than remarks; of these, those that may belong to a job.
+        hosts: of each address code.
+        options: thresholds.
+    """
+
+    streams: Streams
+    large: Bool
+    usable: Bool
+    hosts: Sequence[str | None] | None
+    options: JobOptions
+
+
+def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
+    """Jobs that streams with a rhythm make, no two of them on one endpoint at once.
+
+    Args:
+        traffic: all streams.
+        axes: the streams with what their rhythm was found on in place of their bytes.
+        rhythmic: some of them, each cut at its own fundamental.
+    """
+    streams, usable = traffic.streams, traffic.usable
+    ranks = [rest for part in connected(axes, rhythmic) for rest in without_hubs(streams, part, usable)]
+    found = parallel_map(partial(_job, axes), [part for part in align_to_iteration(axes, ranks) if len(part) > 1])
+    candidates = [job for job in found if job is not None]
+    del found
+    meet = find_contacts(streams, [c.endpoints for c in candidates], traffic.hosts, traffic.large)
+    return _one_job_each(_joined(axes, candidates, meet, traffic.options))
+
+
+def _served(streams: Streams, services: frozenset[int]) -> Bool:
+    """(n,) whether streams are those of storage or management."""
+    named = list(services)
+    return np.asarray(np.isin(streams.src, named) | np.isin(streams.dst, named))
+
+
+def _rhythmic(streams: Streams, some: Int, options: JobOptions, counted: bool = False) -> CycleTable:
+    """Of some streams those with a rhythm, each cut at its own fundamental; rows are `counted`, see `find_periods`."""
+    heard = find_periods(streams, some, options.coherence, counted)
+    rhythm = np.flatnonzero(heard.coherence > 0)
+    heard = StreamPeriods(*(column[rhythm] for column in heard))
+    found = adopt_shared_period(streams, cut_cycles(streams, some[rhythm], heard), some[rhythm], heard)
+    return found if counted else found.take(np.flatnonzero(found.quantum_bytes >= options.smallest_quantum_bytes))
+
+
+def _by_count(streams: Streams, usable: Bool, runs: list[Job], options: JobOptions) -> tuple[Streams, CycleTable]:
+    """Streams with each row counted as one, and those between endpoints of no job that have a rhythm so.
+
+    Sequences of varying length leave no bytes that come back where gradients stay inside the hosts, but as many
+    messages an iteration.
+    """
+    taken = np.zeros(len(streams.addresses), np.bool_)
+    for job in runs:
+        taken[job.endpoints] = True
+    some = np.flatnonzero(usable & ~taken[streams.src] & ~taken[streams.dst])
+    if not len(some):
+        return streams, _rhythmic(streams, some, options)
+    counted = replace(streams, bytes=np.ones_like(streams.bytes))
+    found = _rhythmic(counted, some, options, counted=True)
+    cycle_bytes = streams.total_bytes()[found.stream] / found.count
+    return counted, found.take(np.flatnonzero(cycle_bytes >= options.smallest_quantum_bytes))
+
+
+def _large(streams: Streams, pairs: _Pairs, total: Int, options: JobOptions) -> Bool:
+    """(n,) whether streams carry a part of what their ends send and receive that is worth looking at.
+
+    Other jobs are no measure: beside one that moves a hundred times as much a small job's pipeline still is one.
+    Connections of a pair with as many rows share out the same messages, and count together.
+    """
+    most = np.zeros(len(streams.addresses), np.int64)
+    np.maximum.at(most, streams.src, total)
+    np.maximum.at(most, streams.dst, total)
+    rows = np.diff(streams.offsets)
+    _, alike = np.unique(pairs[1] * (rows.max(initial=0) + 1) + rows, return_inverse=True)
+    shared = np.bincount(alike, total)[alike]
+    return np.asarray(shared >= options.smallest_stream_share * np.maximum(most[streams.src], most[streams.dst]))
+
+
+def _both_ways(streams: Streams, pairs: _Pairs, total: Int, options: JobOptions) -> Bool:
+    """(n,) whether streams are more than the ready-to-receive messages of what comes the other way.
+
+    Those are short, so records of them are small too: beside others, or in themselves where each is of one packet. One
+    of many connections that share out a message, or a message beside a collective of the same pair, is a small part of
+    all that comes back, but no smaller record by record.
+    """
+    rows = np.diff(streams.offsets)
+    back, back_rows = _reverse(streams, pairs, total), _reverse(streams, pairs, rows)
+    small = total < options.control_share * back
+    short = total * np.maximum(back_rows, 1.0) < options.control_share * back.astype(np.float64) * rows
+    short |= total < READY_BYTES * rows
+    return np.asarray(~(small & short))
+
+
+def _reverse(streams: Streams, pairs: _Pairs, values: Int) -> Int:
+    """(n,) sum of `values` over all streams from each stream's destination to its source."""
+    pair, of_stream = pairs
+    volume = np.bincount(of_stream, values, len(pair))
+    back = streams.dst * len(streams.addresses) + streams.src
+    at = np.minimum(np.searchsorted(pair, back), max(len(pair) - 1, 0))
+    return np.where(pair[at] == back, volume[at], 0).astype(np.int64) if len(pair) else values
+
+
+def _job(streams: Streams, part: CycleTable) -> Job | None:
+    found = find_boundaries(streams, members(streams, part))
+    edges, edges_ns = found.edges()
+    ends = np.unique([streams.src[part.stream], streams.dst[part.stream]])
+    return Job(ends.astype(np.int64), part, found, edges, edges_ns) if len(edges) >= 2 else None
+
+
+def _joined(
+    streams: Streams, candidates: list[Job], meet: Collection[tuple[int, int]] | None, options: JobOptions
+) -> list[Job]:
+    """Join candidates whose iterations end in lockstep, of those that meet; of all of them where that is not known.
+
+    The list of candidates is empty afterwards.
+    """
+    label = np.arange(len(candidates))
+    watches = [_watch_ns(streams, c) for c in candidates]
+    edges = [_watched_edges(c, watch) for c, watch in zip(candidates, watches, strict=True)]
+    pairs = np.array(sorted(meet) if meet is not None else [*find_same_pace_pairs(edges)], np.int64).reshape(-1, 2)
+    offsets = offsets_of(np.array([len(e) for e in edges], np.int64))
+    watch_ns = np.array(watches, np.int64).reshape(-1, 2)
+    tie(pairs, offsets, np.concatenate([np.zeros(0, np.int64), *edges]), watch_ns, options.lockstep_share, label)
+    waiting = dict(enumerate(candidates))
+    candidates.clear()  # boundaries of parts and of what they make up need not be held all at once
+
+    def one_job(numbers: Int) -> list[Job]:
+        parts = [waiting.pop(n) for n in numbers.tolist()]
+        job = parts[0] if len(parts) == 1 else _job(streams, joined([p.members for p in parts]))
+        return [job] if job is not None else parts
+
+    return [job for jobs in parallel_map(one_job, by_label(label)) for job in jobs]
+
+
+def _watch_ns(streams: Streams, job: Job) -> tuple[int, int]:
+    """The time in which all streams of a job could be seen."""
+    stream = job.members.stream
+    return int(streams.watch_start_ns[stream].max()), int(streams.watch_end_ns[stream].min())
+
+
+def _watched_edges(job: Job, watch_ns: tuple[int, int]) -> Int:
+    """Ends of iterations in the time in which all streams of a job could be seen; all of them where that is too short.
+
+    The others are those of some streams only, and with them of another moment of the iteration.
+    """
+    watched = job.edges_ns[(job.edges_ns >= watch_ns[0]) & (job.edges_ns <= watch_ns[1])]
+    return watched if len(watched) >= FEWEST_CYCLES else job.edges_ns
+
+
+def _one_job_each(jobs: list[Job]) -> list[Job]:
+    """Endpoints train in one job at a time: of candidates that share one, the job that moves most bytes is meant.
+
+    Of two on the same endpoints one may know parts of an iteration only: the one whose cycles hold as many of the
+    other's each knows more.
+    """
+    kept: list[Job] = []
+    for job in sorted(jobs, key=lambda j: (-int(j.members.total_bytes.sum()), int(j.endpoints[0]))):
+        at_once = [k for k in kept if k.start_ns < job.end_ns and job.start_ns < k.end_ns]
+        rivals = [k for k in at_once if np.isin(job.endpoints, k.endpoints, assume_unique=True).any()]
+        if not rivals:
+            kept.append(job)
+        elif len(rivals) == 1 and np.array_equal(job.endpoints, rivals[0].endpoints) and _holds(job, rivals[0]):
+            kept = [job if k is rivals[0] else k for k in kept]
+    return kept
+
+
+def _holds(job: Job, other: Job) -> bool:
+    """Whether iterations of one job hold several of another each, most of them as many."""
+    number = np.searchsorted(job.edges_ns, other.edges_ns)
+    often = np.bincount(np.bincount(number, minlength=len(job.edges) + 1)[1 : len(job.edges)])
+    return len(often) > 2 and int(often.argmax()) > 1 and often.max() >= RECURRENCE * often.sum()
+
+
+def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
+    """Streams in no job that carry data."""
+    loose = large.copy()
+    for job in jobs:
+        loose[job.stream_numbers] = False
+    return np.flatnonzero(loose)
+
+
+def _grown(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
+    """Jobs with the endpoints, of no other job, that exchange messages on their beat with those they have.
+
+    Where gradients leave the hosts of some stages only (shared embeddings), lengths vary, and no bytes come back, the
+    other stages are known by their messages alone. Who only sends or only receives is no rank (a loader, a store).
+    """
+    grown = list(jobs)
+    for n, job in enumerate(jobs):
+        taken = np.zeros(len(streams.addresses), np.bool_)
+        for other in grown:
+            if other.start_ns < job.end_ns and job.start_ns < other.end_ns:
+                taken[other.endpoints] = True
+        grown[n] = _with_neighbours(streams, job, loose, taken)
+    return grown
+
+
+def _with_neighbours(streams: Streams, job: Job, loose: Int, taken: Bool) -> Job:
+    """A job grown step by step by who exchanges messages with it; `taken` are endpoints of jobs of its time."""
+    inside = np.zeros(len(taken), np.bool_)
+    inside[job.endpoints] = True
+    while True:
+        src, dst = streams.src[loose], streams.dst[loose]
+        out = loose[(inside[src] & ~taken[dst]) | (inside[dst] & ~taken[src])]
+        ends = {
+            (int(streams.src[f.stream]), int(streams.dst[f.stream])) for f in align_in_time(streams, out, job.edges_ns)
+        }
+        met = [end for end in ends if end[::-1] in ends]
+        if not met:
+            return replace(job, endpoints=np.flatnonzero(inside))
+        inside[np.array(met)] = taken[np.array(met)] = True
+
+
+def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Job:
+    """A job with the streams between its endpoints that have no rhythm in bytes, or lost it, but keep its beat."""
+    steady = job.boundaries.steady()
+    lattices, inside = job.members, loose
+    if not steady.all() and (again := _job(axes, lattices.take(np.flatnonzero(steady)))) is not None:
+        inside = np.union1d(loose, lattices.stream[~steady])
+        job = replace(again, endpoints=job.endpoints)
+    inside = inside[np.isin(streams.src[inside], job.endpoints) & np.isin(streams.dst[inside], job.endpoints)]
+    # a stream of nothing but ready-to-receive messages keeps the beat too
+    least = CONTROL_SHARE * float(np.median(lattices.quantum_bytes))
+    candidates = [n for n in inside.tolist() if int(streams.bytes[streams.rows(n)].max()) >= least]
+    return replace(job, followers=align_in_time(streams, candidates, job.edges_ns))
+
+
+def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
+    """Jobs that know how many loose streams run from their endpoints to those of any job for most of their life.
+
+    What is sent once, parameters when a job begins, is none of them, but for what records longer than iterations hold;
+    nor is what a few endpoints do beside training: in a pipeline all stages but the last send on and all but the first
+    send back, half of the endpoints at least.
+    """
+    inside = np.zeros(len(streams.addresses), np.bool_)
+    for job in jobs:
+        inside[job.endpoints] = True
+    loose = loose[inside[streams.src[loose]] & inside[streams.dst[loose]]]
+    first = streams.start_ns[streams.offsets[loose]]
+    last = streams.end_ns[streams.offsets[loose + 1] - 1]
+    rows = np.diff(streams.offsets)[loose]
+    lasted = np.add.reduceat(streams.end_ns - streams.start_ns, streams.offsets[:-1])[loose] if len(streams) else rows
+    counted = []
+    for job in jobs:
+        own = np.isin(streams.src[loose], job.endpoints)
+        own &= (rows >= len(job.edges)) | (lasted > GOES_ON * (job.end_ns - job.start_ns))
+        own &= np.minimum(last, job.end_ns) - np.maximum(first, job.start_ns) > GOES_ON * (job.end_ns - job.start_ns)
+        fewest = min(len(np.unique(ends[loose[own]])) for ends in (streams.src, streams.dst))
+        counted.append(replace(job, unexplained=int(own.sum()) if 2 * fewest >= len(job.endpoints) else 0))
+    return counted
+
+
+def _continued(runs: list[Job]) -> list[Job]:
+    """Join what ran one after the other on the same endpoints with the same work: a job before and after a restart."""
+    found: list[Job] = []
+    for run in sorted(runs, key=lambda j: (j.start_ns, int(j.endpoints[0]))):
+        before = next((n for n, job in enumerate(found) if _restarted(job, run)), None)
+        if before is None:
+            found.append(run)
+        else:
+            found[before] = _one_after_another(found[before], run)
+    return found
+
+
+def _restarted(job: Job, run: Job) -> bool:
+    """Whether most endpoints are the same, and all together send as much an iteration as before."""
+    if job.end_ns > run.start_ns:
+        return False
+    same = len(np.intersect1d(job.endpoints, run.endpoints, assume_unique=True))
+    if same < SAME_ENDPOINTS * max(len(job.endpoints), len(run.endpoints)):
+        return False
+    now, then = float(run.members.quantum_bytes.sum()), float(job.members.quantum_bytes.sum())
+    return abs(now - then) <= SAME_WORK * then
+
+
+def _one_after_another(job: Job, run: Job) -> Job:
+    """Both as one job: iterations of the second are counted on."""
+    stream = np.concatenate([job.members.stream, run.members.stream])
+    later = tuple(
+        replace(f, iteration=np.where(f.iteration >= 0, f.iteration + len(job.edges), -1)) for f in run.followers
+    )
+    return Job(
+        endpoints=np.union1d(job.endpoints, run.endpoints),
+        members=joined([job.members, run.members]),
+        boundaries=concat_boundaries(job.boundaries, run.boundaries, np.argsort(stream, kind="stable")),
+        edges=np.concatenate([job.edges, run.edges + job.boundaries.end_ns.shape[1]]),
+        edges_ns=np.concatenate([job.edges_ns, run.edges_ns]),
+        followers=job.followers + later,
+        restarts=(*job.restarts, (job.end_ns, run.start_ns), *run.restarts),
+    )
+
+
+def _reasons(
+    streams: Streams, services: frozenset[int], hidden: Bool, rhythmic: CycleTable, jobs: tuple[Job, ...]
+) -> dict[str, Int]:
+    """Why endpoints that carried data are in no job: reason -> their codes."""
+    size = len(streams.addresses)
+    rest, named = np.zeros(size, bool), np.zeros(size, bool)
+    in_rhythm, unseen = np.zeros(size, bool), np.zeros(size, bool)
+    rest[streams.src] = rest[streams.dst] = True
+    for job in jobs:
+        rest[job.endpoints] = False
+    named[list(services)] = True
+    in_rhythm[streams.src[rhythmic.stream]] = in_rhythm[streams.dst[rhythmic.stream]] = True
+    unseen[streams.src[hidden]] = unseen[streams.dst[hidden]] = True
+    why = {
+        "named as a service by the inventory": rest & named,
+        "periodic, but only sends or only receives, or keeps step with nobody": rest & in_rhythm & ~named,
+        "records span the pauses between bursts (cut by timeouts, not by message)": rest & unseen & ~in_rhythm & ~named,
+        "no periodic traffic": rest & ~in_rhythm & ~named & ~unseen,
+    }
+    return {reason: np.flatnonzero(which) for reason, which in why.items() if which.any()}

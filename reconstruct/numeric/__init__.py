@@ -1,0 +1,1 @@
+"""Array and statistics kernels."""

@@ -1,0 +1,34 @@
+"""Rows of unequal length side by side in one column: their offsets, some of them, room for more."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from datamodel.streams import Float, Int
+from reconstruct.jit import compiled
+
+Column = TypeVar("Column", Int, Float)
+
+
+def offsets_of(counts: Int) -> Int:
+    """(n + 1,) where each of n rows of these lengths begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def select_rows(offsets: Int, numbers: Int) -> tuple[Int, Int]:
+    """Some of the rows: their offsets side by side, and the place of each of their entries in the column."""
+    counts = np.diff(offsets)[numbers]
+    own = offsets_of(counts)
+    return own, np.repeat(offsets[:-1][numbers] - own[:-1], counts) + np.arange(own[-1])
+
+
+@compiled
+def with_room(column: Column, size: int) -> Column:
+    """The column, or a copy with room for at least `size` entries."""
+    if size <= len(column):
+        return column
+    larger = np.empty(max(size, 2 * len(column)), column.dtype)
+    larger[: len(column)] = column
+    return larger

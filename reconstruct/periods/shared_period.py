@@ -1,0 +1,78 @@
+"""Streams that hear no beat of their own, or another one than their like, cut at that of streams that carry as much."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.streams import Float, Int, Streams
+from reconstruct.periods.byte_period import StreamPeriods
+from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
+
+# Streams whose bytes in the whole window differ by less than this share are members of one collective, or of replicas.
+AS_MUCH = 1e-4
+# Their cycle is one on which half of them agree to this share; one that is longer by more than this is a multiple.
+AGREED_SHARE = 0.01
+LONGER = 1.5
+# Where so large a part of them hears a cycle of several records, those that hear single ones have no vote.
+SEVERAL_SHARE = 0.25
+
+
+def adopt_shared_period(streams: Streams, found: CycleTable, numbers: Int, heard: StreamPeriods) -> CycleTable:
+    """Lattices of streams, where those that carry as much share a cycle.
+
+    Where a fault makes every step of a collective wait, the pauses inside an iteration are nearly as long as the one
+    behind it, and a stream's fundamental is taken for a single message, whose pauses come back nowhere; where it comes
+    and goes, for a multiple of the iteration. In a ring the other streams carry the same messages and wait otherwise.
+    Behind equal records any pauses come back with each: who hears but that says little where others hear more. Passes
+    that are alike on one stage and not on another are parts of the cycle that this one hears.
+
+    Args:
+        streams: data rows by connection.
+        found: streams that were cut at their own beat.
+        numbers: (n,) streams with a beat, ascending, those of `found` among them.
+        heard: (n,) their beats.
+    """
+    own = np.zeros(len(numbers))
+    own[np.searchsorted(numbers, found.stream)] = found.quantum_bytes
+    total = streams.total_bytes()[numbers]
+    kind = _kinds(total)
+    single = own * np.diff(streams.offsets)[numbers] < LONGER * total
+    several = np.bincount(kind, (own > 0) & ~single) >= SEVERAL_SHARE * np.bincount(kind, own > 0)
+    own[single & several[kind]] = 0
+    cycle = _of_their_kind(kind, own)
+    times = np.rint(cycle / np.maximum(own, 1))
+    part = (times > 1) & (np.abs(times * own - cycle) <= AGREED_SHARE * own)
+    some = np.flatnonzero((cycle > 0) & ((own == 0) | (own > LONGER * cycle) | part))
+    if not len(some):
+        return found
+    again = cut_cycles(
+        streams, numbers[some], StreamPeriods(cycle[some], heard.unit_bytes[some], heard.coherence[some])
+    )
+    kept = np.flatnonzero(~np.isin(found.stream, again.stream))
+    return joined([found.take(kept), again])
+
+
+def _kinds(total: Int) -> Int:
+    """(n,) number of each stream's kind: those that carry as many bytes."""
+    order = np.argsort(total, kind="stable")
+    ranked = total[order].astype(np.float64)
+    kind = np.zeros(len(total), np.int64)
+    kind[order[1:]] = np.cumsum(np.diff(ranked) > AS_MUCH * ranked[1:])
+    return kind
+
+
+def _of_their_kind(kind: Int, own: Float) -> Float:
+    """(n,) the cycle on which most streams of a kind agree; 0 where they do not, or there is but one."""
+    order = np.lexsort([own, kind])
+    has, kind = own[order] > 0, kind[order]
+    known = np.bincount(kind, has)
+    size = np.bincount(kind)
+    # cycles that are not known, 0, stand first
+    last = np.cumsum(size) - 1
+    middle = own[order][(last - (known - 1).clip(0) // 2).astype(np.int64)]
+    near = has & (np.abs(own[order] - middle[kind]) <= AGREED_SHARE * middle[kind])
+    share = np.bincount(kind, near) / np.maximum(known, 1)
+    cycle = np.where((share >= 0.5) & (known > 1), middle, 0.0)
+    result = np.zeros(len(own))
+    result[order] = cycle[kind]
+    return result

@@ -1,0 +1,1 @@
+"""Sampled packets -> progress curves of connections."""

@@ -1,0 +1,1 @@
+"""Samples of many iterations, folded onto one."""

@@ -1,0 +1,1 @@
+"""Progress curves -> jobs and their iteration ends."""

@@ -1,0 +1,1 @@
+"""Steps of ring collectives, from sampled packets."""

@@ -1,0 +1,1 @@
+"""Flow records -> streams of connections between endpoints."""

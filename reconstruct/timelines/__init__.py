@@ -1,0 +1,1 @@
+"""Iterations -> transfers, operations and spans of each endpoint."""

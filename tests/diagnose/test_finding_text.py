@@ -1,0 +1,32 @@
+"""Grades and sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from diagnose.finding_text import finding_id, gbps, listed, percent, severity
+
+
+@pytest.mark.parametrize(
+    ("ratio", "grade"),
+    [(1.05, "info"), (1.0999, "info"), (1.10, "warning"), (1.1999, "warning"), (1.20, "critical"), (3.0, "critical")],
+)
+def test_severity_follows_the_iteration_time(ratio: float, grade: str) -> None:
+    """A tenth slower is a warning, a fifth is critical."""
+    assert severity(ratio) == grade
+
+
+def test_an_id_names_one_finding() -> None:
+    """The same finding gets the same id; another start, subject, kind or job gets another."""
+    same = finding_id("j", "hang", ("a", "b"), 5)
+    assert same == finding_id("j", "hang", ("a", "b"), 5)
+    others = [("k", "hang", ("a", "b"), 5), ("j", "stall", ("a", "b"), 5), ("j", "hang", ("a",), 5)]
+    assert same not in {finding_id(*other) for other in [*others, ("j", "hang", ("a", "b"), 6)]}
+
+
+def test_sentences_are_short() -> None:
+    """Long lists are cut and counted, ratios are percents, rates get the unit that fits."""
+    assert listed(("a", "b")) == "a, b"
+    assert listed(("a", "b", "c", "d", "e", "f")) == "a, b, c, d and 2 more"
+    assert percent(1.54) == "54 %"
+    assert (gbps(12.34e9), gbps(250e6)) == ("12.34 Gbit/s", "250 Mbit/s")

@@ -1,0 +1,471 @@
+"""Jobs told from one another and from other traffic."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from datamodel.flows import FLOWS, Flows
+from datamodel.frame import concat
+from datamodel.streams import Float, Int
+from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, in_lockstep, is_synchronized, step, tie
+from reconstruct.jobs.fragment_contact import find_contacts
+from reconstruct.jobs.iteration_boundaries import Boundaries
+from reconstruct.jobs.job_recognition import JobOptions, Recognition, find_jobs
+from reconstruct.streams.stream_builder import build_streams
+from reconstruct.timelines.transfers import transfers
+from tests.workloads.feed import EPOCH_NS, Feed, Message, address, calls, flows, storage_reads
+from tests.workloads.grid import Grid
+from tests.workloads.training import GRADIENT, Training, Workload, train
+
+PLAIN = Workload(Grid(tp=2, dp=4, pp=2), gpus=2)
+REACH = JobOptions().lockstep_share
+
+
+def found(feed: Flows) -> Recognition:
+    """Jobs of a feed without an inventory."""
+    return find_jobs(build_streams(feed), frozenset(), JobOptions())
+
+
+@pytest.fixture(scope="module", name="training")
+def plain() -> Training:
+    """Sixteen GPUs, tp 2 x dp 4 x pp 2."""
+    return train(PLAIN)
+
+
+def edges(random: np.random.Generator, n: int, spread: float) -> Float:
+    """Ends of `n` iterations of about one second, each longer or shorter than the mean by `spread`."""
+    return np.cumsum(1e9 * (1 + spread * random.standard_normal(n)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_independent_sequences_of_one_pace_are_nottied(seed: int) -> None:
+    """Two jobs of one period walk apart, however slowly."""
+    random = np.random.default_rng(seed)
+    assert not is_synchronized(edges(random, 40, 0.004), edges(random, 40, 0.004), REACH)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_sequence_seen_twice_istied(seed: int) -> None:
+    """Ranks of one job end an iteration with some noise about the same moment."""
+    random = np.random.default_rng(seed)
+    common = edges(random, 40, 0.01)
+    assert is_synchronized(common + 3e6 * random.standard_normal(40), common + 3e6 * random.standard_normal(40), REACH)
+
+
+def test_a_fault_may_move_tied_sequences_apart_once() -> None:
+    """From iteration 20 on one side ends 5 % of an iteration later: still one job."""
+    random = np.random.default_rng(1)
+    common = edges(random, 40, 0.01)
+    later = common + 2e6 * random.standard_normal(40) + np.where(np.arange(40) >= 20, 5e7, 0.0)
+    assert is_synchronized(common, later, REACH)
+
+
+def test_a_fault_that_comes_and_goes_leaves_the_count() -> None:
+    """Behind a flapping link one part of a job ends half an iteration after the other, now and then: still one job."""
+    slow = np.random.default_rng(1).random(28) < 0.4
+    ends = np.cumsum(np.where(slow, 3.4e9, 0.34e9))
+    assert is_synchronized(ends - np.where(slow, 1.5e9, 0.0), ends, REACH)
+    assert not is_synchronized(ends, np.cumsum(np.where(slow[::-1], 3.4e9, 0.34e9)), REACH)
+
+
+def test_others_wait_for_the_stream_behind_a_slow_link() -> None:
+    """Most streams end early and begin again when the slow one has ended: that is when the iteration ends."""
+    length_ns = np.where(np.arange(20) < 12, 1_000_000_000, 10_000_000_000)
+    last_ns = 10_000_000_000 + np.cumsum(length_ns)
+    early_ns = np.where(np.arange(20) < 12, last_ns - 1_000_000, last_ns - 9_000_000_000)
+    ends_ns = np.stack([early_ns, early_ns, early_ns, last_ns])
+    begins_ns = np.tile(last_ns + 300_000_000, (4, 1))
+    found = Boundaries(np.zeros(4, np.int64), np.zeros(4, np.int64), ends_ns, begins_ns)
+    assert found.steady().all()
+    assert found.edges()[1].tolist() == last_ns.tolist()
+
+
+def test_a_stream_that_lost_its_lattice_has_no_say() -> None:
+    """Nobody waits for one that every other time ends half a cycle later, when the others are in the next iteration."""
+    ends_ns = 10_000_000_000 + np.cumsum(np.full(20, 1_000_000_000))
+    astray_ns = ends_ns + np.where(np.arange(20) % 2, 600_000_000, 0)
+    begins_ns = np.tile(ends_ns + 100_000_000, (4, 1))
+    ends = np.stack([ends_ns, ends_ns, ends_ns, astray_ns])
+    found = Boundaries(np.zeros(4, np.int64), np.zeros(4, np.int64), ends, begins_ns)
+    assert found.steady().tolist() == [True, True, True, False]
+    assert found.edges()[1].tolist() == ends_ns.tolist()
+
+
+def test_a_step_is_found_where_it_is() -> None:
+    """The best two levels part at the jump; a ramp has none."""
+    assert step(np.array([0.0, 0.0, 0.0, 1.0, 1.0])).tolist() == [0.0, 0.0, 0.0, 1.0, 1.0]
+    assert np.ptp(step(np.arange(40.0))) == 0.0
+
+
+def test_storage_and_remote_calls_are_in_no_job(training: Training) -> None:
+    """A store that all endpoints read from every iteration and calls at any time leave the job as it is."""
+    begins = np.concatenate([[0], training.ends_ns[:-1]])
+    reads = storage_reads(40, range(16), begins, 3_000_000)
+    rpc = calls([0, 3, 8, 41, 42], float(training.ends_ns[-1]) / 1e9, 5)
+    recognition = found(flows([training], Feed(), [reads, rpc]))
+    assert len(recognition.jobs) == 1
+    assert len(recognition.jobs[0].endpoints) == 16
+    assert sum(map(len, recognition.unassigned.values())) == 3
+
+
+def test_services_named_by_the_inventory_are_left_out(training: Training) -> None:
+    """Streams of a named service are not looked at, and it is counted with the reason."""
+    rows = build_streams(flows([training], Feed(), [storage_reads(40, range(16), training.ends_ns, 3_000_000)]))
+    code = rows.addresses.index(address(40))
+    recognition = find_jobs(rows, frozenset({code}), JobOptions())
+    assert list(map(len, recognition.unassigned.values())) == [1]
+    assert "named as a service by the inventory" in recognition.unassigned
+
+
+def test_traffic_without_rhythm_is_no_job() -> None:
+    """Remote calls alone give no job and a reason for each endpoint."""
+    recognition = found(flows([], Feed(), [calls(range(8), 60.0, 3)]))
+    assert recognition.jobs == ()
+    assert sum(map(len, recognition.unassigned.values())) == 8
+
+
+@pytest.mark.parametrize("trains", [False, True], ids=["messages", "trains"])
+def test_the_order_of_rows_does_not_matter(training: Training, trains: bool) -> None:
+    """Shuffled records give the same transfers and edges to the byte."""
+    feed = flows([training], Feed(trains=trains))
+    shuffled = Flows(feed.frame.take(np.random.default_rng(2).permutation(len(feed))), feed.addresses)
+    results = []
+    for given in (feed, shuffled):
+        rows = build_streams(given)
+        jobs = find_jobs(rows, frozenset(), JobOptions()).jobs
+        tables = [transfers(rows, j) for j in jobs]
+        results.append(
+            [[j.edges_ns.tobytes() for j in jobs], [c.tobytes() for t in tables for c in t.columns().values()]]
+        )
+    assert results[0] == results[1]
+
+
+def test_every_byte_of_a_job_is_in_one_transfer(training: Training) -> None:
+    """Transfers of a stream add up to what it carried."""
+    rows = build_streams(flows([training], Feed()))
+    (job,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    table = transfers(rows, job)
+    carried = np.bincount(table["stream"], table["bytes"], len(rows)).astype(np.int64)
+    assert carried.tolist() == rows.total_bytes().tolist()
+
+
+def test_transfers_belong_to_the_iteration_in_which_they_are_sent(training: Training) -> None:
+    """Every transfer of iteration i ends after edge i - 1 and by edge i."""
+    rows = build_streams(flows([training], Feed()))
+    (job,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    table = transfers(rows, job)
+    inside = table.take(table["iteration"] > 0)
+    assert len(inside) > 0
+    assert (inside["end_ns"] <= job.edges_ns[inside["iteration"]]).all()
+    assert (inside["start_ns"] >= job.edges_ns[inside["iteration"] - 1]).all()
+
+
+def test_edges_are_the_last_byte_of_the_last_gradient_connection(training: Training) -> None:
+    """An iteration's edge is the end of the last gradient message before the optimizer."""
+    (job,) = found(flows([training], Feed())).jobs
+    gradient = training.end_ns[training.connection == GRADIENT]
+    last = [int(gradient[gradient <= end].max()) for end in training.ends_ns]
+    assert (job.edges_ns - EPOCH_NS).tolist() == last
+
+
+@pytest.mark.parametrize("phase", [0.15, 0.3, 0.45, 0.6, 0.75])
+def test_a_window_of_whole_iterations_ends_them_where_the_job_does(training: Training, phase: float) -> None:
+    """Cut out where most streams pause, it holds whole cycles from its first byte on, as if the job had begun there."""
+    feed = flows([training], Feed())
+    ends = np.concatenate([[0], training.ends_ns]) + EPOCH_NS
+    begin, end = np.interp([4 + phase, 16 + phase], np.arange(len(ends)), ends)
+    inside = (feed.frame["time_flow_start_ns"] >= begin) & (feed.frame["time_flow_end_ns"] <= end)
+    (job,) = found(feed.take(np.flatnonzero(inside))).jobs
+    gradient = training.end_ns[training.connection == GRADIENT]
+    last = [int(gradient[gradient <= end].max()) + EPOCH_NS for end in training.ends_ns[4:16]]
+    assert job.edges_ns.tolist() == last
+
+
+def test_sequences_of_varying_length_follow_the_beat() -> None:
+    """Pipeline streams without a constant quantum are cut by time: as many transfers an iteration as micro-batches."""
+    rows = build_streams(flows([train(replace(PLAIN, sequence_spread=0.5))], Feed()))
+    (job,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    assert len(job.followers) == 16
+    table = transfers(rows, job)
+    often = np.bincount(table["iteration"][table["stream"] == job.followers[0].stream])
+    assert set(often.tolist()) == {PLAIN.batches}
+
+
+def test_queue_pairs_that_take_turns_are_one_stream(training: Training) -> None:
+    """Four queue pairs used by turns give the streams that one gives."""
+    one, four = (build_streams(flows([training], Feed(queue_pairs=n))) for n in (1, 4))
+    assert len(one) == len(four)
+    assert one.total_bytes().tolist() == four.total_bytes().tolist()
+
+
+@pytest.mark.slow
+def test_two_thousand_endpoints_take_seconds() -> None:
+    """With tp 2 x dp 250 x pp 4, one ring step in 25 recorded: recognition stays far below a minute."""
+    training = train(Workload(Grid(tp=2, dp=250, pp=4), gpus=2, iterations=8))
+    ring = np.flatnonzero(training.connection == GRADIENT)
+    ring = ring[np.lexsort([training.start_ns[ring], training.src[ring]])]
+    keep = np.ones(len(training.src), bool)
+    keep[ring[np.arange(len(ring)) % 25 != 0]] = False
+    names = ("src", "dst", "start_ns", "end_ns", "bytes", "connection")
+    thinned = replace(training, **{n: getattr(training, n)[keep] for n in names})
+    rows = build_streams(flows([thinned], Feed()))
+    begun = time.process_time()
+    (job,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    assert len(job.endpoints) == 2000
+    assert time.process_time() - begun < 60
+
+
+def one_after_another(first: Workload, second: Workload) -> Flows:
+    """Two runs, the second with queue pairs of its own."""
+    runs = [flows([train(w)], Feed()) for w in (first, second)]
+    book = tuple(sorted({*runs[0].addresses, *runs[1].addresses}))
+    frames = []
+    for n, run in enumerate(runs):
+        table = np.array([book.index(a) for a in run.addresses] + [-1], np.int32)
+        frame = run.frame.recoded(table, ("src_addr", "dst_addr", "sampler_address"))
+        frames.append(frame.replace(dst_qp=frame["dst_qp"] + 10_000 * n))
+    return Flows(concat(FLOWS, frames), book)
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["restarted", "host replaced"])
+def test_a_job_that_restarts_is_one_job(replaced: bool) -> None:
+    """The same work on the same endpoints, or on all but those of one host, after a break: iterations count on."""
+    first = replace(PLAIN, iterations=14)
+    placement = (*range(14), 20, 21) if replaced else None
+    again = replace(first, start_s=30.0, seed=2, placement=placement)
+    rows = build_streams(one_after_another(first, again))
+    (job,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    assert len(job.endpoints) == (18 if replaced else 16)
+    ends = [train(w).ends_ns for w in (first, again)]
+    assert len(job.edges_ns) == 28
+    assert np.abs(np.diff(job.edges_ns) - np.diff(np.concatenate(ends)))[13] < 30_000_000
+    ((stop, begin),) = job.restarts
+    assert job.edges_ns[13] <= stop < begin < job.edges_ns[14]
+    table = transfers(rows, job)
+    assert set(table["iteration"].tolist()) == set(range(28))
+
+
+def test_of_two_hosts_one_may_be_replaced() -> None:
+    """Half of the endpoints of either run are the other's."""
+    first = replace(PLAIN, iterations=14)
+    again = replace(first, start_s=30.0, seed=2, placement=(*range(8), *range(20, 28)))
+    (job,) = find_jobs(build_streams(one_after_another(first, again)), frozenset(), JobOptions()).jobs
+    assert (len(job.endpoints), len(job.edges_ns), len(job.restarts)) == (24, 28, 1)
+
+
+def test_other_work_on_the_same_endpoints_is_another_job() -> None:
+    """What follows on the same endpoints with three times the bytes an iteration is not that job restarted."""
+    first = replace(PLAIN, iterations=14)
+    other = replace(first, start_s=30.0, gradient_bytes=128 * 2**20)
+    jobs = find_jobs(build_streams(one_after_another(first, other)), frozenset(), JobOptions()).jobs
+    assert [len(j.endpoints) for j in jobs] == [16, 16]
+    assert jobs[0].end_ns < jobs[1].start_ns
+
+
+@pytest.mark.parametrize(
+    ("senders", "share", "unexplained"),
+    [(8, 1.0, 8), (8, 0.25, 0), (4, 1.0, 0)],
+    ids=["half, all along", "half, at the beginning", "few"],
+)
+def test_data_without_a_beat_between_its_endpoints_is_counted(senders: int, share: float, unexplained: int) -> None:
+    """Bursts of any size at any time, each endpoint's to the next; not where they end early or few send them."""
+    own = flows([train(PLAIN)], Feed())
+    random, begin = np.random.default_rng(3), int(own.frame["time_flow_start_ns"].min())
+    length = int(own.frame["time_flow_end_ns"].max()) - begin
+    names = np.unique(own.frame["src_addr"])[:senders]
+    some = own.frame.take(np.arange(120 * senders))
+    start = begin + np.sort(random.integers(0, int(share * length), len(some)))
+    ends = {"src_addr": np.tile(names, 120), "dst_addr": np.tile(np.roll(names, 1), 120)}
+    times = {"time_flow_start_ns": start, "time_flow_end_ns": start + 1_000_000}
+    size = random.integers(2**22, 2**25, len(some))
+    other = some.replace(**times, **ends, bytes=size, dst_qp=np.full(len(some), 99_999))
+    (job,) = find_jobs(
+        build_streams(Flows(concat(FLOWS, [own.frame, other]), own.addresses)), frozenset(), JobOptions()
+    ).jobs
+    assert (len(job.endpoints), job.unexplained) == (16, unexplained)
+
+
+def test_a_small_job_beside_a_huge_one_is_whole() -> None:
+    """Its largest stream carries less than a two-thousandth of the other's, and still it is a job."""
+    small = replace(PLAIN, gradient_bytes=2**20, activation_bytes=2**16)
+    huge = replace(PLAIN, gradient_bytes=2**33, iterations=24, placement=tuple(range(20, 36)))
+    recognition = found(flows([train(small), train(huge)], Feed()))
+    assert [len(job.endpoints) for job in recognition.jobs] == [16, 16]
+
+
+def test_jobs_that_meet_nowhere_are_two_though_in_step() -> None:
+    """Two jobs with the very same iterations: hosts tell them apart, without an inventory nothing does."""
+    twins = [train(PLAIN), train(replace(PLAIN, placement=tuple(range(20, 36))))]
+    rows = build_streams(flows(twins, Feed()))
+    hosts = [f"h{(int(a.rpartition('.')[2]) - 1) // 2}" for a in rows.addresses]
+    assert len(find_jobs(rows, frozenset(), JobOptions(), hosts).jobs) == 2
+    assert len(find_jobs(rows, frozenset(), JobOptions()).jobs) == 1
+
+
+def test_sequences_of_other_times_are_in_step_with_nobody() -> None:
+    """The same edges ten iterations later are tied to nothing; moved by half an iteration they are."""
+    common = edges(np.random.default_rng(1), 30, 0.01).astype(np.int64)
+    assert in_lockstep(common, common + 500_000_000, REACH)
+    assert not in_lockstep(common, common + 10_000_000_000, REACH)
+
+
+@pytest.mark.parametrize(("since", "longer", "label"), [(10, 0.0, 0), (10, 0.03, 1), (26, 0.0, 1), (0, 0.0, 1)])
+def test_sequences_are_compared_in_the_time_in_which_both_were_seen(since: int, longer: float, label: int) -> None:
+    """One lacks its first ten edges. It is in step if nobody watched it then, is not slower, and has five in common."""
+    common = edges(np.random.default_rng(1), 30, 0.01).astype(np.int64)
+    other = common + 500_000_000 + (longer * (common - common[10])).astype(np.int64)
+    parts = [common, other[max(since, 10) :]]
+    offsets = np.array([0, 30, 30 + len(parts[1])])
+    watch_ns = np.array([[0, 10**12], [common[since] if since else 0, 10**12]])
+    root = np.arange(2)
+    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, REACH, root)
+    assert root.tolist() == [0, label]
+
+
+def test_pairs_of_one_pace_are_those_that_cannot_drift_apart() -> None:
+    """Periods that part by more than an iteration over the window are not compared."""
+    sequences = [np.arange(30) * period for period in (1_000_000, 1_010_000, 1_500_000, 2_000_000)]
+    assert set(find_same_pace_pairs(sequences)) == {(0, 1)}
+
+
+def test_parts_meet_in_hosts_or_over_other_streams() -> None:
+    """A rail meets the others of its hosts, a stage one it sends to without a rhythm; unknown hosts say nothing."""
+    rows = build_streams(flows([train(replace(PLAIN, sequence_spread=0.5))], Feed()))
+    code = [rows.addresses.index(address(n)) for n in range(16)]
+    parts = [np.array([code[n] for n in p], np.int64) for p in ([0, 2, 4, 6], [1, 3, 5, 7], [8, 10, 12, 14])]
+    hosts: list[str | None] = [f"h{code.index(c) // 2}" for c in range(16)]
+    large = np.ones(len(rows), bool)
+    assert find_contacts(rows, parts, hosts, large) == {(0, 1), (0, 2)}
+    assert find_contacts(rows, parts, hosts, ~large) == {(0, 1)}
+    assert find_contacts(rows, parts, [None, *hosts[1:]], large) is None
+
+
+def test_small_messages_beside_large_gradients_are_part_of_the_job() -> None:
+    """A pipeline whose activations weigh a ten-thousandth of the gradients."""
+    (job,) = found(flows([train(replace(PLAIN, gradient_bytes=2**31, activation_bytes=2**16))], Feed())).jobs
+    assert len(job.stream_numbers) == 32
+
+
+def test_messages_shared_out_over_many_connections_are_no_control_traffic() -> None:
+    """Each of 64 connections carries less than a fiftieth of what comes the other way."""
+    own = flows([train(Workload(Grid(dp=2, pp=2)))], Feed())
+    turns = np.flatnonzero((own.frame["bytes"] > 2**20) & (own.frame["bytes"] < 2**23))
+    rows = np.concatenate([np.setdiff1d(np.arange(len(own.frame)), turns), np.repeat(turns, 64)])
+    lane = np.concatenate([np.zeros(len(own.frame) - len(turns), np.int64), np.tile(np.arange(64), len(turns))])
+    parts = own.frame.take(rows)
+    share = np.where(np.isin(rows, turns), 64, 1)
+    late = np.where(share > 1, np.random.default_rng(1).integers(0, 1000, len(rows)), 0)  # in no order of turns
+    parts = parts.replace(
+        bytes=parts["bytes"] // share,
+        packets=parts["packets"] // share,
+        dst_qp=parts["dst_qp"] + 1000 * lane,
+        time_flow_start_ns=parts["time_flow_start_ns"] + late,
+    )
+    (job,) = found(Flows(parts.sort("time_flow_start_ns"), own.addresses)).jobs
+    assert len(job.members.stream) == 4 + 4 * 64
+
+
+def test_stages_without_gradients_on_the_fabric_belong_to_the_job() -> None:
+    """First and last stage share an embedding, the others exchange messages of varying length with their neighbours."""
+    shy = Workload(Grid(pp=4), sequence_spread=0.5, embedding_bytes=2.0**23)
+    begins = np.arange(0, 4_000_000_000, 400_000_000, dtype=np.int64)
+    (job,) = found(flows([train(shy)], Feed(), [storage_reads(40, range(4), begins, 3_000_000)])).jobs
+    assert len(job.endpoints) == 4
+    assert len(job.followers) == 6
+
+
+def test_messages_of_varying_length_and_nothing_else_make_a_job() -> None:
+    """Gradients stay inside the hosts, no bytes come back: as many messages an iteration do."""
+    training = train(Workload(Grid(pp=4), sequence_spread=0.5))
+    (job,) = found(flows([training], Feed())).jobs
+    assert len(job.endpoints) == 4
+    assert len(job.edges) == len(training.ends_ns)
+
+
+def test_a_few_streams_that_repeat_make_no_job_of_the_rest() -> None:
+    """Most bytes have no rhythm: what two streams repeat, one way and at another pace, is not the iteration."""
+    training = train(Workload(Grid(pp=4), sequence_spread=0.5))
+    ends = np.arange(1, 25) * (int(training.ends_ns[-1]) // 25)
+    few = [ring_step(n, ends, np.full(24, 1_000_000)) for n in (0, 1)]
+    few = [replace(step, bytes=step.bytes // 100, connection=step.connection + 7) for step in few]
+    (job,) = found(flows([training], Feed(), few)).jobs
+    assert len(job.endpoints) == 4
+    assert len(job.edges) == len(training.ends_ns)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_remote_calls_make_no_job_however_many_there_are(seed: int) -> None:
+    """Calls come back call by call, at any time."""
+    assert found(flows([], Feed(), [calls(range(4), 300.0, seed)])).jobs == ()
+
+
+def ring_step(source: int, ends_ns: Int, lasting_ns: Int) -> Message:
+    """A message of one member of a ring of eight to the next by the end of each iteration."""
+    n = len(ends_ns)
+    row = np.full((4, n), [[source], [(source + 1) % 8], [30_000_000], [0]])
+    return Message(row[0], row[1], ends_ns - lasting_ns, ends_ns, row[2], row[3])
+
+
+def test_a_link_that_is_slow_all_the_time_takes_no_endpoint_away() -> None:
+    """Its messages leave no pause, so it has no rhythm; who sends them and who receives them are ranks all the same."""
+    ends = np.cumsum(1e9 * np.random.default_rng(1).uniform(0.98, 1.02, 40)).astype(np.int64)
+    usual = np.full(40, 200_000_000)
+    slow = np.diff(ends, prepend=0) - 1_000_000
+    (job,) = found(flows([], Feed(), [ring_step(n, ends, usual if n else slow) for n in range(8)])).jobs
+    assert len(job.endpoints) == 8
+    assert len(job.edges) == 40
+
+
+def test_of_two_rhythms_on_the_same_endpoints_the_iteration_is_the_one_that_holds_the_other() -> None:
+    """Forty-eight messages an iteration move most bytes; behind a flapping link they keep another mean pace."""
+    ends = np.cumsum(np.where(np.random.default_rng(4).random(28) < 0.3, 4_000_000_000, 1_000_000_000))
+    lasting = np.diff(ends, prepend=0)
+    many = (ends[:, None] - (lasting[:, None] * np.arange(48, 0, -1) / 48).astype(np.int64)).ravel()
+    others = []
+    for src, dst in ((0, 1), (1, 0)):
+        row = np.full((3, len(many)), [[src], [dst], [9_000_000]])
+        others.append(Message(row[0], row[1], many, many + 1_000_000, row[2], np.full(len(many), 1)))
+        row = np.full((3, len(ends)), [[src], [dst], [30_000_000]])
+        others.append(Message(row[0], row[1], ends - 10_000_000, ends, row[2], np.full(len(ends), 2)))
+    (job,) = found(flows([], Feed(), others)).jobs
+    assert len(job.edges) == 28
+
+
+def test_ready_messages_among_records_of_single_packets_leave_nothing_unexplained() -> None:
+    """Data in packets of 4 kB, ready messages of 102 bytes: short in themselves, however short records of data are."""
+    random = np.random.default_rng(3)
+
+    def packets(src: int, dst: int, a_second: int, size: int, connection: int, within_s: float) -> Message:
+        place = np.arange(30 * a_second)
+        start = np.sort(np.round((place // a_second + random.uniform(0, within_s, len(place))) * 1e9).astype(np.int64))
+        row = np.full((4, len(place)), [[src], [dst], [size], [connection]])
+        return Message(row[0], row[1], start, start, row[2], row[3])
+
+    data = [packets(a, b, 100, 4096, 0, 0.1) for a, b in ((0, 1), (1, 0))]
+    ready = [packets(a, b, 10, 102, 1, 1.0) for a, b in ((0, 1), (1, 0))]
+    (job,) = find_jobs(build_streams(flows([], Feed(), [*data, *ready])), frozenset(), JobOptions()).jobs
+    assert (len(job.members), job.unexplained) == (2, 0)
+
+
+def test_a_fault_that_begins_an_iteration_later_in_one_part_parts_nobody() -> None:
+    """Iterations take five times as long from the middle on; one part's last early edge is late by most of that."""
+    early = np.cumsum(np.repeat([380, 1800], [12, 16])) * 1_000_000
+    late = early + np.repeat([0, 1404], [11, 17]) * 1_000_000
+    assert in_lockstep(early, late, REACH)
+    assert [*find_same_pace_pairs([early, late])] == [(0, 1)]
+
+
+@pytest.mark.parametrize("n", [8, 15])
+def test_one_iteration_that_ends_late_in_one_part_parts_nobody(n: int) -> None:
+    """Held up once and back in the next iteration: two jobs that drift apart do not come back."""
+    random = np.random.default_rng(3)
+    common = edges(random, n, 0.01)
+    noisy = common + 1e7 * random.standard_normal(n)
+    noisy[n // 2] += 0.13e9
+    assert in_lockstep(common.astype(np.int64), noisy.astype(np.int64), REACH)
+    noisy += 0.03e9 * np.arange(n)
+    assert not in_lockstep(common.astype(np.int64), noisy.astype(np.int64), REACH)

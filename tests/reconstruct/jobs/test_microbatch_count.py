@@ -1,0 +1,89 @@
+"""An iteration of a pipeline ends where messages go alone; replicas that save their state now and then are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.flows import FLOWS, UDP, Flows
+from datamodel.frame import Frame
+from datamodel.streams import Int, Streams
+from reconstruct.jobs.job_recognition import JobOptions, find_jobs
+from reconstruct.jobs.microbatch_count import count_microbatches
+from reconstruct.periods.byte_period import find_periods
+from reconstruct.periods.cycles import CycleTable, cut_cycles
+from reconstruct.streams.stream_builder import build_streams
+
+MS, MESSAGE_BYTES = 1_000_000, 30_000_000
+
+
+def exchange(forth_ns: Int, back_ns: Int) -> Streams:
+    """Messages of 2 ms from one endpoint to another, and back; each way has an exporter of its own."""
+    start_ns = np.concatenate([forth_ns, back_ns])
+    back = np.repeat([0, 1], [len(forth_ns), len(back_ns)])
+    columns = {
+        "time_flow_start_ns": start_ns,
+        "time_flow_end_ns": start_ns + 2 * MS,
+        "sampler_address": back,
+        "src_addr": back,
+        "dst_addr": 1 - back,
+        "dst_qp": 10 + back,
+        "proto": np.full(len(start_ns), UDP),
+        "bytes": np.full(len(start_ns), MESSAGE_BYTES),
+        "packets": np.full(len(start_ns), 7500),
+    }
+    return build_streams(Flows(Frame(FLOWS, columns), ("10.0.0.1", "10.0.1.1")))
+
+
+def pipeline(batches: int, iterations: int, step_ns: int = 230 * MS, unseen: slice = slice(0)) -> Streams:
+    """Two stages: each message forward but the first leaves with the one backward of the batch before.
+
+    Those backward are not seen in the iterations `unseen`.
+    """
+    noise = np.random.default_rng(1).integers(-3 * MS, 3 * MS, (iterations, batches + 1))
+    slots = np.arange(batches + 1) * step_ns + noise
+    begin = np.arange(iterations)[:, None] * (batches + 1) * step_ns
+    seen = np.delete(np.arange(iterations), unseen)
+    return exchange((begin + slots[:, :-1]).ravel(), (begin + slots[:, 1:])[seen].ravel())
+
+
+def replicas(saves_every: int, iterations: int, step_ns: int = 230 * MS) -> Streams:
+    """Two that exchange gradients at once, and pause for one more step now and then."""
+    noise = np.random.default_rng(1).integers(-3 * MS, 3 * MS, iterations)
+    begin = np.arange(iterations) * step_ns + np.arange(iterations) // saves_every * step_ns + noise
+    return exchange(begin, begin)
+
+
+def heard(flow: Streams) -> CycleTable:
+    """Both streams at their own beat."""
+    return cut_cycles(flow, np.arange(2), find_periods(flow, np.arange(2), 0.5))
+
+
+@pytest.mark.parametrize("unseen", [slice(13), slice(11, 24)])
+def test_messages_whose_answers_nobody_could_see_do_not_go_alone(unseen: slice) -> None:
+    """One of two exporters is heard later, or falls silent."""
+    flow = pipeline(8, 24, unseen=unseen)
+    assert count_microbatches(flow, heard(flow)) == 8
+
+
+@pytest.mark.parametrize(("batches", "told"), [(2, 1), (4, 4), (8, 8), (16, 16)])
+def test_messages_that_go_alone_end_an_iteration(batches: int, told: int) -> None:
+    """Whatever the number of micro-batches; of two the pauses alternate, and the beat is the iteration already."""
+    flow = pipeline(batches, 12)
+    assert count_microbatches(flow, heard(flow)) == told
+    found = find_jobs(flow, frozenset(), JobOptions())
+    assert [len(job.edges) for job in found.jobs] == [12]
+
+
+def test_a_pause_of_both_directions_ends_none() -> None:
+    """Replicas that save their state after every eighth iteration have no lone messages."""
+    flow = replicas(8, 96)
+    assert count_microbatches(flow, heard(flow)) == 1
+    assert len(find_jobs(flow, frozenset(), JobOptions()).jobs[0].edges) == 96
+
+
+def test_what_happens_once_is_no_rule() -> None:
+    """A message that one direction sends alone, in three iterations of a hundred, is an accident."""
+    both = np.arange(100) * 230 * MS
+    flow = exchange(both + 100 * MS * np.isin(np.arange(100), (10, 45, 90)), both)
+    assert count_microbatches(flow, heard(flow)) == 1

@@ -1,0 +1,67 @@
+"""Which iterations all exporters of a job saw from end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.flows import Flows
+from reconstruct.jobs.job_recognition import JobOptions, find_jobs
+from reconstruct.jobs.job_streams import job_streams
+from reconstruct.jobs.observed_iterations import ObservedIterations, watched_iterations
+from reconstruct.streams.stream_builder import build_streams
+from tests.workloads.feed import EPOCH_NS, Feed, address, flows
+from tests.workloads.grid import Grid
+from tests.workloads.training import Training, Workload, train
+
+COUNT = 20
+AWAY = 3  # the endpoint whose exporter is not heard all the time
+
+
+@pytest.fixture(scope="module", name="training")
+def plain() -> Training:
+    """Sixteen GPUs that train for twenty iterations."""
+    return train(Workload(Grid(tp=2, dp=4, pp=2), gpus=2, iterations=COUNT))
+
+
+def seen(training: Training, since: float, until: float) -> ObservedIterations:
+    """Two exporters, one of them for an endpoint alone, and not heard but from one iteration to another."""
+    feed = flows([training], Feed())
+    frame = feed.frame
+    ends = np.concatenate([[0], training.ends_ns])
+    begin_ns, end_ns = (float(np.interp(at, np.arange(COUNT + 1), ends)) for at in (since, until))
+    own = frame["src_addr"] == feed.addresses.index(address(AWAY))
+    heard = (frame["time_flow_start_ns"] - EPOCH_NS >= begin_ns) & (frame["time_flow_end_ns"] - EPOCH_NS <= end_ns)
+    kept = np.flatnonzero(~own | heard)
+    rows = build_streams(Flows(frame.replace(sampler_address=np.where(own, 0, 1)).take(kept), feed.addresses))
+    hosts = [f"h{(int(a.rpartition('.')[2]) - 1) // 2}" for a in rows.addresses]
+    (job,) = find_jobs(rows, frozenset(), JobOptions(), hosts).jobs
+    assert len(job.edges_ns) == COUNT
+    return watched_iterations(*job_streams(rows, job))
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "whole", "lost"),
+    [
+        (0, COUNT, (0, COUNT), False),
+        (0.9, COUNT - 0.5, (0, COUNT), False),  # it may have had nothing to say
+        (7.5, COUNT, (8, COUNT), False),
+        (0, 12.5, (0, 12), True),
+        (7.5, 12.5, (8, 12), True),
+    ],
+)
+def test_iterations_are_whole_while_all_exporters_are_heard(
+    training: Training, since: float, until: float, whole: tuple[int, int], lost: bool
+) -> None:
+    """An exporter that is heard in the middle of an iteration saw the next one whole; who is lost is named."""
+    found = seen(training, since, until)
+    away = sorted(address(n) for n in range(16)).index(address(AWAY))
+    assert found.longest() == whole
+    assert found.whole.tolist() == [whole[0] <= n < whole[1] for n in range(COUNT)]
+    assert found.lost == ((away,) if lost else ())
+
+
+def test_of_several_stretches_the_longest_is_meant() -> None:
+    """Of none there is none."""
+    assert ObservedIterations(np.array([True, False, True, True, False, True, True]), ()).longest() == (2, 4)
+    assert ObservedIterations(np.zeros(3, np.bool_), ()).longest() == (0, 0)

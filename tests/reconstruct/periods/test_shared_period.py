@@ -1,0 +1,77 @@
+"""Members of one collective share a cycle, also those in which it cannot be heard."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.flows import FLOWS, TCP, Flows
+from datamodel.frame import Frame
+from datamodel.streams import Streams
+from reconstruct.periods.byte_period import StreamPeriods
+from reconstruct.periods.cycles import cut_cycles
+from reconstruct.periods.shared_period import adopt_shared_period
+from reconstruct.streams.stream_builder import build_streams
+
+MS, MESSAGE_BYTES, CYCLES = 1_000_000, 1_000_000, 20
+
+
+def ring(members: int, between_ns: int = 0) -> Streams:
+    """Streams of twelve messages a cycle, with a pause in the middle and a long one behind each cycle."""
+    number = np.tile(np.arange(12 * CYCLES), members)
+    source = np.repeat(np.arange(members), 12 * CYCLES)
+    start_ns = number * (MS + between_ns) + number // 6 * 30 * MS + number // 12 * 100 * MS
+    columns = {
+        "time_flow_start_ns": start_ns,
+        "time_flow_end_ns": start_ns + MS,
+        "src_addr": source,
+        "dst_addr": (source + 1) % members,
+        "src_port": np.full(len(number), 1000),
+        "proto": np.full(len(number), TCP),
+        "bytes": np.full(len(number), MESSAGE_BYTES),
+        "packets": np.full(len(number), 1000),
+    }
+    return build_streams(Flows(Frame(FLOWS, columns), tuple(f"10.0.0.{n + 1}" for n in range(members))))
+
+
+def beats_of(messages: list[int]) -> StreamPeriods:
+    """Beats heard of so many messages each."""
+    quantum = np.array(messages, np.float64) * MESSAGE_BYTES
+    return StreamPeriods(quantum, np.full(len(messages), 1.0 * MESSAGE_BYTES), np.ones(len(messages)))
+
+
+def test_a_stream_that_cannot_be_cut_takes_the_cycle_of_its_like() -> None:
+    """One hears 7 messages, where nothing recurs, one two iterations; the others hear the iteration."""
+    flow, numbers = ring(5), np.arange(5)
+    heard = beats_of([12, 7, 12, 24, 12])
+    found = cut_cycles(flow, numbers, heard)
+    assert 1 not in found.stream
+    agreement = adopt_shared_period(flow, found, numbers, heard)
+    np.testing.assert_array_equal(agreement.stream, numbers)
+    np.testing.assert_allclose(agreement.count, CYCLES, rtol=1e-3)
+
+
+def test_a_part_of_their_cycle_becomes_theirs() -> None:
+    """Passes that are alike on one stage of a job, and differ on another, are parts of the same iteration."""
+    flow, numbers = ring(5), np.arange(5)
+    heard = beats_of([12, 6, 12, 12, 12])
+    found = adopt_shared_period(flow, cut_cycles(flow, numbers, heard), numbers, heard)
+    np.testing.assert_allclose(found.count, CYCLES, rtol=1e-3)
+
+
+def test_a_shorter_cycle_that_is_no_part_of_theirs_stays() -> None:
+    """Eight messages do not divide twelve."""
+    flow, numbers = ring(5, between_ns=20 * MS), np.arange(5)
+    heard = beats_of([12, 8, 12, 12, 12])
+    before = cut_cycles(flow, numbers, heard)
+    assert len(before) == 5
+    assert adopt_shared_period(flow, before, numbers, heard).count.tolist() == before.count.tolist()
+
+
+@pytest.mark.parametrize(("messages", "cycles"), [([1, 1, 12, 1, 12], CYCLES), ([1, 1, 1, 1, 12], 12 * CYCLES)])
+def test_who_hears_single_messages_has_no_vote(messages: list[int], cycles: int) -> None:
+    """Where two of five hear the iteration, all take it; one alone may hear a fault that comes and goes."""
+    flow, numbers = ring(5, between_ns=20 * MS), np.arange(5)
+    heard = beats_of(messages)
+    found = adopt_shared_period(flow, cut_cycles(flow, numbers, heard), numbers, heard)
+    np.testing.assert_allclose(found.count, cycles, rtol=1e-3)
