@@ -24,7 +24,7 @@ from pathlib import Path
 
 from capture.goflow2.dump_reader import read_dump
 from capture.goflow2.flow_message import COLUMNS
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.records.record_files import read_text
 from datamodel.flows import Flows
 from tests.capture.goflow2.flow_messages import START_NS, FlowMessage, message, prefixed
@@ -146,8 +146,8 @@ def ours(form: str) -> Callable[[int], float]:
 
     def flows(blocks: list[bytes]) -> Flows:
         if form == "GoFlow2 protobuf":
-            return read_dump(blocks, form, Ledger())
-        return read_text(Path(form), blocks[0], iter(blocks[1:]), Ledger())
+            return read_dump(blocks, form, IngestLog())
+        return read_text(Path(form), blocks[0], iter(blocks[1:]), IngestLog())
 
     return lambda records: timed(lambda blocks: len(flows(blocks)), content(form, records), content(form, DIFFERENT))
 

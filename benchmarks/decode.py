@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.files.capture_file import batches
-from capture.files.decompression import blocks
-from capture.ingest_log import Ledger
+from capture.files.decompression import read_blocks
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror import Mirror
 from capture.reader import read_flows
 
@@ -80,23 +80,23 @@ def report(capture: Path, folder: Path) -> None:
 
 def decode(capture: Path) -> tuple[int, float]:
     """Containers and headers to wire columns, from memory."""
-    held = list(blocks(capture, Ledger()))
+    held = list(read_blocks(capture, IngestLog()))
     count, seconds = 0, 0.0
     for part in (held[:1], held):  # the first loads the compiled code
         before = time.perf_counter()
-        count = sum(len(batch.packets) for batch in batches(part, capture.name, Ledger()))
+        count = sum(len(batch.packets) for batch in batches(part, capture.name, IngestLog()))
         seconds = time.perf_counter() - before
     return count, seconds
 
 
 def follow(capture: Path) -> tuple[int, float]:
     """Containers and headers to wire columns to flow records, from memory."""
-    held = list(blocks(capture, Ledger()))
+    held = list(read_blocks(capture, IngestLog()))
     count, seconds = 0, 0.0
     for part in (held[:1], held):
         before = time.perf_counter()
         mirror = Mirror()
-        for batch in batches(part, capture.name, Ledger()):
+        for batch in batches(part, capture.name, IngestLog()):
             mirror.feed(batch.packets)
         mirror.flows()
         count, seconds = mirror.packets, time.perf_counter() - before
@@ -112,7 +112,7 @@ def read(capture: Path) -> tuple[int, float]:
 def dpkt_loop(capture: Path) -> tuple[int, float]:
     """A plain loop: dpkt decodes the same headers, struct the BTH."""
     with tempfile.TemporaryFile() as file:
-        file.write(b"".join(islice(blocks(capture, Ledger()), DPKT_BLOCKS)))
+        file.write(b"".join(islice(read_blocks(capture, IngestLog()), DPKT_BLOCKS)))
         file.seek(0)
         rows: list[tuple[object, ...]] = []
         before = time.perf_counter()

@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.capturing import stored_rate
 from benchmarks.export_inputs import datagrams
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS, SFLOW5, Datagrams
 
 BATCH_DATAGRAMS = 1024  # as the collector decodes them: what comes out of one batch stays in the cache
@@ -71,9 +71,9 @@ def beside(ours: float, theirs: float | None) -> str:
 def decode(batch: Datagrams) -> tuple[int, float, int]:
     """Records, seconds of processor time, and bytes of memory beyond the input."""
     warm = Datagrams(batch.data, batch.index[:BATCH_DATAGRAMS])
-    Exports().feed(warm)
+    ExportDecoder().feed(warm)
     before_bytes = most_bytes = resident_bytes()
-    exports, rows = Exports(), 0
+    exports, rows = ExportDecoder(), 0
     began = time.thread_time()
     for first in range(0, len(batch), BATCH_DATAGRAMS):
         exports.feed(Datagrams(batch.data, batch.index[first : first + BATCH_DATAGRAMS]))

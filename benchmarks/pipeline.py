@@ -28,8 +28,8 @@ from isal import igzip
 
 from benchmarks.decode import decode, dpkt_loop, follow
 from benchmarks.stages import timed
-from capture.files.decompression import blocks
-from capture.ingest_log import Ledger
+from capture.files.decompression import read_blocks
+from capture.ingest_log import IngestLog
 from flowprism import pipeline
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -125,7 +125,7 @@ def starts(environment: dict[str, str]) -> None:
 def gunzip(capture: Path) -> Figures:
     """Unpack and throw away."""
     before = time.perf_counter()
-    for _ in blocks(capture, Ledger()):
+    for _ in read_blocks(capture, IngestLog()):
         pass
     return {"seconds": time.perf_counter() - before}
 
@@ -159,7 +159,7 @@ MEASURES: dict[str, Callable[[Path], Figures]] = {
 
 def repeat(capture: Path, packets: int, target: Path) -> int:
     """Write `capture` again and again as one of at least `packets`, plain and packed; returns how many they are."""
-    data = np.frombuffer(b"".join(blocks(capture, Ledger())), np.uint8)
+    data = np.frombuffer(b"".join(read_blocks(capture, IngestLog())), np.uint8)
     header, body = data[:24], data[24:]
     fractions = {0xA1B2C3D4: 10**6, 0xA1B23C4D: 10**9}[int(header[:4].view("<u4")[0])]
     at = np.fromiter(_offsets(body.tobytes()), np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import NO_EXPORT, PROTOCOLS, SFLOW5, Datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.netflow.netflow_decoder import NetflowDecoder
 from capture.sflow.sflow_decoder import SflowDecoder
 from capture.tables.address_book import AddressBook
@@ -42,7 +42,7 @@ class Decoded:
         return recode(mark_metered(self.flows), self.addresses)
 
 
-class Exports:
+class ExportDecoder:
     """Decodes the export datagrams of many exporters.
 
     Memory: what was decoded since the last `take`, plus the templates and accounts of the exporters, which are
@@ -104,19 +104,19 @@ class Exports:
         known = (*self._sflow.exporters(most), *self._netflow.exporters(most))
         return tuple(sorted(known, key=lambda e: (e.protocol, e.agent, e.domain)))
 
-    def account(self, ledger: Ledger) -> None:
-        """Tell `ledger` what was left out or guessed, over all exporters."""
-        ledger.reject("not an export datagram of a protocol that is decoded", self._unknown)
-        ledger.reject("datagram of one exporter too many", self._sflow.refused + self._netflow.refused)
+    def account(self, ingest_log: IngestLog) -> None:
+        """Tell `ingest_log` what was left out or guessed, over all exporters."""
+        ingest_log.reject("not an export datagram of a protocol that is decoded", self._unknown)
+        ingest_log.reject("datagram of one exporter too many", self._sflow.refused + self._netflow.refused)
         rejected = self._sflow.rejected + self._netflow.rejected
         doubted = self.exporters(_MOST_DOUBTED)
         for exporter in doubted:
             for warning in exporter.warnings:
-                ledger.warn(f"{exporter.protocol} {exporter.agent} domain {exporter.domain}: {warning}")
+                ingest_log.warn(f"{exporter.protocol} {exporter.agent} domain {exporter.domain}: {warning}")
         if (more := self.exporters_known - len(doubted)) > 0:
-            ledger.warn(f"{more} more exporters, with fewer records, are not looked at for doubts")
+            ingest_log.warn(f"{more} more exporters, with fewer records, are not looked at for doubts")
         for reason, count in sorted(rejected.items()):
-            ledger.reject(reason, count)
+            ingest_log.reject(reason, count)
 
     def state(self) -> bytes:
         """Templates, sampling rates and sequence numbers, for `restore`."""

@@ -7,7 +7,7 @@ from collections import Counter
 from datamodel.flows import IngestNotes
 
 
-class Ledger:
+class IngestLog:
     """Counts and warnings gathered while one input is read."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def compiled(function: Callable[P, R]) -> Callable[P, R]:
+def jit(function: Callable[P, R]) -> Callable[P, R]:
     """`function` compiled on first call and cached on disk; it releases the GIL while it runs.
 
     Literal arguments make a version of their own; `wide` spares that where speed does not need it.
@@ -34,7 +34,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def outlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Like `compiled`, but called: for what many kernels call, or rarely, and is long to compile."""
+    """Like `jit`, but called: for what many kernels call, or rarely, and is long to compile."""
     return _compiled(function, inline=False)
 
 
@@ -69,7 +69,7 @@ def package_stamp(folder: Path) -> str:
     return digest.hexdigest()
 
 
-@compiled
+@jit
 def wide(value: SupportsInt) -> int:
     """`value` as a signed 64-bit integer, so that arithmetic neither wraps as uint8 nor turns into floating point."""
     return np.int64(value)  # type: ignore[return-value]  # to the type checker a 64-bit integer is an int

@@ -7,12 +7,12 @@ from itertools import accumulate
 from pathlib import Path
 
 from capture.configured_rates import SamplingRates
-from capture.export_decoder import Decoded, Exports
+from capture.export_decoder import Decoded, ExportDecoder
 from capture.exporters.datagram import Datagrams
 from capture.files.capture_file import Batch
 from capture.files.decompression import Progress
-from capture.files.input_file import ExportFile, MirrorFile, opened
-from capture.ingest_log import Ledger
+from capture.files.input_file import ExportFile, MirrorFile, open_input
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror import SETTLED_NS
 from capture.mirror.mirror_files import MirrorFiles
 from capture.reader import read_records, shifted
@@ -21,8 +21,8 @@ from datamodel.flows import Flows
 PIECE_RECORDS = 1 << 16  # some 10 MB, and several times that as Arrow columns
 
 
-def flow_pieces(
-    paths: Sequence[Path], ledger: Ledger, progress: Progress | None = None, rates: SamplingRates | None = None
+def iter_flows(
+    paths: Sequence[Path], ingest_log: IngestLog, progress: Progress | None = None, rates: SamplingRates | None = None
 ) -> Iterator[Flows]:
     """The flow records of files, one after the other; those of `capture.reader.read_all`.
 
@@ -32,7 +32,7 @@ def flow_pieces(
 
     Args:
         paths: the files.
-        ledger: told what was left out or guessed.
+        ingest_log: told what was left out or guessed.
         progress: called with (bytes of all files read, bytes of all files), from a thread.
         rates: sampling rates of exporters that tell none or a wrong one.
 
@@ -40,22 +40,22 @@ def flow_pieces(
         InputError: a file cannot be used at all; the message names it and the cause, in one line.
     """
     sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
-    exports, mirrors = Exports(rates), MirrorFiles()
+    exports, mirrors = ExportDecoder(rates), MirrorFiles()
     for path, start in zip(paths, accumulate(sizes, initial=0), strict=False):
         seen = shifted(progress, start, sum(sizes))
-        file = opened(path, ledger, seen)
+        file = open_input(path, ingest_log, seen)
         if isinstance(file, MirrorFile):
             yield from _of_mirror(file.packets, mirrors)
         elif isinstance(file, ExportFile):
             for piece in decoded_pieces(file.datagrams, exports):
                 yield piece.canonical_flows()
         else:
-            yield read_records(path, file, ledger, seen)
-    mirrors.account(ledger)
+            yield read_records(path, file, ingest_log, seen)
+    mirrors.account(ingest_log)
     for mirror in mirrors.mirrors:
         yield mirror.flows()
     if exports.datagrams:
-        exports.account(ledger)
+        exports.account(ingest_log)
 
 
 def _of_mirror(parts: Iterable[Batch], mirrors: MirrorFiles) -> Iterator[Flows]:
@@ -66,7 +66,7 @@ def _of_mirror(parts: Iterable[Batch], mirrors: MirrorFiles) -> Iterator[Flows]:
             enough = len(mirror) + PIECE_RECORDS
 
 
-def decoded_pieces(parts: Iterable[Datagrams], exports: Exports) -> Iterator[Decoded]:
+def decoded_pieces(parts: Iterable[Datagrams], exports: ExportDecoder) -> Iterator[Decoded]:
     """What a decoder whose records have all been taken makes of batches of datagrams, piece by piece."""
     taken = exports.records
     for part in parts:

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from capture.configured_rates import SamplingRates
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from capture.exporters.counter_check import reconciled
 from capture.files.decompression import Progress
-from capture.files.input_file import ExportFile, MirrorFile, RecordFile, opened
-from capture.ingest_log import Ledger
+from capture.files.input_file import ExportFile, MirrorFile, RecordFile, open_input
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror_files import MirrorFiles
 from datamodel.errors import InputError
 from datamodel.exporter_stats import ExporterStats
@@ -64,24 +64,24 @@ def read_all(
         raise InputError("no input files given")
     sizes = [path.stat().st_size if path.is_file() else 0 for path in files]
     starts = accumulate(sizes, initial=0)
-    ledger, exports, mirrors = Ledger(), Exports(rates), MirrorFiles()
+    ingest_log, exports, mirrors = IngestLog(), ExportDecoder(rates), MirrorFiles()
     readings = []
     for path, start in zip(files, starts, strict=False):
         seen = shifted(progress, start, sum(sizes))
-        file = opened(path, ledger, seen)
+        file = open_input(path, ingest_log, seen)
         if isinstance(file, MirrorFile):
             deque(mirrors.follow(file.packets), maxlen=0)
         elif isinstance(file, ExportFile):
             for part in file.datagrams:
                 exports.feed(part)
         else:
-            flows = read_records(path, file, ledger, seen)
+            flows = read_records(path, file, ingest_log, seen)
             readings.append(_reading(flows, len(flows), _named(flows)))
-    mirrors.account(ledger)
+    mirrors.account(ingest_log)
     readings += [_reading(mirror.flows(), mirror.packets, mirror.exporters) for mirror in mirrors.mirrors]
     if exports.datagrams or not readings:
-        readings.append(_exported(exports, ledger))
-    return replace(merged(readings), notes=ledger.notes())
+        readings.append(_exported(exports, ingest_log))
+    return replace(merged(readings), notes=ingest_log.notes())
 
 
 def shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
@@ -116,21 +116,21 @@ def _joined(parts: Sequence[Flows]) -> Flows:
     return recode(concat(FLOWS, frames), tuple(book))
 
 
-def _exported(exports: Exports, ledger: Ledger) -> IngestResult:
-    exports.account(ledger)
+def _exported(exports: ExportDecoder, ingest_log: IngestLog) -> IngestResult:
+    exports.account(ingest_log)
     decoded = exports.take()
     accounts = reconciled(exports.exporters(), decoded.flows, decoded.counters, decoded.addresses)
     agents = tuple(sorted({account.agent for account in accounts}))
     return _reading(decoded.canonical_flows(), exports.records, agents, accounts)
 
 
-def read_records(path: Path, file: RecordFile, ledger: Ledger, progress: Progress | None) -> Flows:
+def read_records(path: Path, file: RecordFile, ingest_log: IngestLog, progress: Progress | None) -> Flows:
     """The flow records of a file of flow records."""
     from capture.records import record_files  # noqa: PLC0415 - importing pyarrow takes as long as reading a short capture
 
     if file.head.startswith(record_files.PARQUET_MAGIC):
-        return record_files.read_parquet(path, ledger, progress)
-    return record_files.read_text(path, file.head, file.rest, ledger)
+        return record_files.read_parquet(path, ingest_log, progress)
+    return record_files.read_text(path, file.head, file.rest, ingest_log)
 
 
 def _named(flows: Flows) -> tuple[str, ...]:

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from capture.configured_rates import SamplingRates
-from capture.export_decoder import Exports
-from capture.exporters.counter_check import Direction, Disagreement, Reconciliation
+from capture.export_decoder import ExportDecoder
+from capture.exporters.counter_check import CounterMismatch, Direction, Reconciliation
 from capture.exporters.datagram import Datagrams
 from capture.files.decompression import Progress
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.piecewise_reader import decoded_pieces
 from capture.transports import bytes_by_transport, few_ports
 from capture.transports import warnings as not_understood
@@ -81,20 +81,20 @@ def survey(paths: Iterable[Path], rates: SamplingRates, progress: Progress | Non
     Raises:
         InputError: a file cannot be used at all, or holds no export datagrams.
     """
-    ledger, exports, agents = Ledger(), Exports(rates), _Agents()
+    ingest_log, exports, agents = IngestLog(), ExportDecoder(rates), _Agents()
     files = list(paths)
     counters, transports, trimmed = [], Counter[str](), 0
-    for piece in decoded_pieces(_batches(files, ledger, progress), exports):
+    for piece in decoded_pieces(_batches(files, ingest_log, progress), exports):
         counters.append(agents.named(piece.counters, piece.addresses))
         transports.update(bytes_by_transport(piece.flows))
         trimmed += int(piece.flows["trimmed_packets"].sum())
-    exports.account(ledger)
+    exports.account(ingest_log)
     volumes = few_ports(transports)
     for warning in not_understood(volumes):
-        ledger.warn(warning)
+        ingest_log.warn(warning)
     doubtful = _doubtful_rates(files, rates, concat(COUNTERS, counters), agents, progress)
     names = tuple(path.name for path in files)
-    return Survey(names, exports.datagrams, exports.exporters(), doubtful, volumes, trimmed, ledger.notes())
+    return Survey(names, exports.datagrams, exports.exporters(), doubtful, volumes, trimmed, ingest_log.notes())
 
 
 class _Agents:
@@ -117,9 +117,9 @@ class _Agents:
         return tuple(self._codes)
 
 
-def _batches(files: Iterable[Path], ledger: Ledger, progress: Progress | None) -> Iterator[Datagrams]:
+def _batches(files: Iterable[Path], ingest_log: IngestLog, progress: Progress | None) -> Iterator[Datagrams]:
     for path in files:
-        yield from read_datagrams(path, ledger, progress)
+        yield from read_datagrams(path, ingest_log, progress)
 
 
 def _doubtful_rates(
@@ -133,12 +133,12 @@ def _doubtful_rates(
     if not len(counters):
         return ()
     reconciliation = Reconciliation(counters)
-    for piece in decoded_pieces(_batches(files, Ledger(), progress), Exports(rates)):
+    for piece in decoded_pieces(_batches(files, IngestLog(), progress), ExportDecoder(rates)):
         reconciliation.add(agents.named(piece.flows, piece.addresses))
     return tuple(_doubtful(found, agents.texts) for found in reconciliation.disagreements())
 
 
-def _doubtful(found: Disagreement, addresses: Sequence[str]) -> InterfaceRateMismatch:
+def _doubtful(found: CounterMismatch, addresses: Sequence[str]) -> InterfaceRateMismatch:
     return InterfaceRateMismatch(
         addresses[found.sampler_address], found.domain, found.interface, found.direction, found.samples,
         found.counted_bytes, found.estimated_bytes, found.told_rate, found.likely_rate,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from capture.configured_rates import SamplingRates
 from capture.files.decompression import Progress
-from capture.ingest_log import Ledger
-from capture.piecewise_reader import flow_pieces
+from capture.ingest_log import IngestLog
+from capture.piecewise_reader import iter_flows
 from capture.reader import merged, read_all
 from datamodel.errors import InputError
 from datamodel.flows import Flows
@@ -46,13 +46,13 @@ def read_inputs(
 
 
 def input_pieces(
-    paths: Sequence[Path], ledger: Ledger, progress: Progress | None, rates: SamplingRates
+    paths: Sequence[Path], ingest_log: IngestLog, progress: Progress | None, rates: SamplingRates
 ) -> Iterator[Flows]:
     """The same records piece by piece, first those of files; a folder is one piece.
 
     Args:
         paths: files and folders, at least one.
-        ledger: told what was rejected or is doubtful.
+        ingest_log: told what was rejected or is doubtful.
         progress: as for `capture.reader.read_all`.
         rates: sampling rates of exporters that tell none or a wrong one.
 
@@ -61,13 +61,13 @@ def input_pieces(
     """
     if not paths:
         raise InputError("no input files given")
-    yield from flow_pieces([path for path in paths if not path.is_dir()], ledger, progress, rates)
+    yield from iter_flows([path for path in paths if not path.is_dir()], ingest_log, progress, rates)
     for folder in (path for path in paths if path.is_dir()):
         reading = read_inputs([folder], None, rates)
         for reason, count in reading.notes.rejected.items():
-            ledger.reject(reason, count)
+            ingest_log.reject(reason, count)
         for warning in reading.notes.warnings:
-            ledger.warn(warning)
+            ingest_log.warn(warning)
         yield reading.flows
 
 

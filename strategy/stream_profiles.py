@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture.jit import compiled
+from capture.jit import jit
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
 from strategy.grouped_statistics import medians
@@ -110,7 +110,7 @@ def undisturbed(edges_ns: Int) -> Bool:
     return np.concatenate([[False], length <= np.median(length)]) if len(length) else np.zeros(len(edges_ns), bool)
 
 
-@compiled
+@jit
 def _add_spread(bounds: Int, start: Int, end: Int, length: Int, size: Int, spread: Float) -> None:
     """Add the bytes of each transfer, given from its iteration's beginning on, to the parts it lasts through."""
     parts = spread.shape[1]

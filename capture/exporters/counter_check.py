@@ -35,7 +35,7 @@ _CHANCE_SIGMAS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class CounterMismatch:
     """An interface whose samples do not add up to what it counted.
 
     Attributes:
@@ -63,7 +63,7 @@ class Disagreement:
     likely_rate: float
 
 
-def reconcile(flows: Frame, counters: Frame) -> list[Disagreement]:
+def reconcile(flows: Frame, counters: Frame) -> list[CounterMismatch]:
     """Interfaces whose flow records contradict their counters: `Reconciliation` of all records at once."""
     reconciliation = Reconciliation(counters)
     reconciliation.add(flows)
@@ -95,10 +95,10 @@ class Reconciliation:
                 if (direction, key) in self._meters:
                     self._meters[direction, key].add(records)
 
-    def disagreements(self) -> list[Disagreement]:
+    def disagreements(self) -> list[CounterMismatch]:
         """Interfaces whose flow records contradict their counters, by exporter, interface and direction."""
         found = [
-            Disagreement(
+            CounterMismatch(
                 *key, direction, meter.samples, meter.counted_bytes, meter.estimate, meter.sigma,
                 meter.estimate / meter.sampled_bytes, meter.counted_bytes / meter.sampled_bytes,
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled
+from capture.jit import jit
 from capture.packets.headers import be16, be32
 from capture.tables.read_buffer import Bytes
 
@@ -56,7 +56,7 @@ class Datagrams:
         return len(self.index)
 
 
-@compiled
+@jit
 def announced(data: Bytes, at: int, end: int) -> int:
     """Which protocol the payload `data[at:end]` says it is; NO_EXPORT where it is none that is decoded.
 
@@ -77,7 +77,7 @@ def announced(data: Bytes, at: int, end: int) -> int:
     return NO_EXPORT
 
 
-@compiled
+@jit
 def plausible(data: Bytes, at: int, end: int, bytes_sent: int) -> bool:
     """Whether the payload `data[at:end]`, of which `bytes_sent` were sent, is built like an export datagram.
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from capture.exporters.datagram import IPFIX, NETFLOW5, PROTOCOLS
 from capture.exporters.sequence_runs import IN_ORDER, RUN_FIELDS, RUNS, first_before, place, step
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.mirror.flow_table import mixed
 from capture.packets.headers import be32
 from capture.tables.addresses import from_words
@@ -130,7 +130,7 @@ class ExporterTable:
         self._table.fill(np.stack([rows["low"], rows["high"], rows["domain"] << 3 | rows["protocol"]], axis=1))
 
 
-@compiled
+@jit
 def exporter_of(rows: Table, keys: Keys, protocol: int, high: int, low: int, domain: int) -> int:
     """The row of an exporter, begun now if it is new; FULL where there is no room left for it."""
     known = keys.used[0]
@@ -140,7 +140,7 @@ def exporter_of(rows: Table, keys: Keys, protocol: int, high: int, low: int, dom
     return place
 
 
-@compiled
+@jit
 def begin(row: Exporter, protocol: int, high: int, low: int, domain: int) -> None:
     """Begin the row of a new exporter."""
     row["protocol"] = protocol
@@ -153,7 +153,7 @@ def begin(row: Exporter, protocol: int, high: int, low: int, domain: int) -> Non
         row["recent"][k, 0] = -1
 
 
-@compiled
+@jit
 def digest(data: Bytes, at: int, end: int) -> int:
     """A check number over size and all bytes of `data[at:end]`; with the sequence number it tells copies.
 
@@ -173,7 +173,7 @@ def digest(data: Bytes, at: int, end: int) -> int:
     return mixed(mixed(mixed(wide(0x5BD1E995), end - at), total), weighted)
 
 
-@compiled
+@jit
 def is_copy(exporter: Exporter, sequence: int, time_ns: int, size: int, check: int) -> bool:
     """Whether a datagram repeats a recent one and is not to be decoded; takes note of it in either case.
 
@@ -199,8 +199,8 @@ def is_copy(exporter: Exporter, sequence: int, time_ns: int, size: int, check: i
     return False
 
 
-@compiled
-def follow(exporter: Exporter, port: int, sequence: int, records: int, began_anew: bool) -> int:
+@jit
+def track_sequence(exporter: Exporter, port: int, sequence: int, records: int, began_anew: bool) -> int:
     """Enter a datagram's numbers by every way of counting; LATE or IN_ORDER by the exporter's own.
 
     Args:
@@ -228,7 +228,7 @@ def follow(exporter: Exporter, port: int, sequence: int, records: int, began_ane
     return verdict
 
 
-@compiled
+@jit
 def uptime_fell(exporter: Exporter, uptime_ms: int, clock_ms: int) -> bool:
     """Whether a datagram's uptime goes on from none that its exporter told before; takes note of it.
 
@@ -258,7 +258,7 @@ def uptime_fell(exporter: Exporter, uptime_ms: int, clock_ms: int) -> bool:
     return fell
 
 
-@compiled
+@jit
 def has_fallen(before_ms: int, uptime_ms: int, since_ms: int) -> bool:
     """Whether an uptime began anew; a wrap of its 32 bits after 49.7 days is none.
 
@@ -274,7 +274,7 @@ def has_fallen(before_ms: int, uptime_ms: int, since_ms: int) -> bool:
     return before_ms + since_ms + _EARLY_WRAP_MS < _UPTIME_WRAP_MS
 
 
-@compiled
+@jit
 def counted_in(exporter: Exporter) -> int:
     """What this exporter's sequence numbers count: what its protocol says, unless only another way fits."""
     own = IN_RECORDS if exporter["protocol"] == NETFLOW5 or exporter["protocol"] == IPFIX else IN_DATAGRAMS
@@ -290,14 +290,14 @@ def counted_in(exporter: Exporter) -> int:
     return best if exporter["ruled_out"][own] or exporter["misfits"][own] > 2 * exporter["misfits"][best] else own
 
 
-@compiled
+@jit
 def is_numbered(exporter: Exporter, unit: int) -> bool:
     """Whether its sequence numbers follow an order in this way of counting."""
     most = max(wide(_ENOUGH_TO_JUDGE), exporter["datagrams"] // _DATAGRAMS_A_RESTART)
     return bool(exporter["restarts"][unit] <= most)
 
 
-@compiled
+@jit
 def add_lost(rows: Table, sums: Words) -> None:
     """Add what each exporter lost to `sums`, by unit."""
     for i in range(len(rows)):
@@ -329,7 +329,7 @@ def busiest(rows: Table, most: int | None) -> Words:
     return np.sort(np.argsort(-rows["records"], kind="stable")[:most])
 
 
-def notes(exporter: Exporter, reasons: tuple[str, ...]) -> ExporterStats:
+def collect_stats(exporter: Exporter, reasons: tuple[str, ...]) -> ExporterStats:
     """The account of one exporter, as far as this table knows it.
 
     Args:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from capture.jit import compiled, outlined, wide
+from capture.jit import jit, outlined, wide
 
 Exporter = Any  # one row of the exporter table; numba and NumPy have no static type for its fields in common
 
@@ -40,7 +40,7 @@ _HOPS = 3  # runs continued from another port so often: the counter is the expor
 _MOST_RETURNS = 1 << 30
 
 
-@compiled
+@jit
 def step(expected: int, sequence: int) -> int:
     """By how much `sequence` is ahead of what was expected, modulo 2^32, as a signed number."""
     ahead = (sequence - expected) & _MASK
@@ -80,7 +80,7 @@ def place(exporter: Exporter, unit: int, port: int, first: int, units: int, bega
     return begin_run(exporter, unit, near, port, first, units)
 
 
-@compiled
+@jit
 def continued(exporter: Exporter, unit: int, port: int, first: int) -> int:
     """The run that ends where a datagram begins: the latest one, one of its session, or one of another; or -1."""
     runs, latest = exporter["runs"], wide(exporter["latest"][unit])
@@ -96,7 +96,7 @@ def continued(exporter: Exporter, unit: int, port: int, first: int) -> int:
     return other
 
 
-@compiled
+@jit
 def ends_at(exporter: Exporter, unit: int, run: int, first: int) -> bool:
     """Whether a run goes on with this number."""
     runs = exporter["runs"]
@@ -106,7 +106,7 @@ def ends_at(exporter: Exporter, unit: int, run: int, first: int) -> bool:
     return ahead == 0 or bool(runs[unit, run, OPEN] and 0 < ahead < _MOST_UNITS)
 
 
-@compiled
+@jit
 def overlapped(exporter: Exporter, unit: int, port: int, first: int) -> int:
     """The run of this session in whose newest datagram a number lies, above the first of it; -1 where there is none.
 
@@ -122,7 +122,7 @@ def overlapped(exporter: Exporter, unit: int, port: int, first: int) -> int:
     return wide(-1)
 
 
-@compiled
+@jit
 def first_before(exporter: Exporter, unit: int, port: int, last: int) -> int:
     """Where a datagram of unknown length that ends at `last` begins, if nothing of its session is missing."""
     runs, first, least = exporter["runs"], wide(last), wide(_MOST_UNITS)
@@ -134,7 +134,7 @@ def first_before(exporter: Exporter, unit: int, port: int, last: int) -> int:
     return first
 
 
-@compiled
+@jit
 def is_taken(exporter: Exporter, unit: int, port: int, first: int) -> bool:
     """Whether a number lies inside a run of the same session: nothing is missing there that could come late."""
     runs = exporter["runs"]
@@ -146,7 +146,7 @@ def is_taken(exporter: Exporter, unit: int, port: int, first: int) -> bool:
     return False
 
 
-@compiled
+@jit
 def nearest(exporter: Exporter, unit: int, port: int, first: int, units: int) -> int:
     """The run closest to a datagram's numbers among those it may share a counter with; -1 where there is none."""
     runs, best, least = exporter["runs"], wide(-1), wide(_LARGEST_LOSS)
@@ -175,7 +175,7 @@ def above(exporter: Exporter, unit: int, counter: int, number: int, but: int) ->
     return best
 
 
-@compiled
+@jit
 def below(exporter: Exporter, unit: int, counter: int, number: int) -> int:
     """The run of a counter that ends at `number` or next below it; -1 where there is none."""
     runs, best, least = exporter["runs"], wide(-1), wide(_MASK)
@@ -187,7 +187,7 @@ def below(exporter: Exporter, unit: int, counter: int, number: int) -> int:
     return best
 
 
-@compiled
+@jit
 def extend(exporter: Exporter, unit: int, run: int, port: int, first: int, units: int) -> int:
     """Continue a run with a datagram."""
     runs = exporter["runs"]
@@ -232,7 +232,7 @@ def fill(exporter: Exporter, unit: int, run: int, upper: int, before: int) -> No
         part(exporter, unit, run, hole - grown)
 
 
-@compiled
+@jit
 def part(exporter: Exporter, unit: int, run: int, hole: int) -> None:
     """Make the runs above `run` another counter: both go on, so what lies between them was never sent."""
     runs = exporter["runs"]
@@ -246,7 +246,7 @@ def part(exporter: Exporter, unit: int, run: int, hole: int) -> None:
     runs[unit, run, FILLED] = 0
 
 
-@compiled
+@jit
 def returned(exporter: Exporter, unit: int, run: int) -> None:
     """Note that a run goes on after another one did: counters that seemed to have replaced its own have not."""
     runs = exporter["runs"]
@@ -261,14 +261,14 @@ def returned(exporter: Exporter, unit: int, run: int) -> None:
             exporter["restarts"][unit] -= 1
 
 
-@compiled
+@jit
 def touch(exporter: Exporter, unit: int, run: int) -> None:
     """Note that this datagram's run is the latest one."""
     exporter["runs"][unit, run, SEEN] = exporter["datagrams"] & _MASK
     exporter["latest"][unit] = run
 
 
-@compiled
+@jit
 def lose(exporter: Exporter, unit: int, units: int) -> None:
     """Add to the loss, or take off it."""
     exporter["lost"][unit] = max(wide(exporter["lost"][unit]) + units, wide(0))

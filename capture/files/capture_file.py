@@ -9,11 +9,11 @@ import numpy as np
 
 from capture.files.pcap import MAGICS, Pcap
 from capture.files.pcapng import MAGIC, Pcapng
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.packets.packet import decode
 from capture.packets.packet_columns import PACKET, Packets
 from capture.tables.frame_index import INDEX, Container, Index
-from capture.tables.read_buffer import Bytes, Window
+from capture.tables.read_buffer import Bytes, ReadBuffer
 
 BATCH_FRAMES = 2048  # packets of one batch stay in the processor's cache between decoding and following
 
@@ -32,32 +32,32 @@ class Batch:
     packets: Packets
 
 
-def batches(blocks: Iterable[bytes], name: str, ledger: Ledger) -> Iterator[Batch]:
+def batches(blocks: Iterable[bytes], name: str, ingest_log: IngestLog) -> Iterator[Batch]:
     """The packets of a capture, in the order of the file; each batch overwrites the one before.
 
     Args:
         blocks: the file's decompressed content; `is_capture` of it holds.
         name: of the file, for warnings.
-        ledger: told of damage and of a last packet that is cut.
+        ingest_log: told of damage and of a last packet that is cut.
     """
-    window, index, batch = Window(), np.zeros(BATCH_FRAMES, INDEX), np.zeros(BATCH_FRAMES, PACKET)
+    window, index, batch = ReadBuffer(), np.zeros(BATCH_FRAMES, INDEX), np.zeros(BATCH_FRAMES, PACKET)
     container: Container | None = None
     for block in blocks:
         window.append(block)
         if container is None and window.end - window.start < 4:
             continue
-        container = container or _container(bytes(window.data[window.start : window.start + 4]), ledger)
+        container = container or _container(bytes(window.data[window.start : window.start + 4]), ingest_log)
         count = len(index)
         while count == len(index) and not container.damage:
             count, window.start = container.scan(window.data, window.start, window.end, index)
             decode(window.data, index[:count], batch[:count])
             yield Batch(window.data, index[:count], batch[:count])
         if container.damage:
-            ledger.warn(f"{name}: {container.damage}; what follows it was not read")
+            ingest_log.warn(f"{name}: {container.damage}; what follows it was not read")
             return
     if window.start < window.end:
-        ledger.warn(f"{name}: ends inside a packet (truncated file); all packets before it were read")
+        ingest_log.warn(f"{name}: ends inside a packet (truncated file); all packets before it were read")
 
 
-def _container(magic: bytes, ledger: Ledger) -> Container:
-    return Pcap() if magic in MAGICS else Pcapng(ledger)
+def _container(magic: bytes, ingest_log: IngestLog) -> Container:
+    return Pcap() if magic in MAGICS else Pcapng(ingest_log)

@@ -1,7 +1,7 @@
 """A file as a stream of decompressed blocks: plain, gzip or Zstandard, recognised by content.
 
 Decompression runs one block ahead in a thread of its own. A compressed file that ends early or is damaged yields
-what could be read, and the ledger says so.
+what could be read, and the ingest_log says so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import BinaryIO, TypeVar, cast
 
 import zstandard
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from datamodel.errors import InputError
 
 try:
@@ -35,19 +35,19 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
-def blocks(path: Path, ledger: Ledger, progress: Progress | None = None) -> Iterator[bytes]:
+def read_blocks(path: Path, ingest_log: IngestLog, progress: Progress | None = None) -> Iterator[bytes]:
     """The decompressed content of `path`, in blocks of bounded size that are never empty.
 
     Args:
         path: a plain, gzip (also several members) or Zstandard (also several frames) file.
-        ledger: told where a compressed file ends early or is damaged.
+        ingest_log: told where a compressed file ends early or is damaged.
         progress: called with (bytes of the file read, bytes of the file).
 
     Raises:
         InputError: `path` is missing, a directory, unreadable or empty.
     """
     file, size = _open(path)
-    return ahead(_unpacked(file, size, path.name, ledger, progress))
+    return ahead(_unpacked(file, size, path.name, ingest_log, progress))
 
 
 def _open(path: Path) -> tuple[BinaryIO, int]:
@@ -66,15 +66,17 @@ def _open(path: Path) -> tuple[BinaryIO, int]:
     return file, size
 
 
-def _unpacked(file: BinaryIO, size: int, name: str, ledger: Ledger, progress: Progress | None) -> Iterator[bytes]:
+def _unpacked(
+    file: BinaryIO, size: int, name: str, ingest_log: IngestLog, progress: Progress | None
+) -> Iterator[bytes]:
     with file:
         magic = file.peek(4)[:4] if hasattr(file, "peek") else b""
         step = ZSTD_INPUT_BYTES if magic == ZSTD_MAGIC else BLOCK_BYTES
         chunks = _chunks(file, size, step, progress)
         if magic[:2] == GZIP_MAGIC:
-            yield from _inflated(chunks, name, ledger)
+            yield from _inflated(chunks, name, ingest_log)
         elif magic == ZSTD_MAGIC:
-            yield from _unzstd(chunks, name, ledger)
+            yield from _unzstd(chunks, name, ingest_log)
         else:
             yield from chunks
 
@@ -88,7 +90,7 @@ def _chunks(file: BinaryIO, size: int, step: int, progress: Progress | None) -> 
             progress(done, size)
 
 
-def _inflated(chunks: Iterator[bytes], name: str, ledger: Ledger) -> Iterator[bytes]:
+def _inflated(chunks: Iterator[bytes], name: str, ingest_log: IngestLog) -> Iterator[bytes]:
     """Members of a gzip file, one after the other (RFC 1952); zero bytes between them are padding."""
     engine = None
     for chunk in chunks:
@@ -98,7 +100,7 @@ def _inflated(chunks: Iterator[bytes], name: str, ledger: Ledger) -> Iterator[by
             try:
                 data = engine.decompress(rest, BLOCK_BYTES)
             except _InflateError as error:
-                ledger.warn(f"{name}: gzip data is damaged ({error}); what precedes the damage was read")
+                ingest_log.warn(f"{name}: gzip data is damaged ({error}); what precedes the damage was read")
                 return
             if data:
                 yield data
@@ -107,10 +109,10 @@ def _inflated(chunks: Iterator[bytes], name: str, ledger: Ledger) -> Iterator[by
             else:
                 rest = engine.unconsumed_tail
     if engine is not None:
-        ledger.warn(f"{name}: gzip data ends early (truncated file); what precedes the end was read")
+        ingest_log.warn(f"{name}: gzip data ends early (truncated file); what precedes the end was read")
 
 
-def _unzstd(chunks: Iterator[bytes], name: str, ledger: Ledger) -> Iterator[bytes]:
+def _unzstd(chunks: Iterator[bytes], name: str, ingest_log: IngestLog) -> Iterator[bytes]:
     """Frames of a Zstandard file, one after the other (RFC 8878)."""
     engine = None
     for chunk in chunks:
@@ -120,14 +122,14 @@ def _unzstd(chunks: Iterator[bytes], name: str, ledger: Ledger) -> Iterator[byte
             try:
                 data = engine.decompress(rest)
             except zstandard.ZstdError as error:
-                ledger.warn(f"{name}: zstd data is damaged ({error}); what precedes the damage was read")
+                ingest_log.warn(f"{name}: zstd data is damaged ({error}); what precedes the damage was read")
                 return
             if data:
                 yield data
             rest = engine.unused_data if engine.eof else b""
             engine = None if engine.eof else engine
     if engine is not None:
-        ledger.warn(f"{name}: zstd data ends early (truncated file); what precedes the end was read")
+        ingest_log.warn(f"{name}: zstd data ends early (truncated file); what precedes the end was read")
 
 
 def ahead(source: Iterator[Item]) -> Iterator[Item]:

@@ -11,7 +11,7 @@ from capture.exporters.datagram import DATAGRAM, NO_EXPORT, Datagrams, Index, an
 from capture.files.capture_file import BATCH_FRAMES, Batch
 from capture.files.fragments import UDP_HEADER_BYTES, Reassembly
 from capture.files.fragments import Datagram as Fragmented
-from capture.jit import compiled
+from capture.jit import jit
 from capture.packets.headers import be16
 from capture.packets.packet_columns import FINE, REASONS, Packets
 from capture.sflow.sflow_layout import ADDRESS_IPV4, ADDRESS_IPV6
@@ -44,7 +44,7 @@ class ExportPackets:
     def datagrams(self, batch: Batch) -> Datagrams:
         """The export datagrams of a batch; valid until the next call."""
         joined = list(self._reassembly.feed(batch))
-        count = pick(batch.data, batch.index, batch.packets, self._index)
+        count = extract_datagrams(batch.data, batch.index, batch.packets, self._index)
         reasons = np.bincount(batch.packets["reason"], minlength=len(REASONS))
         self.left_out.update({text: int(reasons[n]) for n, text in enumerate(REASONS) if n != FINE})
         fragments = int(((batch.packets["reason"] == FINE) & (batch.packets["fragment"] > 0)).sum())
@@ -119,7 +119,7 @@ def _old_protocol(head: bytes, size: int) -> str:
     return f"NetFlow version {version}" if head_bytes and size == head_bytes + 52 * count > head_bytes else ""
 
 
-@compiled
+@jit
 def share(data: Bytes, frames: FrameIndex, packets: Packets) -> int:
     """How many packets carry what is built like an export datagram."""
     count = 0
@@ -134,8 +134,8 @@ def share(data: Bytes, frames: FrameIndex, packets: Packets) -> int:
     return count
 
 
-@compiled
-def pick(data: Bytes, frames: FrameIndex, packets: Packets, index: Index) -> int:
+@jit
+def extract_datagrams(data: Bytes, frames: FrameIndex, packets: Packets, index: Index) -> int:
     """Fill `index` with the UDP payloads that announce an export protocol; the answer is their number."""
     count = 0
     for i in range(len(packets)):

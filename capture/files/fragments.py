@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.files.capture_file import BATCH_FRAMES, Batch
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import (
     ETHERNET,
     FRAGMENT_HEADER,
@@ -123,7 +123,7 @@ class Reassembly:
             yield self._open.popitem(last=False)[1]
 
 
-@compiled
+@jit
 def find(data: Bytes, frames: Index, packets: Packets, rows: Fragments) -> int:
     """Fill `rows` with the UDP fragments among packets, first ones too, and mark these; the answer is their number."""
     count = 0
@@ -142,7 +142,7 @@ def find(data: Bytes, frames: Index, packets: Packets, rows: Fragments) -> int:
     return count
 
 
-@compiled
+@jit
 def fragment(data: Bytes, at: int, end: int, link: int, row: Record) -> bool:
     """Fill `row` from the frame `data[at:end]`, of which the IP headers are whole; False where it is no fragment."""
     kind, at = link_layer(data, at, end, link)
@@ -174,7 +174,7 @@ def fragment(data: Bytes, at: int, end: int, link: int, row: Record) -> bool:
     return True
 
 
-@compiled
+@jit
 def fragment_header(data: Bytes, at: int, end: int) -> int:
     """Where the fragment header of the IPv6 packet at `at` lies; -1 where it has none."""
     proto, at = wide(data[at + 6]), at + 40

@@ -21,10 +21,10 @@ from capture.exporters.datagram import (
     announced,
     plausible,
 )
-from capture.ingest_log import Ledger
-from capture.jit import compiled, wide
+from capture.ingest_log import IngestLog
+from capture.jit import jit, wide
 from capture.packets.headers import be16, be32
-from capture.tables.read_buffer import Bytes, Window, as_array
+from capture.tables.read_buffer import Bytes, ReadBuffer, as_array
 
 _BATCH_DATAGRAMS = 2048
 _LONGEST_BYTES = 65_535  # no UDP payload is longer
@@ -41,40 +41,40 @@ def is_payload(head: bytes) -> bool:
     return bool(plausible(data, 0, len(data), max(len(data), _LONGEST_BYTES)))
 
 
-def payloads(blocks: Iterable[bytes], name: str, ledger: Ledger) -> Iterator[Datagrams]:
+def payloads(blocks: Iterable[bytes], name: str, ingest_log: IngestLog) -> Iterator[Datagrams]:
     """The datagrams of a file, in batches; each batch overwrites the one before.
 
     The time of receipt is taken from the datagrams' own headers; sFlow has no clock but the agent's uptime, which
     then stands for the time since 1970.
     """
-    window, index = Window(), np.zeros(_BATCH_DATAGRAMS, DATAGRAM)
+    window, index = ReadBuffer(), np.zeros(_BATCH_DATAGRAMS, DATAGRAM)
     source = iter(blocks)
     for block in source:
         window.append(block)
         count = len(index)
         while count == len(index):
             count, window.start = scan(window.data, window.start, window.end, index, last=False)
-            _warn_of_time(index[:count], name, ledger)
+            _warn_of_time(index[:count], name, ingest_log)
             yield Datagrams(window.data, index[:count])
         if window.end - window.start > _LONGEST_BYTES:
             break
     count = 1
     while count and window.start < window.end:
         count, window.start = scan(window.data, window.start, window.end, index, last=True)
-        _warn_of_time(index[:count], name, ledger)
+        _warn_of_time(index[:count], name, ingest_log)
         yield Datagrams(window.data, index[:count])
     rest = window.end - window.start + sum(len(block) for block in source)
     if rest:
-        ledger.warn(f"{name}: its last {rest} bytes are no export datagrams")
-        ledger.reject("bytes that are no export datagram", rest)
+        ingest_log.warn(f"{name}: its last {rest} bytes are no export datagrams")
+        ingest_log.reject("bytes that are no export datagram", rest)
 
 
-def _warn_of_time(index: Index, name: str, ledger: Ledger) -> None:
+def _warn_of_time(index: Index, name: str, ingest_log: IngestLog) -> None:
     if (index["protocol"] == SFLOW5).any():
-        ledger.warn(f"{name}: holds no times of receipt; sFlow samples are dated by their agents' uptime")
+        ingest_log.warn(f"{name}: holds no times of receipt; sFlow samples are dated by their agents' uptime")
 
 
-@compiled
+@jit
 def scan(data: Bytes, start: int, end: int, index: Index, last: bool) -> tuple[int, int]:
     """Index the whole datagrams of `data[start:end]`; with `last`, also one that ends early.
 
@@ -107,7 +107,7 @@ def scan(data: Bytes, start: int, end: int, index: Index, last: bool) -> tuple[i
     return count, start
 
 
-@compiled
+@jit
 def payload_bytes(data: Bytes, at: int, end: int, protocol: int) -> int:
     """How long the datagram at `at` is; `_MORE` where that lies beyond `end`."""
     if protocol == IPFIX:
@@ -119,7 +119,7 @@ def payload_bytes(data: Bytes, at: int, end: int, protocol: int) -> int:
     return sflow_bytes(data, at, end)
 
 
-@compiled
+@jit
 def netflow9_bytes(data: Bytes, at: int, end: int) -> int:
     """Length of a NetFlow v9 datagram: its header and the sets up to the next header, whose 9 is no set's id."""
     place = at + _NETFLOW9_HEADER_BYTES
@@ -133,7 +133,7 @@ def netflow9_bytes(data: Bytes, at: int, end: int) -> int:
     return _MORE
 
 
-@compiled
+@jit
 def sflow_bytes(data: Bytes, at: int, end: int) -> int:
     """Length of an sFlow v5 datagram: its header and as many samples as it says (section 5 of its specification)."""
     if at + _SFLOW_V6_HEADER_BYTES > end:
@@ -150,7 +150,7 @@ def sflow_bytes(data: Bytes, at: int, end: int) -> int:
     return place - at
 
 
-@compiled
+@jit
 def header_time_ns(data: Bytes, at: int, end: int, protocol: int) -> int:
     """The time a datagram's header tells."""
     if at + 28 > end:

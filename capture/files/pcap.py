@@ -5,7 +5,7 @@ Both byte orders, microsecond and nanosecond time stamps.
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.tables.frame_index import MAX_FRAME_BYTES, Index
 from capture.tables.read_buffer import Bytes
 
@@ -48,7 +48,7 @@ class Pcap:
         self._header_seen = True
 
 
-@compiled
+@jit
 def u32(data: Bytes, at: int, little: bool) -> int:
     """The unsigned 32-bit integer at `at`, in the given byte order."""
     a, b = wide(data[at]), wide(data[at + 1])
@@ -58,7 +58,7 @@ def u32(data: Bytes, at: int, little: bool) -> int:
     return d | c << 8 | b << 16 | a << 24
 
 
-@compiled
+@jit
 def scan_records(
     data: Bytes, start: int, end: int, little: bool, unit_ns: int, link: int, index: Index
 ) -> tuple[int, int, bool]:

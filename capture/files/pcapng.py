@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.files.pcap import u32
-from capture.ingest_log import Ledger
-from capture.jit import compiled, wide
+from capture.ingest_log import IngestLog
+from capture.jit import jit, wide
 from capture.packets.packet_columns import Record
 from capture.tables.frame_index import MAX_FRAME_BYTES, NO_TIME, Index
 from capture.tables.read_buffer import Bytes
@@ -34,9 +34,9 @@ MORE_BYTES, INDEX_FULL, CONTROL_BLOCK, BROKEN = range(4)
 class Pcapng:
     """The frames of one pcapng file."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ingest_log: IngestLog) -> None:
         self.damage = ""
-        self._ledger = ledger
+        self._ledger = ingest_log
         self._little = True
         self._interfaces = np.empty((0, 6), np.int64)
 
@@ -117,7 +117,7 @@ def _resolution(code: int) -> tuple[int, int, int]:
     return 10 ** max(0, 9 - digits), 10 ** max(0, min(digits, 18) - 9), 0
 
 
-@compiled
+@jit
 def ticks_to_ns(ticks: int, interface: npt.NDArray[np.int64]) -> int:
     """Time in ns of a time stamp of `ticks` units of the interface; NO_TIME where it is out of range."""
     shift, multiply, divide = wide(interface[BINARY_DIGITS]), wide(interface[MULTIPLY]), wide(interface[DIVIDE])
@@ -138,7 +138,7 @@ def ticks_to_ns(ticks: int, interface: npt.NDArray[np.int64]) -> int:
     return max(time_ns + offset_s * 1_000_000_000, NO_TIME)
 
 
-@compiled
+@jit
 def scan_blocks(
     data: Bytes, start: int, end: int, little: bool, interfaces: npt.NDArray[np.int64], index: Index
 ) -> tuple[int, int, int, int]:
@@ -168,7 +168,7 @@ def scan_blocks(
     return count, at, MORE_BYTES, malformed
 
 
-@compiled
+@jit
 def packet_block(
     data: Bytes, at: int, length: int, kind: int, little: bool, interfaces: npt.NDArray[np.int64], row: Record
 ) -> bool:

@@ -30,9 +30,9 @@ from capture.goflow2.flow_message import (
     is_flow_message,
 )
 from capture.goflow2.message_scanner import CUT, DAMAGE, LONGEST_MESSAGE_BYTES, ROWS, STATE, decode_each, scan, sound
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.tables.address_book import AddressBook
-from capture.tables.read_buffer import Window, as_array
+from capture.tables.read_buffer import ReadBuffer, as_array
 from capture.tables.row_blocks import BLOCK_ROWS, BlockWriter
 from datamodel.flows import FLOWS, Flows, recode
 from datamodel.frame import Array, Frame, empty
@@ -50,7 +50,7 @@ class FlowMessages:
         self._book = AddressBook()
         self._rows = BlockWriter(FLOWS, COLUMNS, BLOCK_ROWS)
         self._parts: dict[str, list[Array]] = {name: [] for name in COLUMNS}
-        self._window = Window()
+        self._window = ReadBuffer()
         self._appended = 0
         self._values, self._lengths = np.zeros(FIELDS, np.int64), np.zeros(FIELDS, np.int64)
         self._told, self._rejected = np.zeros(TOLD, np.int64), np.zeros(len(REASONS), np.int64)
@@ -94,20 +94,20 @@ class FlowMessages:
         self._book.clear()
         return flows
 
-    def account(self, name: str, ledger: Ledger) -> None:
-        """Tell `ledger` what was left out since the last time of asking, why, and what is to be doubted.
+    def account(self, name: str, ingest_log: IngestLog) -> None:
+        """Tell `ingest_log` what was left out since the last time of asking, why, and what is to be doubted.
 
         Args:
             name: of the file or topic, for warnings.
-            ledger: receives counts and warnings.
+            ingest_log: receives counts and warnings.
         """
         for reason, count in zip(REASONS, self._rejected, strict=True):
-            ledger.reject(reason, int(count))
+            ingest_log.reject(reason, int(count))
         if self._damage:
             first = ", ".join(map(str, self._damage))
-            ledger.warn(f"{name}: {self._rejected[MALFORMED]} malformed messages, the first at byte {first}")
+            ingest_log.warn(f"{name}: {self._rejected[MALFORMED]} malformed messages, the first at byte {first}")
         if self._state[CUT]:
-            ledger.warn(f"{name}: ends inside a message (truncated file); all messages before it were read")
+            ingest_log.warn(f"{name}: ends inside a message (truncated file); all messages before it were read")
         for place, what in (
             (TOLD_UNKNOWN_FIELDS, "fields of unknown number were skipped"),
             (TOLD_FRAMES, f"messages {FRAMES}"),
@@ -115,7 +115,7 @@ class FlowMessages:
             (TOLD_BAD_SAMPLER, "messages have a sampler_address that is no address; taken as unknown"),
         ):
             if self._told[place]:
-                ledger.warn(f"{name}: {self._told[place]} {what}")
+                ingest_log.warn(f"{name}: {self._told[place]} {what}")
         self._told[:], self._rejected[:], self._damage = 0, 0, []
 
     def _keep(self, rows: int) -> None:
@@ -137,17 +137,17 @@ def is_message(value: bytes) -> bool:
     return bool(is_flow_message(as_array(value), 0, len(value), KNOWN, values, lengths))
 
 
-def read_dump(content: Iterable[bytes], name: str, ledger: Ledger) -> Flows:
+def read_dump(content: Iterable[bytes], name: str, ingest_log: IngestLog) -> Flows:
     """The flow records of a dump of length-prefixed FlowMessages.
 
     Args:
         content: the file's decompressed content, in blocks.
         name: of the file, for warnings.
-        ledger: told what was left out and what is to be doubted.
+        ingest_log: told what was left out and what is to be doubted.
     """
     messages = FlowMessages()
     for block in content:
         messages.feed(block)
     messages.feed(b"", last=True)
-    messages.account(name, ledger)
+    messages.account(name, ingest_log)
     return messages.flows()

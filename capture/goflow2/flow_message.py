@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from capture.goflow2.protobuf import LENGTH, VARINT, field_value, varint
 from capture.goflow2.protobuf import MALFORMED as BROKEN
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.tables.address_book import Words, address_code
 from capture.tables.addresses import MAPPED
 from capture.tables.read_buffer import Bytes
@@ -87,7 +87,7 @@ EXPORT_SECOND = "of several packets have no times of their own, only the second 
 TOLD_FRAMES, TOLD_UNKNOWN_FIELDS, TOLD_BAD_SAMPLER, TOLD_EXPORT_SECOND, TOLD = 0, 1, 2, 3, 4
 
 
-@compiled
+@jit
 def fields(data: Bytes, start: int, end: int, known: Ints, values: Ints, lengths: Ints) -> bool:
     """Gather the fields of a message; False where it is malformed.
 
@@ -125,7 +125,7 @@ def fields(data: Bytes, start: int, end: int, known: Ints, values: Ints, lengths
     return True
 
 
-@compiled
+@jit
 def is_flow_message(data: Bytes, start: int, end: int, known: Ints, values: Ints, lengths: Ints) -> bool:
     """Whether these bytes are a FlowMessage beyond reasonable doubt: well formed, with times after 2001."""
     if not fields(data, start, end, known, values, lengths):
@@ -133,7 +133,7 @@ def is_flow_message(data: Bytes, start: int, end: int, known: Ints, values: Ints
     return wide(min(values[TIME_FLOW_START_NS], values[TIME_FLOW_END_NS])) > 10**18
 
 
-@compiled
+@jit
 def word(data: Bytes, at: int) -> int:
     """Eight bytes, big-endian, as a signed 64-bit number."""
     value = wide(0)
@@ -142,7 +142,7 @@ def word(data: Bytes, at: int) -> int:
     return value
 
 
-@compiled
+@jit
 def code(data: Bytes, at: int, length: int, words: Words, slots: Words, used: Words) -> int:
     """The code of an address of 4 or 16 bytes; -1 for other lengths."""
     if length == 4:
@@ -153,7 +153,7 @@ def code(data: Bytes, at: int, length: int, words: Words, slots: Words, used: Wo
     return wide(-1)
 
 
-@compiled
+@jit
 def refusal(values: Ints, lengths: Ints) -> int:
     """Why the gathered fields make no flow record; FINE where they do."""
     if lengths[SRC_ADDR] <= 0:
@@ -179,7 +179,7 @@ def refusal(values: Ints, lengths: Ints) -> int:
     return FINE
 
 
-@compiled
+@jit
 def flow_row(
     data: Bytes,
     start: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from capture.goflow2.flow_message import FINE, MALFORMED, Ints, flow_row, is_flow_message
 from capture.goflow2.protobuf import MALFORMED as BROKEN
 from capture.goflow2.protobuf import varint
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.tables.address_book import Words
 from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import BLOCK_ROWS, Blocks
@@ -20,7 +20,7 @@ LONGEST_PREFIX_BYTES = 3
 ROWS, DAMAGE, SEARCHING, CUT, STATE = 0, 1, 2, 3, 4
 
 
-@compiled
+@jit
 def prefixed(data: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
     """Length and offset of the message whose prefix is at `at`.
 
@@ -34,14 +34,14 @@ def prefixed(data: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
     return (wide(-1) if length > end - first else length), first
 
 
-@compiled
+@jit
 def sound(data: Bytes, at: int, end: int, longest: int, known: Ints, values: Ints, lengths: Ints) -> bool:
     """Whether a whole length-prefixed FlowMessage stands at `at`, beyond reasonable doubt."""
     length, first = prefixed(data, at, end, longest)
     return length > 0 and is_flow_message(data, first, first + length, known, values, lengths)
 
 
-@compiled
+@jit
 def behind_line_feeds(data: Bytes, at: int, end: int) -> int:
     """Offset of the first byte at or behind `at` that is no line feed."""
     while at < end and data[at] == LINE_FEED:
@@ -49,7 +49,7 @@ def behind_line_feeds(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@compiled
+@jit
 def sought(data: Bytes, at: int, end: int, known: Ints, values: Ints, lengths: Ints) -> int:
     """Offset of the first sound message at or behind `at`; `end` where there is none."""
     while at < end and not sound(data, at, end, LONGEST_SOUGHT_BYTES, known, values, lengths):
@@ -57,7 +57,7 @@ def sought(data: Bytes, at: int, end: int, known: Ints, values: Ints, lengths: I
     return at
 
 
-@compiled
+@jit
 def scan(
     data: Bytes,
     start: int,
@@ -138,7 +138,7 @@ def scan(
     return at
 
 
-@compiled
+@jit
 def decode_each(
     data: Bytes,
     bounds: Ints,

@@ -5,7 +5,7 @@ Source: protobuf.dev, "Encoding". Groups (wire types 3 and 4) are obsolete since
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.tables.read_buffer import Bytes
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
@@ -14,7 +14,7 @@ LONGEST_VARINT_BYTES = 10
 MALFORMED = -1  # instead of an offset
 
 
-@compiled
+@jit
 def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The varint at `at`, all of it before `end`: its low 64 bits as a signed number, and the offset behind it.
 
@@ -29,7 +29,7 @@ def varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return value, wide(MALFORMED)
 
 
-@compiled
+@jit
 def field_value(data: Bytes, at: int, end: int, wire_type: int) -> tuple[int, int]:
     """The value at `at`, behind its tag, and the offset behind it.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.kafka.assignment import Assignment, Record
 from capture.kafka.offsets import Offsets, Partition
 from capture.kafka.topic_formats import TopicValues
@@ -56,7 +56,7 @@ class KafkaBatch:
     lost: frozenset[Partition]
 
 
-class KafkaFeed:
+class KafkaConsumer:
     """Flow records from the topics that GoFlow2 or pmacct write to.
 
     Args:
@@ -75,7 +75,7 @@ class KafkaFeed:
         cooperative = "cooperative" in settings.get("partition.assignment.strategy", "")
         self._topics: dict[str, TopicValues] = {}
         self._assignment = Assignment(durable, cooperative)
-        self._ledger = Ledger()
+        self._ledger = IngestLog()
         try:
             self._consumer = Consumer({**_DEFAULTS, **settings, **_FIXED, "error_cb": self._complain})
             give_up = self._assignment.revoke
@@ -99,12 +99,12 @@ class KafkaFeed:
             record for message in messages if (record := self._record(message)) is not None
         )
         lost = self._assignment.take_lost()
-        ledger, self._ledger = self._ledger, Ledger()
-        if not (records or lost or ledger.warnings):
+        ingest_log, self._ledger = self._ledger, IngestLog()
+        if not (records or lost or ingest_log.warnings):
             return None
-        flows = self._decoded(records, ledger)
+        flows = self._decoded(records, ingest_log)
         offsets = Offsets({record.partition: record.offset + 1 for record in records})
-        return KafkaBatch(flows, ledger.notes(), offsets, len(flows), lost)
+        return KafkaBatch(flows, ingest_log.notes(), offsets, len(flows), lost)
 
     def commit(self, offsets: Offsets) -> None:
         """Tell the broker that everything before these offsets is durable; waits for its answer.
@@ -152,13 +152,13 @@ class KafkaFeed:
             raise InputError(f"kafka: {error.str()}")
         self._ledger.warn(f"kafka: {error.str()}")
 
-    def _decoded(self, records: Sequence[Record], ledger: Ledger) -> Flows:
+    def _decoded(self, records: Sequence[Record], ingest_log: IngestLog) -> Flows:
         """Flow records of all topics, each topic's in its order."""
         values: dict[str, list[bytes | None]] = {}
         for record in records:
             values.setdefault(record.partition[0], []).append(record.value)
         parts = [
-            self._topics.setdefault(topic, TopicValues(topic)).flows(of_topic, ledger)
+            self._topics.setdefault(topic, TopicValues(topic)).flows(of_topic, ingest_log)
             for topic, of_topic in sorted(values.items())
         ]
         if not parts:

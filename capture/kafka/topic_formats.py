@@ -12,8 +12,8 @@ from enum import Enum
 
 from capture.dialects.dialect import Dialect
 from capture.goflow2.dump_reader import FlowMessages, begins_with_message, is_message
-from capture.ingest_log import Ledger
-from capture.records.record_columns import Rows
+from capture.ingest_log import IngestLog
+from capture.records.record_columns import FlowRowBuilder
 from capture.records.record_text import dialect_of, json_rows, json_schema, json_table
 from datamodel.flows import Flows
 
@@ -43,36 +43,36 @@ class TopicValues:
         self._form: Form | None = None
         self._messages = FlowMessages()
 
-    def flows(self, values: Sequence[bytes | None], ledger: Ledger) -> Flows:
+    def flows(self, values: Sequence[bytes | None], ingest_log: IngestLog) -> Flows:
         """The records of some values, in their order.
 
         Args:
             values: as they came; None is a tombstone.
-            ledger: told what gave no record, and why.
+            ingest_log: told what gave no record, and why.
         """
         present = [value for value in values if value]
-        ledger.reject(NO_VALUE, len(values) - len(present))
+        ingest_log.reject(NO_VALUE, len(values) - len(present))
         unknown = 0
         while self._form is None and unknown < len(present):
             self._form = form_of(present[unknown])
             unknown += self._form is None
-        ledger.reject(UNKNOWN_FORM, sum(not _is_marker(value) for value in present[:unknown]))
+        ingest_log.reject(UNKNOWN_FORM, sum(not _is_marker(value) for value in present[:unknown]))
         if isinstance(self._form, Dialect):
-            return self._rows(self._form, present[unknown:], ledger)
+            return self._rows(self._form, present[unknown:], ingest_log)
         if self._form is not None:
             self._messages.feed_each(present[unknown:], prefixed=self._form.value)
-        self._messages.account(self._topic, ledger)
+        self._messages.account(self._topic, ingest_log)
         return self._messages.flows()
 
-    def _rows(self, dialect: Dialect, values: Sequence[bytes], ledger: Ledger) -> Flows:
-        rows, doubts = Rows(ledger), Counter[str]()
+    def _rows(self, dialect: Dialect, values: Sequence[bytes], ingest_log: IngestLog) -> Flows:
+        rows, doubts = FlowRowBuilder(ingest_log), Counter[str]()
         block = b"\n".join(values)
         if block.strip():
-            table = json_table(block, json_schema(json_rows(block), dialect), ledger)
+            table = json_table(block, json_schema(json_rows(block), dialect), ingest_log)
             rows.add(dialect.translate(table, doubts))
         for doubt, count in doubts.items():
             if count:
-                ledger.warn(f"{self._topic}: {count} rows {doubt}")
+                ingest_log.warn(f"{self._topic}: {count} rows {doubt}")
         return rows.flows()
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.live.session_sequence import outer_source
 from capture.receive.source_filter import Networks, allows
 from capture.tables.frame_index import Index
 from capture.tables.read_buffer import Bytes
 
 
-@compiled
+@jit
 def admit(data: Bytes, index: Index, allowed: Networks) -> int:
     """Move the rows of packets that are let in to the front of `index`, in their order; how many they are.
 

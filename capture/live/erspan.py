@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.live.admission import admit
 from capture.live.message_batch import MessageBatch
 from capture.live.receive_errors import refusal, require_linux
@@ -165,17 +165,19 @@ class ErspanSessions:
         ]
         return tuple(sorted(listed, key=lambda each: (each.source, each.session)))
 
-    def account(self, ledger: Ledger) -> None:
-        """Tell `ledger` what was lost, where, since the socket was opened."""
-        ledger.reject("dropped by the kernel (socket buffer full)", self.losses().dropped)
-        ledger.reject("GRE packet of a source that is not allowed", self._refused)
+    def account(self, ingest_log: IngestLog) -> None:
+        """Tell `ingest_log` what was lost, where, since the socket was opened."""
+        ingest_log.reject("dropped by the kernel (socket buffer full)", self.losses().dropped)
+        ingest_log.reject("GRE packet of a source that is not allowed", self._refused)
         sessions = self.sessions()
-        ledger.reject("lost between an ERSPAN source and here", sum(each.lost + each.missing for each in sessions))
-        ledger.reject("ERSPAN packet whose sequence number fits nothing", sum(each.stray for each in sessions))
+        ingest_log.reject("lost between an ERSPAN source and here", sum(each.lost + each.missing for each in sessions))
+        ingest_log.reject("ERSPAN packet whose sequence number fits nothing", sum(each.stray for each in sessions))
         if self._totals[NOT_FOLLOWED]:
-            ledger.warn(f"{self.address}: {self._totals[NOT_FOLLOWED]} packets of too many ERSPAN sessions to follow")
+            ingest_log.warn(
+                f"{self.address}: {self._totals[NOT_FOLLOWED]} packets of too many ERSPAN sessions to follow"
+            )
         if self._buffer_shortfall:
-            ledger.warn(
+            ingest_log.warn(
                 f"{self.address}: the socket's buffer is {self._buffer_shortfall} bytes smaller than asked for; "
                 f"raise net.core.rmem_max or grant CAP_NET_ADMIN"
             )

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from capture.jit import compiled
+from capture.jit import jit
 from capture.packets.packet_columns import Record
 from capture.receive.mmsg_structures import CONTROL, MESSAGE, PIECE
 from capture.receive.sockets import TIME_STAMPS
@@ -69,7 +69,7 @@ def _recvmmsg() -> ctypes._NamedFuncPointer:
     return function
 
 
-@compiled
+@jit
 def index_messages(messages: Record, controls: Record, slot_bytes: int, link: int, index: Index) -> None:
     """Fill a row of `index` from every received message; NO_TIME where it did not come with its time."""
     for i in range(len(messages)):

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from capture.files.capture_file import BATCH_FRAMES
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.live.receive_errors import refusal
 from capture.live.ring_block import (
     BROKEN,
@@ -142,13 +142,13 @@ class PacketRing:
             self._losses = RingLosses(before.received + received, before.dropped + dropped, before.freezes + freezes)
         return self._losses
 
-    def account(self, ledger: Ledger) -> None:
-        """Tell `ledger` what was lost and what makes the packets doubtful, since the ring was opened."""
+    def account(self, ingest_log: IngestLog) -> None:
+        """Tell `ingest_log` what was lost and what makes the packets doubtful, since the ring was opened."""
         losses = self.losses()
-        ledger.reject("dropped by the kernel (receive ring full)", losses.dropped)
-        ledger.reject("malformed block of a receive ring", int(self._marks[BROKEN]))
+        ingest_log.reject("dropped by the kernel (receive ring full)", losses.dropped)
+        ingest_log.reject("malformed block of a receive ring", int(self._marks[BROKEN]))
         if self._marks[MERGED]:
-            ledger.warn(
+            ingest_log.warn(
                 f"{self.interface}: {self._marks[MERGED]} frames are TCP packets that receive offload merged, so that "
                 f"there were more than are counted; switch it off: ethtool -K {self.interface} gro off lro off"
             )

@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from capture.files.capture_file import batches, is_capture
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.packets.packet_columns import PACKET, Packets
 from datamodel.errors import InputError
 
@@ -18,7 +18,7 @@ _READ_BYTES = 1 << 16  # what a pipe holds
 
 
 def pcap_stream(
-    file: IO[bytes], ledger: Ledger, name: str = "standard input", idle_s: float | None = None
+    file: IO[bytes], ingest_log: IngestLog, name: str = "standard input", idle_s: float | None = None
 ) -> Iterator[Packets]:
     """The packets of a stream as they come, in batches, some of them empty; each batch overwrites the one before.
 
@@ -26,7 +26,7 @@ def pcap_stream(
 
     Args:
         file: a pipe, a socket or a file, of which nothing was read yet.
-        ledger: told of damage and of a stream that ends inside a packet.
+        ingest_log: told of damage and of a stream that ends inside a packet.
         name: of the stream, for messages.
         idle_s: after so long without bytes comes an empty batch, so that whoever iterates can look at the clock; None:
             wait for as long as it takes.
@@ -45,7 +45,7 @@ def pcap_stream(
         raise InputError(f"{name}: ended before anything came")
     if not is_capture(head):
         raise InputError(f"{name}: neither a pcap nor a pcapng stream")
-    for batch in batches(chain([head], blocks), name, ledger):
+    for batch in batches(chain([head], blocks), name, ingest_log):
         yield batch.packets
 
 

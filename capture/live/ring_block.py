@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.files.pcap import u32
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.receive.fence import fence
 from capture.tables.frame_index import Index
 from capture.tables.read_buffer import Bytes
@@ -32,7 +32,7 @@ _TAG_STRIPPED, _MERGED_TCP = 1 << 4, 1 << 8  # TP_STATUS_VLAN_VALID; TP_STATUS_G
 _LITTLE = sys.byteorder == "little"
 
 
-@compiled
+@jit
 def index_block(
     ring: Bytes, at: int, end: int, left: int, link: int, interface: int, index: Index, marks: Marks
 ) -> tuple[int, int, int]:
@@ -78,14 +78,14 @@ def index_block(
     return count, at, left - count
 
 
-@compiled
+@jit
 def give_back(heads: Heads, block: int) -> None:
     """Let the kernel fill a block of the ring again; all that was read of it, was read before."""
     fence()
     heads[block, STATUS_AT // 4] = KERNEL_OWNS
 
 
-@compiled
+@jit
 def half(ring: Bytes, at: int) -> int:
     """The unsigned 16-bit integer at `at`, in the machine's byte order."""
     a, b = wide(ring[at]), wide(ring[at + 1])

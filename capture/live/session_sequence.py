@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.mirror.flow_table import mixed
 from capture.mirror.sequence_numbers import unwrapped
 from capture.packets.headers import MAPPED, be16, be32, be64
@@ -59,7 +59,7 @@ def no_sessions() -> tuple[Sessions, Totals]:
     return np.zeros(SLOTS, SESSION), np.zeros(TOTALS, np.int64)
 
 
-@compiled
+@jit
 def note_sequences(data: Bytes, index: Index, sessions: Sessions, totals: Totals) -> None:
     """Enter a batch of packets into the sessions they belong to; those without a number are passed over.
 
@@ -83,7 +83,7 @@ def note_sequences(data: Bytes, index: Index, sessions: Sessions, totals: Totals
             enter_number(sessions[place], sequence)
 
 
-@compiled
+@jit
 def outer_source(data: Bytes, at: int, end: int) -> tuple[int, int, int]:
     """Source address of an IP packet, as two words, and where its payload begins; `end` where it has none we know."""
     if at + 20 > end:
@@ -95,7 +95,7 @@ def outer_source(data: Bytes, at: int, end: int) -> tuple[int, int, int]:
     return wide(0), wide(0), end
 
 
-@compiled
+@jit
 def session_number(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Sequence number and session of the ERSPAN type II or III packet whose GRE header is at `at`; else NOTHING."""
     if at + 4 > end:
@@ -112,7 +112,7 @@ def session_number(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return be32(data, at), be16(data, at + 6) & 0x3FF
 
 
-@compiled
+@jit
 def session_at(high: int, low: int, session: int, sessions: Sessions, totals: Totals) -> int:
     """Where this session lies in the table, entered if it is new; NOTHING where there is no more room."""
     place = mixed(mixed(mixed(wide(0x2545F491), high), low), session) & (len(sessions) - 1)
@@ -131,7 +131,7 @@ def session_at(high: int, low: int, session: int, sessions: Sessions, totals: To
     return place
 
 
-@compiled
+@jit
 def enter_number(session: Record, sequence: int) -> None:
     """Enter one packet's number into its session."""
     if not session["used"]:
@@ -163,7 +163,7 @@ def enter_number(session: Record, sequence: int) -> None:
     session["received"] += 1
 
 
-@compiled
+@jit
 def begin(session: Record, highest: int) -> None:
     """Count from `highest` on; what is still missing will not come any more."""
     session["lost"] += session["missing"]
@@ -174,7 +174,7 @@ def begin(session: Record, highest: int) -> None:
         session["seen"][i] = 1
 
 
-@compiled
+@jit
 def advance(session: Record, step: int) -> None:
     """Move the window `step` numbers ahead, to one that has come; what leaves it unseen is lost."""
     first = session["highest"] + 1

@@ -7,7 +7,7 @@ flow it answers is learnt.
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.mirror.flow_table import NONE, Table
 from capture.mirror.sequence_numbers import unwrapped
 from capture.packets.packet_columns import Record
@@ -18,7 +18,7 @@ _LONGEST_SEARCH = 256  # request flows of one address pair looked at for one ack
 _MAX_DOUBTS = 8
 
 
-@compiled
+@jit
 def acknowledge(flow: Record, rows: Table, upto: int, time_ns: int) -> None:
     """All units below `upto` of `flow` had reached the receiver at `time_ns`."""
     if upto <= flow["acknowledged"]:
@@ -35,7 +35,7 @@ def acknowledge(flow: Record, rows: Table, upto: int, time_ns: int) -> None:
         rows[r]["acknowledged_ns"] = max(time_ns, rows[r]["end_ns"])
 
 
-@compiled
+@jit
 def tcp_acknowledges(flow: Record, rows: Table, number: int, time_ns: int) -> None:
     """Enter TCP acknowledgement `number`, seen on the way back, into the flow it answers."""
     if flow["started"]:
@@ -44,7 +44,7 @@ def tcp_acknowledges(flow: Record, rows: Table, number: int, time_ns: int) -> No
             acknowledge(flow, rows, upto, time_ns)
 
 
-@compiled
+@jit
 def roce_acknowledges(packet: Record, f: int, flows: Table, rows: Table) -> None:
     """Enter an ACK or NAK into the flow it answers, once that is known.
 
@@ -55,7 +55,7 @@ def roce_acknowledges(packet: Record, f: int, flows: Table, rows: Table) -> None
     if response["partner"] >= 0:
         reconsider(packet, response, flows)
     if response["partner"] < 0 and response["opposite"] >= 0 and not negative:
-        learn(packet, f, response, flows)
+        pair_with_request(packet, f, response, flows)
     if response["partner"] >= 0:
         flow = flows[response["partner"]]
         upto = unwrapped(flow["next"], packet["sequence"], wide(PSN_BITS)) + (0 if negative else 1)
@@ -63,7 +63,7 @@ def roce_acknowledges(packet: Record, f: int, flows: Table, rows: Table) -> None
             acknowledge(flow, rows, upto, packet["time_ns"])
 
 
-@compiled
+@jit
 def reconsider(packet: Record, response: Record, flows: Table) -> None:
     """Give up a partner that has not sent what is being acknowledged several times in a row: the pairing was wrong."""
     partner = flows[response["partner"]]
@@ -77,8 +77,8 @@ def reconsider(packet: Record, response: Record, flows: Table) -> None:
         response["doubts"] = 0
 
 
-@compiled
-def learn(packet: Record, f: int, response: Record, flows: Table) -> None:
+@jit
+def pair_with_request(packet: Record, f: int, response: Record, flows: Table) -> None:
     """Find the request flow that `response` answers: the only one of its address pair that awaits this very PSN."""
     found = wide(NONE)
     candidate = wide(flows[response["opposite"]]["sibling"])

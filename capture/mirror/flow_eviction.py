@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.mirror.flow_table import EXPORTER_ENTRY, NONE, PAIR_ENTRY, Table
 from capture.packets.packet_columns import Record
 
 Places = npt.NDArray[np.int32]
 
 
-@compiled
+@jit
 def release_rows(flows: Table, flows_used: int, rows: Table, rows_used: int, before_ns: int, places: Places) -> int:
     """Drop the records that ended before `before_ns`, open ones included; the others keep their order.
 
@@ -37,21 +37,21 @@ def release_rows(flows: Table, flows_used: int, rows: Table, rows_used: int, bef
         flow = flows[f]
         flow["data_row"] = place_of(flow["data_row"], places)
         flow["control_row"] = place_of(flow["control_row"], places)
-        thin_out(flow, rows, places)
+        unlink_rows(flow, rows, places)
     for r in range(rows_used):
         if places[r] >= 0:
             rows[places[r]] = rows[r]
     return left
 
 
-@compiled
+@jit
 def place_of(r: int, places: Places) -> int:
     """Where record `r` went; NONE for no record."""
     return wide(places[r]) if r >= 0 else wide(NONE)
 
 
-@compiled
-def thin_out(flow: Record, rows: Table, places: Places) -> None:
+@jit
+def unlink_rows(flow: Record, rows: Table, places: Places) -> None:
     """Take the records that are dropped out of the list of those that wait for an acknowledgement."""
     r = wide(flow["pending_first"])
     flow["pending_first"] = NONE
@@ -69,8 +69,8 @@ def thin_out(flow: Record, rows: Table, places: Places) -> None:
     flow["pending_last"] = place_of(last, places)
 
 
-@compiled
-def forget_flows(flows: Table, flows_used: int, keep: Places, places: Places) -> int:
+@jit
+def evict_flows(flows: Table, flows_used: int, keep: Places, places: Places) -> int:
     """Drop the flows that are not to be kept; the others keep their order and what links them to one another.
 
     Args:
@@ -105,13 +105,13 @@ def forget_flows(flows: Table, flows_used: int, keep: Places, places: Places) ->
     return left
 
 
-@compiled
+@jit
 def is_response(flow: Record) -> bool:
     """Whether the flow is of RoCE responses (see `port_key`); its `opposite` is then a pair of addresses."""
     return bool((flow["ports"] >> 40) & 1)
 
 
-@compiled
+@jit
 def thin_siblings(flows: Table, pair: int, keep: Places) -> bool:
     """Take the flows that are dropped out of a pair's list; whether any is left."""
     last = wide(pair)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.packet_columns import Record
 
 Table = npt.NDArray[np.void]
@@ -85,7 +85,7 @@ ROW = np.dtype(
 )
 
 
-@compiled
+@jit
 def port_key(src_port: int, dst_port: int, proto: int, response: int) -> int:
     """Ports, protocol and (RoCE) whether the packets answer requests, as one non-negative number.
 
@@ -94,13 +94,13 @@ def port_key(src_port: int, dst_port: int, proto: int, response: int) -> int:
     return wide(src_port) << 16 | wide(dst_port) | wide(proto) << 32 | wide(response) << 40
 
 
-@compiled
+@jit
 def pair_key(queue_pair: int, network: int) -> int:
     """Queue pair (-1 for none) and overlay network as one non-negative number: equal addresses of two are two flows."""
     return (wide(queue_pair) & 0xFFFFFFFF) | wide(network) << 32
 
 
-@compiled
+@jit
 def mixed(state: int, word: int) -> int:
     """`state` (31 bits) stirred with a signed 64-bit word.
 
@@ -112,7 +112,7 @@ def mixed(state: int, word: int) -> int:
     return state
 
 
-@compiled
+@jit
 def slot_of(
     flows: Table, slots: Slots, src_high: int, src_low: int, dst_high: int, dst_low: int, ports: int, queue_pair: int
 ) -> int:
@@ -139,7 +139,7 @@ def slot_of(
     return slot
 
 
-@compiled
+@jit
 def open_flow(
     flow: Record, src_high: int, src_low: int, dst_high: int, dst_low: int, ports: int, queue_pair: int
 ) -> None:
@@ -174,7 +174,7 @@ def open_flow(
     flow["started"] = 0
 
 
-@compiled
+@jit
 def rehash(flows: Table, count: int, slots: Slots) -> None:
     """Enter the first `count` flows into `slots`, which are all empty."""
     for i in range(count):
@@ -192,7 +192,7 @@ def rehash(flows: Table, count: int, slots: Slots) -> None:
         slots[slot] = i
 
 
-@compiled
+@jit
 def open_row(row: Record, flow: int, sampler: int, packet: Record) -> None:
     """Begin a flow record with nothing counted yet, at `packet`."""
     row["start_ns"] = packet["time_ns"]

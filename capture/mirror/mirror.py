@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.ingest_log import Ledger
-from capture.mirror.flow_eviction import forget_flows, release_rows
+from capture.ingest_log import IngestLog
+from capture.mirror.flow_eviction import evict_flows, release_rows
 from capture.mirror.flow_table import EXPORTER_ENTRY, FLOW, NONE, ROW, Slots, Table, rehash
 from capture.mirror.packet_tracker import (
     COUNTS,
@@ -21,7 +21,7 @@ from capture.mirror.packet_tracker import (
     RECENT,
     RESTARTS,
     ROWS,
-    follow,
+    track_packets,
 )
 from capture.packets.packet_columns import REASONS, Packets
 from capture.tables.addresses import from_words
@@ -72,7 +72,7 @@ class Mirror:
     def feed(self, packets: Packets) -> None:
         """Take in a batch of packets, in the order they were captured."""
         self._make_room(len(packets))
-        follow(packets, self._flows, self._slots, self._rows, self._recent, self._counts)
+        track_packets(packets, self._flows, self._slots, self._rows, self._recent, self._counts)
 
     def _make_room(self, packets: int) -> None:
         flows_used, rows_used = int(self._counts[FLOWS]), int(self._counts[ROWS])
@@ -82,14 +82,14 @@ class Mirror:
             self._slots = np.full(1 << (2 * len(self._flows)).bit_length(), NONE, np.int32)
             rehash(self._flows, flows_used, self._slots)
 
-    def account(self, ledger: Ledger) -> None:
-        """Tell `ledger` what was left out or guessed."""
+    def account(self, ingest_log: IngestLog) -> None:
+        """Tell `ingest_log` what was left out or guessed."""
         for reason, text in enumerate(REASONS):
-            ledger.reject(text, int(self._counts[FIRST_REASON + reason]))
-        ledger.reject("duplicate packets (seen at several places)", int(self._counts[DUPLICATES]))
+            ingest_log.reject(text, int(self._counts[FIRST_REASON + reason]))
+        ingest_log.reject("duplicate packets (seen at several places)", int(self._counts[DUPLICATES]))
         for place, text in _DOUBTS.items():
             if self._counts[place]:
-                ledger.warn(f"{self._counts[place]} {text}")
+                ingest_log.warn(f"{self._counts[place]} {text}")
 
     def flows(self) -> Flows:
         """The flow records not taken so far, in the order of their first packets."""
@@ -118,7 +118,7 @@ class Mirror:
         if 2 * np.count_nonzero(keep) >= len(keep) or len(keep) < FEW_FLOWS:
             return
         places = np.empty(len(keep), np.int32)
-        left = forget_flows(self._flows, len(keep), keep.astype(np.int32), places)
+        left = evict_flows(self._flows, len(keep), keep.astype(np.int32), places)
         self._counts[FLOWS] = left
         self._last_ns = self._last_ns[places >= 0]
         self._slots[:] = NONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from capture.files.capture_file import Batch
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror import Mirror
 from capture.packets.packet_columns import NO_TIME_STAMP
 
@@ -39,7 +39,7 @@ class MirrorFiles:
             self.newest_ns = max(self.newest_ns, int(dated["time_ns"].max(initial=0)))
             yield self.mirrors[-1]
 
-    def account(self, ledger: Ledger) -> None:
-        """Report to `ledger` what was left out or guessed."""
+    def account(self, ingest_log: IngestLog) -> None:
+        """Report to `ingest_log` what was left out or guessed."""
         for mirror in self.mirrors:
-            mirror.account(ledger)
+            mirror.account(ingest_log)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.mirror.acknowledgements import roce_acknowledges, tcp_acknowledges
 from capture.mirror.flow_table import (
     EXPORTER_ENTRY,
@@ -25,7 +25,7 @@ from capture.mirror.flow_table import (
     port_key,
     slot_of,
 )
-from capture.mirror.sequence_numbers import await_packets, restart, take, take_packet, unwrapped
+from capture.mirror.sequence_numbers import await_packets, count_new_units, restart, take_packet, unwrapped
 from capture.packets.headers import is_congested
 from capture.packets.packet_columns import REASONS, Packets, Record
 from capture.packets.roce import (
@@ -64,8 +64,8 @@ DUPLICATE_NS = 10_000_000  # two mirrors of one packet lie closer
 DUPLICATE_SAME_ORIGIN_NS = 1_000_000
 
 
-@compiled
-def follow(packets: Packets, flows: Table, slots: Slots, rows: Table, recent: Table, counts: Counts) -> None:
+@jit
+def track_packets(packets: Packets, flows: Table, slots: Slots, rows: Table, recent: Table, counts: Counts) -> None:
     """Take in a batch of packets.
 
     Args:
@@ -89,10 +89,10 @@ def follow(packets: Packets, flows: Table, slots: Slots, rows: Table, recent: Ta
         counts[PACKETS] += 1
         counts[FRAGMENTS] += packet["fragment"]
         counts[HEADERS_CUT] += packet["header_cut"]
-        account(packet, f, sampler, flows, rows, counts)
+        count_packet(packet, f, sampler, flows, rows, counts)
 
 
-@compiled
+@jit
 def exporter_of(packet: Record, flows: Table, slots: Slots, counts: Counts) -> int:
     """The flow table's entry for the packet's exporter; NONE where it names none."""
     high, low = packet["sampler_high"], packet["sampler_low"]
@@ -101,7 +101,7 @@ def exporter_of(packet: Record, flows: Table, slots: Slots, counts: Counts) -> i
     return entry_of(flows, slots, counts, high, low, wide(0), wide(0), wide(EXPORTER_ENTRY), wide(0))
 
 
-@compiled
+@jit
 def entry_of(
     flows: Table,
     slots: Slots,
@@ -123,7 +123,7 @@ def entry_of(
     return wide(slots[slot])
 
 
-@compiled
+@jit
 def flow_of(packet: Record, flows: Table, slots: Slots, counts: Counts) -> int:
     """The packet's flow; a new one is linked with what answers it."""
     src_high, src_low, dst_high, dst_low = packet["src_high"], packet["src_low"], packet["dst_high"], packet["dst_low"]
@@ -158,7 +158,7 @@ def flow_of(packet: Record, flows: Table, slots: Slots, counts: Counts) -> int:
     return f
 
 
-@compiled
+@jit
 def is_duplicate(packet: Record, twin: int, sampler: int, recent: Table) -> bool:
     """Whether a mirror showed this very packet a moment ago at another place (leaf and spine, ingress and egress).
 
@@ -191,14 +191,14 @@ def is_duplicate(packet: Record, twin: int, sampler: int, recent: Table) -> bool
     return False
 
 
-@compiled
+@jit
 def is_numbered(opcode: int) -> bool:
     """Whether a packet has a number among those of its queue pair."""
     return opcode >= 0 and TRAITS[opcode] & UNNUMBERED == 0
 
 
-@compiled
-def account(packet: Record, f: int, sampler: int, flows: Table, rows: Table, counts: Counts) -> None:
+@jit
+def count_packet(packet: Record, f: int, sampler: int, flows: Table, rows: Table, counts: Counts) -> None:
     """Enter one packet into its flow's open records, and what it acknowledges into the flow it answers."""
     flow = flows[f]
     time_ns, payload, opcode = packet["time_ns"], wide(packet["payload_bytes"]), packet["opcode"]
@@ -221,7 +221,7 @@ def account(packet: Record, f: int, sampler: int, flows: Table, rows: Table, cou
     repeated = False
     if sequenced and units:
         before_next = first == flow["next"] - 1
-        fresh = take(flow, first, units) if opcode < 0 else take_packet(flow, first)
+        fresh = count_new_units(flow, first, units) if opcode < 0 else take_packet(flow, first)
         repeated = fresh == 0 and not (units == 1 and opcode < 0 and before_next)  # the exception is TCP's keep-alive
         payload = min(payload, fresh) if opcode < 0 else payload * fresh
     if payload:
@@ -230,7 +230,7 @@ def account(packet: Record, f: int, sampler: int, flows: Table, rows: Table, cou
         enter_control(packet, f, flow, sampler, rows, counts, repeated)
 
 
-@compiled
+@jit
 def position(packet: Record, flow: Record, bits: int, skip: int, far: int, before: int, counts: Counts) -> int:
     """The unwrapped position of the packet's first unit.
 
@@ -254,7 +254,7 @@ def position(packet: Record, flow: Record, bits: int, skip: int, far: int, befor
     return wide(raw)
 
 
-@compiled
+@jit
 def enter_data(
     packet: Record, f: int, flow: Record, sampler: int, rows: Table, counts: Counts, payload: int, last_unit: int
 ) -> None:
@@ -286,7 +286,7 @@ def enter_data(
         close_data(flow, rows)
 
 
-@compiled
+@jit
 def close_data(flow: Record, rows: Table) -> None:
     """End the flow's data record; where nobody acknowledged its last unit yet, it waits for that."""
     r = flow["data_row"]
@@ -300,7 +300,7 @@ def close_data(flow: Record, rows: Table) -> None:
     flow["pending_last"] = r
 
 
-@compiled
+@jit
 def enter_control(
     packet: Record, f: int, flow: Record, sampler: int, rows: Table, counts: Counts, repeated: bool
 ) -> None:
@@ -319,7 +319,7 @@ def enter_control(
     row["trimmed"] += packet["trimmed"]
 
 
-@compiled
+@jit
 def enter(packet: Record, row: Record) -> None:
     """Count a packet in a record, whatever it brings."""
     row["start_ns"] = min(row["start_ns"], packet["time_ns"])

@@ -5,19 +5,19 @@ One unit is a byte of TCP or a packet of RoCE. All positions are unwrapped 64-bi
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.mirror.flow_table import BITS, HOLES, MISSING
 from capture.packets.packet_columns import Record
 
 
-@compiled
+@jit
 def unwrapped(near: int, raw: int, bits: int) -> int:
     """The position closest to `near` whose lowest `bits` bits are `raw` (serial number arithmetic, RFC 1982)."""
     half = 1 << (bits - 1)
     return near + ((raw - near + half) & ((1 << bits) - 1)) - half
 
 
-@compiled
+@jit
 def restart(flow: Record, position: int, before: int) -> None:
     """Begin (again) to follow the flow at `position`, with nothing owed.
 
@@ -36,7 +36,7 @@ def restart(flow: Record, position: int, before: int) -> None:
     flow["started"] = 1
 
 
-@compiled
+@jit
 def take_packet(flow: Record, number: int) -> int:
     """1 where the packet of this number was never seen before, else 0; it counts as seen from now on.
 
@@ -56,21 +56,21 @@ def take_packet(flow: Record, number: int) -> int:
     return 1
 
 
-@compiled
+@jit
 def await_packets(flow: Record, first: int, end: int) -> None:
     """Remember that the packets [first, end) before the next one are missing, and no others."""
     for number in range(end - MISSING, end):
         mark(flow, number, 1 if number >= first else 0)
 
 
-@compiled
+@jit
 def is_missing(flow: Record, number: int) -> bool:
     """Whether a packet of the last MISSING was not seen yet."""
     place = number % MISSING
     return bool((flow["missing"][place // BITS] >> (place % BITS)) & 1)
 
 
-@compiled
+@jit
 def mark(flow: Record, number: int, missing: int) -> None:
     """Note whether a packet is missing."""
     place = number % MISSING
@@ -81,8 +81,8 @@ def mark(flow: Record, number: int, missing: int) -> None:
         flow["missing"][place // BITS] &= ~bit
 
 
-@compiled
-def take(flow: Record, first: int, units: int) -> int:
+@jit
+def count_new_units(flow: Record, first: int, units: int) -> int:
     """How many of the units [first, first + units) were never seen before; they count as seen from now on.
 
     Reordered packets fill the holes they left. Of the holes only the four most recent are remembered: units of an
@@ -116,7 +116,7 @@ def take(flow: Record, first: int, units: int) -> int:
     return new
 
 
-@compiled
+@jit
 def add_hole(flow: Record, low: int, high: int) -> None:
     """Remember that [low, high) is missing, in an empty place or in that of the lowest hole if that is lower still."""
     place = 0

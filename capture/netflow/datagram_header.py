@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9
 from capture.exporters.exporter_table import digest, exporter_of, is_copy, uptime_fell
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.exporter_uptime import CLOCK_SET_NS, MILLISECOND_NS, SECOND_MS, SECOND_NS, narrow
 from capture.netflow.netflow_layout import (
     IPFIX_HEADER_BYTES,
@@ -31,7 +31,7 @@ _SAMPLING_INTERVAL = 0x3FFF  # lower bits of NetFlow v5's sampling field; the up
 _BOOT_RESOLUTION_NS = MILLISECOND_NS // 2
 
 
-@compiled
+@jit
 def header_bytes(protocol: int) -> int:
     """Size of a protocol's datagram header."""
     if protocol == NETFLOW5:
@@ -39,7 +39,7 @@ def header_bytes(protocol: int) -> int:
     return wide(V9_HEADER_BYTES) if protocol == NETFLOW9 else wide(IPFIX_HEADER_BYTES)
 
 
-@compiled
+@jit
 def domain_of(data: Bytes, at: int, protocol: int) -> int:
     """Engine type and id (NetFlow v5), source id (v9) or observation domain (IPFIX)."""
     if protocol == NETFLOW5:
@@ -47,7 +47,7 @@ def domain_of(data: Bytes, at: int, protocol: int) -> int:
     return be32(data, at + 16) if protocol == NETFLOW9 else be32(data, at + 12)
 
 
-@compiled
+@jit
 def sequence_of(data: Bytes, at: int, protocol: int) -> int:
     """The sequence number in a datagram's header."""
     if protocol == NETFLOW5:
@@ -55,7 +55,7 @@ def sequence_of(data: Bytes, at: int, protocol: int) -> int:
     return be32(data, at + 12) if protocol == NETFLOW9 else be32(data, at + 8)
 
 
-@compiled
+@jit
 def open_datagram(data: Bytes, datagram: Row, tables: Tables) -> int:
     """Begin with a datagram: fill in `progress`.
 
@@ -111,7 +111,7 @@ def open_datagram(data: Bytes, datagram: Row, tables: Tables) -> int:
     return OPENED
 
 
-@compiled
+@jit
 def set_end(data: Bytes, at: int, datagram: Row, progress: Row, exporter: Row) -> None:
     """Find out where the datagram's records end, and count what is missing or left over."""
     rejected = exporter["rejected"]
@@ -140,7 +140,7 @@ def set_end(data: Bytes, at: int, datagram: Row, progress: Row, exporter: Row) -
         progress["records"] = -1
 
 
-@compiled
+@jit
 def set_clock(data: Bytes, at: int, progress: Row, source: Row) -> None:
     """Find out when the datagram was exported and, from that, when the exporter's uptime began."""
     protocol = progress["protocol"]

@@ -6,7 +6,7 @@ one second; what all headers of an exporter say together narrows that to a few m
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.netflow_layout import (
     DELTA_MICROSECONDS,
     MICROSECONDS,
@@ -37,7 +37,7 @@ _SHORT_BY_MS = 86_400_000  # by which a flow's start may lie after its end; more
 _DRIFT = 10_000  # clocks drift by less than one part in so many
 
 
-@compiled
+@jit
 def narrow(source: Row, header_ms: int, uptime_ms: int, width_ms: int) -> None:
     """Narrow the bounds of when an exporter's uptime began, by a header whose time may be up to `width_ms` short."""
     low = header_ms - uptime_ms
@@ -52,7 +52,7 @@ def narrow(source: Row, header_ms: int, uptime_ms: int, width_ms: int) -> None:
     source["boot_at_ms"] = header_ms
 
 
-@compiled
+@jit
 def at_uptime(boot_ns: int, now_ms: int, uptime_ms: int) -> int:
     """The time at which an uptime, told modulo 2^32, was reached; `now_ms` is the uptime of the export."""
     behind = (now_ms - uptime_ms) & _MASK32
@@ -61,14 +61,14 @@ def at_uptime(boot_ns: int, now_ms: int, uptime_ms: int) -> int:
     return boot_ns + (now_ms - behind) * MILLISECOND_NS
 
 
-@compiled
+@jit
 def length_ms(start_ms: int, end_ms: int) -> int:
     """How long it is from one uptime to another, both told modulo 2^32; flows last up to seven weeks."""
     length = (end_ms - start_ms) & _MASK32
     return length - (_MASK32 + 1) if length > _MASK32 - _SHORT_BY_MS else length
 
 
-@compiled
+@jit
 def absolute(unit: int, value: int, export_ns: int) -> int:
     """A wire time that needs no uptime, in ns; IMPOSSIBLE where it is out of all bounds.
 
@@ -85,7 +85,7 @@ def absolute(unit: int, value: int, export_ns: int) -> int:
     return ntp(value)
 
 
-@compiled
+@jit
 def ntp(value: int) -> int:
     """An NTP time stamp (RFC 5905): seconds since 1900, modulo 2^32, and a binary fraction."""
     seconds = (value >> 32 & _MASK32) - _NTP_EPOCH_S
@@ -94,7 +94,7 @@ def ntp(value: int) -> int:
     return seconds * SECOND_NS + ((value & _MASK32) * SECOND_NS >> 32)
 
 
-@compiled
+@jit
 def plain(unit: int, value: int) -> int:
     """What a value that should be an NTP time stamp means if it is a plain count of µs or ns since 1970."""
     if unit == NTP_MICROSECONDS:
@@ -102,7 +102,7 @@ def plain(unit: int, value: int) -> int:
     return value
 
 
-@compiled
+@jit
 def half_width_ns(unit: int) -> int:
     """What a time in this unit may be off: half of it."""
     if unit in (SECONDS, DELTA_MICROSECONDS):  # deltas are from an export time in seconds

@@ -5,7 +5,7 @@ Records of one length are loaded a field at a time over all of them; others, and
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.netflow_layout import (
     GATHERED,
     IPV4_ADDRESS,
@@ -24,7 +24,7 @@ from capture.tables.read_buffer import Bytes
 BEYOND = -1  # answer of `load_record`: the record is longer than its set
 
 
-@compiled
+@jit
 def load_columns(
     data: Bytes, at: int, records: int, record_bytes: int, fields: Table, first: int, count: int, matrix: Words
 ) -> None:
@@ -55,35 +55,35 @@ def load_columns(
                 column[i] = unsigned(data, place + i * record_bytes, length)
 
 
-@compiled
+@jit
 def load_2(data: Bytes, at: int, records: int, stride: int, column: Words) -> None:
     """Load 16-bit integers that lie `stride` bytes apart."""
     for i in range(records):
         column[i] = be16(data, at + i * stride)
 
 
-@compiled
+@jit
 def load_4(data: Bytes, at: int, records: int, stride: int, column: Words) -> None:
     """Load 32-bit integers that lie `stride` bytes apart."""
     for i in range(records):
         column[i] = be32(data, at + i * stride)
 
 
-@compiled
+@jit
 def load_8(data: Bytes, at: int, records: int, stride: int, column: Words) -> None:
     """Load 64-bit integers that lie `stride` bytes apart; those from 2^63 on become negative."""
     for i in range(records):
         column[i] = be64(data, at + i * stride)
 
 
-@compiled
+@jit
 def load_ipv4(data: Bytes, at: int, records: int, stride: int, column: Words) -> None:
     """Load IPv4 addresses as the low words of IPv4-mapped ones."""
     for i in range(records):
         column[i] = MAPPED | be32(data, at + i * stride)
 
 
-@compiled
+@jit
 def gather(data: Bytes, at: int, length: int, records: int, stride: int, column: Words) -> None:
     """Load integers that are not zero over what is in the column."""
     for i in range(records):
@@ -91,14 +91,14 @@ def gather(data: Bytes, at: int, length: int, records: int, stride: int, column:
         column[i] = value or column[i]
 
 
-@compiled
+@jit
 def load_probability(data: Bytes, at: int, length: int, records: int, stride: int, column: Words) -> None:
     """Load probabilities that lie `stride` bytes apart."""
     for i in range(records):
         column[i] = probability(data, at + i * stride, length)
 
 
-@compiled
+@jit
 def unsigned(data: Bytes, at: int, length: int) -> int:
     """The big-endian integer of `length` bytes at `at`, its last 64 bits; 0 where there are no bytes."""
     value = wide(0)
@@ -107,7 +107,7 @@ def unsigned(data: Bytes, at: int, length: int) -> int:
     return wide(value)
 
 
-@compiled
+@jit
 def probability(data: Bytes, at: int, length: int) -> int:
     """The IEEE 754 number of 4 or 8 bytes at `at` in parts of CERTAIN; 0 where it is not above 0 and at most 1."""
     bits = be64(data, at) if length == 8 else wide(0)
@@ -125,7 +125,7 @@ def probability(data: Bytes, at: int, length: int) -> int:
     return wide(value >> min(-shift, wide(63)))
 
 
-@compiled
+@jit
 def load_record(data: Bytes, at: int, end: int, template: Row, fields: Table, matrix: Words, column: int) -> int:
     """Load the record at `at`, which ends at `end` at the latest, into one column; where it ends, or BEYOND."""
     if not template["variable"]:
@@ -155,7 +155,7 @@ def load_record(data: Bytes, at: int, end: int, template: Row, fields: Table, ma
     return at
 
 
-@compiled
+@jit
 def load_field(data: Bytes, at: int, length: int, field: Row, matrix: Words, column: int) -> None:
     """Load one field of `length` bytes, all of them at hand, into one column."""
     target, how = field["target"], field["how"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capture.exporters.datagram import IPFIX
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.exporter_uptime import (
     AHEAD_NS,
     CLOCK_SET_NS,
@@ -50,7 +50,7 @@ _MASK32 = 0xFFFFFFFF
 _NO_BOOT_UNCERTAINTY_NS = 60 * SECOND_NS  # a record is exported within its active timeout, usually a minute
 
 
-@compiled
+@jit
 def times(
     progress: Row, source: Row, agent: Row, matrix: Words, block: Block, template: Row, present: int, rows: int
 ) -> None:
@@ -91,25 +91,25 @@ def times(
         uncertainty[i] = half
     if not plausible(start, end, wide(progress["export_ns"]), row, rows):
         by_uptime = wide(template["end"] if has_end else template["start"]) == UPTIME
-        put_right(progress, source, start, end, uncertainty, rows, by_uptime)
+        repair_times(progress, source, start, end, uncertainty, rows, by_uptime)
 
 
-@compiled
+@jit
 def told_times(progress: Row, source: Row, matrix: Words, block: Block, template: Row, present: int, rows: int) -> int:
     """Write the starts and ends that records tell; what they may be off, in ns."""
     start, end, row, half = block["time_flow_start_ns"], block["time_flow_end_ns"], wide(progress["rows"]), wide(0)
     has_start, has_end = present >> START & 1, present >> END & 1
     if has_end:
-        half = moments(progress, source, matrix[END], wide(template["end"]), end, rows)
+        half = convert_times(progress, source, matrix[END], wide(template["end"]), end, rows)
     if has_start and has_end and template["start"] == UPTIME and template["end"] == UPTIME:
         for i in range(rows):
             start[row + i] = end[row + i] - length_ms(matrix[START, i], matrix[END, i]) * MILLISECOND_NS
     elif has_start:
-        half = max(half, moments(progress, source, matrix[START], wide(template["start"]), start, rows))
+        half = max(half, convert_times(progress, source, matrix[START], wide(template["start"]), start, rows))
     return half
 
 
-@compiled
+@jit
 def plausible(start: Words, end: Words, export_ns: int, row: int, rows: int) -> bool:
     """Whether all times are in the day before their export, or shortly after it, and in the right order."""
     earliest, latest, shortest = wide(export_ns), wide(export_ns), wide(0)
@@ -120,8 +120,8 @@ def plausible(start: Words, end: Words, export_ns: int, row: int, rows: int) -> 
     return export_ns - earliest <= OLD_NS and latest - export_ns <= AHEAD_NS and shortest >= 0
 
 
-@compiled
-def put_right(
+@jit
+def repair_times(
     progress: Row, source: Row, start: Words, end: Words, uncertainty: Words, rows: int, by_uptime: bool
 ) -> None:
     """Put right times that cannot be, and count those that are doubtful.
@@ -153,7 +153,7 @@ def put_right(
             doubts[END_BEFORE_START] += 1
 
 
-@compiled
+@jit
 def uptime_base(progress: Row, source: Row, agent: Row, matrix: Words, present: int, rows: int) -> None:
     """Find out when the uptime of an IPFIX exporter began; the headers of the other protocols tell.
 
@@ -177,8 +177,8 @@ def uptime_base(progress: Row, source: Row, agent: Row, matrix: Words, present: 
     progress["uptime_ms"] = newest
 
 
-@compiled
-def moments(progress: Row, source: Row, column: Words, unit: int, out: Words, rows: int) -> int:
+@jit
+def convert_times(progress: Row, source: Row, column: Words, unit: int, out: Words, rows: int) -> int:
     """Write the times loaded into a target; what they may be off, in ns."""
     export_ns, row = wide(progress["export_ns"]), wide(progress["rows"])
     if unit == UPTIME:
@@ -198,7 +198,7 @@ def moments(progress: Row, source: Row, column: Words, unit: int, out: Words, ro
     return half_width_ns(unit)
 
 
-@compiled
+@jit
 def recount(source: Row, unit: int, column: Words, out: Words, export_ns: int, row: int, rows: int) -> None:
     """Take times that lie years off as NTP time stamps but close as plain counts for the latter."""
     for i in range(rows):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.flow_times import times
 from capture.netflow.irregular_records import rows_without_section, section_rows
 from capture.netflow.netflow_layout import (
@@ -48,7 +48,7 @@ FLOW_COLUMNS = (
 Column = npt.NDArray[np.integer]
 
 
-@compiled
+@jit
 def interpret(tables: Tables, template: Row, present: int, rows: int) -> None:
     """Turn the first `rows` columns of the matrix into as many rows of the block, which has room for them.
 
@@ -96,14 +96,14 @@ def interpret(tables: Tables, template: Row, present: int, rows: int) -> None:
     tables.exporters[progress["exporter"]]["records"] += rows
 
 
-@compiled
+@jit
 def fill(out: Column, row: int, rows: int, value: int) -> None:
     """Write one value into `rows` rows."""
     for i in range(row, row + rows):
         out[i] = value
 
 
-@compiled
+@jit
 def copy(column: Words, there: int, mask: int, out: Column, row: int, rows: int) -> None:
     """Write loaded values, as many bits of them as `mask` has; 0 where none were loaded."""
     if there:
@@ -113,14 +113,14 @@ def copy(column: Words, there: int, mask: int, out: Column, row: int, rows: int)
         fill(out, row, rows, 0)
 
 
-@compiled
+@jit
 def fill_in(column: Words, other: Words, rows: int) -> None:
     """Take another column's values where this one has zeros."""
     for i in range(rows):
         column[i] = column[i] or other[i]
 
 
-@compiled
+@jit
 def counts(source: Row, column: Words, there: int, out: Column, row: int, rows: int) -> None:
     """Write counters; those that no column can hold are set to 0 and told."""
     copy(column, there, _ALL_BITS, out, row, rows)
@@ -134,7 +134,7 @@ def counts(source: Row, column: Words, there: int, out: Column, row: int, rows: 
                 source["doubts"][HUGE_COUNT] += 1
 
 
-@compiled
+@jit
 def directions(column: Words, there: int, out: Column, row: int, rows: int) -> None:
     """Write flowDirection: 0 ingress, 1 egress, anything else unknown."""
     if there:
@@ -144,14 +144,14 @@ def directions(column: Words, there: int, out: Column, row: int, rows: int) -> N
         fill(out, row, rows, _UNKNOWN_DIRECTION)
 
 
-@compiled
+@jit
 def addresses(book: Book, high: Words, low: Words, out: Column, row: int, rows: int) -> None:
     """Write the address codes of one end."""
     for i in range(rows):
         out[row + i] = code_of(book, high[i], low[i])
 
 
-@compiled
+@jit
 def named_samplers(book: Book, matrix: Words, out: Column, row: int, rows: int) -> None:
     """Write the exporters that records name (exporterIPv4Address, exporterIPv6Address), unless they are zero."""
     for i in range(rows):

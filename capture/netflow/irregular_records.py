@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.netflow_layout import (
     BIFLOW,
     BOTH_FAMILIES,
@@ -64,8 +64,8 @@ _LINK_ETHERNET, _LINK_RAW = 1, 101
 _UNKNOWN_DIRECTION = 255
 
 
-@compiled
-def settle(data: Bytes, tables: Tables, template: Row, column: int) -> int:
+@jit
+def expand_record(data: Bytes, tables: Tables, template: Row, column: int) -> int:
     """Settle the record loaded into `column`; how many columns from there on hold rows then: 0, 1 or 2."""
     matrix, flags = tables.matrix, template["flags"]
     rejected = tables.exporters[tables.progress[0]["exporter"]]["rejected"]
@@ -85,7 +85,7 @@ def settle(data: Bytes, tables: Tables, template: Row, column: int) -> int:
     return 1
 
 
-@compiled
+@jit
 def both_ways(matrix: Words, present: int, column: int) -> int:
     """Lay out the flows of a record that counts both directions; how many there are, one at least."""
     there = wide(0)
@@ -94,7 +94,7 @@ def both_ways(matrix: Words, present: int, column: int) -> int:
             there |= matrix[target, column]
         else:
             matrix[target, column] = 0
-    if not way_back(matrix, present, column):
+    if not reverse_flow(matrix, present, column):
         return 1
     if there:
         return 2
@@ -103,7 +103,7 @@ def both_ways(matrix: Words, present: int, column: int) -> int:
     return 1
 
 
-@compiled
+@jit
 def counted(matrix: Words, present: int, column: int) -> bool:
     """Whether a record counts anything, in either direction."""
     for target in (BYTES, PACKETS, REVERSE_BYTES, REVERSE_PACKETS, BYTES_OUT, PACKETS_OUT):
@@ -112,7 +112,7 @@ def counted(matrix: Words, present: int, column: int) -> bool:
     return False
 
 
-@compiled
+@jit
 def choose_family(matrix: Words, column: int) -> None:
     """Take the IPv4 addresses of a record unless they are empty.
 
@@ -125,8 +125,8 @@ def choose_family(matrix: Words, column: int) -> None:
         matrix[DESTINATION + offset, column] = matrix[DESTINATION_OTHER + offset, column]
 
 
-@compiled
-def way_back(matrix: Words, present: int, column: int) -> bool:
+@jit
+def reverse_flow(matrix: Words, present: int, column: int) -> bool:
     """Make the next column the flow in the reverse direction (RFC 5103); False where nothing went that way."""
     back_bytes = matrix[REVERSE_BYTES, column] if present >> REVERSE_BYTES & 1 else wide(0)
     back_packets = matrix[REVERSE_PACKETS, column] if present >> REVERSE_PACKETS & 1 else wide(0)
@@ -146,7 +146,7 @@ def way_back(matrix: Words, present: int, column: int) -> bool:
     return True
 
 
-@compiled
+@jit
 def section(data: Bytes, tables: Tables, template: Row, column: int) -> int:
     """Fill a column from a packet's first bytes (dataLinkFrameSection, ipHeaderPacketSection); 0 or the reason."""
     matrix, packet, present = tables.matrix, tables.packets[column], template["present"]
@@ -175,14 +175,14 @@ def section(data: Bytes, tables: Tables, template: Row, column: int) -> int:
     return 0
 
 
-@compiled
+@jit
 def section_rows(packets: Packets, block: Block, row: int, rows: int) -> None:
     """Write what the packets of `rows` rows say besides their flows."""
     for i in range(rows):
         packet_row(packets[i], block, row + i)
 
 
-@compiled
+@jit
 def rows_without_section(block: Block, row: int, rows: int) -> None:
     """Write that `rows` rows, which share the block with some of packet sections, have no packet."""
     for i in range(row, row + rows):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import NETFLOW5, Datagrams
-from capture.exporters.exporter_table import ExporterTable, busiest, lost_units, notes, rejected_sums
+from capture.exporters.exporter_table import ExporterTable, busiest, collect_stats, lost_units, rejected_sums
 from capture.netflow import sampler
 from capture.netflow.datagram_header import UNPLACED
 from capture.netflow.definition import Definition, DefinitionError, FieldLengthError, read_definition
@@ -27,7 +27,7 @@ from capture.netflow.netflow_layout import (
     Tables,
     matrix,
 )
-from capture.netflow.pending_sets import SETS, WaitingRoom
+from capture.netflow.pending_sets import SETS, PendingSets
 from capture.netflow.reasons import (
     BAD_TEMPLATE,
     DOUBT_TEXTS,
@@ -49,7 +49,7 @@ from capture.netflow.walk import (
     NEEDS_SAMPLERS,
     NEEDS_TEMPLATE,
     NEEDS_WAITING_ROOM,
-    walk,
+    decode_batch,
 )
 from capture.packets.packet_columns import PACKET
 from capture.packets.packet_rows import PACKET_COLUMNS, last_as_first
@@ -81,7 +81,7 @@ class NetflowDecoder:
         self._templates = Templates()
         definition = v5_definition()
         self._templates.built_in(definition, program_of(definition, NETFLOW5))
-        self._waiting = WaitingRoom()
+        self._waiting = PendingSets()
         self._samplers = np.zeros(256, SAMPLERS)
         self._sampler_keys = KeyTable(2, len(self._samplers))
         self._unplaced = np.zeros(len(UNPLACED), np.int64)
@@ -133,7 +133,7 @@ class NetflowDecoder:
         known = self._exporters.known()
         waiting = self._waiting.waiting_sets(len(known)).tolist()
         chosen = busiest(known, most).tolist()
-        return tuple(self._notes(row, notes(known[row], REASONS), waiting[row]) for row in chosen)
+        return tuple(self._notes(row, collect_stats(known[row], REASONS), waiting[row]) for row in chosen)
 
     def state(self) -> dict[str, object]:
         """Exporters, templates, sampling rates and the sets that wait, for `restore`."""
@@ -201,7 +201,7 @@ class NetflowDecoder:
         progress = self._progress[0]
         progress["datagram"], progress["opened"], progress["again"] = 0, 0, again
         while True:
-            need = walk(batch.data, batch.index, self._tables())
+            need = decode_batch(batch.data, batch.index, self._tables())
             if need == DONE:
                 return
             if need == NEEDS_BLOCK:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.exporters.datagram import DATAGRAM, Datagrams
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.netflow_layout import Table, Tables
 from capture.netflow.reasons import NO_TEMPLATE, WAITING_FULL
 from capture.tables.packed_rows import pack_rows, unpack_rows
@@ -32,7 +32,7 @@ WAITING = np.dtype(
 )
 
 
-class WaitingRoom:
+class PendingSets:
     """The sets that wait.
 
     Attributes:
@@ -123,7 +123,7 @@ class WaitingRoom:
         self.used[:] = (len(kept), at)
 
 
-@compiled
+@jit
 def keep_waiting(data: Bytes, tables: Tables) -> bool:
     """Let the set at hand wait for its template, or count that it cannot; False: the driver must make room first."""
     progress = tables.progress[0]

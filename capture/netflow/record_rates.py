@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.netflow_layout import RATES, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
 from capture.netflow.reasons import RATE_DIFFERS, RATE_REPLACED, RATE_UNKNOWN
 from capture.netflow.sampler import UNKNOWN, only_rate, sampler_rate, told_rate
 from capture.tables.row_blocks import Block
 
 
-@compiled
+@jit
 def rates(progress: Row, source: Row, samplers: Samplers, matrix: Words, block: Block, present: int, rows: int) -> None:
     """Write the sampling rates of `rows` rows of the block, from the first columns of the matrix."""
     row, out = wide(progress["rows"]), block["sampling_rate"]
@@ -32,7 +32,7 @@ def rates(progress: Row, source: Row, samplers: Samplers, matrix: Words, block: 
         out[row + i] = judged(source, rate, wide(1))
 
 
-@compiled
+@jit
 def of_record(source: Row, matrix: Words, present: int, otherwise: int, column: int) -> int:
     """The rate that a record tells itself, or what it is otherwise."""
     rate = told_rate(source, matrix, present, column)
@@ -43,7 +43,7 @@ def of_record(source: Row, matrix: Words, present: int, otherwise: int, column: 
     return rate
 
 
-@compiled
+@jit
 def judged(source: Row, told: int, rows: int) -> int:
     """The rate that `rows` rows are given, told or configured; what is doubtful about it is counted."""
     configured = wide(source["configured_rate"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.netflow.netflow_layout import (
     CERTAIN,
     CHANCE,
@@ -42,7 +42,7 @@ def sampler_keys(samplers: Table) -> Words:
     return np.stack([samplers["scope"], samplers["id"]], axis=1)
 
 
-@compiled
+@jit
 def told_rate(source: Row, matrix: Words, present: int, column: int) -> int:
     """The N of 1 in N that a record tells; UNKNOWN where it makes no sense. One that had to be rounded is counted.
 
@@ -58,7 +58,7 @@ def told_rate(source: Row, matrix: Words, present: int, column: int) -> int:
     return rate if above < below else rate + 1
 
 
-@compiled
+@jit
 def proportion(matrix: Words, present: int, column: int) -> tuple[int, int]:
     """Out of how many packets a record says that how many are taken; (0, 0) where it does not say.
 
@@ -80,7 +80,7 @@ def proportion(matrix: Words, present: int, column: int) -> tuple[int, int]:
     return interval, wide(1)
 
 
-@compiled
+@jit
 def no_sampler(algorithm: int) -> bool:
     """Whether a selectorAlgorithm takes no fixed share of the packets: by time (2), or by what they are (5 to 9).
 
@@ -89,8 +89,8 @@ def no_sampler(algorithm: int) -> bool:
     return bool(algorithm == 2 or (5 <= algorithm <= 9))
 
 
-@compiled
-def learn(samplers: Samplers, source: Row, exporter: int, sampler: int, rate: int) -> bool:
+@jit
+def learn_rate(samplers: Samplers, source: Row, exporter: int, sampler: int, rate: int) -> bool:
     """Keep a rate that an exporter tells for one of its samplers; False where there is no room for it."""
     agent = wide(source["agent"])
     if known_place(samplers.keys, (exporter * 2, sampler)) < 0:
@@ -106,7 +106,7 @@ def learn(samplers: Samplers, source: Row, exporter: int, sampler: int, rate: in
     return True
 
 
-@compiled
+@jit
 def keep(samplers: Samplers, scope: int, sampler: int, teller: int, rate: int) -> None:
     """Enter a rate; the scope turns ambiguous where another teller told another one."""
     known = samplers.keys.used[0]
@@ -121,14 +121,14 @@ def keep(samplers: Samplers, scope: int, sampler: int, teller: int, rate: int) -
         entry["rate"] = rate if entry["teller"] == teller else wide(AMBIGUOUS)
 
 
-@compiled
+@jit
 def entered(samplers: Samplers, scope: int, sampler: int) -> int:
     """The rate of a scope's sampler, AMBIGUOUS or UNKNOWN."""
     place = known_place(samplers.keys, (scope, sampler))
     return wide(samplers.rows[place]["rate"]) if place >= 0 else wide(UNKNOWN)
 
 
-@compiled
+@jit
 def sampler_rate(samplers: Samplers, exporter: int, agent: int, sampler: int) -> int:
     """The rate of a sampler, of this exporter or else of the same address in another domain; UNKNOWN if untold."""
     if samplers.keys.used[0] == 0:
@@ -139,7 +139,7 @@ def sampler_rate(samplers: Samplers, exporter: int, agent: int, sampler: int) ->
     return max(rate, wide(UNKNOWN))
 
 
-@compiled
+@jit
 def only_rate(samplers: Samplers, exporter: int, agent: int) -> int:
     """The rate of an exporter whose samplers, as far as they are known, have one rate; else UNKNOWN."""
     return sampler_rate(samplers, exporter, agent, wide(ANY))

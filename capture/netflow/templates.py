@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.exporters.datagram import NETFLOW5
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.mirror.flow_table import mixed
 from capture.netflow.definition import Definition
 from capture.netflow.load_plan import Program
@@ -221,13 +221,13 @@ class Templates:
         self._unused.append(row)
 
 
-@compiled
+@jit
 def first_slot(slots: Slots, exporter: int, port: int, template: int) -> int:
     """Where the search for a template begins."""
     return mixed(mixed(wide(0x5BD1E995), exporter << 16 | template), port) & (len(slots) - 1)
 
 
-@compiled
+@jit
 def search(rows: Table, slots: Slots, exporter: int, port: int, template: int, same_port: bool) -> int:
     """The row of a template, or -1. `slots` is `exact` with `same_port`, else `loose`."""
     mask = len(slots) - 1
@@ -242,7 +242,7 @@ def search(rows: Table, slots: Slots, exporter: int, port: int, template: int, s
     return -1
 
 
-@compiled
+@jit
 def enter(rows: Table, exact: Slots, loose: Slots, place: int) -> None:
     """Enter a row into both tables; in `loose` it takes the place of another port's."""
     row = rows[place]
@@ -264,7 +264,7 @@ def enter(rows: Table, exact: Slots, loose: Slots, place: int) -> None:
     loose[slot if free < 0 else free] = place
 
 
-@compiled
+@jit
 def leave(rows: Table, exact: Slots, loose: Slots, place: int) -> None:
     """Take a row out of both tables; in `loose` no other port's takes its place before it is announced again."""
     row = rows[place]
@@ -283,13 +283,13 @@ def leave(rows: Table, exact: Slots, loose: Slots, place: int) -> None:
         slot = (slot + 1) & (len(loose) - 1)
 
 
-@compiled
+@jit
 def find_exact(tables: Tables, exporter: int, port: int, template: int) -> int:
     """The row of a template that this very session announced, or -1."""
     return search(tables.templates, tables.exact, exporter, port, template, True)
 
 
-@compiled
+@jit
 def find(tables: Tables, exporter: int, port: int, template: int, protocol: int) -> int:
     """The row of the template that decodes a set, or -1."""
     if protocol == NETFLOW5:
@@ -298,7 +298,7 @@ def find(tables: Tables, exporter: int, port: int, template: int, protocol: int)
     return row if row >= 0 else search(tables.templates, tables.loose, exporter, port, template, False)
 
 
-@compiled
+@jit
 def same_definition(data: Bytes, at: int, end: int, tables: Tables, row: int, options: int) -> bool:
     """Whether the template record at `at` says what is known of it already."""
     template = tables.templates[row]

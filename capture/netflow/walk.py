@@ -7,12 +7,12 @@ all that it needs to know for that stands in `PROGRESS`.
 from __future__ import annotations
 
 from capture.exporters.datagram import NETFLOW5, NETFLOW9, Index
-from capture.exporters.exporter_table import follow
-from capture.jit import compiled, wide
+from capture.exporters.exporter_table import track_sequence
+from capture.jit import jit, wide
 from capture.netflow.datagram_header import NEW_EXPORTER, OPENED, SKIPPED, open_datagram
 from capture.netflow.field_loader import BEYOND, load_columns, load_record
 from capture.netflow.interpret import interpret
-from capture.netflow.irregular_records import COUNTED_BACK, SECTION_TELLS, rows_without_section, settle
+from capture.netflow.irregular_records import COUNTED_BACK, SECTION_TELLS, expand_record, rows_without_section
 from capture.netflow.netflow_layout import (
     BIFLOW,
     CHUNK,
@@ -55,7 +55,7 @@ from capture.netflow.reasons import (
     SHORT_SET,
     WITHDRAWN_OVER_UDP,
 )
-from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn, no_sampler, told_rate
+from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn_rate, no_sampler, told_rate
 from capture.netflow.templates import find, find_exact, same_definition
 from capture.packets.headers import be16
 from capture.tables.address_book import Book
@@ -67,8 +67,8 @@ ADDRESSES_A_CHUNK = 3 * CHUNK  # both ends of a record, and the exporter it may 
 _LARGEST_INIT_MS = 1 << 43
 
 
-@compiled
-def walk(data: Bytes, index: Index, tables: Tables) -> int:
+@jit
+def decode_batch(data: Bytes, index: Index, tables: Tables) -> int:
     """Go on with the batch; DONE, or what is needed to go on further."""
     progress = tables.progress[0]
     while progress["datagram"] < len(index):
@@ -88,13 +88,15 @@ def walk(data: Bytes, index: Index, tables: Tables) -> int:
         if not progress["again"]:
             exporter = tables.exporters[progress["exporter"]]
             anew = progress["began_anew"] != 0
-            follow(exporter, wide(progress["port"]), wide(progress["sequence"]), wide(progress["records"]), anew)
+            track_sequence(
+                exporter, wide(progress["port"]), wide(progress["sequence"]), wide(progress["records"]), anew
+            )
         progress["opened"] = 0
         progress["datagram"] += 1
     return DONE
 
 
-@compiled
+@jit
 def walk_sets(data: Bytes, tables: Tables) -> int:
     """Go on with the sets of the datagram at hand."""
     progress = tables.progress[0]
@@ -115,7 +117,7 @@ def walk_sets(data: Bytes, tables: Tables) -> int:
     return DONE
 
 
-@compiled
+@jit
 def is_template_set(progress: Row) -> bool:
     """Whether the set announces templates: 0 and 1 in NetFlow v9, 2 and 3 in IPFIX."""
     if progress["protocol"] == NETFLOW9:
@@ -123,7 +125,7 @@ def is_template_set(progress: Row) -> bool:
     return bool(progress["set_id"] >= IPFIX_TEMPLATES and progress["set_id"] <= IPFIX_OPTIONS_TEMPLATES)
 
 
-@compiled
+@jit
 def open_set(data: Bytes, progress: Row, exporter: Row) -> bool:
     """Read a set's header; False where the rest of the datagram holds none."""
     rejected = exporter["rejected"]
@@ -153,7 +155,7 @@ def open_set(data: Bytes, progress: Row, exporter: Row) -> bool:
     return True
 
 
-@compiled
+@jit
 def all_zero(data: Bytes, at: int, end: int) -> bool:
     """Whether nothing but zeros is left."""
     for i in range(at, end):  # noqa: SIM110 - kernels have no generators
@@ -162,7 +164,7 @@ def all_zero(data: Bytes, at: int, end: int) -> bool:
     return True
 
 
-@compiled
+@jit
 def template_set(data: Bytes, tables: Tables) -> int:
     """Go on with a set of template records: those known already are passed over, for another the driver is needed."""
     progress = tables.progress[0]
@@ -186,7 +188,7 @@ def template_set(data: Bytes, tables: Tables) -> int:
     return DONE
 
 
-@compiled
+@jit
 def is_stray_withdrawal(data: Bytes, at: int, progress: Row) -> bool:
     """Whether a template record withdraws templates though it came over UDP, where that must be ignored.
 
@@ -197,7 +199,7 @@ def is_stray_withdrawal(data: Bytes, at: int, progress: Row) -> bool:
     return bool(be16(data, at) >= FIRST_DATA_SET or be16(data, at) == progress["set_id"])
 
 
-@compiled
+@jit
 def data_set(data: Bytes, tables: Tables) -> int:
     """Go on with a set of data records."""
     progress = tables.progress[0]
@@ -225,7 +227,7 @@ def data_set(data: Bytes, tables: Tables) -> int:
     return DONE
 
 
-@compiled
+@jit
 def is_short(data: Bytes, progress: Row, template: Row) -> bool:
     """Whether a whole set holds no record of its template, yet something: its records are of another form.
 
@@ -237,20 +239,20 @@ def is_short(data: Bytes, progress: Row, template: Row) -> bool:
     return bool(be16(data, progress["set_at"] + 2) == end - progress["set_at"])
 
 
-@compiled
+@jit
 def no_room(book: Book, addresses: int) -> bool:
     """Whether the address book has no room for so many more."""
     return bool(book.used[0] + addresses > len(book.words))
 
 
-@compiled
+@jit
 def count_records(progress: Row, records: int) -> None:
     """Add to the datagram's data records, unless their number cannot be known."""
     if progress["records"] >= 0:
         progress["records"] += records
 
 
-@compiled
+@jit
 def uniform_records(data: Bytes, tables: Tables, template: Row) -> int:
     """Decode records of one length, many at once."""
     progress = tables.progress[0]
@@ -270,7 +272,7 @@ def uniform_records(data: Bytes, tables: Tables, template: Row) -> int:
     return DONE
 
 
-@compiled
+@jit
 def peculiar_records(data: Bytes, tables: Tables, template: Row) -> int:
     """Decode records one by one: of variable length, of both directions, with packet sections, events among them."""
     progress = tables.progress[0]
@@ -291,12 +293,12 @@ def peculiar_records(data: Bytes, tables: Tables, template: Row) -> int:
             return NEEDS_ADDRESSES
         columns = wide(0)
         while columns + step <= room and next_record(data, tables, template, columns):
-            columns += settle(data, tables, template, columns)
+            columns += expand_record(data, tables, template, columns)
         interpret(tables, template, present, columns)
     return DONE
 
 
-@compiled
+@jit
 def next_record(data: Bytes, tables: Tables, template: Row, column: int) -> bool:
     """Load the set's next record into a column; False where there is none."""
     progress = tables.progress[0]
@@ -313,7 +315,7 @@ def next_record(data: Bytes, tables: Tables, template: Row, column: int) -> bool
     return True
 
 
-@compiled
+@jit
 def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
     """Learn sampling rates, and when the uptime began, from options data."""
     progress, matrix = tables.progress[0], tables.matrix
@@ -331,7 +333,7 @@ def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
         if present & RATES:
             rate = told_rate(source, matrix, present, wide(0))
             sampler = matrix[SAMPLER_ID, 0] if present >> SAMPLER_ID & 1 else wide(0)
-            if rate and not learn(tables.samplers, source, exporter, sampler, rate):
+            if rate and not learn_rate(tables.samplers, source, exporter, sampler, rate):
                 tables.exporters[exporter]["rejected"][SAMPLERS_FULL] += 1
         if present >> INIT & 1 and 0 < matrix[INIT, 0] < _LARGEST_INIT_MS:
             source["init_ms"] = matrix[INIT, 0]
@@ -339,7 +341,7 @@ def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
     return DONE
 
 
-@compiled
+@jit
 def other_records(data: Bytes, tables: Tables, template: Row) -> None:
     """Count records that are no flows, by what they are instead."""
     progress, kind = tables.progress[0], template["kind"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.packet_columns import (
     BAD_NETWORK,
     CUT_LINK,
@@ -39,7 +39,7 @@ _NULL, _ETHERNET, _DLT_RAW, _DLT_RAW_BSD, _RAW, _LOOP = 0, 1, 12, 14, 101, 108
 _LINUX_SLL, _RAW_IPV4, _RAW_IPV6, _LINUX_SLL2 = 113, 228, 229, 276
 
 
-@compiled
+@jit
 def be16(data: Bytes, at: int) -> int:
     """The big-endian 16-bit integer at `at`, which is not negative.
 
@@ -50,25 +50,25 @@ def be16(data: Bytes, at: int) -> int:
     return wide(data[first]) << 8 | wide(data[first + _ONE])
 
 
-@compiled
+@jit
 def be32(data: Bytes, at: int) -> int:
     """The big-endian 32-bit integer at `at`."""
     return be16(data, at) << 16 | be16(data, at + 2)
 
 
-@compiled
+@jit
 def be64(data: Bytes, at: int) -> int:
     """The big-endian signed 64-bit integer at `at`."""
     return be32(data, at) << 32 | be32(data, at + 4)
 
 
-@compiled
+@jit
 def is_congested(tos: int) -> bool:
     """Whether the field that holds DSCP and ECN says that congestion was experienced (RFC 3168)."""
     return tos & 3 == 3
 
 
-@compiled
+@jit
 def by_version(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """What the version nibble of a bare IP packet says."""
     if at >= end:
@@ -81,7 +81,7 @@ def by_version(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return -NOT_IP, at
 
 
-@compiled
+@jit
 def link_layer(data: Bytes, at: int, end: int, link: int) -> tuple[int, int]:
     """The ethertype behind a frame's link header of type `link`."""
     if link == _ETHERNET:
@@ -98,7 +98,7 @@ def link_layer(data: Bytes, at: int, end: int, link: int) -> tuple[int, int]:
     return -UNKNOWN_LINK, at
 
 
-@compiled
+@jit
 def ethernet(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The ethertype of an Ethernet frame."""
     if at + 14 > end:
@@ -106,7 +106,7 @@ def ethernet(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return be16(data, at + 12), at + 14
 
 
-@compiled
+@jit
 def unlabelled(data: Bytes, kind: int, at: int, end: int) -> tuple[int, int]:
     """The ethertype behind any VLAN tags (IEEE 802.1Q, 802.1ad, the older 0x9100) and MPLS labels (RFC 3032).
 
@@ -129,7 +129,7 @@ def unlabelled(data: Bytes, kind: int, at: int, end: int) -> tuple[int, int]:
     return -TOO_DEEP, at
 
 
-@compiled
+@jit
 def beneath_labels(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """What an MPLS label stack carries: IP, or the frame of a pseudowire (RFC 4448), with or without its control word.
 
@@ -145,7 +145,7 @@ def beneath_labels(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return (ETHERNET, at) if is_frame(data, at, end) else (-NOT_IP, at)
 
 
-@compiled
+@jit
 def is_frame(data: Bytes, at: int, end: int) -> bool:
     """Whether an Ethernet frame that leads to IP, through tags or labels or at once, may begin at `at`."""
     if at + 15 > end:
@@ -156,7 +156,7 @@ def is_frame(data: Bytes, at: int, end: int) -> bool:
     return kind in (_VLAN, _QINQ, _OLD_QINQ, _MPLS, _MPLS_MULTICAST)
 
 
-@compiled
+@jit
 def ipv4(data: Bytes, at: int, end: int, wire_end: int, packet: Record) -> tuple[int, int, int]:
     """Fill `packet` from an IPv4 header (RFC 791); the whole frame would end at `wire_end`, the capture of it at `end`.
 
@@ -185,7 +185,7 @@ def ipv4(data: Bytes, at: int, end: int, wire_end: int, packet: Record) -> tuple
     return wide(data[at + 9]), at + header_bytes, at + total
 
 
-@compiled
+@jit
 def ipv6(data: Bytes, at: int, end: int, wire_end: int, packet: Record) -> tuple[int, int, int]:
     """Fill `packet` from an IPv6 header and its extension headers (RFC 8200).
 
@@ -216,7 +216,7 @@ def ipv6(data: Bytes, at: int, end: int, wire_end: int, packet: Record) -> tuple
     return proto, at, stop
 
 
-@compiled
+@jit
 def extensions(data: Bytes, proto: int, at: int, end: int, packet: Record) -> tuple[int, int]:
     """The upper-layer protocol behind IPv6 extension headers, and where it begins."""
     for _ in range(MAX_EXTENSIONS):
@@ -236,7 +236,7 @@ def extensions(data: Bytes, proto: int, at: int, end: int, packet: Record) -> tu
     return -TOO_DEEP, at
 
 
-@compiled
+@jit
 def last_segment(data: Bytes, at: int, end: int, packet: Record) -> None:
     """Take the last segment for the destination where segments are left to visit (RFC 8754): it is listed first."""
     if data[at + 2] == _SEGMENT_ROUTING and data[at + 3] > 0 and data[at + 1] >= 2 and at + 24 <= end:
@@ -244,7 +244,7 @@ def last_segment(data: Bytes, at: int, end: int, packet: Record) -> None:
         packet["dst_low"] = be64(data, at + 16)
 
 
-@compiled
+@jit
 def is_extension(proto: int) -> bool:
     """Whether a protocol is an IPv6 extension header.
 
@@ -253,7 +253,7 @@ def is_extension(proto: int) -> bool:
     return proto in (0, ROUTING_HEADER, FRAGMENT_HEADER, AUTHENTICATION_HEADER, 60, 135, 139, 140)
 
 
-@compiled
+@jit
 def behind(data: Bytes, proto: int, at: int) -> tuple[int, int]:
     """What follows the extension header at `at`, of which eight bytes are there, and where."""
     size = 8 if proto == FRAGMENT_HEADER else (wide(data[at + 1]) + 1) * 8

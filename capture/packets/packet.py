@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import (
     ETHERNET,
     INFINIBAND,
@@ -38,7 +38,7 @@ _MAX_DEPTH = 4
 _GRH_NEXT_HEADER = 27  # "IBA transport" in a RoCEv1 global route header
 
 
-@compiled
+@jit
 def decode(data: Bytes, index: Index, packets: Packets) -> None:
     """Decode the frames that `index` points to; row i of `packets` is frame i."""
     for i in range(len(index)):
@@ -55,7 +55,7 @@ def decode(data: Bytes, index: Index, packets: Packets) -> None:
             packet["reason"] = frame_packet(data, start, end, max(end, wire_end), frame["link"], packet)
 
 
-@compiled
+@jit
 def clear(packet: Record) -> None:
     """Reset what not every header fills."""
     packet["sampler_high"] = 0
@@ -77,7 +77,7 @@ def clear(packet: Record) -> None:
     packet["trimmed"] = 0
 
 
-@compiled
+@jit
 def frame_packet(data: Bytes, at: int, end: int, wire_end: int, link: int, packet: Record) -> int:
     """Decode the frame `data[at:end]` down to its innermost transport header; the answer is FINE or the reason."""
     kind, at = link_layer(data, at, end, link)
@@ -111,7 +111,7 @@ def frame_packet(data: Bytes, at: int, end: int, wire_end: int, link: int, packe
     return TOO_DEEP
 
 
-@compiled
+@jit
 def transport(data: Bytes, proto: int, at: int, end: int, stop: int, packet: Record) -> int:
     """Fill `packet` from the transport header at `at` of an IP packet that ends at `stop`."""
     if proto == TCP:
@@ -122,7 +122,7 @@ def transport(data: Bytes, proto: int, at: int, end: int, stop: int, packet: Rec
     return FINE
 
 
-@compiled
+@jit
 def tcp(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
     """Fill `packet` from a TCP header (RFC 9293)."""
     if at + 20 > end:
@@ -139,7 +139,7 @@ def tcp(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
     return FINE
 
 
-@compiled
+@jit
 def udp(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
     """Fill `packet` from a UDP header (RFC 768) and, on the ports of RoCEv2 and UET, from the headers behind it.
 
@@ -167,7 +167,7 @@ def udp(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
     return FINE
 
 
-@compiled
+@jit
 def bth(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
     """Fill `packet` from a Base Transport Header and the RETH or AETH behind it."""
     if at + BTH_BYTES > end:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import is_congested
 from capture.packets.packet_columns import ABSENT, Record
 from capture.packets.roce import CNP, TRAITS, UNNUMBERED, is_negative
@@ -22,7 +22,7 @@ def last_as_first(columns: Mapping[str, Array]) -> dict[str, Array]:
     return {**columns, "psn_last": columns["psn_first"], "roce_opcode_last": columns["roce_opcode_first"]}
 
 
-@compiled
+@jit
 def packet_row(packet: Record, block: Block, row: int) -> None:
     """Write what a packet says besides its flow; of one that is not RoCE, that it says nothing."""
     opcode = packet["opcode"]
@@ -39,7 +39,7 @@ def packet_row(packet: Record, block: Block, row: int) -> None:
     block["network"][row] = packet["network"]
 
 
-@compiled
+@jit
 def no_packet(block: Block, row: int) -> None:
     """Write the columns of a row that no packet belongs to: their defaults."""
     block["message_bytes"][row] = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled
+from capture.jit import jit
 from capture.packets import uet
 
 BTH_BYTES, RETH_BYTES, AETH_BYTES, ICRC_BYTES = 12, 16, 4, 4
@@ -92,7 +92,7 @@ def _after(operation: int) -> int:
 EXTENDED_BYTES, TRAITS, RETH_AT, AETH_AT = _tables()
 
 
-@compiled
+@jit
 def is_negative(syndrome: int) -> bool:
     """Whether an AETH syndrome, -1 where there is none, is a negative acknowledgement or says that none is ready."""
     return syndrome >> 5 == _RECEIVER_NOT_READY or syndrome >> 5 == _NEGATIVE

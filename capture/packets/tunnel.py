@@ -7,7 +7,7 @@ in IP. Kinds are ethertypes; 0 means no encapsulation, a negative kind is minus 
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import ETHERNET, IPV4, IPV6, be16, be32, by_version
 from capture.packets.packet_columns import CUT_TUNNEL, UNKNOWN_TUNNEL, Record
 from capture.tables.read_buffer import Bytes
@@ -18,7 +18,7 @@ _VXLAN_GPE_PORT, _GENEVE_PORT = 4790, 6081
 _ERSPAN, _ERSPAN_III = 0x88BE, 0x22EB
 
 
-@compiled
+@jit
 def tunnel(data: Bytes, proto: int, at: int, end: int, packet: Record) -> tuple[int, int]:
     """What the payload of IP protocol `proto` at `at` encapsulates.
 
@@ -33,7 +33,7 @@ def tunnel(data: Bytes, proto: int, at: int, end: int, packet: Record) -> tuple[
     return 0, at
 
 
-@compiled
+@jit
 def udp_tunnel(data: Bytes, at: int, end: int, packet: Record) -> tuple[int, int]:
     """VXLAN, VXLAN-GPE and Geneve, recognised by port and by a header that is consistent; all else is plain UDP."""
     if at + 16 > end:
@@ -55,20 +55,20 @@ def udp_tunnel(data: Bytes, at: int, end: int, packet: Record) -> tuple[int, int
     return 0, at
 
 
-@compiled
+@jit
 def network(data: Bytes, at: int) -> int:
     """The network identifier of 24 bits at `at`."""
     return be32(data, at) >> 8
 
 
-@compiled
+@jit
 def is_vxlan(data: Bytes, at: int) -> bool:
     """Whether a VXLAN header stands at `at`: of its reserved bits only those are set that group policy uses."""
     plain = data[at] == 0x08 and be16(data, at + 1) == 0
     return bool((plain or data[at] == 0x88) and data[at + 7] == 0)
 
 
-@compiled
+@jit
 def vxlan_gpe(data: Bytes, at: int) -> int:
     """What the VXLAN-GPE header at `at` says comes next; 0 where it is none, or leads to no packet of IP or Ethernet.
 
@@ -87,7 +87,7 @@ def vxlan_gpe(data: Bytes, at: int) -> int:
     return wide(ETHERNET) if protocol == 3 else wide(0)
 
 
-@compiled
+@jit
 def gre(data: Bytes, at: int, end: int, packet: Record) -> tuple[int, int]:
     """What a GRE header leads to."""
     if at + 4 > end:
@@ -110,7 +110,7 @@ def gre(data: Bytes, at: int, end: int, packet: Record) -> tuple[int, int]:
     return -UNKNOWN_TUNNEL, at
 
 
-@compiled
+@jit
 def erspan(data: Bytes, kind: int, numbered: bool, at: int, end: int, packet: Record) -> tuple[int, int]:
     """The mirrored frame in an ERSPAN packet; type I has no header and, unlike type II, no GRE sequence number."""
     packet["sampler_high"] = packet["src_high"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import be16, be32
 from capture.packets.packet_columns import CUT_TRANSPORT, FINE, Record
 from capture.tables.read_buffer import Bytes
@@ -47,13 +47,13 @@ def _sizes() -> tuple[np.ndarray, np.ndarray]:
 DELIVERY_BYTES, SEMANTIC_BYTES = _sizes()
 
 
-@compiled
+@jit
 def is_uet(data: Bytes, at: int, end: int) -> bool:
     """Whether what stands at `at` begins like a packet that is not encrypted."""
     return at + 2 <= end and DELIVERY_BYTES[data[at] >> 3] > 0
 
 
-@compiled
+@jit
 def uet(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
     """Fill `packet` from the delivery header at `at` and the semantic header behind it; FINE or the reason.
 
@@ -78,7 +78,7 @@ def uet(data: Bytes, at: int, end: int, stop: int, packet: Record) -> int:
     return FINE
 
 
-@compiled
+@jit
 def semantic(data: Bytes, at: int, end: int, stop: int, kind: int, packet: Record) -> None:
     """Fill payload, and where a message begins and ends, from the semantic header of this kind at `at`."""
     packet["payload_bytes"] = max(stop - at - wide(SEMANTIC_BYTES[kind]), 0)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.exporters.datagram import DATAGRAM, Index
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import MAPPED, be16, be32, be64
 from capture.receive.mmsg_structures import CONTROL, MESSAGE, PIECE
 from capture.receive.ring import Ring, publish, put
@@ -36,7 +36,7 @@ _NAME_BYTES = 32  # holds a sockaddr_in or a sockaddr_in6
 _Rows = npt.NDArray[np.void]
 
 
-class Mailbox:
+class BatchReceiver:
     """Room for the datagrams of one call, and the way from there into a ring.
 
     Memory: 32 MiB of address space, of which only what datagrams fill is ever used.
@@ -109,7 +109,7 @@ class Mailbox:
         return int(stamp(self._controls, self._messages, self._count - 1, self._now_ns)) if self._count else 0
 
 
-@compiled
+@jit
 def deliver(
     shared: npt.NDArray[np.void],
     index: Index,
@@ -148,7 +148,7 @@ def deliver(
     return i
 
 
-@compiled
+@jit
 def stamp(controls: _Rows, messages: _Rows, i: int, now_ns: int) -> int:
     """When message `i` arrived, as the kernel stamped it; where it did not, when it was fetched."""
     control = controls[i]
@@ -157,7 +157,7 @@ def stamp(controls: _Rows, messages: _Rows, i: int, now_ns: int) -> int:
     return wide(control["time_s"]) * _NANOSECONDS + wide(control["part_ns"])
 
 
-@compiled
+@jit
 def source_of(names: Bytes, at: int, row: Header) -> None:
     """Fill `row` with the address and port in the sockaddr at `at`."""
     family = wide(names[at]) | wide(names[at + 1]) << 8 if _LITTLE else be16(names, at)
@@ -171,7 +171,7 @@ def source_of(names: Bytes, at: int, row: Header) -> None:
         row["source_low"] = be64(names, at + 16)
 
 
-@compiled
+@jit
 def refuse(header: Header, high: int, low: int) -> None:
     """Count a datagram that is not let in, by its source while there is room to tell sources apart."""
     header["refused"] += 1

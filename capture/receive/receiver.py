@@ -11,9 +11,9 @@ import socket
 import time
 from collections.abc import Callable
 
-from capture.receive.batch_receiver import MOST_MESSAGES, Mailbox
+from capture.receive.batch_receiver import MOST_MESSAGES, BatchReceiver
 from capture.receive.ring import Ring
-from capture.receive.sockets import Door
+from capture.receive.sockets import ListeningSocket
 from capture.receive.source_filter import Networks
 from capture.receive.tcp_sessions import Sessions
 
@@ -26,7 +26,9 @@ _DRAIN_S = 5.0  # within which sockets are emptied at the end
 class Receiver:
     """Empties sockets into a ring until told to stop."""
 
-    def __init__(self, ring: Ring, doors: list[Door], allowed: Networks, stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, ring: Ring, doors: list[ListeningSocket], allowed: Networks, stopping: Callable[[], bool]
+    ) -> None:
         """Prepare.
 
         Args:
@@ -37,7 +39,7 @@ class Receiver:
         """
         self._ring, self._stopping = ring, stopping
         ring.header["closed"] = 0
-        self._mailbox = Mailbox(ring, allowed)
+        self._mailbox = BatchReceiver(ring, allowed)
         self._udp = {d.socket.fileno(): (d.socket, d.listen.port, n) for n, d in enumerate(doors) if not d.listen.tcp}
         self._sessions = Sessions(ring, allowed, self._wait_for_room)
         self._poller = select.poll()

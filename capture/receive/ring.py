@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.exporters.datagram import DATAGRAM, Datagrams, Index, announced
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.receive.fence import fence
 from capture.receive.ring_header import HEADER, HEADER_ROOM_BYTES, Header
 from capture.tables.read_buffer import Bytes
@@ -68,7 +68,7 @@ class Ring:
         return max(span / len(self.data), (stop - start) / len(self.index))
 
 
-@compiled
+@jit
 def written(shared: npt.NDArray[np.void]) -> int:
     """How many datagrams have been put in, all of them wholly."""
     count = shared[0]["written"]
@@ -76,13 +76,13 @@ def written(shared: npt.NDArray[np.void]) -> int:
     return wide(count)
 
 
-@compiled
+@jit
 def taken(size: int) -> int:
     """Bytes of the ring that a payload takes."""
     return wide(size + _ALIGNMENT) // _ALIGNMENT * _ALIGNMENT
 
 
-@compiled
+@jit
 def place(header: Header, index: Index, data: Bytes, number: int, size: int) -> int:
     """Where in `data` the payload of datagram `number` can go; -1 where there is no room yet."""
     tail_number = header["committed"]
@@ -99,7 +99,7 @@ def place(header: Header, index: Index, data: Bytes, number: int, size: int) -> 
     return head if taken(size) < tail - head else wide(-1)
 
 
-@compiled
+@jit
 def put(header: Header, index: Index, data: Bytes, number: int, source: Bytes, at: int, end: int, row: Index) -> bool:
     """Put the payload `source[at:end]` in as datagram `number`, with `row[0]` saying whence and when; False where full.
 
@@ -128,14 +128,14 @@ def put(header: Header, index: Index, data: Bytes, number: int, source: Bytes, a
     return True
 
 
-@compiled
+@jit
 def publish(shared: npt.NDArray[np.void], number: int) -> None:
     """Show the reader all datagrams below `number`."""
     fence()
     shared[0]["written"] = number
 
 
-@compiled
+@jit
 def free(shared: npt.NDArray[np.void], number: int) -> None:
     """Give the room of all datagrams below `number` back to the writer."""
     fence()

@@ -42,7 +42,7 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ListeningSocket:
     """One open socket of one worker.
 
     Attributes:
@@ -54,7 +54,7 @@ class Door:
     listen: Listen
 
 
-def open_doors(listens: tuple[Listen, ...], workers: int, buffer_bytes: int) -> list[list[Door]]:
+def open_sockets(listens: tuple[Listen, ...], workers: int, buffer_bytes: int) -> list[list[ListeningSocket]]:
     """The sockets of every worker.
 
     All workers listen on the same ports; the kernel gives each source address to one worker, so that all an exporter
@@ -71,7 +71,7 @@ def open_doors(listens: tuple[Listen, ...], workers: int, buffer_bytes: int) -> 
     if sys.platform != "linux":
         raise InputError("collect: receiving from exporters needs Linux")
     with ExitStack() as undo:
-        doors: list[list[Door]] = [[] for _ in range(workers)]
+        doors: list[list[ListeningSocket]] = [[] for _ in range(workers)]
         for listen in listens:
             for family, host in _families(listen):
                 for worker, door in enumerate(_shared(listen, family, host, workers, buffer_bytes, undo)):
@@ -96,9 +96,11 @@ def _has_ipv6() -> bool:
     return True
 
 
-def _shared(listen: Listen, family: int, host: str, workers: int, buffer_bytes: int, undo: ExitStack) -> list[Door]:
+def _shared(
+    listen: Listen, family: int, host: str, workers: int, buffer_bytes: int, undo: ExitStack
+) -> list[ListeningSocket]:
     """Sockets on one address, one for each worker."""
-    doors: list[Door] = []
+    doors: list[ListeningSocket] = []
     port = listen.port
     try:
         _refuse_to_share(family, host, listen)
@@ -109,7 +111,7 @@ def _shared(listen: Listen, family: int, host: str, workers: int, buffer_bytes: 
             port = sock.getsockname()[1]
             if listen.tcp:
                 sock.listen(_BACKLOG)
-            doors.append(Door(sock, Listen(host, port, listen.tcp)))
+            doors.append(ListeningSocket(sock, Listen(host, port, listen.tcp)))
         if workers > 1:
             _steer(doors[0].socket, family, workers)
     except OSError as error:

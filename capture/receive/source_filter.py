@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address, ip_netw
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled
+from capture.jit import jit
 from capture.tables.addresses import MAPPED, MASK64
 from datamodel.errors import InputError
 
@@ -44,7 +44,7 @@ def is_allowed(allowed: Networks, high: int, low: int) -> bool:
     return len(allowed) == 0 or bool(inside.any())
 
 
-@compiled
+@jit
 def allows(allowed: Networks, high: int, low: int) -> bool:
     """Whether one of the networks holds the address."""
     for i in range(len(allowed)):

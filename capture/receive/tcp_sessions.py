@@ -16,7 +16,7 @@ import numpy as np
 
 from capture.exporters.datagram import DATAGRAM
 from capture.receive.ring import Ring, publish, put
-from capture.receive.sockets import Door
+from capture.receive.sockets import ListeningSocket
 from capture.receive.source_filter import Networks, is_allowed, words
 from capture.tables.read_buffer import Bytes, as_array
 
@@ -44,14 +44,14 @@ class Sessions:
 
     def __init__(self, ring: Ring, allowed: Networks, wait_for_room: Callable[[], None]) -> None:
         self._ring, self._allowed, self._wait_for_room = ring, allowed, wait_for_room
-        self._listeners: dict[int, tuple[Door, int]] = {}
+        self._listeners: dict[int, tuple[ListeningSocket, int]] = {}
         self._open: dict[int, _Session] = {}
         self._row = np.zeros(1, DATAGRAM)
         self._row["in_session"] = 1
         self._poller = select.poll()
         self._swept = time.monotonic()
 
-    def add_listener(self, door: Door, number: int) -> None:
+    def add_listener(self, door: ListeningSocket, number: int) -> None:
         """Accept sessions at `door`, whose number in the ring's counters is `number`."""
         self._listeners[door.socket.fileno()] = (door, number)
 
@@ -88,7 +88,7 @@ class Sessions:
             if session.connection.fileno() in self._open:
                 self._end(session)
 
-    def _accept(self, door: Door, number: int) -> None:
+    def _accept(self, door: ListeningSocket, number: int) -> None:
         header = self._ring.header
         while True:
             try:

@@ -6,14 +6,14 @@ import re
 
 import numpy as np
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from datamodel.frame import Frame
 
 COLUMNS = ("in_if", "out_if")
 _ONE_NUMBER = re.compile(r"\D+(\d{1,9})")  # "eth4" and "Ethernet12", but not "Ethernet1/4"
 
 
-def resolve_interfaces(frame: Frame, names: tuple[str, ...], ledger: Ledger) -> Frame:
+def resolve_interfaces(frame: Frame, names: tuple[str, ...], ingest_log: IngestLog) -> Frame:
     """Flow records whose interface columns hold numbers only.
 
     A name that ends in its only number stands for that number unless another name of the same exporter ends in the
@@ -22,7 +22,7 @@ def resolve_interfaces(frame: Frame, names: tuple[str, ...], ledger: Ledger) -> 
     Args:
         frame: rows of `FLOWS` where -1 - i in an interface column stands for `names[i]`.
         names: the names.
-        ledger: told what was guessed and what was dropped.
+        ingest_log: told what was guessed and what was dropped.
     """
     matches = [_ONE_NUMBER.fullmatch(name) for name in names]
     number = np.array([int(match[1]) if match else 0 for match in matches], np.int64)
@@ -38,7 +38,7 @@ def resolve_interfaces(frame: Frame, names: tuple[str, ...], ledger: Ledger) -> 
     rows[place] = meant[pair_of_row.ravel()]
     known = int((rows[place] > 0).sum())
     if known:
-        ledger.warn(f"{known} interfaces are given by name; their numbers are those the names end in")
+        ingest_log.warn(f"{known} interfaces are given by name; their numbers are those the names end in")
     if known < len(place):
-        ledger.warn(f"{len(place) - known} interfaces are given by names without a clear number; taken as unknown")
+        ingest_log.warn(f"{len(place) - known} interfaces are given by names without a clear number; taken as unknown")
     return frame.replace(in_if=rows[: len(frame)], out_if=rows[len(frame) :])

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from capture.dialects.time_text import times
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.records.interface_names import resolve_interfaces
 from capture.tables.addresses import canonical
 from datamodel.flows import ADDRESS_COLUMNS, FLOWS, Flows, recode
@@ -43,11 +43,11 @@ NAMES = {
 _INT64 = r"^-?([0-9]{1,18}|[0-8][0-9]{18}|9[01][0-9]{17})$"  # a little less than what 64 bits hold
 
 
-class Rows:
+class FlowRowBuilder:
     """Flow records gathered batch by batch from one file."""
 
-    def __init__(self, ledger: Ledger, expected_rows: int = 0) -> None:
-        self._ledger = ledger
+    def __init__(self, ingest_log: IngestLog, expected_rows: int = 0) -> None:
+        self._ledger = ingest_log
         self._rows = FrameBuilder(FLOWS, expected_rows)
         self._codes: dict[str, int] = {}  # canonical address -> code
         self._canonical: dict[str, str | None] = {}  # text met before -> canonical address, None where it is none

@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from capture.files.decompression import Progress, ahead, blocks
+from capture.files.decompression import Progress, ahead, read_blocks
 from capture.goflow2.dump_reader import begins_with_message, read_dump
 from capture.goflow2.message_scanner import LONGEST_MESSAGE_BYTES
-from capture.ingest_log import Ledger
-from capture.records.record_columns import Rows
+from capture.ingest_log import IngestLog
+from capture.records.record_columns import FlowRowBuilder
 from capture.records.record_text import OWN, check_columns, text_tables
 from capture.records.record_writer import write_records
 from datamodel.errors import InputError
@@ -30,33 +30,33 @@ BATCH_ROWS = 1 << 20
 EXPECTED_ROWS = 1 << 26  # a file may claim any number of rows; room for more is made as they come
 
 
-def read_records(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
+def read_records(path: Path, ingest_log: IngestLog, progress: Progress | None = None) -> Flows:
     """The flow records of a file, in its order, what cannot be used left out and counted.
 
     Args:
         path: a Parquet file, or CSV, JSON lines or a GoFlow2 dump, these also compressed with gzip or Zstandard.
-        ledger: told what was rejected, why, and what was guessed or ignored.
+        ingest_log: told what was rejected, why, and what was guessed or ignored.
         progress: called with (bytes of the file read, bytes of the file).
 
     Raises:
         InputError: the file is no table of flow records, lacks a required column, or is damaged beyond reading.
     """
-    content = blocks(path, ledger, progress)
+    content = read_blocks(path, ingest_log, progress)
     head = next(content, b"")
     if head[:4] == PARQUET_MAGIC:
-        return read_parquet(path, ledger, progress)
-    return read_text(path, head, content, ledger)
+        return read_parquet(path, ingest_log, progress)
+    return read_text(path, head, content, ingest_log)
 
 
-def read_parquet(path: Path, ledger: Ledger, progress: Progress | None = None) -> Flows:
+def read_parquet(path: Path, ingest_log: IngestLog, progress: Progress | None = None) -> Flows:
     """The flow records of a Parquet file; see `read_records`."""
     try:
         schema = pq.read_schema(path)
-        known = check_columns(path, schema.names, ledger)
+        known = check_columns(path, schema.names, ingest_log)
         texts = [name for name in ADDRESS_COLUMNS if name in known and pa.types.is_string(schema.field(name).type)]
         with pq.ParquetFile(path, read_dictionary=texts) as file:
             size, total = path.stat().st_size, max(file.metadata.num_rows, 1)
-            rows = Rows(ledger, min(file.metadata.num_rows, EXPECTED_ROWS))
+            rows = FlowRowBuilder(ingest_log, min(file.metadata.num_rows, EXPECTED_ROWS))
             done = 0
             for batch in ahead(file.iter_batches(BATCH_ROWS, columns=known)):
                 rows.add(pa.Table.from_batches([batch]))
@@ -69,16 +69,16 @@ def read_parquet(path: Path, ledger: Ledger, progress: Progress | None = None) -
     return rows.flows()
 
 
-def read_text(path: Path, head: bytes, content: Iterator[bytes], ledger: Ledger) -> Flows:
+def read_text(path: Path, head: bytes, content: Iterator[bytes], ingest_log: IngestLog) -> Flows:
     """The flow records of CSV, JSON lines or a GoFlow2 dump whose first block is `head`; see `read_records`."""
     while len(head) < LONGEST_MESSAGE_BYTES and (more := next(content, b"")):
         head += more
     if begins_with_message(head):
-        dump = read_dump(chain([head], content), path.name, ledger)
+        dump = read_dump(chain([head], content), path.name, ingest_log)
         return Flows(mark_metered(dump.frame), dump.addresses)
-    rows = Rows(ledger)
+    rows = FlowRowBuilder(ingest_log)
     try:
-        dialect, tables = text_tables(path, chain([head], content), ledger)
+        dialect, tables = text_tables(path, chain([head], content), ingest_log)
         for table in tables:
             rows.add(table)
     except (pa.ArrowException, UnicodeDecodeError) as error:

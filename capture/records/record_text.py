@@ -19,7 +19,7 @@ from capture.dialects.dialect import Dialect
 from capture.dialects.nfdump import NFDUMP
 from capture.dialects.pmacct import PMACCT
 from capture.goflow2.json_text import GOFLOW2
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from datamodel.errors import InputError
 from datamodel.flows import FLOWS
 
@@ -39,7 +39,7 @@ _LONGEST_HEADER_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 24  # a file without line ends is not gathered whole before it is refused
 
 
-def check_columns(path: Path, names: Iterable[str], ledger: Ledger, dialect: Dialect = OWN) -> list[str]:
+def check_columns(path: Path, names: Iterable[str], ingest_log: IngestLog, dialect: Dialect = OWN) -> list[str]:
     """Those of `names` that are columns of flow records in this dialect; a warning names the others.
 
     Raises:
@@ -52,11 +52,11 @@ def check_columns(path: Path, names: Iterable[str], ledger: Ledger, dialect: Dia
     extra = sorted(name for name in present if name not in dialect.columns)
     if extra:
         more = f" and {len(extra) - _LISTED_COLUMNS} more" if len(extra) > _LISTED_COLUMNS else ""
-        ledger.warn(f"{path.name}: columns ignored: {', '.join(extra[:_LISTED_COLUMNS])}{more}")
+        ingest_log.warn(f"{path.name}: columns ignored: {', '.join(extra[:_LISTED_COLUMNS])}{more}")
     return [name for name in present if name in dialect.columns]
 
 
-def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> tuple[Dialect, Iterator[pa.Table]]:
+def text_tables(path: Path, content: Iterator[bytes], ingest_log: IngestLog) -> tuple[Dialect, Iterator[pa.Table]]:
     """Who wrote CSV or JSON lines, and the columns of flow records that they hold, in batches.
 
     Raises:
@@ -69,12 +69,12 @@ def text_tables(path: Path, content: Iterator[bytes], ledger: Ledger) -> tuple[D
     if line.startswith(b"{"):
         peeked = json_rows(first)
         dialect = dialect_of(name for row in peeked for name in row)
-        lines = _json_tables(path, peeked, chain([first], blocks), dialect, ledger)
-        return dialect, _translated(path, dialect, lines, ledger)
+        lines = _json_tables(path, peeked, chain([first], blocks), dialect, ingest_log)
+        return dialect, _translated(path, dialect, lines, ingest_log)
     dialect = dialect_of(header)
     if len(header) > 1 and set(header) & dialect.columns:
         rows = chain([first.lstrip()[len(line) + 1 :]], blocks)
-        return dialect, _translated(path, dialect, _csv_tables(path, header, rows, dialect, ledger), ledger)
+        return dialect, _translated(path, dialect, _csv_tables(path, header, rows, dialect, ingest_log), ingest_log)
     raise InputError(f"{path}: neither a packet capture (pcap, pcapng) nor flow records (Parquet, CSV, JSON lines)")
 
 
@@ -84,13 +84,13 @@ def dialect_of(names: Iterable[str]) -> Dialect:
     return next((d for d in DIALECTS if any(signature <= present for signature in d.signature)), OWN)
 
 
-def _translated(path: Path, dialect: Dialect, tables: Iterator[pa.Table], ledger: Ledger) -> Iterator[pa.Table]:
+def _translated(path: Path, dialect: Dialect, tables: Iterator[pa.Table], ingest_log: IngestLog) -> Iterator[pa.Table]:
     doubts = Counter[str]()
     for table in tables:
         yield dialect.translate(table, doubts)
     for doubt, rows in doubts.items():
         if rows:
-            ledger.warn(f"{path.name}: {rows} rows {doubt}")
+            ingest_log.warn(f"{path.name}: {rows} rows {doubt}")
 
 
 def _whole_lines(content: Iterator[bytes]) -> Iterator[bytes]:
@@ -117,13 +117,13 @@ def _header(line: bytes) -> list[str]:
 
 
 def _csv_tables(
-    path: Path, header: list[str], blocks: Iterator[bytes], dialect: Dialect, ledger: Ledger
+    path: Path, header: list[str], blocks: Iterator[bytes], dialect: Dialect, ingest_log: IngestLog
 ) -> Iterator[pa.Table]:
-    known = check_columns(path, header, ledger, dialect)
+    known = check_columns(path, header, ingest_log, dialect)
 
     def skip(row: pa_csv.InvalidRow) -> str:
         if not dialect.is_framing(row.text):
-            ledger.reject("row: wrong number of columns")
+            ingest_log.reject("row: wrong number of columns")
         return "skip"
 
     # Every value is read as text: what does not fit its column is then a row rejected, not a file lost.
@@ -151,13 +151,13 @@ def _utf8(block: bytes) -> bytes:
 
 
 def _json_tables(
-    path: Path, peeked: list[dict[str, Any]], blocks: Iterable[bytes], dialect: Dialect, ledger: Ledger
+    path: Path, peeked: list[dict[str, Any]], blocks: Iterable[bytes], dialect: Dialect, ingest_log: IngestLog
 ) -> Iterator[pa.Table]:
-    check_columns(path, [name for row in peeked for name in row], ledger, dialect)
+    check_columns(path, [name for row in peeked for name in row], ingest_log, dialect)
     schema = json_schema(peeked, dialect)
     for block in blocks:
         if block.strip():
-            yield json_table(block, schema, ledger)
+            yield json_table(block, schema, ingest_log)
 
 
 def json_rows(block: bytes) -> list[dict[str, Any]]:
@@ -170,22 +170,22 @@ def json_schema(peeked: list[dict[str, Any]], dialect: Dialect) -> pa.Schema:
     return pa.schema([(name, _json_type([row.get(name) for row in peeked])) for name in sorted(dialect.columns)])
 
 
-def json_table(block: bytes, schema: pa.Schema, ledger: Ledger) -> pa.Table:
+def json_table(block: bytes, schema: pa.Schema, ingest_log: IngestLog) -> pa.Table:
     """The columns of `schema` of a block of JSON lines; what is no object is left out and counted."""
     parse = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     read = pa_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
     try:
         table = pa_json.read_json(io.BytesIO(block), read, parse)
     except pa.ArrowInvalid:  # a line that is no object, or a value of another type than its column's first ones
-        table = _salvaged(block, schema, ledger)
+        table = _salvaged(block, schema, ingest_log)
     return table
 
 
-def _salvaged(block: bytes, schema: pa.Schema, ledger: Ledger) -> pa.Table:
+def _salvaged(block: bytes, schema: pa.Schema, ingest_log: IngestLog) -> pa.Table:
     """The block's lines one by one, every value as text, so that only what is wrong is lost."""
     lines = [_json_objects(line) for line in block.splitlines() if line.strip()]
     rows = [row for line in lines for row in line]
-    ledger.reject("row: not a JSON object", sum(not line for line in lines))
+    ingest_log.reject("row: not a JSON object", sum(not line for line in lines))
     columns = {name: [_text(row.get(name)) for row in rows] for name in schema.names}
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 

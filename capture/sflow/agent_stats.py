@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from capture.exporters.exporter_table import Exporter, Table, notes
+from capture.exporters.exporter_table import Exporter, Table, collect_stats
 from capture.packets.packet_columns import Record
 from capture.sflow.reasons import REASONS
 from capture.sflow.sflow_layout import IF_INDEX
@@ -28,7 +28,7 @@ _COUNTED = (
 )
 
 
-def account(
+def collect_agent_stats(
     exporters: Table, agents: Table, sources: Table, wanted: npt.NDArray[np.int64]
 ) -> tuple[ExporterStats, ...]:
     """The account of each exporter that is wanted.
@@ -45,7 +45,7 @@ def account(
 
 
 def _account(exporter: Exporter, agent: Record, sources: Table) -> ExporterStats:
-    known = notes(exporter, REASONS)
+    known = collect_stats(exporter, REASONS)
     rates = sorted(int(rate) for rate in agent["rates"][: int(agent["rates_used"])])
     warnings = [*known.warnings, *(text.format(int(agent[name])) for name, text in _COUNTED if agent[name])]
     doubted = tuple(

@@ -14,12 +14,12 @@ from capture.exporters.exporter_table import (
     Table,
     digest,
     exporter_of,
-    follow,
     is_copy,
+    track_sequence,
     uptime_fell,
 )
 from capture.exporters.sequence_runs import IN_ORDER
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import be32
 from capture.packets.packet_columns import Record
 from capture.sflow.counters import counter_row, queue_row
@@ -73,7 +73,7 @@ from capture.tables.row_blocks import BLOCK_ROWS, Block, Blocks
 
 Counts = npt.NDArray[np.int64]
 
-# Why `take` stopped before the end; index into `state["stopped"]`.
+# Why `decode_batch` stopped before the end; index into `state["stopped"]`.
 AT_END, ROWS_FULL, EXPORTERS_SHORT, SOURCES_SHORT, ADDRESSES_SHORT = range(5)
 
 _CHECKED_BYTES = 16
@@ -118,8 +118,8 @@ class Output(NamedTuple):
     packet: Table  # `PACKET`
 
 
-@compiled
-def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) -> int:
+@jit
+def decode_batch(data: Bytes, index: Index, first: int, memory: Memory, output: Output) -> int:
     """Decode datagrams from `first` on until the batch ends or something is short; answers where to go on.
 
     `state["stopped"]` tells why it ended: mostly because something has no room for the rows of one more datagram,
@@ -161,7 +161,7 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
         if not agent["begun"]:
             begin_agent(agent, high, low, memory)
         exporter = memory.exporters[place]
-        if not greet(data, at, end, datagram, head, exporter, state, moment):
+        if not register_datagram(data, at, end, datagram, head, exporter, state, moment):
             continue
         moment["sampler"] = code_of(output.book, high, low)
         moment["domain"] = head["sub_agent"]
@@ -174,7 +174,7 @@ def take(data: Bytes, index: Index, first: int, memory: Memory, output: Output) 
     return last
 
 
-@compiled
+@jit
 def ask_for(data: Bytes, index: Index, i: int) -> None:
     """Ask memory for datagram `i`, if there is one, which will be read soon."""
     if i < len(index):
@@ -183,7 +183,7 @@ def ask_for(data: Bytes, index: Index, i: int) -> None:
             prefetch(data, line)
 
 
-@compiled
+@jit
 def name_ends(book: Book, ends: Words, block: Block, first: int, last: int) -> None:
     """Write the address codes of flow records `first` to `last`.
 
@@ -195,7 +195,7 @@ def name_ends(book: Book, ends: Words, block: Block, first: int, last: int) -> N
         block["dst_addr"][row] = code_of(book, ends[k, 2], ends[k, 3])
 
 
-@compiled
+@jit
 def begin_agent(agent: Record, high: int, low: int, memory: Memory) -> None:
     """Look up the rate that an operator gave for an exporter seen for the first time."""
     # An unknown address has code -1, which is the place of all others.
@@ -204,8 +204,8 @@ def begin_agent(agent: Record, high: int, low: int, memory: Memory) -> None:
     agent["begun"] = 1
 
 
-@compiled
-def greet(
+@jit
+def register_datagram(
     data: Bytes, at: int, end: int, datagram: Record, head: Record, exporter: Exporter, state: Record, moment: Record
 ) -> bool:
     """Enter a datagram into its exporter's account, and its time into `moment`; False where it is a copy."""
@@ -216,14 +216,14 @@ def greet(
     if is_copy(exporter, head["sequence"], time_ns, end - at, check):
         return False
     anew = uptime_fell(exporter, head["uptime_ms"], time_ns // 1_000_000)
-    verdict = follow(exporter, wide(datagram["source_port"]), head["sequence"], head["samples"], anew)
+    verdict = track_sequence(exporter, wide(datagram["source_port"]), head["sequence"], head["samples"], anew)
     state["in_order"] = 1 if verdict == IN_ORDER else 0
     moment["arrival_ns"] = time_ns
     moment["hold_ns"] = held if verdict == IN_ORDER else wide(LONGEST_HOLD_NS)
     return True
 
 
-@compiled
+@jit
 def samples(
     data: Bytes, end: int, cut: bool, place: int, exporter: Exporter, agent: Record, memory: Memory, output: Output
 ) -> None:
@@ -239,7 +239,7 @@ def samples(
         if partly and not cut:
             rejected[LONG_SAMPLE] += 1
             return
-        fault = walk(data, kind, at, min(at + size, end), partly, sample)
+        fault = walk_records(data, kind, at, min(at + size, end), partly, sample)
         if fault:
             rejected[CAPTURE_CUT if partly else fault] += 1
         elif kind in (COUNTER_SAMPLE, COUNTER_SAMPLE_EXPANDED):
@@ -262,8 +262,8 @@ def samples(
         rejected[BYTES_LEFT] += 1
 
 
-@compiled
-def walk(data: Bytes, kind: int, at: int, end: int, cut: bool, sample: Record) -> int:
+@jit
+def walk_records(data: Bytes, kind: int, at: int, end: int, cut: bool, sample: Record) -> int:
     """Fill `sample` from the sample of type `kind` at `at`; FINE or the reason why nothing of it is known."""
     if kind == FLOW_SAMPLE or kind in (FLOW_SAMPLE_EXPANDED, DISCARDED_PACKET):
         fault = flow_fields(data, kind, at, end, sample)
@@ -278,7 +278,7 @@ def walk(data: Bytes, kind: int, at: int, end: int, cut: bool, sample: Record) -
     return UNKNOWN_SAMPLE
 
 
-@compiled
+@jit
 def counted(data: Bytes, rejected: Counts, state: Record, sample: Record, moment: Record, block: Block) -> None:
     """Make a row of a counter sample that speaks of an interface."""
     if counter_row(data, sample, moment, block, state["counters"]):
@@ -287,7 +287,7 @@ def counted(data: Bytes, rejected: Counts, state: Record, sample: Record, moment
         rejected[NO_COUNTED_INTERFACE] += 1
 
 
-@compiled
+@jit
 def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: Output) -> None:
     """Make a row of a sampled packet, and one of the queue it waited in, and one of its discard."""
     state, sample, moment, packet = output.state[0], output.sample[0], output.moment[0], output.packet[0]

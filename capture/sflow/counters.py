@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import be32, be64
 from capture.packets.packet_columns import Record
 from capture.sflow.sflow_layout import IF_INDEX, UNKNOWN_COUNTER
@@ -13,14 +13,14 @@ _UNKNOWN = -1
 _LARGEST_QUEUE = 127  # that the column can hold
 
 
-@compiled
+@jit
 def counter(data: Bytes, at: int) -> int:
     """A 32-bit counter; -1 where the agent says that it cannot count it."""
     value = be32(data, at)
     return _UNKNOWN if value == UNKNOWN_COUNTER else value
 
 
-@compiled
+@jit
 def packets(data: Bytes, at: int) -> int:
     """Unicast, multicast and broadcast packets together; those not counted apart are among the unicast ones."""
     unicast, multicast, broadcast = counter(data, at), counter(data, at + 4), counter(data, at + 8)
@@ -29,7 +29,7 @@ def packets(data: Bytes, at: int) -> int:
     return unicast + max(multicast, wide(0)) + max(broadcast, wide(0))
 
 
-@compiled
+@jit
 def open_row(block: Block, row: int, time_ns: int, moment: Record, interface: int) -> None:
     """Begin a row in which nothing is known yet."""
     block["time_ns"][row] = time_ns
@@ -51,7 +51,7 @@ def open_row(block: Block, row: int, time_ns: int, moment: Record, interface: in
     block["queue_depth_bytes"][row] = _UNKNOWN
 
 
-@compiled
+@jit
 def counter_row(data: Bytes, sample: Record, moment: Record, block: Block, row: int) -> bool:
     """Write what a counter sample says of its interface; false where it says nothing of one.
 
@@ -79,7 +79,7 @@ def counter_row(data: Bytes, sample: Record, moment: Record, block: Block, row: 
     return True
 
 
-@compiled
+@jit
 def queue_row(sample: Record, moment: Record, block: Block, row: int) -> None:
     """Write the depth of the queue that a sampled packet waited in."""
     open_row(block, row, moment["time_ns"], moment, moment["out_if"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from capture.jit import compiled
+from capture.jit import jit
 from capture.packets.packet_columns import Record
 from capture.tables.row_blocks import Block
 
@@ -36,7 +36,7 @@ DROP_REASONS: Mapping[int, str] = MappingProxyType(
 )
 
 
-@compiled
+@jit
 def drop_row(moment: Record, reason: int, packets: int, source: int, destination: int, block: Block, row: int) -> None:
     """Write a discarded packet.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import MAPPED, be32, be64
 from capture.packets.packet import clear, frame_packet
 from capture.packets.packet_columns import ABSENT, BAD_TRANSPORT, CUT_TRANSPORT, Record
@@ -23,7 +23,7 @@ FLOW_COLUMNS = (
 )  # fmt: skip
 
 
-@compiled
+@jit
 def sampled_packet(data: Bytes, sample: Record, packet: Record, agent: Record) -> int:
     """Fill `packet` from a sample's header or, where that tells no IP packet, from its IP data; FINE or the reason.
 
@@ -55,7 +55,7 @@ def sampled_packet(data: Bytes, sample: Record, packet: Record, agent: Record) -
     return reason
 
 
-@compiled
+@jit
 def ipv4_data(data: Bytes, at: int, packet: Record) -> None:
     """Fill `packet` from a sampled_ipv4 structure."""
     clear(packet)
@@ -66,7 +66,7 @@ def ipv4_data(data: Bytes, at: int, packet: Record) -> None:
     ip_data(data, at, at + 16, packet)
 
 
-@compiled
+@jit
 def ipv6_data(data: Bytes, at: int, packet: Record) -> None:
     """Fill `packet` from a sampled_ipv6 structure."""
     clear(packet)
@@ -77,7 +77,7 @@ def ipv6_data(data: Bytes, at: int, packet: Record) -> None:
     ip_data(data, at, at + 40, packet)
 
 
-@compiled
+@jit
 def ip_data(data: Bytes, at: int, ports_at: int, packet: Record) -> None:
     """Fill `packet` from what sampled_ipv4 and sampled_ipv6 have in common."""
     packet["ip_bytes"] = be32(data, at) & 0x7FFFFFFF
@@ -89,7 +89,7 @@ def ip_data(data: Bytes, at: int, ports_at: int, packet: Record) -> None:
     packet["tos"] = be32(data, ports_at + 12) & 0xFF
 
 
-@compiled
+@jit
 def note_ends(packet: Record, ends: Words, k: int) -> None:
     """Keep the addresses of a datagram's flow record `k` for when their codes are looked up."""
     ends[k, 0] = packet["src_high"]
@@ -98,7 +98,7 @@ def note_ends(packet: Record, ends: Words, k: int) -> None:
     ends[k, 3] = packet["dst_low"]
 
 
-@compiled
+@jit
 def flow_row(packet: Record, moment: Record, block: Block, row: int) -> None:
     """Write one sampled packet, but for its addresses.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from capture.exporters.exporter_table import IN_DATAGRAMS, Exporter, Table
 from capture.exporters.sequence_runs import step
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.packet_columns import Record
 from capture.sflow.reasons import CAPTURE_CUT
 from capture.sflow.sflow_layout import IF_INDEX, NO_INTERFACE, NO_INTERFACE_EXPANDED, ONE_INTERFACE
@@ -78,7 +78,7 @@ MOMENT = np.dtype(
 )
 
 
-@compiled
+@jit
 def source_of(sources: Table, keys: Keys, exporter: int, sample: Record) -> int:
     """The row of a sample's data source, begun now if it is new; FULL where there is no room left for it."""
     known = keys.used[0]
@@ -97,7 +97,7 @@ def source_keys(sources: Table) -> Words:
     return np.stack([sources["exporter"], sources["source_class"] << 32 ^ sources["source_index"]], axis=1)
 
 
-@compiled
+@jit
 def follow_source(source: Record, agent: Record, sample: Record, exporter: Exporter) -> None:
     """Add what happened between a source's previous sample and this one, which did not come late.
 
@@ -129,7 +129,7 @@ def follow_source(source: Record, agent: Record, sample: Record, exporter: Expor
     source["counters"] = counters
 
 
-@compiled
+@jit
 def rate(agent: Record, told: int) -> int:
     """The rate that a sample's record is to carry; 0 is unknown."""
     used = told
@@ -148,7 +148,7 @@ def rate(agent: Record, told: int) -> int:
     return wide(used)
 
 
-@compiled
+@jit
 def interface(kind: int, value: int) -> int:
     """The interface index that an interface field names; 0 where it names none, several, or the device itself."""
     if kind != ONE_INTERFACE or value in (NO_INTERFACE, NO_INTERFACE_EXPANDED):
@@ -156,7 +156,7 @@ def interface(kind: int, value: int) -> int:
     return wide(value)
 
 
-@compiled
+@jit
 def direction(sample: Record, in_if: int, out_if: int) -> int:
     """Whether a port sampled what came in or what went out: its data source is then the input or output interface."""
     source = sample["source_index"]
@@ -167,7 +167,7 @@ def direction(sample: Record, in_if: int, out_if: int) -> int:
     return EGRESS if source == out_if else NO_DIRECTION
 
 
-@compiled
+@jit
 def hold_ns(exporter: Exporter, arrival_ns: int) -> int:
     """How long before its arrival the samples of a datagram in turn may have been taken.
 
@@ -179,7 +179,7 @@ def hold_ns(exporter: Exporter, arrival_ns: int) -> int:
     return wide(min(max(arrival_ns - exporter["last_ns"], 0), LONGEST_HOLD_NS))
 
 
-@compiled
+@jit
 def place_in_time(moment: Record, agent: Record, sample: Record) -> None:
     """Set the moment's time: the agent's own stamp where it is there and believable, else by the sample's place.
 

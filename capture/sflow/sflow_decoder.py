@@ -13,7 +13,7 @@ from capture.exporters.datagram import Datagrams
 from capture.exporters.exporter_table import ExporterTable, Table, busiest, lost_units, rejected_sums
 from capture.packets.packet_columns import PACKET
 from capture.packets.packet_rows import last_as_first
-from capture.sflow.agent_stats import account
+from capture.sflow.agent_stats import collect_agent_stats
 from capture.sflow.batch_decoder import (
     ADDRESSES_A_DATAGRAM,
     ADDRESSES_SHORT,
@@ -23,7 +23,7 @@ from capture.sflow.batch_decoder import (
     STATE,
     Memory,
     Output,
-    take,
+    decode_batch,
 )
 from capture.sflow.flows import FLOW_COLUMNS
 from capture.sflow.reasons import REASONS
@@ -91,7 +91,7 @@ class SflowDecoder:
         frames: list[Frame] = []
         state, place = self._rows[0][0], 0
         while place < len(batch):
-            place = take(batch.data, batch.index, place, self._memory(), self._output())
+            place = decode_batch(batch.data, batch.index, place, self._memory(), self._output())
             if state["stopped"] == EXPORTERS_SHORT:
                 self._more_exporters()
             elif state["stopped"] == ADDRESSES_SHORT:
@@ -115,7 +115,7 @@ class SflowDecoder:
     def exporters(self, most: int | None = None) -> tuple[ExporterStats, ...]:
         """The accounts of the exporters with most records, at most so many, in order of first sight; None: of all."""
         known = self._table.known()
-        return account(known, self._agents, self._sources[: len(self._source_keys)], busiest(known, most))
+        return collect_agent_stats(known, self._agents, self._sources[: len(self._source_keys)], busiest(known, most))
 
     def state(self) -> dict[str, object]:
         """What another decoder needs to go on, as JSON values."""

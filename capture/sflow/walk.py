@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.packets.headers import ETHERNET, MAPPED, be16, be32, be64, beneath_labels
 from capture.packets.packet_columns import Record
 from capture.sflow.reasons import (
@@ -107,7 +107,7 @@ SAMPLE = np.dtype(
 )
 
 
-@compiled
+@jit
 def datagram_head(data: Bytes, at: int, end: int, head: Record) -> int:
     """Fill `head` (`HEAD`) from a datagram's header; the answer is FINE or the reason why nothing of it is known."""
     if at + 12 > end:
@@ -135,7 +135,7 @@ def datagram_head(data: Bytes, at: int, end: int, head: Record) -> int:
     return FINE
 
 
-@compiled
+@jit
 def compact_source(data: Bytes, at: int, sample: Record) -> None:
     """A data source as one word: eight bits of class, the others of index."""
     source = be32(data, at)
@@ -143,14 +143,14 @@ def compact_source(data: Bytes, at: int, sample: Record) -> None:
     sample["source_index"] = source & 0xFFFFFF
 
 
-@compiled
+@jit
 def expanded_source(data: Bytes, at: int, sample: Record) -> None:
     """A data source as two words."""
     sample["source_class"] = be32(data, at)
     sample["source_index"] = be32(data, at + 4)
 
 
-@compiled
+@jit
 def frame_fields(data: Bytes, at: int, size: int, sample: Record) -> None:
     """What the fields of every sample, `size` bytes of them, begin and end with."""
     sample["sequence"] = be32(data, at)
@@ -158,7 +158,7 @@ def frame_fields(data: Bytes, at: int, size: int, sample: Record) -> None:
     sample["at"] = at + size
 
 
-@compiled
+@jit
 def flow_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) -> int:
     """Fill `sample` from the fields of a flow sample, an expanded one or a discarded packet; FINE or the reason."""
     if kind == FLOW_SAMPLE:
@@ -201,7 +201,7 @@ def flow_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) -> in
     return FINE
 
 
-@compiled
+@jit
 def counter_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) -> int:
     """Fill `sample` from the fields of a counter sample or an expanded one; FINE or the reason."""
     if kind == COUNTER_SAMPLE:
@@ -218,7 +218,7 @@ def counter_fields(data: Bytes, kind: int, at: int, end: int, sample: Record) ->
     return FINE
 
 
-@compiled
+@jit
 def flow_structures(data: Bytes, end: int, cut: bool, sample: Record) -> None:
     """Walk the structures of a flow sample that ends at `end`, and note in `sample` where they lie.
 
@@ -262,7 +262,7 @@ def flow_structures(data: Bytes, end: int, cut: bool, sample: Record) -> None:
         sample["fault"] = CAPTURE_CUT if cut else STRUCTURES_MISSING
 
 
-@compiled
+@jit
 def sample_header(data: Bytes, at: int, end: int, sample: Record) -> None:
     """Note where a sampled header lies; `header_end` is where its bytes end, of those before `end`."""
     if at + HEADER_FIELDS_BYTES > end:
@@ -276,7 +276,7 @@ def sample_header(data: Bytes, at: int, end: int, sample: Record) -> None:
     sample["header_end"] = stop
 
 
-@compiled
+@jit
 def flow_structure(data: Bytes, word: int, at: int, size: int, sample: Record) -> None:
     """Note what a structure of enterprise 0 other than a sampled header says, where something is made of it."""
     if size < needed_bytes(word):
@@ -297,7 +297,7 @@ def flow_structure(data: Bytes, word: int, at: int, size: int, sample: Record) -
         sample["unknown"] += 1
 
 
-@compiled
+@jit
 def needed_bytes(word: int) -> int:
     """The least size of a flow structure of which something is made; 0 of others."""
     if word == IPV4_DATA:
@@ -309,7 +309,7 @@ def needed_bytes(word: int) -> int:
     return 4 if word in (EGRESS_QUEUE, BROADCOM_EGRESS_QUEUE, QUEUE_DEPTH) else 0
 
 
-@compiled
+@jit
 def counter_structures(data: Bytes, end: int, cut: bool, sample: Record) -> None:
     """Walk the structures of a counter sample that ends at `end`; arguments as for `flow_structures`."""
     sample["interface_at"] = ABSENT
@@ -342,7 +342,7 @@ def counter_structures(data: Bytes, end: int, cut: bool, sample: Record) -> None
         sample["fault"] = CAPTURE_CUT if cut else STRUCTURES_MISSING
 
 
-@compiled
+@jit
 def is_known_counter(word: int) -> bool:
     """Whether the type word of a counter structure is one of `COUNTER_STRUCTURES`."""
     if word <= 0xFFF:
@@ -353,7 +353,7 @@ def is_known_counter(word: int) -> bool:
     return found
 
 
-@compiled
+@jit
 def doubts(sample: Record, rejected: Record) -> None:
     """Count in an exporter's `rejected` what was wrong with a sample's structures."""
     if sample["fault"]:
@@ -364,7 +364,7 @@ def doubts(sample: Record, rejected: Record) -> None:
         rejected[SHORT_STRUCTURE] += sample["short"]
 
 
-@compiled
+@jit
 def header_link(data: Bytes, protocol: int, at: int, end: int) -> tuple[int, int]:
     """The link type by which `capture.packets.packet` knows a header that is not Ethernet's, and where to begin; or -1.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from capture.tables.addresses import MAPPED, from_words
 from capture.tables.key_table import stirred
 from capture.tables.prefetch import prefetch
@@ -87,13 +87,13 @@ class AddressBook:
         return self._texts
 
 
-@compiled
+@jit
 def is_ipv4(high: int, low: int) -> bool:
     """Whether an address is IPv4-mapped: the low 32 bits are all there is to tell."""
     return high == 0 and low >> 32 == MAPPED >> 32
 
 
-@compiled
+@jit
 def slot_of_ipv4(slots: Words, low: int) -> int:
     """The slot that holds an IPv4-mapped address, or the free one where it belongs: most addresses are such."""
     mark = _IPV4 | low & _MASK32
@@ -104,7 +104,7 @@ def slot_of_ipv4(slots: Words, low: int) -> int:
     return slot
 
 
-@compiled
+@jit
 def slot_of(words: Words, slots: Words, high: int, low: int) -> int:
     """The slot that holds this address, or the free one where it belongs."""
     if is_ipv4(high, low):
@@ -121,7 +121,7 @@ def slot_of(words: Words, slots: Words, high: int, low: int) -> int:
     return slot
 
 
-@compiled
+@jit
 def entry(code: int, high: int, low: int) -> int:
     """What the slot of an address with this code holds."""
     if is_ipv4(high, low):
@@ -129,13 +129,13 @@ def entry(code: int, high: int, low: int) -> int:
     return code << _CODE_AT | stirred(stirred(wide(0), high), low) & _MASK32
 
 
-@compiled
+@jit
 def known_code(words: Words, slots: Words, high: int, low: int) -> int:
     """The code of an address; -1 where it has none."""
     return wide(slots[slot_of(words, slots, high, low)] >> _CODE_AT)
 
 
-@compiled
+@jit
 def address_code(words: Words, slots: Words, used: Words, high: int, low: int) -> int:
     """The code of an address, given now if it has none yet; the book must have room for it."""
     slot = slot_of(words, slots, high, low)
@@ -148,19 +148,19 @@ def address_code(words: Words, slots: Words, used: Words, high: int, low: int) -
     return wide(slots[slot] >> _CODE_AT)
 
 
-@compiled
+@jit
 def code_of(book: Book, high: int, low: int) -> int:
     """The same of a book as one argument."""
     return address_code(book.words, book.slots, book.used, high, low)
 
 
-@compiled
+@jit
 def expect(book: Book, high: int, low: int) -> None:
     """Ask memory for what tells the code of an address that is looked up soon."""
     prefetch(book.slots, stirred(stirred(wide(0), high), low) & (len(book.slots) - 1))
 
 
-@compiled
+@jit
 def rehash(words: Words, count: int, slots: Words) -> None:
     """Enter the first `count` addresses into `slots`, which are all free."""
     for code in range(count):

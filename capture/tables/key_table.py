@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 
 Words = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
@@ -71,14 +71,14 @@ def _slots(places: int) -> Slots:
     return np.full(1 << (4 * places - 1).bit_length(), _FREE, np.int32)
 
 
-@compiled
+@jit
 def stirred(state: int, word: int) -> int:
     """A hash so far with one more signed 64-bit word."""
     product = ((state ^ word ^ (word >> 32)) & 0xFFFFFFFF) * _ODD
     return product ^ (product >> 32)
 
 
-@compiled
+@jit
 def slot_of(keys: Keys, key: tuple[int, ...]) -> int:
     """The slot that holds this key, or the free one where it belongs."""
     state = wide(0)
@@ -97,13 +97,13 @@ def slot_of(keys: Keys, key: tuple[int, ...]) -> int:
     return slot
 
 
-@compiled
+@jit
 def known_place(keys: Keys, key: tuple[int, ...]) -> int:
     """The place of a key; -1 where it has none."""
     return wide(keys.slots[slot_of(keys, key)])
 
 
-@compiled
+@jit
 def place_of(keys: Keys, key: tuple[int, ...]) -> int:
     """The place of a key, given now if it has none yet; FULL where there is no room left for it."""
     slot = slot_of(keys, key)
@@ -119,7 +119,7 @@ def place_of(keys: Keys, key: tuple[int, ...]) -> int:
     return place
 
 
-@compiled
+@jit
 def rehash(keys: Keys) -> None:
     """Enter all keys into the slots, which are all free."""
     mask = len(keys.slots) - 1

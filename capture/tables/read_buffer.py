@@ -13,7 +13,7 @@ def as_array(content: bytes | bytearray) -> Bytes:
     return np.frombuffer(bytearray(content), np.uint8)
 
 
-class Window:
+class ReadBuffer:
     """Bytes `data[start:end]` wait to be read; `data` is reused, so views into it hold until the next `append`."""
 
     def __init__(self) -> None:

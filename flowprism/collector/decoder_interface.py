@@ -1,4 +1,4 @@
-"""What the collector needs of a decoder; `capture.export_decoder.Exports` is the one in use."""
+"""What the collector needs of a decoder; `capture.export_decoder.ExportDecoder` is the one in use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from datamodel.exporter_stats import ExporterStats
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Decoder(Protocol):
-    """Datagrams in, records out; see `capture.export_decoder.Exports`, whose methods these are."""
+    """Datagrams in, records out; see `capture.export_decoder.ExportDecoder`, whose methods these are."""
 
     records: int
 
@@ -36,7 +36,7 @@ class Decoder(Protocol):
     def exporters(self, most: int | None = None) -> tuple[ExporterStats, ...]:
         """The accounts of the exporters with most records, at least so many where there are; None: of all."""
 
-    def account(self, ledger: Ledger) -> None:
+    def account(self, ingest_log: IngestLog) -> None:
         """Tell what was left out."""
 
     def state(self) -> bytes:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from capture.files.capture_file import BATCH_FRAMES
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.live.erspan import ErspanSessions
 from capture.live.packet_ring import PacketRing
 from capture.live.pcap_stream import pcap_stream
@@ -32,7 +32,7 @@ class MirrorInput(Protocol):
     def poll(self, timeout_s: float) -> Packets | None:
         """The next packets, None where there are none for so long; the next call overwrites them."""
 
-    def account(self, ledger: Ledger) -> None:
+    def account(self, ingest_log: IngestLog) -> None:
         """Tell what was lost or is doubtful since the source was opened."""
 
     def losses(self) -> tuple[int, int]:
@@ -86,7 +86,7 @@ class StreamInput:
     def __init__(self, descriptor: int) -> None:
         """Begin to read an open file; where it is no such stream, a later `poll` is an InputError."""
         self.ended = False
-        self._ledger = Ledger()
+        self._ledger = IngestLog()
         self._file = os.fdopen(descriptor, "rb", buffering=0)
         self._batches = pcap_stream(self._file, self._ledger, idle_s=_IDLE_S)
         self._more = False  # packets that were read already and not handed over
@@ -102,12 +102,12 @@ class StreamInput:
         self._more = batch is not None and len(batch) == BATCH_FRAMES
         return batch
 
-    def account(self, ledger: Ledger) -> None:
+    def account(self, ingest_log: IngestLog) -> None:
         """Tell what was damaged."""
         for reason, count in self._ledger.rejected.items():
-            ledger.reject(reason, count)
+            ingest_log.reject(reason, count)
         for warning in self._ledger.warnings:
-            ledger.warn(warning)
+            ingest_log.warn(warning)
 
     def losses(self) -> tuple[int, int]:
         """Only the writer of the stream knows."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from flowprism.collector.decoder_interface import Decoder
 from flowprism.collector.exporter_clocks import ExporterClocks
 
@@ -47,8 +47,8 @@ class StatsCache:
         before = time.monotonic()
         if before < self._next and not force:
             return False
-        ledger = _account(self._decoder)
-        now = self._base + (Counter(ledger.rejected) - self._restored)
+        ingest_log = _account(self._decoder)
+        now = self._base + (Counter(ingest_log.rejected) - self._restored)
         self.rejected = dict(sorted(now.items()))
         exporters = self._decoder.exporters(MOST_EXPORTERS_TOLD)
         clocks = self._clocks.warnings() if self._clocks else []
@@ -58,14 +58,14 @@ class StatsCache:
             "exporters": [asdict(exporter) for exporter in first],
             "lost": self._decoder.lost(),
             "rejected": self.rejected,
-            "warnings": [*clocks, *ledger.warnings][:_MOST_WARNINGS],
+            "warnings": [*clocks, *ingest_log.warnings][:_MOST_WARNINGS],
         }
         after = time.monotonic()
         self._next = after + max(1.0, (after - before) / _AFFORDABLE_RATIO)
         return True
 
 
-def _account(decoder: Decoder) -> Ledger:
-    ledger = Ledger()
-    decoder.account(ledger)
-    return ledger
+def _account(decoder: Decoder) -> IngestLog:
+    ingest_log = IngestLog()
+    decoder.account(ingest_log)
+    return ingest_log

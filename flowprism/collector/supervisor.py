@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from capture.receive.sockets import Door, buffer_bytes_of, open_doors
+from capture.receive.sockets import ListeningSocket, buffer_bytes_of, open_sockets
 from capture.receive.source_filter import networks
 from datamodel.errors import InputError
 from flowprism.collector.collector_options import CollectorOptions
@@ -37,7 +37,9 @@ _PROGRESS_S, _COMING_UP_S = 60.0, 600.0
 class CollectorSupervisor:
     """One run of a collector."""
 
-    def __init__(self, options: CollectorOptions, doors: list[list[Door]] | None = None, hint: str = "") -> None:
+    def __init__(
+        self, options: CollectorOptions, doors: list[list[ListeningSocket]] | None = None, hint: str = ""
+    ) -> None:
         """Take note of the options; nothing is opened yet.
 
         Args:
@@ -81,9 +83,9 @@ class CollectorSupervisor:
                 source_process.close()
             os.close(begun.lock)
 
-    def _open(self) -> list[list[Door]]:
+    def _open(self) -> list[list[ListeningSocket]]:
         options = self._options
-        return open_doors(options.listens, options.workers, options.buffer_bytes) if options.listens else []
+        return open_sockets(options.listens, options.workers, options.buffer_bytes) if options.listens else []
 
     def _stop(self) -> None:
         self._stopping = True
@@ -192,7 +194,7 @@ class CollectorSupervisor:
         status.look()
         status.write()
 
-    def _greet(self, begun: writer_session.WriterSession, doors: list[list[Door]]) -> None:
+    def _greet(self, begun: writer_session.WriterSession, doors: list[list[ListeningSocket]]) -> None:
         options = self._options
         for warning in begun.warnings:
             process.print_message(warning)

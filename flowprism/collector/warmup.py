@@ -10,7 +10,7 @@ import struct
 import numpy as np
 
 from capture.exporters.datagram import DATAGRAM, Datagrams, announced
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from flowprism.collector.decoder_interface import Decoder
 
 _ADDRESS = bytes((192, 0, 2, 1))
@@ -27,7 +27,7 @@ def warm_up(decoder: Decoder) -> None:
     index["time_ns"] = 1
     index["protocol"] = [announced(data, int(row["offset"]), int(row["offset"] + row["bytes"])) for row in index]
     decoder.feed(Datagrams(data, index))
-    decoder.account(Ledger())
+    decoder.account(IngestLog())
     decoder.exporters()
     decoder.lost()
     decoder.take()

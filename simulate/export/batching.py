@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capture.jit import compiled
+from capture.jit import jit
 from datamodel.streams import Int
 from simulate.network.fabric import mixed
 
@@ -49,7 +49,7 @@ def ordinal(key: Int) -> tuple[Int, Int]:
     return number, order
 
 
-@compiled
+@jit
 def pack(
     sender: Int,
     time_ns: Int,
@@ -87,7 +87,7 @@ def placed(rows: list[tuple[np.ndarray, Int, Int]], total_bytes: int) -> np.ndar
     return out
 
 
-@compiled
+@jit
 def place_rows(rows: np.ndarray, size_bytes: Int, place: Int, out: np.ndarray) -> None:
     """Copy the first `size_bytes` of each row to its place; what would not fit is left out."""
     for i in range(len(rows)):

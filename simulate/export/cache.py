@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capture.jit import compiled
+from capture.jit import jit
 from datamodel.frame import Column, Frame, Schema
 from datamodel.streams import Int
 
@@ -40,7 +40,7 @@ def cached(flow: Int, trains: Frame, active_ns: int, inactive_ns: int, most_byte
     return Frame(RECORDS, {**rows, "train": order[rows["train"]]})
 
 
-@compiled
+@jit
 def fill(
     flow: Int,
     start_ns: Int,
@@ -85,7 +85,7 @@ def fill(
     return int(min(count + 1, out.shape[1]))
 
 
-@compiled
+@jit
 def opened(out: Int, count: int, train: int, begin_ns: int) -> int:
     """Open the next record; its number."""
     place = count + 1

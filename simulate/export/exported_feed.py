@@ -7,9 +7,9 @@ from ipaddress import IPv4Address
 
 import numpy as np
 
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import DATAGRAM, IPFIX, NETFLOW5, NETFLOW9, SFLOW5, Datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.tables.addresses import MAPPED
 from datamodel.errors import InputError
 from datamodel.ingest_result import IngestResult
@@ -80,10 +80,10 @@ def _agents(switches: Exporters) -> Int:
 
 def received(datagrams: Datagrams) -> IngestResult:
     """What reading a capture of the datagrams gives."""
-    ledger, exports = Ledger(), Exports()
+    ingest_log, exports = IngestLog(), ExportDecoder()
     exports.feed(datagrams)
-    exports.account(ledger)
+    exports.account(ingest_log)
     accounts = exports.exporters()
     flows = exports.take().canonical_flows()
     agents = tuple(sorted({account.agent for account in accounts}))
-    return IngestResult(flows, ledger.notes(), exports.records, int(flows.frame["bytes"].sum()), agents, accounts)
+    return IngestResult(flows, ingest_log.notes(), exports.records, int(flows.frame["bytes"].sum()), agents, accounts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from datamodel.streams import Float, Int
 from simulate.network.graph import MARK, SETTING, TRANSFER, Codes, successors
 from simulate.network.heap import ABSENT, Heap, Table, pop, push
@@ -156,7 +156,7 @@ def _timing(ops: Table, work: Float, counters: Counts, until_ns: float) -> Timin
     return Timing(**times, moved=work - left, share=1 - int(counters[CROWDED]) / max(settled, 1))
 
 
-@compiled
+@jit
 def turn(
     ops: Table,
     path: Links,
@@ -212,7 +212,7 @@ def turn(
         settle(ops, path, links, resources, heap, dirty, fresh, members, shared, counters, now)
 
 
-@compiled
+@jit
 def schedule(ops: Table, heap: Heap, counters: Counts, op: int) -> None:
     """All that the operation waited for has ended: it is due after its lag."""
     ops[op]["due_ns"] = ops[op]["earliest_ns"] + ops[op]["lag_ns"]
@@ -220,7 +220,7 @@ def schedule(ops: Table, heap: Heap, counters: Counts, op: int) -> None:
     counters[HEAP] = push(ops, heap, wide(counters[HEAP]), op)
 
 
-@compiled
+@jit
 def begin(
     ops: Table,
     path: Links,
@@ -250,7 +250,7 @@ def begin(
         counters[FRESH] += 1
 
 
-@compiled
+@jit
 def change_capacity(
     ops: Table,
     path: Links,
@@ -280,7 +280,7 @@ def change_capacity(
             counters[FRESH] += 1
 
 
-@compiled
+@jit
 def finish(ops: Table, bounds: Int, waiting: Links, heap: Heap, counters: Counts, op: int) -> None:
     """An operation has ended: those that waited for it alone become due."""
     ops[op]["end_ns"] = max(ops[op]["due_ns"], ops[op]["start_ns"])
@@ -294,7 +294,7 @@ def finish(ops: Table, bounds: Int, waiting: Links, heap: Heap, counters: Counts
             schedule(ops, heap, counters, other)
 
 
-@compiled
+@jit
 def settle(
     ops: Table,
     path: Links,
@@ -339,7 +339,7 @@ def settle(
     counters[FRESH] = 0
 
 
-@compiled
+@jit
 def refresh(
     ops: Table,
     path: Links,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 
 Table = npt.NDArray[np.void]
 Heap = npt.NDArray[np.int32]
@@ -13,14 +13,14 @@ Heap = npt.NDArray[np.int32]
 ABSENT = -1
 
 
-@compiled
+@jit
 def earlier(ops: Table, a: int, b: int) -> bool:
     """Whether operation `a` is due before `b`."""
     due_a, due_b = ops[a]["due_ns"], ops[b]["due_ns"]
     return due_a < due_b or (due_a == due_b and a < b)
 
 
-@compiled
+@jit
 def sift_up(ops: Table, heap: Heap, place: int) -> None:
     """Move the operation at `place` towards the top until its parent is earlier."""
     op = wide(heap[place])
@@ -36,7 +36,7 @@ def sift_up(ops: Table, heap: Heap, place: int) -> None:
     ops[op]["place"] = place
 
 
-@compiled
+@jit
 def sift_down(ops: Table, heap: Heap, size: int, place: int) -> None:
     """Move the operation at `place` away from the top until both children are later."""
     op = wide(heap[place])
@@ -56,7 +56,7 @@ def sift_down(ops: Table, heap: Heap, size: int, place: int) -> None:
     ops[op]["place"] = place
 
 
-@compiled
+@jit
 def push(ops: Table, heap: Heap, size: int, op: int) -> int:
     """Put in an operation that is absent; the new size."""
     heap[size] = op
@@ -64,7 +64,7 @@ def push(ops: Table, heap: Heap, size: int, op: int) -> int:
     return size + 1
 
 
-@compiled
+@jit
 def pop(ops: Table, heap: Heap, size: int) -> int:
     """Take out the earliest operation, which is `heap[0]`; the new size."""
     first = wide(heap[0])
@@ -78,7 +78,7 @@ def pop(ops: Table, heap: Heap, size: int) -> int:
     return size
 
 
-@compiled
+@jit
 def moved(ops: Table, heap: Heap, size: int, op: int) -> None:
     """Restore order after the due time of an operation in the heap has changed."""
     place = wide(ops[op]["place"])

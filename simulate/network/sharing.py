@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import compiled, wide
+from capture.jit import jit, wide
 from simulate.network.heap import ABSENT, Heap, Table, moved
 
 Links = npt.NDArray[np.int32]
@@ -47,13 +47,13 @@ RESOURCE = np.dtype(
 )
 
 
-@compiled
+@jit
 def is_tight(resource: np.void) -> bool:
     """Whether it could not serve all its flows at the rate each could have alone."""
     return bool(resource["demand"] > resource["capacity"] * SLACK)
 
 
-@compiled
+@jit
 def touch(resources: Table, dirty: Links, counters: Counts, r: int) -> None:
     """Note that the flows of resource `r` changed."""
     if not resources[r]["dirty"]:
@@ -62,7 +62,7 @@ def touch(resources: Table, dirty: Links, counters: Counts, r: int) -> None:
         counters[DIRTY] += 1
 
 
-@compiled
+@jit
 def bound(path: Links, resources: Table, op: int) -> float:
     """The rate that a flow would have alone."""
     least: float = resources[path[op, 0]]["capacity"]
@@ -72,7 +72,7 @@ def bound(path: Links, resources: Table, op: int) -> float:
     return least
 
 
-@compiled
+@jit
 def attach(ops: Table, path: Links, links: Links, resources: Table, dirty: Links, counters: Counts, op: int) -> None:
     """A flow begins to use the resources on its path."""
     ops[op]["bound"] = bound(path, resources, op)
@@ -90,7 +90,7 @@ def attach(ops: Table, path: Links, links: Links, resources: Table, dirty: Links
         touch(resources, dirty, counters, r)
 
 
-@compiled
+@jit
 def detach(ops: Table, path: Links, links: Links, resources: Table, dirty: Links, counters: Counts, op: int) -> None:
     """A flow ends; what it used is free."""
     for k in range(WIDTH):
@@ -112,7 +112,7 @@ def detach(ops: Table, path: Links, links: Links, resources: Table, dirty: Links
         touch(resources, dirty, counters, r)
 
 
-@compiled
+@jit
 def set_rate(
     ops: Table, path: Links, resources: Table, heap: Heap, counters: Counts, op: int, rate: float, now: float
 ) -> None:
@@ -135,7 +135,7 @@ def set_rate(
         moved(ops, heap, wide(counters[HEAP]), op)
 
 
-@compiled
+@jit
 def gather(
     ops: Table, path: Links, links: Links, resources: Table, counters: Counts, members: Links, shared: Links, op: int
 ) -> tuple[int, int]:
@@ -167,7 +167,7 @@ def gather(
     return flows, found
 
 
-@compiled
+@jit
 def fill(
     ops: Table, path: Links, resources: Table, members: Links, flows: int, shared: Links, found: int, stamp: int
 ) -> None:
@@ -196,7 +196,7 @@ def fill(
         waiting -= fix(ops, path, resources, members, flows, stamp, level)
 
 
-@compiled
+@jit
 def fix(ops: Table, path: Links, resources: Table, members: Links, flows: int, stamp: int, level: float) -> int:
     """Members that can rise no more keep `level`; how many."""
     fixed = 0
@@ -220,7 +220,7 @@ def fix(ops: Table, path: Links, resources: Table, members: Links, flows: int, s
     return fixed
 
 
-@compiled
+@jit
 def equal_share(ops: Table, path: Links, resources: Table, op: int) -> float:
     """The smallest of its resources' equal shares."""
     share: float = ops[op]["bound"]
@@ -231,7 +231,7 @@ def equal_share(ops: Table, path: Links, resources: Table, op: int) -> float:
     return share
 
 
-@compiled
+@jit
 def free_room(ops: Table, path: Links, resources: Table, op: int) -> float:
     """What its resources have left for it beside the others."""
     room = NEVER_NS

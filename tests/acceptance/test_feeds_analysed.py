@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from capture.ingest_log import Ledger
-from capture.piecewise_reader import flow_pieces
+from capture.ingest_log import IngestLog
+from capture.piecewise_reader import iter_flows
 from capture.records.record_writer import write_pieces
 from datamodel.report import Report
 from datamodel.truth import Truth
@@ -61,7 +61,7 @@ def test_decoded_records_tell_what_their_datagrams_do(name: str, feed: str, shar
     """Through `decode` to a file and back: the same jobs, and the same findings but for what datagrams counted."""
     found = case(shared, name)
     capture, inventory = found.records.parent / f"{feed}.pcap.gz", load_inventory(found.inventory)
-    write_pieces(flow_pieces([capture], Ledger()), tmp_path / "flows.csv")
+    write_pieces(iter_flows([capture], IngestLog()), tmp_path / "flows.csv")
     sent, stored = (analyze([path], inventory, AnalysisOptions()).report for path in (capture, tmp_path / "flows.csv"))
     assert (stored.jobs, stored.events, stored.unassigned) == (sent.jobs, sent.events, sent.unassigned)
     assert [(f.kind, f.cause, f.subject) for f in stored.findings] == [

@@ -16,7 +16,7 @@ from time import process_time
 
 from capture.configured_rates import SamplingRates
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.netflow.describe import WireTemplates
 from capture.netflow.describe import describe as netflow
 from capture.reader import read_flows
@@ -63,7 +63,7 @@ def told(path: Path) -> list[list[Record]]:
     """
     wire, found = WireRecords(), []
     try:
-        for batch in read_datagrams(path, Ledger()):
+        for batch in read_datagrams(path, IngestLog()):
             found += [list(wire.of(replace(batch, index=batch.index[i : i + 1]))) for i in range(len(batch))]
     except InputError:
         content = path.read_bytes()
@@ -292,7 +292,7 @@ def read_every_way(path: Path) -> bool:
     ways: tuple[Callable[[], object], ...] = (
         lambda: read_flows(path),
         lambda: survey([path], SamplingRates()),
-        lambda: json.dumps([list(WireRecords().of(b)) for b in read_datagrams(path, Ledger())], allow_nan=False),
+        lambda: json.dumps([list(WireRecords().of(b)) for b in read_datagrams(path, IngestLog())], allow_nan=False),
     )
     refusals = [refusal(path, way) for way in ways]
     return not all(refusals)

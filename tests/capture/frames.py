@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from capture.files.capture_file import batches
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.packets.packet_columns import PACKET, Packets
 
 REASON = list(PACKET.fields or {}).index("reason")
@@ -114,10 +114,10 @@ def pcap(
     return b"".join(out)
 
 
-def decoded(content: bytes, ledger: Ledger | None = None, block: int = 1 << 20) -> Packets:
+def decoded(content: bytes, ingest_log: IngestLog | None = None, block: int = 1 << 20) -> Packets:
     """The packet rows of a capture's bytes, handed over in blocks of `block` bytes."""
     blocks = [content[i : i + block] for i in range(0, len(content), block)]
-    parts = [batch.packets.copy() for batch in batches(blocks, "test.pcap", ledger or Ledger())]
+    parts = [batch.packets.copy() for batch in batches(blocks, "test.pcap", ingest_log or IngestLog())]
     return np.concatenate(parts)
 
 

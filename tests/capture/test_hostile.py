@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import Datagrams
 from capture.exporters.exporter_table import MOST_EXPORTERS
 from tests.capture.batches import arrived
@@ -37,14 +37,14 @@ def honest(number: int) -> bytes:
     return ipfix((flow_set(2, template(256, FIELDS)), *sets) if number % 10 == 0 else sets, sequence=number)
 
 
-def assert_untouched(exports: Exports, frames_bytes: list[int], count: int) -> None:
+def assert_untouched(exports: ExportDecoder, frames_bytes: list[int], count: int) -> None:
     """All the honest exporter's records came out as sent, and nothing of it is called lost or rejected."""
     (account,) = [e for e in exports.exporters() if (e.protocol, e.agent, e.domain) == ("IPFIX", "10.0.0.2", 1)]
     assert frames_bytes == [1000 + n for n in range(count)]
     assert (account.records, account.lost, account.duplicates, dict(account.rejected)) == (count, 0, 0, {})
 
 
-def honest_bytes(exports: Exports) -> list[int]:
+def honest_bytes(exports: ExportDecoder) -> list[int]:
     """Byte counts of the honest exporter's records since the last time."""
     found = exports.take()
     if "10.0.0.2" not in found.addresses:
@@ -56,7 +56,7 @@ def honest_bytes(exports: Exports) -> list[int]:
 def test_a_hundred_thousand_damaged_datagrams_hurt_nobody() -> None:
     """Whatever one exporter sends, another that uses the same ids is decoded whole; time and memory stay small."""
     seeds = [datagram for datagrams in export_datagrams() for datagram in datagrams]
-    exports, number, bytes_seen = Exports(), 0, list[int]()
+    exports, number, bytes_seen = ExportDecoder(), 0, list[int]()
     exports.feed(sent([(HONEST, honest(number))]))
     number += 1
     bad = mutated(seeds, MUTATED, seed=7)
@@ -80,7 +80,7 @@ def test_a_hundred_thousand_damaged_datagrams_hurt_nobody() -> None:
 @pytest.mark.slow
 def test_a_flood_of_templates_is_bounded_and_touches_nobody() -> None:
     """A hundred thousand templates of one exporter cost bounded memory, and another's template of the same id stays."""
-    exports, number, bytes_seen = Exports(), 0, list[int]()
+    exports, number, bytes_seen = ExportDecoder(), 0, list[int]()
     before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     for flood in range(0, 100_000, 5_000):
         messages = [(HONEST, honest(number))]
@@ -100,7 +100,7 @@ def test_a_flood_of_templates_is_bounded_and_touches_nobody() -> None:
 def test_a_million_invented_exporters_are_refused_beyond_a_bound(kind: str) -> None:
     """Agents by the hundred thousand fill the table, no more; who was known before goes on being decoded."""
     sample = flow_sample(ethernet(ip(6, tcp(1, 2, 3, 4, 16, 100))))
-    exports, number, bytes_seen = Exports(), 0, list[int]()
+    exports, number, bytes_seen = ExportDecoder(), 0, list[int]()
     before_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     for first in range(0, 200_000, 5_000):
         messages = [(HONEST, honest(number))]
@@ -121,7 +121,7 @@ def test_tunnels_within_tunnels_come_to_an_end() -> None:
     nested = bytes(0)
     for _ in range(100):
         nested = ip(4, nested or inner[14:])
-    exports = Exports()
+    exports = ExportDecoder()
     exports.feed(sent([(HONEST, sflow((flow_sample(ethernet(nested)[:1400]),)))]))
     assert len(exports.take().flows) == 0
     (account,) = exports.exporters()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from capture.kafka.kafka_consumer import KafkaBatch, KafkaFeed
+from capture.kafka.kafka_consumer import KafkaBatch, KafkaConsumer
 from capture.kafka.offsets import Offsets
 from tests.capture.exported import netflow5, payloads, sflow_sums, sums
 from tests.capture.goflow2.flow_messages import message, prefixed
@@ -100,7 +100,7 @@ def committed(broker: str, name: str) -> Offsets:
     return Offsets({(name, place.partition): place.offset for place in places if place.offset >= 0})
 
 
-def polled(feed: KafkaFeed, until: int, most: int = 1000) -> list[KafkaBatch]:
+def polled(feed: KafkaConsumer, until: int, most: int = 1000) -> list[KafkaBatch]:
     """Batches of a feed until they hold so many records, or for a while."""
     batches: list[KafkaBatch] = []
     ending = time.monotonic() + 30
@@ -130,7 +130,7 @@ def test_work_of_a_lost_partition_is_not_committed(broker: str, strategy: str) -
     }
     for partition in range(2):
         produce(broker, name, [prefixed(message(bytes=100 * partition + i)) for i in range(50)], partition)
-    first, second = KafkaFeed(settings, [name]), None
+    first, second = KafkaConsumer(settings, [name]), None
     try:
         taken = polled(first, 100)
         assert sum(batch.records for batch in taken) == 100
@@ -138,7 +138,7 @@ def test_work_of_a_lost_partition_is_not_committed(broker: str, strategy: str) -
         for batch in taken:
             offsets = offsets.joined(batch.offsets)
         assert offsets.following == {(name, 0): 50, (name, 1): 50}
-        second = KafkaFeed(settings, [name])
+        second = KafkaConsumer(settings, [name])
         told: list[KafkaBatch] = []
         theirs: list[KafkaBatch] = []
         ending = time.monotonic() + 40
@@ -168,11 +168,11 @@ def test_what_is_durable_is_not_read_again(broker: str) -> None:
     for partition in range(2):
         produce(broker, name, [prefixed(message(bytes=100 * partition + i)) for i in range(50)], partition)
     settings = {"bootstrap.servers": broker, **SETTINGS, "group.id": "durable"}
-    feed = KafkaFeed(settings, [name])
+    feed = KafkaConsumer(settings, [name])
     polled(feed, 100)
     feed.commit(Offsets({(name, 0): 20, (name, 1): 40}))
     feed.close()
-    feed = KafkaFeed(settings, [name], lambda: Offsets({(name, 0): 30, (name, 1): 10}))
+    feed = KafkaConsumer(settings, [name], lambda: Offsets({(name, 0): 30, (name, 1): 10}))
     sizes = sorted(int(size) for batch in polled(feed, 30) for size in batch.flows.frame["bytes"])
     feed.close()
     assert sizes == [*range(30, 50), *range(140, 150)]
@@ -191,7 +191,7 @@ def test_pmacct_writes_json(broker: str, tmp_path: Path) -> None:
         "aggregate[k]: peer_src_ip, src_host, dst_host, src_port, dst_port, proto, timestamp_start, timestamp_end\n"
     )
     subprocess.run([tool("nfacctd"), "-f", str(configuration)], capture_output=True, check=False, timeout=60)
-    feed = KafkaFeed({"bootstrap.servers": broker, **SETTINGS, "group.id": "pmacct"}, [name])
+    feed = KafkaConsumer({"bootstrap.servers": broker, **SETTINGS, "group.id": "pmacct"}, [name])
     batches = polled(feed, len(netflow5()))
     feed.close()
     flows = [sums(batch.flows) for batch in batches if batch.records]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from capture import piecewise_reader
-from capture.ingest_log import Ledger
-from capture.piecewise_reader import flow_pieces
+from capture.ingest_log import IngestLog
+from capture.piecewise_reader import iter_flows
 from capture.reader import read_all, read_flows
 from capture.records.record_writer import write_pieces, write_records
 from datamodel.errors import InputError
@@ -49,38 +49,38 @@ def rows(*parts: Flows) -> list[tuple[object, ...]]:
 @pytest.mark.usefixtures("small_pieces")
 def test_export_captures_come_in_pieces() -> None:
     """Several files give the records of all of them in their order, and the same account."""
-    paths, ledger = [DATA / name for name in EXPORTS], Ledger()
-    pieces = list(flow_pieces(paths, ledger))
+    paths, ingest_log = [DATA / name for name in EXPORTS], IngestLog()
+    pieces = list(iter_flows(paths, ingest_log))
     whole = read_all(paths)
     assert len(pieces) > len(paths)
     assert rows(*pieces) == rows(whole.flows)
-    assert ledger.notes() == whole.notes
+    assert ingest_log.notes() == whole.notes
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_a_mirror_comes_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The records of a mirror are the same, each once."""
     monkeypatch.setattr("capture.files.capture_file.BATCH_FRAMES", 32)
-    path, ledger = mirror(tmp_path), Ledger()
-    pieces = list(flow_pieces([path], ledger))
+    path, ingest_log = mirror(tmp_path), IngestLog()
+    pieces = list(iter_flows([path], ingest_log))
     whole = read_flows(path)
     assert len(pieces) > 3
     assert Counter(rows(*pieces)) == Counter(rows(whole.flows))
-    assert ledger.notes() == whole.notes
+    assert ingest_log.notes() == whole.notes
 
 
 def test_flow_records_are_one_piece(tmp_path: Path) -> None:
     """A table of flow records is read as it is."""
     whole = read_flows(DATA / "ipfix.pcap").flows
     write_records(whole, tmp_path / "flows.csv")
-    (piece,) = flow_pieces([tmp_path / "flows.csv"], Ledger())
+    (piece,) = iter_flows([tmp_path / "flows.csv"], IngestLog())
     assert rows(piece) == rows(whole)
 
 
 def test_bytes_read_are_told_over_all_files() -> None:
     """Progress goes up to the sum of the files' sizes."""
     paths, told = [DATA / name for name in EXPORTS], list[tuple[int, int]]()
-    list(flow_pieces(paths, Ledger(), lambda done, total: told.append((done, total))))
+    list(iter_flows(paths, IngestLog(), lambda done, total: told.append((done, total))))
     size = sum(path.stat().st_size for path in paths)
     assert told[-1] == (size, size)
 
@@ -92,7 +92,7 @@ def test_bytes_read_are_told_over_all_files() -> None:
 def test_pieces_are_written_as_one_file(tmp_path: Path, form: str, unpack: Callable[[bytes], bytes]) -> None:
     """The file reads back as the records, and holds the columns it would hold had they come at once."""
     whole, written = read_flows(DATA / "sflow.pcap").flows, tmp_path / f"pieces.{form}"
-    count = write_pieces(flow_pieces([DATA / "sflow.pcap"], Ledger()), written)
+    count = write_pieces(iter_flows([DATA / "sflow.pcap"], IngestLog()), written)
     assert count == len(whole)
     assert rows(read_flows(written).flows) == rows(whole)
     write_records(whole, tmp_path / f"whole.{form}")
@@ -104,5 +104,7 @@ def test_pieces_are_written_as_one_file(tmp_path: Path, form: str, unpack: Calla
 def test_an_input_that_ends_in_an_error_leaves_no_output(tmp_path: Path) -> None:
     """What cannot be read is told by its name, and nothing was written."""
     with pytest.raises(InputError, match="missing"):
-        write_pieces(flow_pieces([DATA / "sflow.pcap", tmp_path / "missing.pcap"], Ledger()), tmp_path / "out.parquet")
+        write_pieces(
+            iter_flows([DATA / "sflow.pcap", tmp_path / "missing.pcap"], IngestLog()), tmp_path / "out.parquet"
+        )
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from datamodel.flows import IngestNotes
 from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
@@ -76,7 +76,7 @@ def test_nothing_of_the_capture_is_lost(report: Report) -> None:
 
 def test_feed_says_what_the_mirror_says(report: Report) -> None:
     """Played as IPFIX and decoded, it shows the same job, iterations to a millisecond, and the same finding."""
-    decoder, begin_ns = Exports(), report.window.start_ns
+    decoder, begin_ns = ExportDecoder(), report.window.start_ns
     numbers = Counter[int]()
     decoder.feed(datagrams(bundled(load_inventory(FOLDER / "inventory.yaml")), begin_ns, numbers))
     flows = decoder.take().canonical_flows()
@@ -99,7 +99,7 @@ def test_feed_says_what_the_mirror_says(report: Report) -> None:
 
 def test_numbers_count_on() -> None:
     """The second time the same bursts pass, each leaf's sequence numbers follow its first ones: nothing looks lost."""
-    decoder, numbers = Exports(), Counter[int]()
+    decoder, numbers = ExportDecoder(), Counter[int]()
     bursts = bundled(load_inventory(FOLDER / "inventory.yaml"))
     for turn in range(2):
         decoder.feed(datagrams(bursts, (1 + 20 * turn) * 10**9, numbers))

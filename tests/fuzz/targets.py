@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import Datagrams
 from capture.files.capture_file import Batch, batches, is_capture
 from capture.files.export_capture import ExportPackets
 from capture.files.payload_file import payloads
 from capture.goflow2.dump_reader import FlowMessages, read_dump
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror import Mirror
 from capture.packets.packet import decode
 from capture.packets.packet_columns import PACKET
@@ -84,7 +84,7 @@ def wire(content: bytes) -> None:
 
 def _decode(datagrams: list[bytes], most_bytes: int) -> None:
     """Decode them, and once more with a decoder that goes on where the first one stopped."""
-    decoder = Exports()
+    decoder = ExportDecoder()
     decoder.feed(batch_of(datagrams))
     found = decoder.take()
     for name in ("src_addr", "dst_addr", "sampler_address"):
@@ -95,8 +95,8 @@ def _decode(datagrams: list[bytes], most_bytes: int) -> None:
     _hold(bool((found.flows["time_flow_end_ns"] >= found.flows["time_flow_start_ns"]).all()), "ends before it starts")
     _hold(bool((found.flows["bytes"] >= 0).all()), "a negative size")
     _hold(decoder.records == len(found.flows), "counts other records than it gives")
-    decoder.account(Ledger())
-    again = Exports()
+    decoder.account(IngestLog())
+    again = ExportDecoder()
     again.restore(decoder.state())
     again.feed(batch_of(datagrams, first_ns=2 * 10**18))
     again.take()
@@ -120,7 +120,7 @@ def frame(content: bytes) -> None:
 def capture(content: bytes) -> None:
     """A pcap or pcapng file."""
     if is_capture(content):
-        for _ in batches([content], "fuzz.pcap", Ledger()):
+        for _ in batches([content], "fuzz.pcap", IngestLog()):
             pass
 
 
@@ -145,20 +145,20 @@ def fragments(content: bytes) -> None:
 def text(content: bytes) -> None:
     """CSV or JSON lines of any collector: a table, or one line that says why it is none."""
     with suppress(InputError):
-        flows = read_text(Path("fuzz.txt"), content, iter(()), Ledger())
+        flows = read_text(Path("fuzz.txt"), content, iter(()), IngestLog())
         _hold(len(flows) <= len(content), "more records than bytes")
 
 
 def bare(content: bytes) -> None:
     """A file of bare export datagrams: every byte is in one of them or counted as none."""
-    ledger = Ledger()
-    sizes = [int(batch.index["bytes"].sum()) for batch in payloads([content], "fuzz.dat", ledger)]
-    _hold(sum(sizes) + sum(ledger.rejected.values()) == len(content), "bytes are missing")
+    ingest_log = IngestLog()
+    sizes = [int(batch.index["bytes"].sum()) for batch in payloads([content], "fuzz.dat", ingest_log)]
+    _hold(sum(sizes) + sum(ingest_log.rejected.values()) == len(content), "bytes are missing")
 
 
 def goflow2(content: bytes) -> None:
     """A GoFlow2 dump of length-prefixed protobuf messages, in two blocks; then the same bytes as one Kafka message."""
-    flows = read_dump([content[:100], content[100:]], "fuzz.bin", Ledger())
+    flows = read_dump([content[:100], content[100:]], "fuzz.bin", IngestLog())
     _hold(len(flows) <= len(content), "more records than bytes")
     alone = FlowMessages()
     alone.feed_each([content], prefixed=False)

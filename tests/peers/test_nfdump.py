@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.wire_records import WireRecords
 from datamodel.flows import Flows
 from storage.lake.lake_reader import read_lake
@@ -76,7 +76,7 @@ def totals(capture: Path) -> Counter[Row]:
     """Each IPFIX record's ends with its octetTotalCount and packetTotalCount."""
     ends = ("sourceIPv4Address", "destinationIPv4Address", "sourceTransportPort", "destinationTransportPort")
     teller, found = WireRecords(), Counter[Row]()
-    for batch in read_datagrams(capture, Ledger()):
+    for batch in read_datagrams(capture, IngestLog()):
         for record in teller.of(batch):
             if record["record"] == "data" and ends[0] in record:
                 source, target, *numbers = (record[name] for name in (*ends, "octetTotalCount", "packetTotalCount"))

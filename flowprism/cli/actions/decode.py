@@ -13,7 +13,7 @@ from typing import BinaryIO
 import typer
 
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.records.record_writer import compressing, json_lines, write_pieces
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
@@ -32,12 +32,12 @@ def write_flows(paths: Sequence[Path], out: Path, rates: Iterable[str]) -> None:
     Raises:
         InputError: an input cannot be used or the output cannot be written.
     """
-    wanted, ledger = parse_sampling_rates(rates), Ledger()
+    wanted, ingest_log = parse_sampling_rates(rates), IngestLog()
     with progress_bars() as progress:
         reading = None if progress is None else lambda d, t: progress("reading", d, t)
-        pieces = input_pieces(paths, ledger, reading, wanted)
+        pieces = input_pieces(paths, ingest_log, reading, wanted)
         written = _print(pieces) if out == STDOUT else write_pieces(pieces, out)
-    _tell(f"{written} flow records written", ledger.notes())
+    _tell(f"{written} flow records written", ingest_log.notes())
 
 
 def _print(pieces: Iterable[Flows]) -> int:
@@ -56,18 +56,18 @@ def write_wire(paths: Sequence[Path], out: Path) -> None:
     Raises:
         InputError: an input holds no export datagrams, or the output cannot be written.
     """
-    ledger, written = Ledger(), 0
+    ingest_log, written = IngestLog(), 0
     with _wire_file(out) as file:
-        for record in _wire(paths, ledger):
+        for record in _wire(paths, ingest_log):
             file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
             written += 1
-    _tell(f"{written} wire records written", ledger.notes())
+    _tell(f"{written} wire records written", ingest_log.notes())
 
 
-def _wire(paths: Sequence[Path], ledger: Ledger) -> Iterator[dict[str, object]]:
+def _wire(paths: Sequence[Path], ingest_log: IngestLog) -> Iterator[dict[str, object]]:
     records = WireRecords()
     for path in paths:
-        for batch in read_datagrams(path, ledger):
+        for batch in read_datagrams(path, ingest_log):
             yield from records.of(batch)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from datamodel.errors import InputError
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import SendResult, send
@@ -35,14 +35,14 @@ def replay_capture(path: Path, to: str, how: SendPace) -> None:
         InputError: the file holds no export datagrams, or nothing can be sent to `to`.
     """
     host, port = _endpoint(to)
-    ledger = Ledger()
-    sent = send(read_datagrams(path, ledger), host, port, how)
+    ingest_log = IngestLog()
+    sent = send(read_datagrams(path, ingest_log), host, port, how)
     typer.echo(_summary(sent, to))
     if sent.cut:
-        ledger.reject("datagram that the capture does not hold whole", sent.cut)
-    for reason, count in ledger.notes().rejected.items():
+        ingest_log.reject("datagram that the capture does not hold whole", sent.cut)
+    for reason, count in ingest_log.notes().rejected.items():
         typer.echo(f"left out: {count} × {reason}")
-    for warning in ledger.warnings:
+    for warning in ingest_log.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if sent.refused:
         typer.echo(f"warning: {to} said {sent.refused} times that nobody listens there", err=True)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from capture.kafka.kafka_consumer import KafkaBatch, KafkaFeed
+from capture.kafka.kafka_consumer import KafkaBatch, KafkaConsumer
 from capture.kafka.offsets import Offsets
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import empty
@@ -47,7 +47,7 @@ class Consuming:
                 self._commit(Flows(empty(FLOWS), ()))
         else:
             self._offsets = _offsets(self._writer.state)
-        self._feed = KafkaFeed(plan["settings"], plan["topics"], lambda: self._offsets)
+        self._feed = KafkaConsumer(plan["settings"], plan["topics"], lambda: self._offsets)
 
     def run(self) -> None:
         """Read until told to stop.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror import SETTLED_NS, Mirror
 from capture.packets.packet import decode
 from capture.packets.packet_columns import PACKET
@@ -129,11 +129,11 @@ class Mirroring:
         self._writer.commit(flows, totals["packets"], _NO_STATE, self._ledger().rejected)
         self._taken += packets
 
-    def _ledger(self) -> Ledger:
-        ledger = Ledger()
-        self._input.account(ledger)
-        self._mirror.account(ledger)
-        return ledger
+    def _ledger(self) -> IngestLog:
+        ingest_log = IngestLog()
+        self._input.account(ingest_log)
+        self._mirror.account(ingest_log)
+        return ingest_log
 
     def _warnings(self) -> list[str]:
         return self._ledger().warnings

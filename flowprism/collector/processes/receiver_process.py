@@ -8,7 +8,7 @@ import threading
 
 from capture.receive.receiver import Receiver
 from capture.receive.ring import Ring
-from capture.receive.sockets import Door, Listen
+from capture.receive.sockets import Listen, ListeningSocket
 from capture.receive.source_filter import networks
 from flowprism.collector.processes import process
 
@@ -18,7 +18,7 @@ def main() -> None:
     stop = threading.Event()
     plan = process.begin(lambda *_: stop.set())
     ring = Ring(plan["ring"], plan["ring_bytes"])
-    doors = [Door(socket.socket(fileno=door["socket"]), Listen(**door["listen"])) for door in plan["doors"]]
+    doors = [ListeningSocket(socket.socket(fileno=door["socket"]), Listen(**door["listen"])) for door in plan["doors"]]
     Receiver(ring, doors, networks(plan["allow"]), stop.is_set).run()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it may come twice, also while the interpreter closes down
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from capture.receive.ring_header import create, header_of
-from capture.receive.sockets import Door
+from capture.receive.sockets import ListeningSocket
 from flowprism.collector.processes import process
 
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 30.0
@@ -105,7 +105,7 @@ class Worker:
         finished: the decoder has stored all there was, and ended.
     """
 
-    def __init__(self, index: int, doors: list[Door], plan: Mapping[str, Any], lock: int) -> None:
+    def __init__(self, index: int, doors: list[ListeningSocket], plan: Mapping[str, Any], lock: int) -> None:
         """Make the ring; nothing is started yet.
 
         Args:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import gammaln
 
-from capture.jit import compiled
+from capture.jit import jit
 from datamodel.streams import Float, Int
 
 Bools = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -55,7 +55,7 @@ def _scaled(values: Float, first: Int) -> Float:
     return scaled
 
 
-@compiled
+@jit
 def _scan(
     values: Float, first: Int, constant: Float, alpha: Float, kappa: Float, scratch: Float, found: np.ndarray
 ) -> None:  # fmt: skip

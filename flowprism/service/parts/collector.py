@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capture.configured_rates import UNKNOWN_RATE, SamplingRates
-from capture.receive.sockets import Door, Listen
-from capture.receive.sockets import open_doors as opened
+from capture.receive.sockets import Listen, ListeningSocket
+from capture.receive.sockets import open_sockets as opened
 from datamodel.errors import InputError
 from flowprism.collector.collector_options import CollectorOptions, parse_listen
 from flowprism.collector.sources import kafka_source, mirror_sources
@@ -88,12 +88,12 @@ def run(birth: Birth) -> None:
         raise InputError(f"{redact_address(said.out)}: not all that was received could be stored")
 
 
-def _inherited(descriptors: Sequence[int], workers: int) -> list[list[Door]]:
-    """The sockets of every worker, as `open_doors` of another process gave them."""
+def _inherited(descriptors: Sequence[int], workers: int) -> list[list[ListeningSocket]]:
+    """The sockets of every worker, as `open_sockets` of another process gave them."""
     doors = []
     for sock in (socket.socket(fileno=descriptor) for descriptor in descriptors):
         host, port = sock.getsockname()[:2]
-        doors.append(Door(sock, Listen(host, port, tcp=sock.type == socket.SOCK_STREAM)))
+        doors.append(ListeningSocket(sock, Listen(host, port, tcp=sock.type == socket.SOCK_STREAM)))
     each = max(len(doors) // workers, 1)
     return [doors[first : first + each] for first in range(0, len(doors), each)]
 

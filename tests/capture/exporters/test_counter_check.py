@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from capture.configured_rates import SamplingRates
-from capture.exporters.counter_check import Disagreement, Reconciliation, reconcile
+from capture.exporters.counter_check import CounterMismatch, Reconciliation, reconcile
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.sflow.sflow_decoder import SflowDecoder
 from capture.tables.address_book import AddressBook
 from datamodel.counters import COUNTERS
@@ -86,7 +86,7 @@ def test_the_stated_noise_is_the_true_one() -> None:
     assert 0.85 < np.std(deviations) < 1.15
 
 
-def only(flows: Frame, counters: Frame) -> Disagreement:
+def only(flows: Frame, counters: Frame) -> CounterMismatch:
     """The only disagreement."""
     (found,) = reconcile(flows, counters)
     return found
@@ -119,7 +119,7 @@ def test_real_switches_agree_with_their_counters(name: str, shared: Path) -> Non
     """Open vSwitch samples 1 in 32: no interface disagrees; were 1 in 64 told, all that carry much would."""
     book, parts = AddressBook(), list[Frame]()
     decoder = SflowDecoder(book, SamplingRates())
-    for batch in read_datagrams(shared / "captures" / name / "sflow.pcap.gz", Ledger()):
+    for batch in read_datagrams(shared / "captures" / name / "sflow.pcap.gz", IngestLog()):
         parts += decoder.feed(batch)
     flows, counters = concat(FLOWS, parts), concat(COUNTERS, decoder.take_counters())
     assert reconcile(flows, counters) == []

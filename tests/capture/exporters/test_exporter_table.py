@@ -12,11 +12,11 @@ from capture.exporters.exporter_table import (
     MOST_EXPORTERS,
     Exporter,
     ExporterTable,
+    collect_stats,
     digest,
     exporter_of,
-    follow,
     is_copy,
-    notes,
+    track_sequence,
     uptime_fell,
 )
 from capture.exporters.sequence_runs import IN_ORDER, LATE
@@ -47,12 +47,12 @@ def heard(
     if is_copy(exporter, number, at_s * 10**9, 100, number if check is None else check):
         return None
     anew = uptime_fell(exporter, uptime_ms, at_s * 1000)
-    return int(follow(exporter, port, number, records, anew))
+    return int(track_sequence(exporter, port, number, records, anew))
 
 
 def account(exporter: Exporter) -> ExporterStats:
     """The exporter's account, without reasons of rejection."""
-    return notes(exporter, ())
+    return collect_stats(exporter, ())
 
 
 @pytest.mark.parametrize("first", [0, WRAP - 50])

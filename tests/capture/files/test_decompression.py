@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from capture.files.decompression import BLOCK_BYTES, blocks
-from capture.ingest_log import Ledger
+from capture.files.decompression import BLOCK_BYTES, read_blocks
+from capture.ingest_log import IngestLog
 from datamodel.errors import InputError
 from tests.capture.frames import save
 
 CONTENT = random.Random(1).randbytes(300_000) + bytes(5_000_000)  # noqa: S311 - a fixed seed is the point
 
 
-def unpacked(path: Path, ledger: Ledger | None = None) -> bytes:
+def unpacked(path: Path, ingest_log: IngestLog | None = None) -> bytes:
     """The whole content of a file."""
-    return b"".join(blocks(path, ledger or Ledger()))
+    return b"".join(read_blocks(path, ingest_log or IngestLog()))
 
 
 @pytest.mark.parametrize(
@@ -34,22 +34,22 @@ def unpacked(path: Path, ledger: Ledger | None = None) -> bytes:
 )
 def test_compression_is_recognised_by_content(tmp_path: Path, packed: bytes) -> None:
     """Plain, gzip and Zstandard, the latter two also in several parts, give the same bytes whatever the name."""
-    ledger = Ledger()
-    assert unpacked(save(tmp_path, packed, "anything"), ledger) == CONTENT
-    assert ledger.warnings == []
+    ingest_log = IngestLog()
+    assert unpacked(save(tmp_path, packed, "anything"), ingest_log) == CONTENT
+    assert ingest_log.warnings == []
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_truncated_file_gives_what_it_holds(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     """A compressed file that ends early yields its first part and a warning that names it."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     packed = pack(CONTENT)
-    part = unpacked(save(tmp_path, packed[: len(packed) // 2], "cut.pcap"), ledger)
+    part = unpacked(save(tmp_path, packed[: len(packed) // 2], "cut.pcap"), ingest_log)
     assert part
     assert CONTENT.startswith(part)
-    assert len(ledger.warnings) == 1
-    assert ledger.warnings[0].startswith("cut.pcap: ")
-    assert "ends early (truncated file)" in ledger.warnings[0]
+    assert len(ingest_log.warnings) == 1
+    assert ingest_log.warnings[0].startswith("cut.pcap: ")
+    assert "ends early (truncated file)" in ingest_log.warnings[0]
 
 
 def zstd_checked(content: bytes) -> bytes:
@@ -60,26 +60,26 @@ def zstd_checked(content: bytes) -> bytes:
 @pytest.mark.parametrize("pack", [gzip.compress, zstd_checked])
 def test_damaged_file_gives_what_precedes(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     """Damage in the middle is told; nothing behind it is made up."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     packed = bytearray(pack(CONTENT[:300_000]))
     packed[200_000:200_100] = bytes(100)
-    part = unpacked(save(tmp_path, bytes(packed), "bad.pcap"), ledger)
+    part = unpacked(save(tmp_path, bytes(packed), "bad.pcap"), ingest_log)
     assert len(part) <= 300_000
-    assert ledger.warnings[0].startswith("bad.pcap: ")
-    assert "damaged" in ledger.warnings[0]
+    assert ingest_log.warnings[0].startswith("bad.pcap: ")
+    assert "damaged" in ingest_log.warnings[0]
 
 
 def test_blocks_are_bounded(tmp_path: Path) -> None:
     """However well a file is compressed, a gzip stream comes in blocks of bounded size."""
     path = save(tmp_path, gzip.compress(bytes(20 * BLOCK_BYTES)))
-    assert max(len(block) for block in blocks(path, Ledger())) <= BLOCK_BYTES
+    assert max(len(block) for block in read_blocks(path, IngestLog())) <= BLOCK_BYTES
 
 
 def test_progress_counts_bytes_of_the_file(tmp_path: Path) -> None:
     """Progress runs up to the size of the compressed file."""
     path = save(tmp_path, gzip.compress(CONTENT))
     told: list[tuple[int, int]] = []
-    for _ in blocks(path, Ledger(), lambda done, total: told.append((done, total))):
+    for _ in read_blocks(path, IngestLog(), lambda done, total: told.append((done, total))):
         pass
     size = path.stat().st_size
     assert told[-1] == (size, size)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from capture.exporters.datagram import NETFLOW5, SFLOW5
-from capture.files.input_file import MirrorFile, opened, read_datagrams
-from capture.ingest_log import Ledger
+from capture.files.input_file import MirrorFile, open_input, read_datagrams
+from capture.ingest_log import IngestLog
 from tests.capture.export_bytes import flow_sample, netflow5, record5, sflow
 from tests.capture.frames import ethernet, ip, pcap, save, tcp, udp
 from tests.capture.pcapng_writer import Writer
@@ -24,7 +24,7 @@ TCP_PACKET = ethernet(ip(6, tcp(1, 2, 3, 4, 16, 100)))
 def test_datagrams_are_found_on_any_port(tmp_path: Path) -> None:
     """What a payload is built like decides, not the port; source and time come from the packet around it."""
     path = save(tmp_path, pcap([(7, SFLOW_PACKET), (8, NETFLOW_PACKET), (9, TCP_PACKET)]))
-    batch = next(read_datagrams(path, Ledger()))
+    batch = next(read_datagrams(path, IngestLog()))
     assert batch.index["protocol"].tolist() == [SFLOW5, NETFLOW5]
     first = batch.index[0]
     assert batch.data[first["offset"] : first["offset"] + first["bytes"]].tobytes() == SFLOW
@@ -49,7 +49,7 @@ FRAMINGS = {
 def test_datagrams_are_found_in_any_framing(name: str, tmp_path: Path) -> None:
     """Whatever machine captured, and with whatever tags."""
     link, frame = FRAMINGS[name]
-    batch = next(read_datagrams(save(tmp_path, pcap([(7, frame)], link=link)), Ledger()))
+    batch = next(read_datagrams(save(tmp_path, pcap([(7, frame)], link=link)), IngestLog()))
     (row,) = batch.index
     assert batch.data[row["offset"] : row["offset"] + row["bytes"]].tobytes() == SFLOW
 
@@ -59,12 +59,12 @@ def test_interfaces_of_other_links_and_clocks(tmp_path: Path) -> None:
     file = Writer().section().interface(1, ((9, b"\x09"),)).interface(113).interface(147)
     for ticks, (link, frame) in ((5_000, FRAMINGS["two VLAN tags"]), (7, FRAMINGS["cooked"]), (9, (147, b"?" * 60))):
         file.packet(ticks, frame, {1: 0, 113: 1, 147: 2}[link])
-    ledger = Ledger()
+    ingest_log = IngestLog()
     (times,) = [
-        batch.index["time_ns"].tolist() for batch in read_datagrams(save(tmp_path, file.out), ledger) if len(batch)
+        batch.index["time_ns"].tolist() for batch in read_datagrams(save(tmp_path, file.out), ingest_log) if len(batch)
     ]
     assert times == [5_000, 7_000]
-    assert ledger.rejected == {"unknown link type": 1}
+    assert ingest_log.rejected == {"unknown link type": 1}
 
 
 @pytest.mark.parametrize(
@@ -81,22 +81,24 @@ def test_protocols_that_are_not_decoded_are_named(payload: bytes, name: str, tmp
     frames = [ethernet(ip(17, udp(1, 9995, content))) for content in (payload, payload, payload + b"?", b"short")]
     if name.startswith("sFlow"):
         del frames[2]  # its samples may have any length
-    ledger = Ledger()
-    opened(save(tmp_path, pcap([(1, frame) for frame in frames])), ledger, None)
-    assert ledger.warnings == [f"mirror.pcap: 2 of the first {len(frames)} packets are {name}, which is not decoded"]
+    ingest_log = IngestLog()
+    open_input(save(tmp_path, pcap([(1, frame) for frame in frames])), ingest_log, None)
+    assert ingest_log.warnings == [
+        f"mirror.pcap: 2 of the first {len(frames)} packets are {name}, which is not decoded"
+    ]
 
 
 def test_packets_beside_them_are_counted(tmp_path: Path) -> None:
     """A capture at a collector holds other sessions too; they are told of, not taken for fabric traffic."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     path = save(tmp_path, pcap([(1, SFLOW_PACKET), (2, TCP_PACKET), (3, TCP_PACKET)]))
-    assert sum(len(batch) for batch in read_datagrams(path, ledger)) == 1
-    assert ledger.rejected == {"packet that carries no export datagram": 2}
+    assert sum(len(batch) for batch in read_datagrams(path, ingest_log)) == 1
+    assert ingest_log.rejected == {"packet that carries no export datagram": 2}
 
 
 def test_a_mirror_that_holds_some_exports_stays_a_mirror(tmp_path: Path) -> None:
     """Exports of a fabric's own switches on their way through it do not hide the fabric's traffic."""
-    file = opened(save(tmp_path, pcap([(1, SFLOW_PACKET)] + [(2, TCP_PACKET)] * 50)), Ledger(), None)
+    file = open_input(save(tmp_path, pcap([(1, SFLOW_PACKET)] + [(2, TCP_PACKET)] * 50)), IngestLog(), None)
     assert isinstance(file, MirrorFile)
     assert sum(len(part.packets) for part in file.packets) == 51
 
@@ -104,6 +106,6 @@ def test_a_mirror_that_holds_some_exports_stays_a_mirror(tmp_path: Path) -> None
 def test_a_datagram_cut_by_the_snap_length_says_so(tmp_path: Path) -> None:
     """A capture may hold less of a datagram than was sent."""
     cut = pcap([(1, SFLOW_PACKET), (2, SFLOW_PACKET)], snap=100)
-    batch = next(read_datagrams(save(tmp_path, cut), Ledger()))
+    batch = next(read_datagrams(save(tmp_path, cut), IngestLog()))
     assert batch.index["cut"].tolist() == [1, 1]
     assert np.all(batch.index["bytes"] == 100 - 42)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from tests.capture.export_bytes import flow_sample, netflow5, record5, sflow
 from tests.capture.frames import ethernet, ip, ip6, pcap, roce_frame, save, udp
 
@@ -49,12 +49,12 @@ def fragments6_authenticated(datagram: bytes) -> list[bytes]:
     ]
 
 
-def payloads(folder: Path, frames: list[bytes], ledger: Ledger, snap: int = 262144) -> list[tuple[bytes, bool]]:
+def payloads(folder: Path, frames: list[bytes], ingest_log: IngestLog, snap: int = 262144) -> list[tuple[bytes, bool]]:
     """The datagrams of a capture of frames a microsecond apart, and whether each was cut."""
     path = save(folder, pcap([(10**18 + n * 1000, frame) for n, frame in enumerate(frames)], snap=snap))
     return [
         (batch.data[row["offset"] : row["offset"] + row["bytes"]].tobytes(), bool(row["cut"]))
-        for batch in read_datagrams(path, ledger)
+        for batch in read_datagrams(path, ingest_log)
         for row in batch.index
     ]
 
@@ -66,58 +66,58 @@ def test_fragments_are_put_together(tmp_path: Path, cut: Callable[[bytes], list[
     neighbour = ethernet(ip(17, udp(40000, 2055, SHORT), AGENT, COLLECTOR))
     frames = cut(udp(40000, 6343, LONG))[::order]
     assert len(frames) > 3
-    ledger = Ledger()
-    found = payloads(tmp_path, [neighbour, *frames[:-1], neighbour, frames[-1], neighbour], ledger)
+    ingest_log = IngestLog()
+    found = payloads(tmp_path, [neighbour, *frames[:-1], neighbour, frames[-1], neighbour], ingest_log)
     assert found == [(SHORT, False), (SHORT, False), (LONG, False), (SHORT, False)]
-    assert ledger.rejected == {}
+    assert ingest_log.rejected == {}
 
 
 def test_datagrams_between_one_another(tmp_path: Path) -> None:
     """Fragments belong together by their identification; one that comes twice counts once."""
     first, second = fragments4(udp(1, 6343, LONG), 7), fragments4(udp(1, 6343, LONG[::-1]), 8)
     mixed = [frame for pair in zip(first, second, strict=True) for frame in pair]
-    ledger = Ledger()
-    found = payloads(tmp_path, [mixed[0], *mixed], ledger)
+    ingest_log = IngestLog()
+    found = payloads(tmp_path, [mixed[0], *mixed], ingest_log)
     assert found == [(LONG, False)]
-    assert ledger.rejected == {"packet that carries no export datagram": len(second)}
+    assert ingest_log.rejected == {"packet that carries no export datagram": len(second)}
 
 
 def test_what_lacks_a_fragment_is_read_up_to_the_gap(tmp_path: Path) -> None:
     """A capture that was filtered by port holds first fragments only."""
     frames = fragments4(udp(1, 6343, LONG))
-    ledger = Ledger()
-    assert payloads(tmp_path, [frames[0], *frames[2:]], ledger) == [(LONG[:792], True)]
-    assert ledger.rejected == {"part of a datagram of which other parts are missing": len(frames) - 1}
+    ingest_log = IngestLog()
+    assert payloads(tmp_path, [frames[0], *frames[2:]], ingest_log) == [(LONG[:792], True)]
+    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": len(frames) - 1}
 
 
 def test_without_the_first_fragment_nothing_is_known(tmp_path: Path) -> None:
     """Neither ports nor protocol: the fragments are counted."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     neighbour = ethernet(ip(17, udp(40000, 2055, SHORT), AGENT, COLLECTOR))
     frames = fragments4(udp(1, 6343, LONG))
-    assert payloads(tmp_path, [neighbour, *frames[1:]], ledger) == [(SHORT, False)]
-    assert ledger.rejected == {"part of a datagram of which other parts are missing": len(frames) - 1}
+    assert payloads(tmp_path, [neighbour, *frames[1:]], ingest_log) == [(SHORT, False)]
+    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": len(frames) - 1}
 
 
 def test_fragments_that_the_snap_length_cut(tmp_path: Path) -> None:
     """What was cut off the first one is a hole, behind which nothing is read."""
-    ledger = Ledger()
-    assert payloads(tmp_path, fragments4(udp(1, 6343, LONG)), ledger, snap=300) == [(LONG[: 300 - 42], True)]
-    assert ledger.rejected == {}
+    ingest_log = IngestLog()
+    assert payloads(tmp_path, fragments4(udp(1, 6343, LONG)), ingest_log, snap=300) == [(LONG[: 300 - 42], True)]
+    assert ingest_log.rejected == {}
 
 
 def test_overlapping_fragments_end(tmp_path: Path) -> None:
     """Fragments that claim more than a datagram can hold are no reason to wait on, nor to hold them."""
     body = udp(1, 6343, LONG)[:800]
     frames = [ethernet(ip(17, body, AGENT, COLLECTOR, ident=7, fragment=0x2000 | n)) for n in range(100)]
-    ledger = Ledger()
-    assert payloads(tmp_path, frames, ledger) == [(LONG[:792], True)]
-    assert ledger.rejected == {"part of a datagram of which other parts are missing": 100 - 82}
+    ingest_log = IngestLog()
+    assert payloads(tmp_path, frames, ingest_log) == [(LONG[:792], True)]
+    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": 100 - 82}
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """Of first fragments whose datagrams never become whole the oldest make way, and are read as far as they go."""
     frames = [fragments4(udp(1, 6343, LONG), ident)[0] for ident in range(600)]
-    ledger = Ledger()
-    assert payloads(tmp_path, frames, ledger) == [(LONG[:792], True)] * 600
-    assert ledger.rejected == {"part of a datagram of which other parts are missing": 600}
+    ingest_log = IngestLog()
+    assert payloads(tmp_path, frames, ingest_log) == [(LONG[:792], True)] * 600
+    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": 600}

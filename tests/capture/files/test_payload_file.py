@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, SFLOW5
 from capture.files.payload_file import is_payload, payloads
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, netflow9, record5, sflow, template
 from tests.capture.frames import ethernet, ip, udp
 
@@ -24,11 +24,11 @@ DATAGRAMS = (
 SECOND = 1_700_000_000 * 10**9
 
 
-def found(content: bytes, block_bytes: int, ledger: Ledger | None = None) -> list[tuple[int, bytes]]:
+def found(content: bytes, block_bytes: int, ingest_log: IngestLog | None = None) -> list[tuple[int, bytes]]:
     """Protocol and bytes of the datagrams in a file that is read in blocks of a size."""
     blocks = [content[n : n + block_bytes] for n in range(0, len(content), block_bytes)]
     rows = []
-    for batch in payloads(blocks, "test.dat", ledger or Ledger()):
+    for batch in payloads(blocks, "test.dat", ingest_log or IngestLog()):
         for row in batch.index:
             payload = batch.data[row["offset"] : row["offset"] + row["bytes"]].tobytes()
             rows.append((int(row["protocol"]), payload))
@@ -38,9 +38,9 @@ def found(content: bytes, block_bytes: int, ledger: Ledger | None = None) -> lis
 @given(st.lists(st.sampled_from(DATAGRAMS), min_size=1, max_size=30), st.integers(1, 400))
 def test_any_mix_is_told_apart(sent: list[tuple[int, bytes]], block_bytes: int) -> None:
     """Whatever the order and however the file is cut into blocks, every datagram is found whole."""
-    ledger = Ledger()
-    assert found(b"".join(payload for _, payload in sent), block_bytes, ledger) == sent
-    assert not ledger.rejected
+    ingest_log = IngestLog()
+    assert found(b"".join(payload for _, payload in sent), block_bytes, ingest_log) == sent
+    assert not ingest_log.rejected
 
 
 @pytest.mark.parametrize("sent", DATAGRAMS)
@@ -64,18 +64,20 @@ def test_a_last_datagram_that_ends_early_is_still_handed_on() -> None:
 
 
 def test_what_follows_garbage_is_counted_in_bytes() -> None:
-    """Bytes that begin no datagram end the reading, and the ledger says how many were left."""
-    ledger = Ledger()
+    """Bytes that begin no datagram end the reading, and the ingest_log says how many were left."""
+    ingest_log = IngestLog()
     whole = DATAGRAMS[4][1]
-    assert found(whole + b"\xff" * 100_000, 1000, ledger) == [(IPFIX, whole)]
-    assert ledger.rejected == {"bytes that are no export datagram": 100_000}
-    assert ledger.warnings == ["test.dat: its last 100000 bytes are no export datagrams"]
+    assert found(whole + b"\xff" * 100_000, 1000, ingest_log) == [(IPFIX, whole)]
+    assert ingest_log.rejected == {"bytes that are no export datagram": 100_000}
+    assert ingest_log.warnings == ["test.dat: its last 100000 bytes are no export datagrams"]
 
 
 def test_times_come_from_the_headers() -> None:
     """NetFlow and IPFIX headers tell the second of export; sFlow tells its agent's uptime only, with a warning."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     content = b"".join(payload for _, payload in DATAGRAMS)
-    times = [int(row["time_ns"]) for batch in payloads([content], "test.dat", ledger) for row in batch.index]
+    times = [int(row["time_ns"]) for batch in payloads([content], "test.dat", ingest_log) for row in batch.index]
     assert times == [10**9, 10**9, SECOND + 500, SECOND, SECOND]
-    assert ledger.warnings == ["test.dat: holds no times of receipt; sFlow samples are dated by their agents' uptime"]
+    assert ingest_log.warnings == [
+        "test.dat: holds no times of receipt; sFlow samples are dated by their agents' uptime"
+    ]

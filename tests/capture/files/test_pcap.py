@@ -2,7 +2,7 @@
 
 import pytest
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from tests.capture.frames import decoded, meaning, pcap, tcp_frame
 
 TIME_NS = 1_700_000_000_123_456_789
@@ -27,18 +27,18 @@ def test_block_borders_do_not_matter(block: int) -> None:
 
 def test_cut_last_packet_is_told() -> None:
     """A file that ends inside a packet gives all packets before it, and a warning."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     content = pcap([(TIME_NS, tcp_frame(1, 10)), (TIME_NS, tcp_frame(11, 10))])
-    assert len(decoded(content[:-3], ledger)) == 1
-    assert ledger.warnings == ["test.pcap: ends inside a packet (truncated file); all packets before it were read"]
+    assert len(decoded(content[:-3], ingest_log)) == 1
+    assert ingest_log.warnings == ["test.pcap: ends inside a packet (truncated file); all packets before it were read"]
 
 
 def test_impossible_length_ends_reading() -> None:
     """After a record whose length cannot be, nothing is guessed; what precedes it counts."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     content = pcap([(TIME_NS, tcp_frame(1, 10))]) + b"\xff" * 64
-    assert len(decoded(content, ledger)) == 1
-    assert ledger.warnings == ["test.pcap: a packet record's length is impossible; what follows it was not read"]
+    assert len(decoded(content, ingest_log)) == 1
+    assert ingest_log.warnings == ["test.pcap: a packet record's length is impossible; what follows it was not read"]
 
 
 def test_link_field_may_tell_of_check_sequences() -> None:

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from tests.capture.frames import decoded, ip, meaning, tcp, tcp_frame
 from tests.capture.pcapng_writer import Writer
 
@@ -85,11 +85,11 @@ def test_undescribed_interface_is_rejected() -> None:
 
 def test_contradictory_packet_block_is_counted() -> None:
     """A packet longer than its block is passed over and counted."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     bad = struct.pack("<IIIII", 0, 0, 1, 5000, 5000) + bytes(40)
     content = Writer().section().interface().block(6, bad).packet(1, tcp_frame(1, 10)).out
-    assert decoded(content, ledger)["sequence"].tolist() == [1]
-    assert ledger.rejected == {"malformed pcapng packet block": 1}
+    assert decoded(content, ingest_log)["sequence"].tolist() == [1]
+    assert ingest_log.rejected == {"malformed pcapng packet block": 1}
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_contradictory_packet_block_is_counted() -> None:
 )
 def test_damage_is_told(tail: bytes, warning: str) -> None:
     """What precedes a damaged or cut block is read, and the warning says what is wrong."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     content = Writer().section().interface().packet(1, tcp_frame(1, 10)).out + tail
-    assert decoded(content, ledger)["sequence"].tolist() == [1]
-    assert len(ledger.warnings) == 1
-    assert warning in ledger.warnings[0]
+    assert decoded(content, ingest_log)["sequence"].tolist() == [1]
+    assert len(ingest_log.warnings) == 1
+    assert warning in ingest_log.warnings[0]
 
 
 @pytest.mark.parametrize("block", [1, 13, 64])

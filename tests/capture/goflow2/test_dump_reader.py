@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from capture.goflow2.dump_reader import FlowMessages, begins_with_message, read_dump
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.reader import read_flows
 from datamodel.flows import FLOWS, Flows, recode
 from tests.capture.exported import netflow5, sflow_sums, sums
@@ -24,15 +24,15 @@ COLLECTORS = Path(__file__).parents[2] / "data" / "collectors"
 FRAMES = "messages of sFlow count the bytes of whole frames, link header and checksum included"
 
 
-def dump(*parts: bytes, size: int = 1 << 20) -> tuple[Flows, Ledger]:
+def dump(*parts: bytes, size: int = 1 << 20) -> tuple[Flows, IngestLog]:
     """The records of a dump that arrives in blocks of `size` bytes, and what reading it left to say."""
-    ledger, content = Ledger(), b"".join(parts)
-    return read_dump((content[i : i + size] for i in range(0, len(content), size)), "dump", ledger), ledger
+    ingest_log, content = IngestLog(), b"".join(parts)
+    return read_dump((content[i : i + size] for i in range(0, len(content), size)), "dump", ingest_log), ingest_log
 
 
 def test_every_field_of_a_message_has_its_column() -> None:
     """A message becomes one row with GoFlow2's values; what it does not say keeps the column's default."""
-    flows, ledger = dump(prefixed(message(flow_direction=1)))
+    flows, ingest_log = dump(prefixed(message(flow_direction=1)))
     row = {name: flows.frame[name][0] for name in FLOWS.names}
     assert flows.addresses == ("10.0.0.1", "10.0.0.2", "192.0.2.1")
     assert [row[name] for name in ("src_addr", "dst_addr", "sampler_address")] == [0, 1, 2]
@@ -42,7 +42,7 @@ def test_every_field_of_a_message_has_its_column() -> None:
     for column in FLOWS:
         if column.name not in {*PLAIN, "flow_direction"}:
             assert row[column.name] == column.default, column.name
-    assert (ledger.rejected, ledger.warnings) == ({}, [])
+    assert (ingest_log.rejected, ingest_log.warnings) == ({}, [])
 
 
 def test_what_proto3_leaves_out_is_zero() -> None:
@@ -77,21 +77,21 @@ BAD: dict[str, dict[str, int | bytes | None]] = {
 def test_messages_that_are_no_flow_are_counted(reason: str) -> None:
     """Each is left out under its reason; its neighbours are kept."""
     good = prefixed(message())
-    flows, ledger = dump(good, prefixed(message(**BAD[reason])), good)
-    assert (len(flows), dict(ledger.rejected)) == (2, {reason: 1})
+    flows, ingest_log = dump(good, prefixed(message(**BAD[reason])), good)
+    assert (len(flows), dict(ingest_log.rejected)) == (2, {reason: 1})
 
 
 def test_unknown_fields_are_skipped_and_counted() -> None:
     """Fields that a mapping file added, before or behind the others, cost nothing and are told; known ones are not."""
-    flows, ledger = dump(prefixed(message(custom=1 << 60, note=b"x" * 300, as_path=[1, 2], layer_stack=[0, 1])))
+    flows, ingest_log = dump(prefixed(message(custom=1 << 60, note=b"x" * 300, as_path=[1, 2], layer_stack=[0, 1])))
     assert flows.frame["bytes"].tolist() == [9000]
-    assert ledger.warnings == ["dump: 2 fields of unknown number were skipped"]
+    assert ingest_log.warnings == ["dump: 2 fields of unknown number were skipped"]
 
 
 def test_sizes_of_sflow_are_doubted() -> None:
     """GoFlow2 gives the frame's size for sampled headers, not the packet's."""
-    _, ledger = dump(prefixed(message(type=1, layer_stack=[0, 1, 4])), prefixed(message()))
-    assert ledger.warnings == [f"dump: 1 {FRAMES}"]
+    _, ingest_log = dump(prefixed(message(type=1, layer_stack=[0, 1, 4])), prefixed(message()))
+    assert ingest_log.warnings == [f"dump: 1 {FRAMES}"]
 
 
 @pytest.mark.parametrize("separator", [b"", b"\n"])
@@ -100,18 +100,18 @@ def test_any_separator_and_any_cut_of_blocks(separator: bytes, size: int) -> Non
     """Messages straddle blocks; line feeds may stand between them, or several behind several."""
     bodies = [message(bytes=i) for i in range(300)]
     content = separator.join(map(prefixed, bodies)) + separator * 3
-    flows, ledger = dump(content, size=size)
+    flows, ingest_log = dump(content, size=size)
     assert flows.frame["bytes"].tolist() == list(range(300))
-    assert (ledger.rejected, ledger.warnings) == ({}, [])
+    assert (ingest_log.rejected, ingest_log.warnings) == ({}, [])
 
 
 def test_a_damaged_message_costs_only_itself() -> None:
     """A field that reaches beyond its message is found out; the message's length still leads to the next one."""
     good, bad = prefixed(message()), bytearray(prefixed(message()))
     bad[bad.index(bytes([10, 0, 0, 1])) - 1] = 100  # the length of src_addr
-    flows, ledger = dump(good * 2, bytes(bad), good * 3)
-    assert (len(flows), dict(ledger.rejected)) == (5, {"message: malformed protobuf": 1})
-    assert ledger.warnings == [f"dump: 1 malformed messages, the first at byte {2 * len(good)}"]
+    flows, ingest_log = dump(good * 2, bytes(bad), good * 3)
+    assert (len(flows), dict(ingest_log.rejected)) == (5, {"message: malformed protobuf": 1})
+    assert ingest_log.warnings == [f"dump: 1 malformed messages, the first at byte {2 * len(good)}"]
 
 
 @pytest.mark.parametrize("garbage", [b"\xff" * 50, b"\x7f", b"\x05\0\0", bytes(2000), prefixed(message())[:-30]])
@@ -119,18 +119,18 @@ def test_a_damaged_message_costs_only_itself() -> None:
 def test_lost_framing_is_found_again(garbage: bytes, size: int) -> None:
     """Where a length lies, the next whole message is searched: one gap is counted, nothing else is lost."""
     good = b"".join(prefixed(message(bytes=i)) for i in range(100))
-    flows, ledger = dump(good, garbage, good, size=size)
+    flows, ingest_log = dump(good, garbage, good, size=size)
     assert flows.frame["bytes"].tolist() == [*range(100), *range(100)]
-    assert ledger.rejected == {"message: malformed protobuf": 1}
-    assert ledger.warnings == [f"dump: 1 malformed messages, the first at byte {len(good)}"]
+    assert ingest_log.rejected == {"message: malformed protobuf": 1}
+    assert ingest_log.warnings == [f"dump: 1 malformed messages, the first at byte {len(good)}"]
 
 
 def test_a_cut_file_gives_what_precedes_the_cut() -> None:
     """A dump whose writer was killed ends inside a message."""
     good = prefixed(message())
-    flows, ledger = dump(good * 3 + good[:-1])
-    assert (len(flows), dict(ledger.rejected)) == (3, {})
-    assert ledger.warnings == ["dump: ends inside a message (truncated file); all messages before it were read"]
+    flows, ingest_log = dump(good * 3 + good[:-1])
+    assert (len(flows), dict(ingest_log.rejected)) == (3, {})
+    assert ingest_log.warnings == ["dump: ends inside a message (truncated file); all messages before it were read"]
 
 
 @pytest.mark.parametrize("with_prefix", [True, False])
@@ -138,20 +138,20 @@ def test_messages_one_by_one(with_prefix: bool) -> None:
     """Messages whose bounds are known need no prefix; one that is not whole costs only itself."""
     bodies = [message(bytes=i) for i in range(20_000)]
     bodies[7] = bodies[7][:-1]
-    messages, ledger = FlowMessages(), Ledger()
+    messages, ingest_log = FlowMessages(), IngestLog()
     messages.feed_each([prefixed(body) if with_prefix else body for body in bodies], with_prefix)
     assert messages.flows().frame["bytes"].tolist() == [i for i in range(20_000) if i != 7]
-    messages.account("topic", ledger)
-    assert ledger.rejected == {"message: malformed protobuf": 1}
+    messages.account("topic", ingest_log)
+    assert ingest_log.rejected == {"message: malformed protobuf": 1}
     assert len(messages.flows()) == 0
 
 
 def test_a_prefix_that_is_not_the_size_is_malformed() -> None:
     """A Kafka value whose length prefix lies is not half believed."""
-    messages, ledger = FlowMessages(), Ledger()
+    messages, ingest_log = FlowMessages(), IngestLog()
     messages.feed_each([prefixed(message()) + b"\0", b"", b"\x80"], prefixed=True)
-    messages.account("topic", ledger)
-    assert ledger.rejected == {"message: malformed protobuf": 3}
+    messages.account("topic", ingest_log)
+    assert ingest_log.rejected == {"message: malformed protobuf": 3}
 
 
 def test_recognised_by_content() -> None:
@@ -201,8 +201,8 @@ def mutated(seed: int) -> bytes:
 
 def digest(content: bytes) -> str:
     """Condensed records and counts of a dump."""
-    flows, ledger = dump(content, size=500)
-    condensed = hashlib.sha256(repr((flows.addresses, ledger.notes())).encode())
+    flows, ingest_log = dump(content, size=500)
+    condensed = hashlib.sha256(repr((flows.addresses, ingest_log.notes())).encode())
     for column in flows.frame.columns().values():
         condensed.update(column.tobytes())
     return condensed.hexdigest()

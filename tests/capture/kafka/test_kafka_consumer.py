@@ -6,7 +6,7 @@ import time
 import pytest
 from confluent_kafka import KafkaError
 
-from capture.kafka.kafka_consumer import KafkaFeed
+from capture.kafka.kafka_consumer import KafkaConsumer
 from capture.kafka.offsets import Offsets
 from datamodel.errors import InputError
 
@@ -19,7 +19,7 @@ def nowhere() -> dict[str, str]:
 
 def test_a_broker_that_is_away_is_told() -> None:
     """Polling goes on and says what is wrong; nothing is covered by such a batch."""
-    feed = KafkaFeed(nowhere(), ["flows"])
+    feed = KafkaConsumer(nowhere(), ["flows"])
     ending, batch = time.monotonic() + 20, None
     while batch is None and time.monotonic() < ending:
         batch = feed.poll(0.2, 10)
@@ -32,7 +32,7 @@ def test_a_broker_that_is_away_is_told() -> None:
 @pytest.mark.parametrize("code", [KafkaError._AUTHENTICATION, KafkaError.TOPIC_AUTHORIZATION_FAILED])
 def test_what_trying_again_does_not_mend_is_an_end(code: int) -> None:
     """Wrong credentials and missing rights end the feed in one line."""
-    feed = KafkaFeed(nowhere(), ["flows"])
+    feed = KafkaConsumer(nowhere(), ["flows"])
     with pytest.raises(InputError, match=r"^kafka: .+$"):
         feed._complain(KafkaError(code))
     feed.close()
@@ -45,12 +45,12 @@ def test_what_trying_again_does_not_mend_is_an_end(code: int) -> None:
 def test_settings_that_the_client_refuses(settings: dict[str, str], cause: str) -> None:
     """A setting that is unknown or missing is refused in one line."""
     with pytest.raises(InputError, match=f"^kafka: .*{cause}.*$"):
-        KafkaFeed(settings, ["flows"])
+        KafkaConsumer(settings, ["flows"])
 
 
 def test_offsets_of_partitions_that_are_not_ours_are_not_committed() -> None:
     """Nothing is sent to the broker, which is away, and nothing is waited for."""
-    feed = KafkaFeed(nowhere(), ["flows"])
+    feed = KafkaConsumer(nowhere(), ["flows"])
     before = time.monotonic()
     feed.commit(Offsets({("flows", 0): 10}))
     assert time.monotonic() - before < 1

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.kafka.topic_formats import TopicValues, form_of
 from datamodel.flows import Flows
 from tests.capture.dialects.test_pmacct import ROW as PMACCT
@@ -13,10 +13,10 @@ from tests.capture.records.test_record_files import GOFLOW2
 from tests.capture.records.test_record_files import ROW as OWN
 
 
-def decoded(*parts: list[bytes | None]) -> tuple[Flows, Ledger]:
+def decoded(*parts: list[bytes | None]) -> tuple[Flows, IngestLog]:
     """The last records of a topic whose values come in these parts, and what all of them left to say."""
-    values, ledger = TopicValues("topic"), Ledger()
-    return [values.flows(part, ledger) for part in parts][-1], ledger
+    values, ingest_log = TopicValues("topic"), IngestLog()
+    return [values.flows(part, ingest_log) for part in parts][-1], ingest_log
 
 
 def text(row: dict[str, object]) -> bytes:
@@ -30,8 +30,8 @@ def text(row: dict[str, object]) -> bytes:
 )
 def test_every_form(value: bytes, size: int) -> None:
     """The first value tells the form; every value of the topic is then read so."""
-    flows, ledger = decoded([value] * 3)
-    assert (flows.frame["bytes"].tolist(), ledger.rejected) == ([size] * 3, {})
+    flows, ingest_log = decoded([value] * 3)
+    assert (flows.frame["bytes"].tolist(), ingest_log.rejected) == ([size] * 3, {})
 
 
 def test_several_rows_in_a_value() -> None:
@@ -43,18 +43,18 @@ def test_several_rows_in_a_value() -> None:
 def test_markers_come_first_and_alone() -> None:
     """Purge events tell nothing of the form, are no rows and no rejects; nor does a batch of nothing else fail."""
     markers = [text({"event_type": kind, "writer_id": "k/1"}) for kind in ("purge_init", "purge_close")]
-    flows, ledger = decoded([*markers], [*markers, text(PMACCT)], [*markers])
-    assert (len(flows), ledger.rejected) == (0, {})
-    flows, ledger = decoded([*markers], [*markers, text(PMACCT), *markers])
-    assert (len(flows), ledger.rejected) == (1, {})
+    flows, ingest_log = decoded([*markers], [*markers, text(PMACCT)], [*markers])
+    assert (len(flows), ingest_log.rejected) == (0, {})
+    flows, ingest_log = decoded([*markers], [*markers, text(PMACCT), *markers])
+    assert (len(flows), ingest_log.rejected) == (1, {})
 
 
 def test_what_is_no_record_is_counted() -> None:
     """Values before the form is known, tombstones and values of another form each have their reason."""
     odd: list[bytes | None] = [b"hello", None, prefixed(message()), message(), b"", prefixed(message(src_addr=None))]
-    flows, ledger = decoded(odd)
+    flows, ingest_log = decoded(odd)
     assert len(flows) == 1
-    assert ledger.rejected == {
+    assert ingest_log.rejected == {
         "message: of no known form": 1,
         "message: without a value": 2,
         "message: malformed protobuf": 1,
@@ -64,8 +64,8 @@ def test_what_is_no_record_is_counted() -> None:
 
 def test_text_that_breaks_costs_only_itself() -> None:
     """A value that is no JSON among values that are."""
-    flows, ledger = decoded([text(GOFLOW2)], [text(GOFLOW2), b"{broken", text(GOFLOW2)])
-    assert (len(flows), dict(ledger.rejected)) == (2, {"row: not a JSON object": 1})
+    flows, ingest_log = decoded([text(GOFLOW2)], [text(GOFLOW2), b"{broken", text(GOFLOW2)])
+    assert (len(flows), dict(ingest_log.rejected)) == (2, {"row: not a JSON object": 1})
 
 
 def test_forms_are_not_confused() -> None:

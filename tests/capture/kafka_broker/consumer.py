@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from capture.kafka.kafka_consumer import KafkaBatch, KafkaFeed
+from capture.kafka.kafka_consumer import KafkaBatch, KafkaConsumer
 from capture.kafka.offsets import Offsets
 
 SETTINGS = {"group.id": "flowprism", "session.timeout.ms": "1000", "heartbeat.interval.ms": "200"}
@@ -52,7 +52,7 @@ def write(folder: Path, batch: KafkaBatch) -> None:
 
 def main(folder: Path, server: str, topic: str, die: str) -> None:
     """Consume until killed or until it is quiet."""
-    feed = KafkaFeed({"bootstrap.servers": server, **SETTINGS}, [topic], lambda: durable(folder))
+    feed = KafkaConsumer({"bootstrap.servers": server, **SETTINGS}, [topic], lambda: durable(folder))
     quiet = 0
     while quiet < QUIET_POLLS:
         batch = feed.poll(1.0, BATCH_MESSAGES)

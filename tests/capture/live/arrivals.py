@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from capture.files.decompression import blocks
+from capture.files.decompression import read_blocks
 from capture.files.pcap import MAGICS, Pcap
 from capture.files.pcapng import Pcapng
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror import Mirror
 from capture.packets.packet_columns import PACKET, Packets
 from capture.tables.frame_index import INDEX
@@ -42,8 +42,8 @@ def gathered(source: Source, count: int, patience_s: float = 10.0) -> Packets:
 
 def frames_of(name: str) -> list[bytes]:
     """The frames of one of the captures in tests/data, as they stand in the file."""
-    content = b"".join(blocks(CAPTURES / name, Ledger()))
-    container = Pcap() if content[:4] in MAGICS else Pcapng(Ledger())
+    content = b"".join(read_blocks(CAPTURES / name, IngestLog()))
+    container = Pcap() if content[:4] in MAGICS else Pcapng(IngestLog())
     index = np.zeros(1000, INDEX)
     count, _ = container.scan(as_array(content), 0, len(content), index)
     ends = zip(index["offset"][:count], index["captured_bytes"][:count], strict=True)
@@ -52,7 +52,7 @@ def frames_of(name: str) -> list[bytes]:
 
 def rows_of(name: str) -> Packets:
     """The packet rows of one of the captures, read as a file."""
-    return decoded(b"".join(blocks(CAPTURES / name, Ledger())))
+    return decoded(b"".join(read_blocks(CAPTURES / name, IngestLog())))
 
 
 def rows_from(frames: list[bytes]) -> Packets:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.live.erspan import ErspanSessions, SessionLosses
 from capture.mirror.mirror import Mirror
 from datamodel.errors import InputError
@@ -114,9 +114,9 @@ def test_gaps_are_lost_packets(sender: Namespace, receiver: Namespace, sessions:
         SessionLosses(sender.address, 5, received=5, lost=0, missing=3, late=1, repeated=0, stray=0, restarts=0),
         SessionLosses(sender.address, 6, received=2, lost=0, missing=0, late=0, repeated=0, stray=0, restarts=0),
     )
-    ledger = Ledger()
-    sessions.account(ledger)
-    assert ledger.notes().rejected == {"lost between an ERSPAN source and here": 3}
+    ingest_log = IngestLog()
+    sessions.account(ingest_log)
+    assert ingest_log.notes().rejected == {"lost between an ERSPAN source and here": 3}
 
 
 def test_other_packets_are_counted(sender: Namespace, receiver: Namespace, sessions: ErspanSessions) -> None:
@@ -124,9 +124,9 @@ def test_other_packets_are_counted(sender: Namespace, receiver: Namespace, sessi
     send(sender, receiver, [struct.pack("!HH", 0, 0x9999) + bytes(20), b"\x00"])
     mirror = Mirror()
     mirror.feed(gathered(sessions, 2))
-    ledger = Ledger()
-    mirror.account(ledger)
-    assert ledger.notes().rejected == {"cut off inside an encapsulation header": 1, "unknown encapsulation": 1}
+    ingest_log = IngestLog()
+    mirror.account(ingest_log)
+    assert ingest_log.notes().rejected == {"cut off inside an encapsulation header": 1, "unknown encapsulation": 1}
     assert sessions.sessions() == ()
 
 
@@ -138,10 +138,10 @@ def test_only_allowed_sources_are_let_in(sender: Namespace, receiver: Namespace,
     with opened:
         send(sender, receiver, (erspan_two(tcp_frame(n, 100), 5, n) for n in range(20)))
         assert len(gathered(opened, 20, patience_s=0.3)) == admitted
-        ledger = Ledger()
-        opened.account(ledger)
+        ingest_log = IngestLog()
+        opened.account(ingest_log)
         refused = {} if admitted else {"GRE packet of a source that is not allowed": 20}
-        assert ledger.notes().rejected == refused
+        assert ingest_log.notes().rejected == refused
         assert (len(opened.sessions()), opened.losses().refused) == (admitted // 20, 20 - admitted)
 
 
@@ -157,9 +157,9 @@ def test_overload_is_counted(sender: Namespace, receiver: Namespace) -> None:
         assert losses.dropped > 0
         assert (received, losses.received + losses.dropped) == (losses.received, sent)
         assert opened.losses() == losses
-        ledger = Ledger()
-        opened.account(ledger)
-        assert ledger.notes().rejected["dropped by the kernel (socket buffer full)"] == losses.dropped
+        ingest_log = IngestLog()
+        opened.account(ingest_log)
+        assert ingest_log.notes().rejected["dropped by the kernel (socket buffer full)"] == losses.dropped
 
 
 def test_not_permitted(receiver: Namespace) -> None:

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.live.packet_ring import PacketRing
 from capture.mirror.mirror import Mirror
 from datamodel.errors import InputError
@@ -157,9 +157,9 @@ def test_overload_is_counted(sender: Namespace, receiver: Namespace) -> None:
         assert losses.received + losses.dropped == sent
         rows = gathered(ring, losses.received)
         assert rows["sequence"].tolist() == list(range(losses.received))
-        ledger = Ledger()
-        ring.account(ledger)
-    assert ledger.notes().rejected == {"dropped by the kernel (receive ring full)": losses.dropped}
+        ingest_log = IngestLog()
+        ring.account(ingest_log)
+    assert ingest_log.notes().rejected == {"dropped by the kernel (receive ring full)": losses.dropped}
     assert ring.losses() == losses
 
 
@@ -200,11 +200,11 @@ def test_merged_frames_are_told_of(sender: Namespace, receiver: Namespace) -> No
             while received < 60_000:
                 received += len(taken.recv(1 << 16))
         gathered(ring, 4, patience_s=0.3)
-        ledger = Ledger()
-        ring.account(ledger)
-    if not ledger.warnings and tuple(map(int, platform.release().split(".")[:2])) < (6, 6):
+        ingest_log = IngestLog()
+        ring.account(ingest_log)
+    if not ingest_log.warnings and tuple(map(int, platform.release().split(".")[:2])) < (6, 6):
         pytest.skip("a kernel that does not mark merged frames")
-    (warning,) = ledger.notes().warnings
+    (warning,) = ingest_log.notes().warnings
     assert re.match(rf"{receiver.port}: \d+ frames are TCP packets that receive offload merged", warning)
     assert warning.endswith(f"ethtool -K {receiver.port} gro off lro off")
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.live.pcap_stream import pcap_stream
 from capture.packets.packet_columns import PACKET, Packets
 from datamodel.errors import InputError
@@ -59,7 +59,7 @@ def test_every_packet_comes_at_once(pipe: tuple[BinaryIO, BinaryIO], form: str) 
     reader, writer = pipe
     frames = [tcp_frame(i, 100) for i in range(5)]
     pieces = [pcap([(i, f)])[0 if i == 0 else 24 :] for i, f in enumerate(frames)] if form == "pcap" else pcapng(frames)
-    stream = pcap_stream(reader, Ledger())
+    stream = pcap_stream(reader, IngestLog())
     for number, piece in enumerate(pieces):
         writer.write(piece)
         assert awaited(stream, 1)["sequence"].tolist() == [number]
@@ -76,14 +76,14 @@ def test_pieces_of_any_size(step: int) -> None:
         def read1(self, size: int | None = -1) -> bytes:
             return super().read1(min(step, size or step))
 
-    rows = awaited(pcap_stream(Dribble(content), Ledger()), 50)
+    rows = awaited(pcap_stream(Dribble(content), IngestLog()), 50)
     assert rows["sequence"].tolist() == list(range(50))
 
 
 def test_idle_stream_lets_others_work(pipe: tuple[BinaryIO, BinaryIO]) -> None:
     """While nothing comes there are empty batches, before the first byte and between packets; nothing is lost."""
     reader, writer = pipe
-    stream = pcap_stream(reader, Ledger(), idle_s=0.01)
+    stream = pcap_stream(reader, IngestLog(), idle_s=0.01)
     assert len(next(stream)) == 0
     content = pcap([(1, tcp_frame(1, 1)), (2, tcp_frame(2, 1))])
     writer.write(content[:2])
@@ -97,7 +97,7 @@ def test_idle_stream_lets_others_work(pipe: tuple[BinaryIO, BinaryIO]) -> None:
 def test_idle_right_after_a_whole_packet(pipe: tuple[BinaryIO, BinaryIO]) -> None:
     """Also where nothing waits to be put together, silence gives empty batches."""
     reader, writer = pipe
-    stream = pcap_stream(reader, Ledger(), idle_s=0.01)
+    stream = pcap_stream(reader, IngestLog(), idle_s=0.01)
     writer.write(pcap([(1, tcp_frame(1, 1))]))
     assert awaited(stream, 1)["sequence"].tolist() == [1]
     assert [len(next(stream)) for _ in range(3)] == [0, 0, 0]
@@ -105,10 +105,10 @@ def test_idle_right_after_a_whole_packet(pipe: tuple[BinaryIO, BinaryIO]) -> Non
 
 def test_end_inside_a_packet_is_told() -> None:
     """A stream that ends inside a packet gives what came before, and says so."""
-    ledger = Ledger()
+    ingest_log = IngestLog()
     content = pcap([(1, tcp_frame(1, 1)), (2, tcp_frame(2, 1))])
-    assert sum(len(batch) for batch in pcap_stream(BytesIO(content[:-5]), ledger, "the mirror")) == 1
-    assert "the mirror: ends inside a packet" in ledger.warnings[0]
+    assert sum(len(batch) for batch in pcap_stream(BytesIO(content[:-5]), ingest_log, "the mirror")) == 1
+    assert "the mirror: ends inside a packet" in ingest_log.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_end_inside_a_packet_is_told() -> None:
 def test_something_else_is_refused(content: bytes, cause: str) -> None:
     """What is no capture, or nothing at all, is one line."""
     with pytest.raises(InputError, match=f"^standard input: {cause}"):
-        list(pcap_stream(BytesIO(content), Ledger()))
+        list(pcap_stream(BytesIO(content), IngestLog()))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -134,7 +134,7 @@ def test_tcpdump_through_a_pipe(sender: Namespace, receiver: Namespace, name: st
         assert tcpdump.stderr
         while b"listening on" not in tcpdump.stderr.readline():
             assert tcpdump.poll() is None
-        stream = pcap_stream(tcpdump.stdout, Ledger())
+        stream = pcap_stream(tcpdump.stdout, IngestLog())
         for _ in range(2):  # the second time nothing is opened any more, and the first is not held back
             sender.send(frames_of(name))
             expected = rows_of(name)
@@ -155,7 +155,7 @@ def test_program_of_the_page(sender: Namespace, receiver: Namespace) -> None:
     command = ["ip", "netns", "exec", receiver.name, sys.executable, "-c", program]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as scapy:
         assert scapy.stdout
-        stream = pcap_stream(scapy.stdout, Ledger(), idle_s=0.2)
+        stream = pcap_stream(scapy.stdout, IngestLog(), idle_s=0.2)
         until, batch = time.monotonic() + 30, np.empty(0, PACKET)
         while not len(batch) and time.monotonic() < until:  # until it listens, nothing that is sent is seen
             sender.send([tcp_frame(7, 10)])

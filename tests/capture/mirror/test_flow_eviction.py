@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from capture.files.capture_file import batches
-from capture.files.decompression import blocks
-from capture.ingest_log import Ledger
+from capture.files.decompression import read_blocks
+from capture.ingest_log import IngestLog
 from capture.mirror.mirror import FEW_FLOWS, IDLE_NS, SETTLED_NS, Mirror
 from capture.mirror.packet_tracker import FLOWS
 from capture.packets.packet_columns import Packets
@@ -89,7 +89,7 @@ def test_real_mirror_in_parts(shared: Path) -> None:
     """The same holds of a real mirror's every packet, taken batch by batch."""
     path = shared / "captures" / "s1-healthy" / "mirror.pcap.gz"
     whole, mirror, parts = Mirror(), Mirror(), []
-    for batch in batches(blocks(path, Ledger()), path.name, Ledger()):
+    for batch in batches(read_blocks(path, IngestLog()), path.name, IngestLog()):
         whole.feed(batch.packets)
         mirror.feed(batch.packets)
         if len(batch.packets):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.mirror.flow_table import FLOW, MISSING
-from capture.mirror.sequence_numbers import await_packets, restart, take, take_packet, unwrapped
+from capture.mirror.sequence_numbers import await_packets, count_new_units, restart, take_packet, unwrapped
 
 
 @given(near=st.integers(0, 2**50), step=st.integers(-(2**31), 2**31 - 1))
@@ -22,7 +22,7 @@ def test_new_units_are_never_overcounted(ranges: list[tuple[int, int]]) -> None:
     seen: set[int] = set()
     for start, length in ranges:
         new = set(range(1000 + start, 1000 + start + length)) - seen
-        assert take(flow, 1000 + start, length) <= len(new)
+        assert count_new_units(flow, 1000 + start, length) <= len(new)
         seen |= new
     assert len(seen) <= flow["next"]
 
@@ -33,8 +33,8 @@ def test_reordering_within_the_holes_loses_nothing(order: list[int], length: int
     near = sorted(range(30), key=lambda i: (i // 4, order[i]))
     flow = np.zeros(1, FLOW)[0]
     restart(flow, 0, 0)
-    assert sum(take(flow, i * length, length) for i in near) == 30 * length
-    assert sum(take(flow, i * length, length) for i in near) == 0
+    assert sum(count_new_units(flow, i * length, length) for i in near) == 30 * length
+    assert sum(count_new_units(flow, i * length, length) for i in near) == 0
 
 
 def test_packets_far_out_of_order_are_new_once() -> None:

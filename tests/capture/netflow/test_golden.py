@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.netflow.describe import WireTemplates, describe
 from capture.tables.addresses import from_words
 from datamodel.errors import InputError
@@ -138,7 +138,7 @@ def test_pmacct(shared: Path, case: str) -> None:
     ours: Counter[tuple[object, ...]] = Counter()
     collector = Collector()
     captures = sorted(folder.glob("traffic-*.pcap"))
-    for batch in chain.from_iterable(read_datagrams(path, Ledger()) for path in captures):
+    for batch in chain.from_iterable(read_datagrams(path, IngestLog()) for path in captures):
         for row in collector.shown(collector.decoder.feed(batch)):
             key = (row["src_addr"], row["dst_addr"], row["src_port"], row["dst_port"], row["in_if"], row["out_if"])
             scale = max(row["sampling_rate"], 1) if case.startswith("104") else 1
@@ -164,7 +164,7 @@ def test_every_file_is_read_both_ways(shared: Path) -> None:
         said: list[dict[str, object]] = []
         rows: list[Row] = []
         try:
-            for batch in read_datagrams(path, Ledger()):
+            for batch in read_datagrams(path, IngestLog()):
                 rows += collector.shown(collector.decoder.feed(batch))
                 for entry in batch.index[batch.index["protocol"] >= 2]:
                     payload = batch.data[entry["offset"] : entry["offset"] + entry["bytes"]].tobytes()

@@ -13,7 +13,7 @@ import pytest
 from capture.exporters.datagram import IPFIX
 from capture.receive.receiver import Receiver
 from capture.receive.ring import Ring, free
-from capture.receive.sockets import Door, Listen, backlog, buffer_bytes_of, open_doors
+from capture.receive.sockets import Listen, ListeningSocket, backlog, buffer_bytes_of, open_sockets
 from capture.receive.source_filter import networks, words
 from capture.tables.addresses import from_words
 from datamodel.errors import InputError
@@ -23,7 +23,7 @@ BUFFER_BYTES = 1 << 20
 MESSAGE = b"\0\x0a\0\x14" + bytes(16)  # IPFIX, 20 bytes
 
 
-OPEN: list[Door] = []
+OPEN: list[ListeningSocket] = []
 
 
 @pytest.fixture(autouse=True)
@@ -34,15 +34,15 @@ def closed_afterwards() -> Iterator[None]:
         OPEN.pop().socket.close()
 
 
-def doors_at(*listens: Listen, workers: int = 1) -> list[list[Door]]:
+def doors_at(*listens: Listen, workers: int = 1) -> list[list[ListeningSocket]]:
     """Sockets on ports that the system chooses; the test need not close them."""
-    doors = open_doors(listens, workers, BUFFER_BYTES)
+    doors = open_sockets(listens, workers, BUFFER_BYTES)
     OPEN.extend(door for own in doors for door in own)
     return doors
 
 
 @contextmanager
-def receiving(ring: Ring, doors: list[Door], *allowed: str) -> Iterator[None]:
+def receiving(ring: Ring, doors: list[ListeningSocket], *allowed: str) -> Iterator[None]:
     """A receiver at work, until the end of the block; it then has taken all that had come."""
     stop = threading.Event()
     receiver = Receiver(ring, doors, networks(allowed), stop.is_set)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.records.record_files import read_records, write_records
 from capture.records.record_writer import FORMS
 from datamodel.errors import InputError
@@ -39,10 +39,10 @@ def jsonl(folder: Path, *rows: object, name: str = "flows.jsonl") -> Path:
     return save(folder, "".join(line + "\n" for line in lines).encode(), name)
 
 
-def read(path: Path) -> tuple[Flows, Ledger]:
+def read(path: Path) -> tuple[Flows, IngestLog]:
     """The records of a file and what reading it left to say."""
-    ledger = Ledger()
-    return read_records(path, ledger), ledger
+    ingest_log = IngestLog()
+    return read_records(path, ingest_log), ingest_log
 
 
 def columns(flows: Flows, *names: str) -> list[tuple[int, ...]]:
@@ -74,8 +74,8 @@ def test_round_trip(tmp_path: Path, form: str) -> None:
     flows = recode(flows.frame.take(keep), flows.addresses)
     path = tmp_path / f"flows{form}"
     write_records(flows, path)
-    back, ledger = read(path)
-    assert (ledger.rejected, ledger.warnings) == ({}, [])
+    back, ingest_log = read(path)
+    assert (ingest_log.rejected, ingest_log.warnings) == ({}, [])
     assert back.addresses == flows.addresses
     for name in FLOWS.names:
         assert (back.frame[name] == flows.frame[name]).all(), name
@@ -92,13 +92,13 @@ def test_unknown_ending_is_not_written(tmp_path: Path) -> None:
 
 def test_goflow2_dump_loads_as_it_is(tmp_path: Path) -> None:
     """Text enums, IPv4-mapped addresses and extra columns of a GoFlow2 dump are understood; the extras are named."""
-    flows, ledger = read(jsonl(tmp_path, GOFLOW2, GOFLOW2 | {"proto": "UDP"}, GOFLOW2 | {"proto": "IPv6-ICMP"}))
+    flows, ingest_log = read(jsonl(tmp_path, GOFLOW2, GOFLOW2 | {"proto": "UDP"}, GOFLOW2 | {"proto": "IPv6-ICMP"}))
     assert flows.addresses == ("10.0.0.2", "192.0.2.1", "2001:db8::1")
     assert columns(flows, "src_addr", "dst_addr", "sampler_address", "proto", "sampling_rate", "in_if")[0] == (
         2, 0, 1, 6, 2048, 10,
     )  # fmt: skip
     assert flows.frame["proto"].tolist() == [6, 17, 58]
-    assert ledger.warnings == [
+    assert ingest_log.warnings == [
         "flows.jsonl: columns ignored: as_path, etype, layer_stack, sequence_num",
         "flows.jsonl: 3 rows of sFlow count the bytes of whole frames, link header and checksum included",
     ]
@@ -109,8 +109,8 @@ def test_objects_that_share_a_line(tmp_path: Path) -> None:
     row = json.dumps(GOFLOW2)
     whole, _ = read(jsonl(tmp_path, row + row, "", row))
     assert len(whole) == 3
-    beside, ledger = read(jsonl(tmp_path, row + row, "", "{nonsense", row))
-    assert (len(beside), dict(ledger.rejected)) == (3, {"row: not a JSON object": 1})
+    beside, ingest_log = read(jsonl(tmp_path, row + row, "", "{nonsense", row))
+    assert (len(beside), dict(ingest_log.rejected)) == (3, {"row: not a JSON object": 1})
 
 
 def test_dates_that_goflow2_renders(tmp_path: Path) -> None:
@@ -119,10 +119,10 @@ def test_dates_that_goflow2_renders(tmp_path: Path) -> None:
         "time_flow_start_ns": "2026-11-20T15:25:48.391000001Z",
         "time_flow_end_ns": "2026-11-20T16:25:49+01:00",
     }
-    flows, ledger = read(jsonl(tmp_path, dated, dated | {"time_flow_start_ns": "2026-11-20T15:25:48"}))
+    flows, ingest_log = read(jsonl(tmp_path, dated, dated | {"time_flow_start_ns": "2026-11-20T15:25:48"}))
     start = 1_795_188_348_391_000_001
     assert columns(flows, "time_flow_start_ns", "time_flow_end_ns") == [(start, 1_795_188_349_000_000_000)]
-    assert ledger.rejected == {"row: time_flow_start_ns is not a whole number": 1}
+    assert ingest_log.rejected == {"row: time_flow_start_ns is not a whole number": 1}
 
 
 def test_only_five_columns_are_required(tmp_path: Path) -> None:
@@ -174,17 +174,17 @@ def test_bad_rows_are_rejected_and_counted(tmp_path: Path, form: str) -> None:
     else:
         lines = [",".join(rows[0])] + [",".join("" if v is None else str(v) for v in row.values()) for row in rows]
         path.write_text("\n".join(lines))
-    flows, ledger = read(path)
+    flows, ingest_log = read(path)
     assert flows.frame["src_port"].tolist() == [1, 2]
-    assert ledger.rejected == {f"row: {reason}": 1 for reason in BAD}
+    assert ingest_log.rejected == {f"row: {reason}": 1 for reason in BAD}
 
 
 def test_broken_json_lines_cost_only_themselves(tmp_path: Path) -> None:
     """Lines that are no object, and values of another type than before, do not spoil their neighbours."""
     odd = ROW | {"bytes": "12", "proto": 17}
-    flows, ledger = read(jsonl(tmp_path, ROW | {"proto": "TCP"}, "{nonsense", odd, "[1]", ROW | {"bytes": "many"}))
+    flows, ingest_log = read(jsonl(tmp_path, ROW | {"proto": "TCP"}, "{nonsense", odd, "[1]", ROW | {"bytes": "many"}))
     assert columns(flows, "bytes", "proto") == [(9000, 6), (12, 17)]
-    assert ledger.rejected == {"row: not a JSON object": 2, "row: bytes is not a whole number": 1}
+    assert ingest_log.rejected == {"row: not a JSON object": 2, "row: bytes is not a whole number": 1}
 
 
 def test_broken_csv_lines_cost_only_themselves(tmp_path: Path) -> None:
@@ -192,18 +192,18 @@ def test_broken_csv_lines_cost_only_themselves(tmp_path: Path) -> None:
     header = "\ufeff" + ", ".join(ROW)
     good = f'{T}, {T + 5},"10.0.0.1", 10.0.0.2 ,9000'
     path = save(tmp_path, "\n".join([header, good, "1,2,3", good + ",6", good]).encode(), "flows.csv")
-    flows, ledger = read(path)
+    flows, ingest_log = read(path)
     assert flows.frame["bytes"].tolist() == [9000, 9000]
-    assert ledger.rejected == {"row: wrong number of columns": 2}
+    assert ingest_log.rejected == {"row: wrong number of columns": 2}
 
 
 def test_bytes_that_are_no_text_cost_only_their_row(tmp_path: Path) -> None:
     """A value that is not UTF-8 is no address, and nothing else is lost."""
     good = f"{T},{T + 5},10.0.0.1,10.0.0.2,9000\n".encode()
     bad = good.replace(b"10.0.0.1", b"\xff\xfe")
-    flows, ledger = read(save(tmp_path, ",".join(ROW).encode() + b"\n" + good + bad + good, "flows.csv"))
+    flows, ingest_log = read(save(tmp_path, ",".join(ROW).encode() + b"\n" + good + bad + good, "flows.csv"))
     assert len(flows) == 2
-    assert ledger.rejected == {"row: src_addr is not an address": 1}
+    assert ingest_log.rejected == {"row: src_addr is not an address": 1}
 
 
 def test_interface_names(tmp_path: Path) -> None:
@@ -214,9 +214,9 @@ def test_interface_names(tmp_path: Path) -> None:
 
     rows = [seen("leaf1", "eth4"), seen("leaf2", "eth4"), seen("leaf2", "po4"), seen("leaf1", "Ethernet1/7"),
             seen("leaf1", "12"), seen("leaf1", "mgmt")]  # fmt: skip
-    flows, ledger = read(jsonl(tmp_path, *rows))
+    flows, ingest_log = read(jsonl(tmp_path, *rows))
     assert flows.frame["in_if"].tolist() == [4, 0, 0, 0, 12, 0]
-    assert ledger.warnings == [
+    assert ingest_log.warnings == [
         "1 interfaces are given by name; their numbers are those the names end in",
         "4 interfaces are given by names without a clear number; taken as unknown",
     ]
@@ -224,9 +224,9 @@ def test_interface_names(tmp_path: Path) -> None:
 
 def test_unknown_protocol_name_is_told(tmp_path: Path) -> None:
     """A protocol whose name is not known is unknown, and counted."""
-    flows, ledger = read(jsonl(tmp_path, ROW | {"proto": "TCP"}, ROW | {"proto": "Frobnicate"}))
+    flows, ingest_log = read(jsonl(tmp_path, ROW | {"proto": "TCP"}, ROW | {"proto": "Frobnicate"}))
     assert flows.frame["proto"].tolist() == [6, 0]
-    assert ledger.warnings == ["1 rows have a proto of unknown name; taken as unknown"]
+    assert ingest_log.warnings == ["1 rows have a proto of unknown name; taken as unknown"]
 
 
 def test_parquet_types_of_other_writers(tmp_path: Path) -> None:
@@ -241,10 +241,10 @@ def test_parquet_types_of_other_writers(tmp_path: Path) -> None:
     })  # fmt: skip
     path = tmp_path / "flows.parquet"
     pq.write_table(table, path)
-    flows, ledger = read(path)
+    flows, ingest_log = read(path)
     assert columns(flows, "time_flow_start_ns", "bytes") == [(T // 1000 * 1000, 10)]
     assert flows.addresses == ("10.0.0.1", "10.0.0.2", "leaf-1")
-    assert ledger.rejected == {"row: bytes is not a whole number": 1}
+    assert ingest_log.rejected == {"row: bytes is not a whole number": 1}
 
 
 def test_damaged_parquet_is_one_line(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_damaged_parquet_is_one_line(tmp_path: Path) -> None:
 def test_rows_across_blocks(tmp_path: Path) -> None:
     """A file of many blocks loses no row at their borders."""
     rows = [json.dumps(ROW | {"bytes": i, "src_addr": f"10.0.{i % 250}.1"}) for i in range(30_000)]
-    flows, ledger = read(save(tmp_path, "\n".join(rows).encode(), "flows.jsonl"))
+    flows, ingest_log = read(save(tmp_path, "\n".join(rows).encode(), "flows.jsonl"))
     assert flows.frame["bytes"].tolist() == list(range(30_000))
     assert [flows.addresses[c] for c in flows.frame["src_addr"][:3]] == ["10.0.0.1", "10.0.1.1", "10.0.2.1"]
-    assert ledger.rejected == {}
+    assert ingest_log.rejected == {}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.sflow.describe import describe
 from capture.tables.addresses import canonical
 from datamodel.counters import COUNTERS, DROPS
@@ -44,7 +44,7 @@ def payloads(path: Path) -> list[bytes]:
 def captured(path: Path) -> Iterator[bytes]:
     """Payloads of sFlow in a capture; none of what is no capture of exports."""
     try:
-        for batch in read_datagrams(path, Ledger()):
+        for batch in read_datagrams(path, IngestLog()):
             for row in batch.index:
                 payload = batch.data[row["offset"] : row["offset"] + row["bytes"]].tobytes()
                 if payload[:4] == b"\0\0\0\5":

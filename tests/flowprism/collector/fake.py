@@ -17,7 +17,7 @@ import numpy as np
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.tables.addresses import from_words
 from datamodel.counters import COUNTERS, DROPS
 from datamodel.exporter_stats import ExporterStats
@@ -96,9 +96,9 @@ class FakeDecoder:
         """An account for each source."""
         return tuple(ExporterStats("fake", agent, 0, lost=lost) for agent, lost in sorted(self._lost.items()))
 
-    def account(self, ledger: Ledger) -> None:
+    def account(self, ingest_log: IngestLog) -> None:
         """Count what was no datagram of ours."""
-        ledger.reject("not a fake", self._unknown)
+        ingest_log.reject("not a fake", self._unknown)
 
     def state(self) -> bytes:
         """Expected numbers and losses."""

@@ -8,7 +8,7 @@ import dpkt
 import pytest
 
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from flowprism.collector import quarantine
 from flowprism.collector.quarantine import quarantine_packet, udp_packet
 
@@ -20,7 +20,7 @@ def test_our_own_reader_reads_it(tmp_path: Path) -> None:
     name = quarantine_packet(
         tmp_path, "a-w0-7.pcap", udp_packet("192.0.2.9", 40000, 2055, NETFLOW5), 1_700_000_000_123_456_789
     )
-    (batch,) = (part for part in read_datagrams(tmp_path / "quarantine" / name, Ledger()) if len(part))
+    (batch,) = (part for part in read_datagrams(tmp_path / "quarantine" / name, IngestLog()) if len(part))
     (row,) = batch.index
     assert bytes(batch.data[row["offset"] : row["offset"] + row["bytes"]]) == NETFLOW5
     assert row["source_low"] == 0xFFFF00000000 | 0xC0000209

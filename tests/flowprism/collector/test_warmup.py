@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from capture.export_decoder import Exports
-from capture.ingest_log import Ledger
+from capture.export_decoder import ExportDecoder
+from capture.ingest_log import IngestLog
 from flowprism.collector.warmup import warm_up
 
 
 def test_every_protocol_is_decoded() -> None:
     """Each protocol gives a record; nothing is rejected but the one datagram that is no export."""
-    exports = Exports()
+    exports = ExportDecoder()
     warm_up(exports)
-    ledger = Ledger()
-    exports.account(ledger)
+    ingest_log = IngestLog()
+    exports.account(ingest_log)
     assert {(exporter.protocol, exporter.records) for exporter in exports.exporters()} == {
         ("sFlow v5", 1), ("NetFlow v5", 1), ("NetFlow v9", 1), ("IPFIX", 1),
     }  # fmt: skip
-    assert sum(ledger.rejected.values()) == 1
+    assert sum(ingest_log.rejected.values()) == 1

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import Datagrams
 from capture.files.input_file import read_datagrams
-from capture.ingest_log import Ledger
+from capture.ingest_log import IngestLog
 from capture.reader import read_flows
 from datamodel.errors import InputError
 from datamodel.flows import ADDRESS_COLUMNS, Flows
@@ -101,13 +101,13 @@ def test_a_template_file_serves_the_data_file(kind: Kind, tmp_path: Path) -> Non
         assert json.loads(run("analyze", *files, "--format", "json"))["feed"]["records"] == 5 * RECORDS
 
 
-def restarted(batch: Datagrams, places: Sequence[int]) -> tuple[Exports, Rows]:
+def restarted(batch: Datagrams, places: Sequence[int]) -> tuple[ExportDecoder, Rows]:
     """A decoder that went on from the state of another at each place, and all records."""
-    exports, found = Exports(), Rows()
+    exports, found = ExportDecoder(), Rows()
     ends = [0, *sorted({min(place, len(batch)) for place in places}), len(batch)]
     for first, last in pairwise(ends):
         state = exports.state()
-        exports = Exports()
+        exports = ExportDecoder()
         exports.restore(state)
         exports.feed(Datagrams(batch.data, batch.index[first:last]))
         found += rows(exports.take().canonical_flows())
@@ -179,7 +179,7 @@ def test_a_collector_decodes_what_a_capture_gives(kind: Kind, tmp_path: Path) ->
 def holds_exports(path: Path) -> bool:
     """Whether a capture by itself is one of export datagrams."""
     try:
-        return any(len(batch) for batch in read_datagrams(path, Ledger()))
+        return any(len(batch) for batch in read_datagrams(path, IngestLog()))
     except InputError:
         return False
 

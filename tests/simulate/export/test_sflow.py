@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from capture.exporters.counter_check import reconcile
 from capture.packets.roce import RELIABLE_ACK
 from capture.reader import read_flows
@@ -114,7 +114,7 @@ def test_answers_are_seen_beside_data(sampled: View) -> None:
 def test_interface_counters_agree_with_the_samples(seen: FabricTraffic) -> None:
     """Sampled bytes, scaled, are what ports counted: no interface disagrees."""
     found = view(FeedSpec("sflow", 16, counters_s=0.2), seen)
-    exports = Exports()
+    exports = ExportDecoder()
     exports.feed(found.export.datagrams)
     decoded = exports.take()
     assert len(decoded.counters) > 100

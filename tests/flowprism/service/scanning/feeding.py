@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from capture.export_decoder import Exports
+from capture.export_decoder import ExportDecoder
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory
 from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, DemoBursts, bundled, datagrams
@@ -40,7 +40,7 @@ class Feed:
         """Begin a lake whose first record is of `begin_ns`, UTC."""
         make_folders(lake)
         self.at_ns = begin_ns
-        self._decoder, self._numbers, self._datagrams = Exports(), Counter[int](), 0
+        self._decoder, self._numbers, self._datagrams = ExportDecoder(), Counter[int](), 0
         self._store = LakeWriter(lake, Writer("20260101T000000000000Z", 0), 1)
 
     def write(self, order: str) -> None:
