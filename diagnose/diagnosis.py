@@ -91,9 +91,12 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
         ),
         rates(job.operations, job.iterations),
     )
-    parts = split_intervals(job.edges_ns, options.least_slowdown_ratio)
-    found = merge_recurring([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, parts))
-    return found + _persistent(measured, parts, [*stuck, *found])
+    parts = split_intervals(job.edges_ns, options.least_slowdown_ratio, job.moved_bytes)
+    single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio)
+    found = merge_recurring([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, single))
+    best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
+    best = best if single is None else np.setdiff1d(best, single.iterations)
+    return found + _persistent(measured, best, [*stuck, *found])
 
 
 def _beyond(job: JobView, options: DiagnosisOptions, found: list[Finding]) -> list[Finding]:
@@ -208,12 +211,11 @@ def _of_link(
     return with_cause(finding, cause, job.measured_ns(span))
 
 
-def _sporadic(measured: _Measured, parts: list[PaceInterval]) -> list[Finding]:
+def _sporadic(measured: _Measured, period: PaceInterval | None) -> list[Finding]:
     """What makes single iterations slow, where it is always the same link or rank; jitter has no such place.
 
     In a pipeline a straggler makes every pass longer; a first stage that is late once, in silence, rested.
     """
-    period = find_sporadic(measured.job.edges_ns, parts, measured.options.least_slowdown_ratio)
     if period is None:
         return []
     found = _explained(measured, period)
@@ -293,10 +295,9 @@ def _uneven(measured: _Measured, late: Bool) -> int | None:
     return None
 
 
-def _persistent(measured: _Measured, parts: list[PaceInterval], found: list[Finding]) -> list[Finding]:
-    """What held the job back even at its best."""
+def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Finding]:
+    """What held the job back even at its best, in the iterations `best`."""
     job, least = measured.job, measured.options.least_slowdown_ratio
-    best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
     if len(best) < measured.options.fewest_iterations:
         return []
     iteration_ns = float(np.median(np.diff(job.edges_ns)[best - 1]))

@@ -10,7 +10,7 @@ import numpy as np
 from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
 from datamodel.paths import Paths
-from datamodel.streams import Int
+from datamodel.streams import Float, Int
 from datamodel.transfers import ROLES
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from diagnose.model.own_time import OwnTime
@@ -76,6 +76,14 @@ class JobView:
     def period_ns(self) -> float:
         """Median iteration time."""
         return float(np.median(np.diff(self.edges_ns)))
+
+    @property
+    def moved_bytes(self) -> Float:
+        """(iterations,) what the job moved in each."""
+        number = self.operations["iteration"]
+        inside = (number >= 0) & (number < self.iterations)
+        moved = np.bincount(number[inside], self.operations["bytes"][inside], self.iterations)
+        return np.asarray(moved, np.float64)
 
     @property
     def lost(self) -> tuple[int, ...]:

@@ -15,6 +15,8 @@ from datamodel.streams import Float, Int
 SHORTEST = 3
 # Runs of iterations that chance makes as long in so many of its jobs are no period.
 CHANCE = 0.05
+# Iterations of which one moves less than this share of the other's bytes do other work.
+LIKE_WORK = 0.8
 # A single iteration is slow beyond so many times the distance from the 10th to the 30th percentile: 0.76 sigma each.
 OUTLYING = 6.0
 
@@ -61,7 +63,7 @@ def noise_ratio(durations: Float) -> float:
     return float(1.4826 * np.median(steps) / np.sqrt(2) / np.median(known)) if len(steps) else 0.0
 
 
-def split_intervals(edges_ns: Int, least_ratio: float) -> list[PaceInterval]:
+def split_intervals(edges_ns: Int, least_ratio: float, moved_bytes: Float | None = None) -> list[PaceInterval]:
     """Split a job's iterations where their time changes and stays changed.
 
     1. A median filter of three takes out single long iterations: a checkpoint or a hiccup is no period.
@@ -69,11 +71,13 @@ def split_intervals(edges_ns: Int, least_ratio: float) -> list[PaceInterval]:
        whose medians lie within four standard errors or half of `least_ratio` are one period. Iterations at a
        boundary, which the filter may have moved, go to the period they are more alike.
     3. A period is slow when it exceeds the fastest one by `least_ratio` and by its noise, and is no run of chance: by
-       what the iterations of the baseline show, fewer than one in twenty jobs would have such a one.
+       what the iterations of the baseline show, fewer than one in twenty jobs would have such a one. Only periods of
+       like work are compared: evaluations pass forward only and are quicker for that, larger batches take longer.
 
     Args:
         edges_ns: (iterations,) end of each iteration.
         least_ratio: smallest slowdown worth reporting, e.g. 0.05.
+        moved_bytes: (iterations,) what the job moved in each; None where that is not known of all alike.
     """
     durations = durations_ns(edges_ns)[1:]
     if len(durations) < 2 * SHORTEST:
@@ -82,11 +86,13 @@ def split_intervals(edges_ns: Int, least_ratio: float) -> list[PaceInterval]:
     noise = max(noise_ratio(durations), 0.002)
     spans = _sharpened(np.log(durations), _merged(smooth, _partition(smooth, noise), noise, least_ratio / 2))
     level = [float(np.median(durations[a:b])) for a, b in spans]
-    best = min(level)
-    fastest = [n for n, value in enumerate(level) if value <= best * (1 + least_ratio / 2)]
-    baseline = tuple(i + 1 for n in fastest for i in range(*spans[n]))
+    work = np.array([1.0 if moved_bytes is None else float(np.median(moved_bytes[a + 1 : b + 1])) for a, b in spans])
     found = []
-    for (a, b), value in zip(spans, level, strict=True):
+    for (a, b), value, own in zip(spans, level, work.tolist(), strict=True):
+        alike = np.flatnonzero(np.minimum(work, own) >= LIKE_WORK * np.maximum(work, own)).tolist()
+        best = min(level[n] for n in alike)
+        fastest = [n for n in alike if level[n] <= best * (1 + least_ratio / 2)]
+        baseline = tuple(i + 1 for n in fastest for i in range(*spans[n]))
         ratio = value / float(np.median(durations[np.array(baseline) - 1]))
         slow = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a)) and _no_chance(durations, (a, b), baseline)
         found.append(PaceInterval(a + 1, b, value, baseline if slow else (), ratio if slow else 1.0))

@@ -1,4 +1,4 @@
-"""Operations -> how long gradient groups wait for their last member, where that is now this one and now that."""
+"""Operations -> how long gradient groups wait for their last member, as far as that changes between iterations."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from diagnose.compute.send_delays import DP, PP
 from diagnose.endpoint_index import Numbering, group_numbers
+from reconstruct.numeric.medians import row_medians
 
 # Groups of fewer cannot tell an uneven load from one late member.
 FEWEST = 3
-# Where the same member is last in more than this share of the iterations, it is late, and the load is not uneven.
-ALWAYS_LAST = 0.5
 # A member that begins within this share of an iteration of the last, its successor, began when that one was ready.
 TOGETHER = 0.0005
 
@@ -28,9 +27,11 @@ def waiting_ratio(
     iterations: Int,
     iteration_ns: float,
 ) -> float:
-    """Share of the iteration that gradient groups lose to uneven work; 0 where the last one is always the same.
+    """Share of the iteration that gradient groups lose to work that is uneven now here and now there.
 
     With even work everybody would arrive at the mean, and nobody would wait for the last: the loss is the time between.
+    By what a member usually is before or after the others it is so in every iteration, whatever the lengths of the
+    sequences (its place in the pipeline, its rail, a rank that computes longer): that is taken off.
     A member has arrived when it begins to send. In a rendezvous ring it begins when its successor has arrived too: of
     one that begins with the last, its successor, it is not known when it arrived itself. A later stage of a pipeline
     has arrived when it hands on its last gradient to the stage before.
@@ -110,9 +111,23 @@ def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, together_n
     last, origin = (f.reduceat(start_ns, first, axis=0) for f in (np.fmax, np.fmin))
     at_last = np.repeat(last, size, axis=0) - start_ns <= together_ns
     ready = np.where(waits & at_last, np.nan, start_ns)
+    usual = row_medians(ready - _means(ready, origin, first))
+    ready -= np.nan_to_num(usual)[:, None]
+    last, origin = (f.reduceat(ready, first, axis=0) for f in (np.fmax, np.fmin))
     known = np.add.reduceat(np.isfinite(ready), first, axis=0, dtype=np.int64)
-    beyond = np.nan_to_num(ready - np.repeat(origin, size, axis=0))
-    mean = origin + np.add.reduceat(beyond, first, axis=0) / np.maximum(known, 1)
-    changes = np.maximum.reduceat((at_last & ~waits).sum(axis=1), first) <= ALWAYS_LAST * start_ns.shape[1]
-    cost = np.where(known >= FEWEST, last - mean, 0.0).mean(axis=1)
-    return float(cost[large & changes].max(initial=0.0))
+    cost = np.where(known >= FEWEST, last - _means(ready, origin, first)[first], 0.0).mean(axis=1)
+    return float(cost[large].max(initial=0.0))
+
+
+def _means(values: Float, origin: Float, first: Int) -> Float:
+    """(members of all groups, iterations) mean of those of each one's group that are known.
+
+    Args:
+        values: (members of all groups, iterations) group after group; nan where not known.
+        origin: (groups, iterations) what they are counted from, for precision.
+        first: (groups,) the first member of each.
+    """
+    size = np.diff(np.append(first, len(values)))
+    known = np.add.reduceat(np.isfinite(values), first, axis=0, dtype=np.int64)
+    beyond = np.nan_to_num(values - np.repeat(origin, size, axis=0))
+    return np.repeat(origin + np.add.reduceat(beyond, first, axis=0) / np.maximum(known, 1), size, axis=0)

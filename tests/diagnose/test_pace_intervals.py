@@ -104,6 +104,14 @@ def test_a_step_is_found_in_noise(spread: float) -> None:
         assert slow[-1][1] == 50, seed
 
 
+def test_evaluations_are_no_better_time_of_the_job() -> None:
+    """Five quick iterations that move half as much: nothing was faster; of as many bytes they are the job's best."""
+    edges = edges_ns([1.0] * 10 + [0.5] * 5 + [1.0] * 10)
+    moved = np.array([2.0] + [2.0] * 10 + [1.0] * 5 + [2.0] * 10)
+    assert not any(p.slow for p in split_intervals(edges, LEAST, moved))
+    assert [p.slow for p in split_intervals(edges, LEAST, np.ones(26))] == [True, False, True]
+
+
 def test_periods_cover_every_iteration_once() -> None:
     """Also where times are wild."""
     wild = np.random.default_rng(4).lognormal(0, 0.5, 70).tolist()

@@ -35,6 +35,12 @@ def test_the_same_one_last_is_no_uneven_load() -> None:
     assert cost({(i, 3): 1.04 for i in range(COUNT)}) == 0.0
 
 
+def test_who_is_always_later_by_as_much_is_no_uneven_load() -> None:
+    """Half of six arrive 200 ms after the others in every iteration, now this one and now that of them the last."""
+    always = {(i, e): 1.0 + 0.002 * (e == 3 + i % 3) for i in range(COUNT) for e in (3, 4, 5)}
+    assert cost(always) == pytest.approx(0.0, abs=0.003)
+
+
 def test_two_members_are_too_few() -> None:
     """One of two is always the last."""
     assert cost({(i, i % 2): 1.04 for i in range(COUNT)}, members=2) == 0.0
