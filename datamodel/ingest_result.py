@@ -19,6 +19,8 @@ class IngestResult:
         bytes: IP bytes of those records, as exported.
         exporters: addresses or names of the exporters of packets or records, sorted.
         accounts: what each exporter of export datagrams sent and lost; none for other inputs.
+        heard_ns: until when every exporter of the records is known to have reported, whatever became of what it
+            reported besides, UTC; None where nothing but the records says so.
     """
 
     flows: Flows
@@ -27,6 +29,7 @@ class IngestResult:
     bytes: int
     exporters: tuple[str, ...]
     accounts: tuple[ExporterStats, ...] = ()
+    heard_ns: int | None = None
 
     @property
     def metered(self) -> bool:

@@ -13,6 +13,7 @@ from datamodel.scan import Scan
 NoteKind = Literal["acknowledged", "muted", "unmuted", "comment"]
 Role = Literal["viewer", "operator", "admin"]
 REQUESTED = "request "  # begins what a scan on demand is kept under; no policy's name has a space
+WATCH = "hang watch"  # what scans of silent jobs are kept under
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def analyze_reading(
     reading = replace(reading, flows=flows, notes=_with_networks(reading.notes, shared))
     del flows
     kept = select_primary(reading.flows)
-    second, window = int(np.count_nonzero(~kept)), _window(reading.flows)
+    second, window = int(np.count_nonzero(~kept)), _window(reading.flows, reading.heard_ns)
     merged = by_endpoint(reading.flows, kept, inventory)
     reading, kept = _by_endpoint(reading, merged), merged.kept
     addresses, by_address = merged.addresses, merged.parts
@@ -249,6 +249,10 @@ def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> CongestionNotificat
 def _reports_ns(reading: IngestResult) -> dict[tuple[int, int], int]:
     """Code of each exporter's address, and its domain -> when its last datagram arrived."""
     codes = {address: code for code, address in enumerate(reading.flows.addresses)}
+    frame = reading.flows.frame
+    if reading.heard_ns is not None:
+        points = np.unique(frame["sampler_address"].astype(np.int64) << 32 | frame["observation_domain_id"])
+        return dict.fromkeys(((point >> 32, point & 0xFFFFFFFF) for point in points.tolist()), reading.heard_ns)
     return {(codes[a.agent], a.domain): a.last_ns for a in reading.accounts if a.agent in codes}
 
 
@@ -360,11 +364,12 @@ def _services(inventory: Inventory | None, addresses: Sequence[str]) -> frozense
     return frozenset(found)
 
 
-def _window(flows: Flows) -> Window:
+def _window(flows: Flows, heard_ns: int | None) -> Window:
     if not len(flows):
         return Window(start_ns=0, end_ns=0)
     frame = flows.frame
-    return Window(start_ns=int(frame["time_flow_start_ns"].min()), end_ns=int(frame["time_flow_end_ns"].max()))
+    end_ns = max(int(frame["time_flow_end_ns"].max()), heard_ns or 0)
+    return Window(start_ns=int(frame["time_flow_start_ns"].min()), end_ns=end_ns)
 
 
 def _timelines(addresses: tuple[str, ...], tables: Mapping[str, JobTables]) -> Timelines:

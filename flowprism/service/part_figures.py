@@ -81,6 +81,9 @@ FIGURES = (
             "scan_seconds_total": "Time that scans took.",
             "behind_seconds": "From the end of the newest window to the end of its scan.",
             "policies_waiting": "Policies with a window that is due.",
+            "watch_ticks_total": "How often the last byte of every job was looked at.",
+            "watch_looks_total": "Silent jobs that were analyzed at once.",
+            "watch_cpu_seconds_total": "Processor time that looking at last bytes took.",
         },
     ),
     *_figures(

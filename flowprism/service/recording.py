@@ -76,6 +76,21 @@ def record(
     return after if save_scan(database, result) else None
 
 
+def record_hangs(database: Database, made: Made, options: IncidentOptions, alerts: AlertSettings = _NOBODY) -> None:
+    """Keep a look at a silent job, and carry its hangs over it: nothing else of the job was looked at.
+
+    Raises:
+        StorageError: the database cannot be reached, or is full.
+    """
+    now_ns = made.scan.window.end_ns
+    names = {job.id for job in made.report.jobs}
+    known = [one for one in _under_way(database, now_ns, options) if one.kind == "hang" and one.job in names]
+    after = after_scan(known, made.scan, now_ns, options, names)
+    kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
+    save_scan(database, ScanResult(kept, incidents=after.incidents, changes=after.changes, alerts=told))
+
+
 def record_aside(database: Database, made: Made) -> bool:
     """Keep a scan that somebody asked for: its verdict alone. What is known of jobs and incidents goes on without it.
 

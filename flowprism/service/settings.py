@@ -159,6 +159,9 @@ class ScanSettings(Section):
         le=86_400,
         description="a window is scanned so long after its end, though the feed is silent",
     )
+    watch_every_s: float = Field(
+        default=5.0, ge=0.5, le=3600, description="how often the last byte of every job is looked at, to find hangs"
+    )
     most_missed: int = Field(default=60, ge=0, description="windows of a policy that are caught up after a stop")
     lease_s: float = Field(
         default=30.0, ge=3, le=3600, description="a replica that is silent so long has lost its scan"

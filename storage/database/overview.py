@@ -13,7 +13,7 @@ from datamodel.filters import EventFilter, JobFilter
 from datamodel.findings import Event, Severity
 from datamodel.incidents import Incident
 from datamodel.layout import Layout
-from datamodel.result_rows import REQUESTED, JobRecord
+from datamodel.result_rows import REQUESTED, WATCH, JobRecord
 from storage.database.connection import Database
 from storage.database.scans import read_job
 from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
@@ -44,8 +44,8 @@ class Stretch(NamedTuple):
 
 
 def of_policies() -> ColumnElement[bool]:
-    """Whether a scan is a policy's, and not one that somebody asked for."""
-    return SCANS.c.policy.not_like(f"{REQUESTED}%")
+    """Whether a scan is a policy's, and not one that somebody asked for or of a silent job alone."""
+    return SCANS.c.policy.not_like(f"{REQUESTED}%") & (SCANS.c.policy != WATCH)
 
 
 def newest_window(database: Database) -> tuple[int, int] | None:

@@ -81,7 +81,7 @@ def select(location: ObjectStore | Path | str, kind: str, selection: Selection =
         InputError: records of this kind have no such column or cannot be selected so, or the manifest cannot be read.
     """
     store, known = open_store(location), KINDS[kind]
-    schema = _schema(known, selection)
+    schema = schema_of(known, selection)
     for _ in range(_ATTEMPTS):
         now = snapshot(store)
         try:
@@ -104,7 +104,12 @@ def overlaps(segment: Segment, selection: Selection) -> bool:
     return not segment.exporters or not selection.exporters.isdisjoint(segment.exporters)
 
 
-def _schema(kind: Kind, selection: Selection) -> Schema:
+def schema_of(kind: Kind, selection: Selection) -> Schema:
+    """Return the columns of a kind that a selection asks for.
+
+    Raises:
+        InputError: records of this kind have no such column or cannot be selected so.
+    """
     asked = {
         "exporter": (selection.exporters, kind.exporter),
         "endpoint": (selection.endpoints, kind.endpoints),

@@ -19,6 +19,7 @@ from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.service.parts.birth import Birth
 from flowprism.service.parts.telling import GETTING_READY, Word, telling
+from flowprism.service.scanning.hang_watch import HangWatch
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
@@ -49,10 +50,12 @@ def run(birth: Birth) -> None:
         every_s = min(max(policy.every_s / _LOOKS, _SHORTEST_S), _LONGEST_S)
         clock.add_job(wakes.put, IntervalTrigger(seconds=every_s), args=[policy.name], coalesce=True)
     clock.add_job(wakes.put, IntervalTrigger(seconds=_REQUESTS_S), args=["requests"], coalesce=True)
+    watch = HangWatch(settings, database, scanner.leases)
     threading.Thread(target=_leave, args=(birth.stop, scanner.leases), daemon=True).start()
-    with closing(database), telling(birth, database, lambda: _word(tally)):
+    with closing(database), telling(birth, database, lambda: _word(tally, watch)):
         warm_up()
         clock.start()
+        threading.Thread(target=_keep_watch, args=(watch, birth.stop), daemon=True).start()
         while not birth.stop.is_set():
             _wait(wakes, birth.stop)
             _look(scanner)
@@ -98,5 +101,18 @@ def _look(scanner: Scanner) -> None:
         scanner.tally.problem = str(error)
 
 
-def _word(tally: Tally) -> Word:
-    return Word(healthy=not tally.problem, detail=tally.problem or tally.waiting, figures=tally.figures())
+def _keep_watch(watch: HangWatch, stop: threading.Event) -> None:
+    """Look for hangs every few seconds, whatever window is being scanned; what fails is tried again."""
+    while not stop.wait(watch.settings.scans.watch_every_s):
+        try:
+            watch.tick()
+            watch.problem = ""
+        except (FlowprismError, OSError) as error:
+            if watch.problem != str(error):
+                _LOG.warning("the hang watch waits", reason=str(error))
+            watch.problem = str(error)
+
+
+def _word(tally: Tally, watch: HangWatch) -> Word:
+    problem = tally.problem or watch.problem
+    return Word(healthy=not problem, detail=problem or tally.waiting, figures=tally.figures() | watch.figures())

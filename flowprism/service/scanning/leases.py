@@ -12,6 +12,7 @@ from datamodel.errors import StorageError
 from storage.database.access import release_lease, take_lease
 from storage.database.connection import Database
 
+KEEPING = "scans kept"  # the lease of what must not be done by two at once
 _RENEWALS = 3  # in the time that a lease lasts
 _ASKING_S = 0.2
 
@@ -30,6 +31,7 @@ class Leases:
     holder: str
     lasting_s: float
     _held: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def held(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
@@ -39,7 +41,7 @@ class Leases:
             StorageError: the database cannot be reached.
         """
         deadline = time.monotonic() + wait_s
-        while not (mine := name not in self._held and self._take(name)) and time.monotonic() < deadline:
+        while not (mine := self._claim(name)) and time.monotonic() < deadline:
             time.sleep(_ASKING_S)
         if not mine:
             yield False
@@ -47,21 +49,35 @@ class Leases:
         over = threading.Event()
         renewing = threading.Thread(target=self._renew, args=(name, over), daemon=True)
         renewing.start()
-        self._held.add(name)
         try:
             yield True
         finally:
-            self._held.discard(name)
             over.set()
             renewing.join()
             with suppress(StorageError):  # it runs out by itself
                 release_lease(self.database, name, self.holder)
+            self._held.discard(name)
 
     def release_all(self) -> None:
         """Give back what is held, for a process that ends in the middle of its work."""
         for name in tuple(self._held):
             with suppress(StorageError):
                 release_lease(self.database, name, self.holder)
+
+    def _claim(self, name: str) -> bool:
+        """Take a lease that no thread of this replica has: to the database they are one holder."""
+        with self._lock:
+            if name in self._held:
+                return False
+            self._held.add(name)
+        try:
+            mine = self._take(name)
+        except StorageError:
+            self._held.discard(name)
+            raise
+        if not mine:
+            self._held.discard(name)
+        return mine
 
     def _take(self, name: str) -> bool:
         now_ns = time.time_ns()

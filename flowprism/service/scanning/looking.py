@@ -63,8 +63,14 @@ def _first_touching(holes: Sequence[Hole], endpoints: Sequence[str]) -> Hole | N
     return next((hole for hole in holes if hole.touches(endpoints)), None)
 
 
-def looked(settings: Settings, database: Database, window: Window) -> Sight:
+def looked(settings: Settings, database: Database, window: Window, endpoints: frozenset[str] | None = None) -> Sight:
     """Analyse the records of a window; the report's window is the one asked for, whatever records there were.
+
+    Args:
+        settings: of the lake, the inventory and who analyses.
+        database: the results.
+        window: what is looked at.
+        endpoints: addresses whose records are enough; the feed is known to reach the window's end then. None for all.
 
     Raises:
         FlowprismError: lake, inventory or database cannot be read.
@@ -73,8 +79,10 @@ def looked(settings: Settings, database: Database, window: Window) -> Sight:
     fabric = inventory_of(settings.scans.inventory, database, window.end_ns)
     lake = settings.store.flow_lake
     location = lake if is_address(lake) else Path(lake)
+    selection = Selection(start_ns=window.start_ns, end_ns=window.end_ns, endpoints=endpoints)
+    reading = read_lake(location, selection)
     analysis = analyze_reading(
-        read_lake(location, Selection(start_ns=window.start_ns, end_ns=window.end_ns)),
+        reading if endpoints is None else replace(reading, heard_ns=window.end_ns),
         (lake.partition("?")[0],),
         fabric,
         AnalysisOptions(crew=crew),

@@ -17,7 +17,7 @@ from flowprism.service.incidents import IncidentOptions
 from flowprism.service.recording import Made, record, record_aside
 from flowprism.service.scanning.choosing import chosen
 from flowprism.service.scanning.doubting import doubted
-from flowprism.service.scanning.leases import Leases
+from flowprism.service.scanning.leases import KEEPING, Leases
 from flowprism.service.scanning.looking import Sight, looked
 from flowprism.service.scanning.remembering import Remembered, remembered
 from flowprism.service.scanning.tally import Tally
@@ -30,7 +30,6 @@ from storage.lake.object_names import is_store
 from storage.lake.object_store import is_address, open_store
 from storage.lake.snapshot import snapshot
 
-_KEEPING = "scans kept"  # the lease of what must not be done by two at once
 _NOT_SEEN = "no records in the lake yet"
 
 
@@ -102,7 +101,7 @@ class Scanner:
         """Scan a window and keep what it shows. One whose analysis fails is kept as unknown: the next one is due."""
         started_ns = time.time_ns()
         sight = self._looked(window)
-        with self.leases.held(_KEEPING, wait_s=2 * self.leases.lasting_s) as mine:
+        with self.leases.held(KEEPING, wait_s=2 * self.leases.lasting_s) as mine:
             if not mine:
                 raise StorageError(f"{self.database.name}: another replica does not come to an end with keeping a scan")
             past = self._remembered(sight)
