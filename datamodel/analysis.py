@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from datamodel.frame import Frame
 from datamodel.report import Report
@@ -11,8 +11,15 @@ from datamodel.timeline import Timelines
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A report with its timelines and, by job id, its pair table (`datamodel.transfers.PAIRS`)."""
+    """A report with its timelines and, by job id, what else is too long for it.
+
+    Attributes:
+        report, timelines: see there; codes of all tables count the timelines' addresses.
+        pairs: pair table of each job (`datamodel.transfers.PAIRS`).
+        rates: rates over the mean iteration (`datamodel.endpoint_rates.RATES`) of jobs whose spans are not known.
+    """
 
     report: Report
     timelines: Timelines
     pairs: dict[str, Frame]
+    rates: dict[str, Frame] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datamodel.frame import Column, Schema
+from datamodel.transfers import PAIR_ERRORS
 
 ITERATIONS = Schema(
     "iterations",
@@ -32,8 +33,9 @@ PAIR_PROFILES = Schema(
         Column("start_ns", "i8", "ns", "begin of the window, UTC"),
         Column("end_ns", "i8", "ns", "end of the window, UTC"),
         Column("bytes", "i8", "B", "bytes moved in the window"),
-        Column("transfers", "i8", "", "transfers in the window"),
+        Column("transfers", "i8", "", "transfers in the window; 0 where the feed does not show them"),
         Column("rate_bps", "f8", "bit/s", "median over transfers of bytes delivered per time; nan where unknown"),
         Column("late_ratio", "f8", "", "median of delivery time / that of its peers; 1 = like its peers"),
+        *PAIR_ERRORS,
     ),
 )

@@ -34,6 +34,12 @@ TRANSFERS = Schema(
     ),
 )
 
+# Of what packets were counted one by one there is no error.
+PAIR_ERRORS = (
+    Column("bytes_error", "f8", "B", "standard error of the bytes", False, 0),
+    Column("rate_error_bps", "f8", "bit/s", "standard error of the rate", False, 0),
+)
+
 PAIRS = Schema(
     "pairs",
     (
@@ -41,11 +47,15 @@ PAIRS = Schema(
         Column("dst", "i4", "code", "receiving endpoint"),
         Column("role", "i1", "code", "what the pair carries, an index into ROLES"),
         Column("bytes", "i8", "B", "bytes moved in the window"),
-        Column("transfers", "i8", "", "transfers in the window"),
+        Column("transfers", "i8", "", "transfers in the window; 0 where the feed does not show them"),
         Column("rate_bps", "f8", "bit/s", "median over transfers of bytes delivered per time; nan where unknown"),
         Column(
-            "late_ratio", "f8", "", "median over iterations of delivery time / that of its peers; 1 = like its peers"
+            "late_ratio",
+            "f8",
+            "",
+            "median over iterations of delivery time / that of its peers; 1 = like its peers; nan where unknown",
         ),
+        *PAIR_ERRORS,
     ),
 )
 

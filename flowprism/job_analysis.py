@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.endpoint_locations import EndpointLocations
+from datamodel.endpoint_rates import RATES
 from datamodel.findings import Event, Finding
-from datamodel.frame import Frame
+from datamodel.frame import Frame, empty
 from datamodel.inventory import Inventory
 from datamodel.layout import Sizes
 from datamodel.paths import Paths
@@ -85,11 +86,18 @@ class JobTask:
 
 @dataclass(frozen=True, slots=True)
 class JobTables:
-    """What is too long for the report: spans whose `group` counts `groups`, and the pair table."""
+    """What is too long for the report.
+
+    Attributes:
+        spans, groups: what each endpoint did when; `group` counts `groups`.
+        pairs: who sends to whom (`datamodel.transfers.PAIRS`).
+        rates: over the mean iteration (`datamodel.endpoint_rates.RATES`), where spans are not known.
+    """
 
     spans: Frame
     groups: tuple[str, ...]
     pairs: Frame
+    rates: Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +202,4 @@ def _meet(one: Finding, other: Finding) -> bool:
 def _tables(task: JobTask, view: JobView, strategy: InferredLayout) -> JobTables:
     names, first = group_names(strategy.groups, task.streams.addresses)
     timeline = spans(view.operations, task.job.edges_ns, task.number, first)
-    return JobTables(timeline, tuple(names), pair_table(view))
+    return JobTables(timeline, tuple(names), pair_table(view), empty(RATES))

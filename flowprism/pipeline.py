@@ -180,8 +180,9 @@ def analyze_reading(
     where = seats(inventory, flow.addresses)
     scene = _JobInputs(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when)
     around = AnalysisContext(
-        place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered
-    )
+        place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered,
+        tables=options.tables,
+    )  # fmt: skip
     further, found = select_jobs(flow, parts, around, found)
     results = _job_results(scene, found, options, told)
     located = _findings(scene, found, results)
@@ -202,8 +203,9 @@ def analyze_reading(
             ]
         ),
     )
-    tables = {r.report.id: r.tables for r in results if r.tables is not None}
-    return Analysis(report, _timelines(flow.addresses, tables), {job: t.pairs for job, t in tables.items()})
+    tables = {r.report.id: r.tables for r in [*results, *further] if r.tables is not None}
+    pairs, rates = ({job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates"))
+    return Analysis(report, _timelines(flow.addresses, tables), pairs, {job: r for job, r in rates.items() if len(r)})
 
 
 def _with_networks(notes: IngestNotes, shared: tuple[str, ...]) -> IngestNotes:

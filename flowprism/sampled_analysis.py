@@ -10,6 +10,7 @@ import numpy as np
 
 from capture.configured_rates import UNKNOWN_RATE
 from datamodel.endpoint_locations import EndpointLocations
+from datamodel.endpoint_rates import RATES
 from datamodel.findings import Finding
 from datamodel.flows import Flows
 from datamodel.frame import empty
@@ -18,19 +19,22 @@ from datamodel.layout import Layout
 from datamodel.operations import OPERATIONS
 from datamodel.report import Detectability
 from datamodel.streams import Bool, Int, Streams
+from datamodel.timeline import SPANS
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job_view import JobView
 from diagnose.pace_intervals import noise_ratio
 from diagnose.sampled.sampled_diagnosis import diagnose_samples, unlocated
 from diagnose.sampled.sampled_hangs import sampled_hang
 from diagnose.sampled.sampled_job_view import SampledView
-from flowprism.job_analysis import JobResult
+from diagnose.sampled.sampled_pairs import pairs_of_samples, pairs_of_volumes
+from flowprism.job_analysis import JobResult, JobTables
 from flowprism.job_report import ObservedJob, job_id, job_report
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.sampled.curves.progress_curves import ProgressCurves, has_sequence_number
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
 from reconstruct.sampled.folding.folded_messages import messages
+from reconstruct.sampled.folding.folded_rates import endpoint_rates
 from reconstruct.sampled.folding.folded_samples import points
 from reconstruct.sampled.folding.last_position import standstill
 from reconstruct.sampled.jobs.sampled_recognition import FEWEST_ITERATIONS, SampledJob, find_sampled_jobs
@@ -62,6 +66,7 @@ class AnalysisContext:
         options: thresholds of the findings.
         reports_ns: code of an exporter's address, and its domain -> when its last datagram arrived.
         metered: whether a meter told of some.
+        tables: whether pair tables and rates are wanted beside the report.
     """
 
     place: EndpointLocations
@@ -73,6 +78,7 @@ class AnalysisContext:
     options: DiagnosisOptions
     reports_ns: Mapping[tuple[int, int], int]
     metered: bool
+    tables: bool = True
 
 
 def select_spare_samples(flows: Flows, kept: Bool) -> Bool:
@@ -183,7 +189,7 @@ def volume_results(records: Flows, around: AnalysisContext, taken: Bool) -> list
     jobs = jobs_by_volume(free, around.services, around.hosts) if len(free) else ()
     for job in jobs:
         taken[job.endpoints] = True
-    return [_result(_unclocked(job, around), around, ()) for job in jobs]
+    return [_result(_unclocked(job, around), around, (), _volume_tables(job, around)) for job in jobs]
 
 
 def _sampled(job: SampledJob, progress: ProgressCurves, samples: Flows, around: AnalysisContext) -> JobResult:
@@ -200,7 +206,17 @@ def _sampled(job: SampledJob, progress: ProgressCurves, samples: Flows, around: 
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     known = iteration_errors(job).interval_ns()
     shown = ObservedJob(view.job.id, job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, known)
-    return _result(shown, around, findings)
+    tables = _tables(view, progress, job, told) if around.tables else None
+    return _result(shown, around, findings, tables)
+
+
+def _tables(view: SampledView, progress: ProgressCurves, job: SampledJob, told: Detectability) -> JobTables:
+    pairs = pairs_of_samples(view, progress, job.connections, _places(told))
+    return JobTables(empty(SPANS), (), pairs, endpoint_rates(progress, job))
+
+
+def _volume_tables(job: VolumeJob, around: AnalysisContext) -> JobTables | None:
+    return JobTables(empty(SPANS), (), pairs_of_volumes(job), empty(RATES)) if around.tables else None
 
 
 def _places(told: Detectability) -> bool:
@@ -279,5 +295,7 @@ def _unclocked(job: VolumeJob, around: AnalysisContext) -> ObservedJob:
     return ObservedJob(name, job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN_LAYOUT, of_volumes(job))
 
 
-def _result(job: ObservedJob, around: AnalysisContext, findings: Sequence[Finding]) -> JobResult:
-    return JobResult(report=job_report(job, around.labels), findings=tuple(findings), events=(), tables=None)
+def _result(
+    job: ObservedJob, around: AnalysisContext, findings: Sequence[Finding], tables: JobTables | None
+) -> JobResult:
+    return JobResult(report=job_report(job, around.labels), findings=tuple(findings), events=(), tables=tables)

@@ -1,4 +1,4 @@
-"""What an analysis leaves in the lake: spans, iterations and how each pair behaved, once though windows overlap."""
+"""What an analysis leaves in the lake: spans, iterations, pairs and rates, once though windows overlap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.analysis import Analysis
-from datamodel.frame import Frame, concat
+from datamodel.endpoint_rates import ENDPOINT_RATES
+from datamodel.frame import Frame, Schema, concat
 from datamodel.report import JobReport
 from datamodel.scan_history import ITERATIONS, PAIR_PROFILES
 from datamodel.timeline import Timelines
@@ -29,8 +30,8 @@ def save_analysis(writer: LakeWriter, analysis: Analysis, known: Mapping[str, in
 
     Windows of one writer may overlap. Of iterations those are kept that are numbered beyond the known ones: by time one
     would be lost where two windows place its end on different sides of the edge between them. Spans have no numbers;
-    those that ended since the writer's newest commit are kept. Behaviour is kept of each window that goes beyond the
-    one before.
+    those that ended since the writer's newest commit are kept. Pairs and rates are kept of each window that goes
+    beyond the one before.
 
     Args:
         writer: of analyses and nothing else.
@@ -47,12 +48,15 @@ def save_analysis(writer: LakeWriter, analysis: Analysis, known: Mapping[str, in
     if writer.newest is not None and writer.newest.until >= window.end_ns:
         return None
     since_ns = writer.newest.until if writer.newest is not None else window.start_ns - 1
-    jobs = tuple(dict.fromkeys([*timelines.jobs, *(job.id for job in analysis.report.jobs), *analysis.pairs]))
+    jobs = tuple(
+        dict.fromkeys([*timelines.jobs, *(job.id for job in analysis.report.jobs), *analysis.pairs, *analysis.rates])
+    )
     book = (*jobs, *timelines.addresses, *timelines.groups)
     tables = (
         _ended(_spans(timelines, len(jobs)), since_ns, window.end_ns),
         _beyond(_iterations(analysis.report.jobs, jobs), [known.get(job, -1) for job in jobs], window.end_ns),
-        _patterns(analysis, jobs),
+        _of_window(analysis, analysis.pairs, PAIR_PROFILES, ("src", "dst"), jobs),
+        _of_window(analysis, analysis.rates, ENDPOINT_RATES, ("endpoint",), jobs),
     )
     return writer.commit(CommitBatch(window.end_ns, tables, book, b""))
 
@@ -96,19 +100,20 @@ def _or(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else value
 
 
-def _patterns(analysis: Analysis, jobs: Sequence[str]) -> Frame:
+def _of_window(
+    analysis: Analysis, tables: Mapping[str, Frame], kept: Schema, ends: Sequence[str], jobs: Sequence[str]
+) -> Frame:
+    """Tables of jobs as one of a schema that also names job and window, with codes into one book."""
     window, frames = analysis.report.window, []
-    for job, pairs in sorted(analysis.pairs.items()):
+    for job, table in sorted(tables.items()):
         said = {
-            "job": np.full(len(pairs), jobs.index(job)),
-            "start_ns": np.full(len(pairs), window.start_ns),
-            "end_ns": np.full(len(pairs), window.end_ns),
-            "src": pairs["src"] + len(jobs),
-            "dst": pairs["dst"] + len(jobs),
+            "job": np.full(len(table), jobs.index(job)),
+            "start_ns": np.full(len(table), window.start_ns),
+            "end_ns": np.full(len(table), window.end_ns),
+            **{name: table[name] + len(jobs) for name in ends},
         }
-        rest = {name: pairs[name] for name in PAIR_PROFILES.names if name not in said}
-        frames.append(Frame(PAIR_PROFILES, {**said, **rest}))
-    return concat(PAIR_PROFILES, frames)
+        frames.append(Frame(kept, {**said, **{name: table[name] for name in kept.names if name not in said}}))
+    return concat(kept, frames)
 
 
 def _ended(frame: Frame, since_ns: int, by_ns: int) -> Frame:

@@ -47,7 +47,7 @@ Network = Annotated[str, AfterValidator(_checked(lambda text: networks((text,)))
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Rate = Annotated[int, Field(ge=1, le=1 << 32)]
 PartKind = Literal["collector", "keeper", "scanner", "alerter", "api"]
-LakeKind = Literal["flows", "counters", "drops", "spans", "iterations", "patterns"]
+LakeKind = Literal["flows", "counters", "drops", "spans", "iterations", "patterns", "rates"]
 
 
 class Section(BaseModel):

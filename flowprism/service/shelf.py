@@ -41,7 +41,7 @@ class Shelf:
     Attributes:
         database: results: jobs, incidents, scans, rollups, parts.
         flows: the lake of flow records, a folder or s3://...; None where there is none.
-        analyses: the lake of spans, iterations and patterns; None where there is none.
+        analyses: the lake of spans, iterations, patterns and rates; None where there is none.
         settings: of the service: how old a judgement may be, and whose inventory counts.
         at_hand: what was made of them.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from datamodel.counters import COUNTERS, DROPS
+from datamodel.endpoint_rates import ENDPOINT_RATES
 from datamodel.flows import FLOWS
 from datamodel.frame import Schema
 from datamodel.scan_history import ITERATIONS, PAIR_PROFILES
@@ -102,5 +103,9 @@ _PATTERNS = Kind(
     ("job", "src", "dst", "start_ns"),
     (),
 )
+_RATES = Kind(
+    ENDPOINT_RATES, ("job", "endpoint"), "start_ns", "end_ns", ("endpoint",), "", "job",
+    ("job", "start_ns", "endpoint", "bin"), (),
+)  # fmt: skip
 
-KINDS = {kind.schema.name: kind for kind in (_FLOWS, _COUNTERS, _DROPS, _SPANS, _ITERATIONS, _PATTERNS)}
+KINDS = {kind.schema.name: kind for kind in (_FLOWS, _COUNTERS, _DROPS, _SPANS, _ITERATIONS, _PATTERNS, _RATES)}

@@ -36,6 +36,7 @@ DEFAULT_LIMITS: Mapping[str, Limit] = {
     "spans": Limit(14 * _DAY_NS, 100 * _GIB),
     "iterations": Limit(400 * _DAY_NS, 20 * _GIB),
     "patterns": Limit(90 * _DAY_NS, 20 * _GIB),
+    "rates": Limit(14 * _DAY_NS, 20 * _GIB),
 }
 
 

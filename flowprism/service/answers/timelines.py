@@ -137,11 +137,26 @@ def pairs(shelf: Shelf, viewer: Viewer, name: str, at_ns: int | None = None) -> 
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
+    return _in_window(shelf, viewer, name, "patterns", at_ns)
+
+
+def rates(shelf: Shelf, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:
+    """Rates of a job's endpoints over the mean iteration (`endpoint_rates.ENDPOINT_RATES`); arguments as of `pairs`.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    return _in_window(shelf, viewer, name, "rates", at_ns)
+
+
+def _in_window(
+    shelf: Shelf, viewer: Viewer, name: str, kind: str, at_ns: int | None
+) -> tuple[Frame, tuple[str, ...]] | None:
     known = known_job(shelf.database, name) if visible(shelf, viewer, name) else None
     if known is None:
         return None
     at_ns = known.last_seen_ns if at_ns is None else at_ns
-    frame, book = kept(shelf, "patterns", Selection(at_ns, at_ns + 1, jobs=frozenset({name})))
+    frame, book = kept(shelf, kind, Selection(at_ns, at_ns + 1, jobs=frozenset({name})))
     if len(frame):
         frame = frame.take(frame["start_ns"] == frame["start_ns"].max())
         frame = frame.take(frame["end_ns"] == frame["end_ns"].max())

@@ -1,4 +1,4 @@
-"""`/jobs/{job}/timeline`, `/matrix`: tables for programs, as Arrow or as JSON."""
+"""`/jobs/{job}/timeline`, `/rates`, `/matrix`: tables for programs, as Arrow or as JSON."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ Format = Literal["json", "arrow"]
 _TABLE: dict[int | str, dict[str, Any]] = {
     200: {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}
 }
+_MAYBE_UNKNOWN = ("rate_bps", "late_ratio", "bytes_error", "rate_error_bps")
 _FORMAT = Field(default=None, description="without it, what `Accept` asks for, and JSON where it asks for neither")
 
 
@@ -51,6 +52,13 @@ class MatrixParameters(Parameters):
 
     at_ns: Time | None = Field(default=None, description="a time inside it, ns UTC; without it the newest")
     most: int = Field(default=100_000, ge=1, le=1_000_000, description="pairs; those that move most")
+    format: Format | None = _FORMAT
+
+
+class RateParameters(Parameters):
+    """Which window."""
+
+    at_ns: Time | None = Field(default=None, description="a time inside it, ns UTC; without it the newest")
     format: Format | None = _FORMAT
 
 
@@ -88,9 +96,11 @@ class Pairs(Document):
     dst: tuple[str, ...]
     role: tuple[str, ...]
     bytes: tuple[int, ...]
-    transfers: tuple[int, ...]
+    transfers: tuple[int | None, ...] = Field(description="null where the feed does not show them")
     rate_bps: tuple[float | None, ...] = Field(description="median over transfers; null where unknown")
     late_ratio: tuple[float | None, ...] = Field(description="delivery time / that of its peers; 1: like them")
+    bytes_error: tuple[float | None, ...] = Field(description="standard error; 0 of what was counted whole")
+    rate_error_bps: tuple[float | None, ...] = Field(description="standard error; null where unknown")
 
 
 class Matrix(Document):
@@ -101,6 +111,29 @@ class Matrix(Document):
     end_ns: int | None
     total: int = Field(description="pairs there are")
     pairs: Pairs
+
+
+class RateColumns(Document):
+    """Columns of equal length, an endpoint and a part of the iteration each; rates in bit/s with standard errors."""
+
+    endpoint: tuple[str, ...]
+    bin: tuple[int, ...]
+    sent_bps: tuple[float, ...]
+    sent_error_bps: tuple[float, ...]
+    received_bps: tuple[float, ...]
+    received_error_bps: tuple[float, ...]
+
+
+class MeanIteration(Document):
+    """How fast each endpoint sends and receives over the mean of a window's iterations, divided into equal parts."""
+
+    job: str
+    start_ns: int | None = Field(description="begin of the window; null where no window has such rates")
+    end_ns: int | None
+    bins: int = Field(description="equal parts of the iteration's time")
+    iterations: int = Field(description="iterations of about the median time, which the mean is of")
+    iteration_s: float | None = Field(description="their mean time")
+    rates: RateColumns
 
 
 @router.get(
@@ -133,6 +166,36 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
         next=following,
     )
     return told(request, page)
+
+
+@router.get(
+    "/jobs/{job:path}/rates",
+    response_model=MeanIteration,
+    responses=_TABLE,
+    summary="RateColumns over the mean iteration",
+)
+def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RateParameters, Query()]) -> Response:
+    """RateColumns of a job's endpoints over the mean iteration, with errors, where samples show no single transfers."""
+    found = answers.rates(request.app.state.shelf, viewer, job, asked.at_ns)
+    if found is None:
+        raise HTTPException(404, "there is no job of this id")
+    frame, book = found
+    frame = frame.sort("endpoint", "bin")
+    names = pa.array([book[code] for code in frame["endpoint"].tolist()], pa.string())
+    table = pa.table(
+        {name: names if name == "endpoint" else pa.array(frame[name]) for name in RateColumns.model_fields}
+    )
+    shown = {name: int(frame[name][0]) if len(frame) else None for name in ("start_ns", "end_ns", "iteration_ns")}
+    bins, iterations = (int(frame[name][0]) if len(frame) else 0 for name in ("bins", "iterations"))
+    if wants_arrow(request, asked.format):
+        return _stream(request, table, {"bins": str(bins), "iterations": str(iterations)})
+    iteration_ns = shown.pop("iteration_ns")
+    iteration_s = None if iteration_ns is None else iteration_ns / 1e9
+    columns = RateColumns(**{name: tuple(values) for name, values in table.to_pydict().items()})
+    return told(
+        request,
+        MeanIteration(job=job, **shown, bins=bins, iterations=iterations, iteration_s=iteration_s, rates=columns),
+    )
 
 
 @router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=_TABLE, summary="Who sends how much to whom")
@@ -215,9 +278,8 @@ def _pair_table(frame: Frame, book: tuple[str, ...]) -> pa.Table:
         "dst": pa.array([book[code] for code in frame["dst"].tolist()], pa.string()),
         "role": pa.array([ROLES[code] for code in frame["role"].tolist()], pa.string()),
         "bytes": pa.array(frame["bytes"]),
-        "transfers": pa.array(frame["transfers"]),
-        "rate_bps": pa.array(frame["rate_bps"], from_pandas=True),
-        "late_ratio": pa.array(frame["late_ratio"], from_pandas=True),
+        "transfers": pa.array(frame["transfers"], mask=frame["transfers"] == 0),
+        **{name: pa.array(frame[name], from_pandas=True) for name in _MAYBE_UNKNOWN},
     }
     return pa.table(columns)
 

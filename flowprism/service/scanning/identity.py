@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from datamodel.analysis import Analysis
@@ -69,8 +70,10 @@ def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
         }
     )
     jobs = tuple(names.get(job, job) for job in timelines.jobs)
-    pairs = {names.get(job, job): frame for job, frame in analysis.pairs.items()}
-    return Analysis(told, type(timelines)(timelines.spans, timelines.addresses, jobs, timelines.groups), pairs)
+    pairs, rates = (
+        {names.get(job, job): frame for job, frame in of.items()} for of in (analysis.pairs, analysis.rates)
+    )
+    return Analysis(told, replace(timelines, jobs=jobs), pairs, rates)
 
 
 def _labelled_apart(job: JobReport, known: JobRecord) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,9 +42,8 @@ def counted_on(analysis: Analysis, known: Mapping[str, Frame]) -> Analysis:
     by = np.array([first.get(job, 0) for job in analysis.timelines.jobs] or [0], np.int64)
     number = spans["iteration"].astype(np.int64)
     spans = spans.replace(iteration=np.where(number >= 0, number + by[spans["job"]], number))
-    timelines = analysis.timelines
-    told = type(timelines)(spans, timelines.addresses, timelines.jobs, timelines.groups)
-    return Analysis(report.model_copy(update={"jobs": jobs}), told, analysis.pairs)
+    timelines = replace(analysis.timelines, spans=spans)
+    return replace(analysis, report=report.model_copy(update={"jobs": jobs}), timelines=timelines)
 
 
 def first_number(iterations: tuple[Iteration, ...], known: Frame) -> int:

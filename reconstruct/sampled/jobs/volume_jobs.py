@@ -16,6 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import chdtrc
 
+from capture.configured_rates import UNKNOWN_RATE
 from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
@@ -23,7 +24,7 @@ from reconstruct.sampled.curves.progress_curves import CONTROL_BYTES, has_sequen
 
 # Fewer records are no lasting connection.
 FEWEST_RECORDS = 8
-# Connections that move less than this share of the largest one's bytes carry no collective.
+# CountedConnections that move less than this share of the largest one's bytes carry no collective.
 SMALLEST_SHARE = 0.0005
 # An endpoint whose lesser direction has less than this share of the greater one only gives or only takes.
 ONE_SIDED = 0.1
@@ -50,24 +51,46 @@ class VolumeJob:
         endpoints: (e,) address codes, ascending.
         class_bytes: mean volume of each class of its connections, ascending.
         chance_ratio: standard deviation of one connection's volume.
+        connections: what they carry.
     """
 
     endpoints: Int
     class_bytes: tuple[float, ...]
     chance_ratio: float
+    connections: CountedConnections
 
 
 @dataclass(frozen=True, slots=True)
-class _Connections:
-    """Lasting connections as the point that saw most of each counted them: (n,) each; `packets` really counted."""
+class CountedConnections:
+    """Lasting connections as the point that saw most of each counted them: (n,) each.
+
+    Attributes:
+        src, dst: address codes.
+        volume: bytes, scaled by the sampling rate.
+        packets: really counted.
+        rate: 1 in so many of all; 0 is unknown.
+    """
 
     src: Int
     dst: Int
     volume: Float
     packets: Float
+    rate: Int
 
-    def take(self, index: Int | Bool) -> _Connections:
-        return _Connections(self.src[index], self.dst[index], self.volume[index], self.packets[index])
+    def take(self, index: Int | Bool) -> CountedConnections:
+        """Some of them."""
+        packets, rate = self.packets[index], self.rate[index]
+        return CountedConnections(self.src[index], self.dst[index], self.volume[index], packets, rate)
+
+    def errors(self) -> Float:
+        """(n,) standard error of each volume: that of the number of samples, 0 of all packets; nan where unknown."""
+        known = np.where(self.rate > 1, self.volume / np.sqrt(self.packets), 0.0)
+        return np.where(self.rate == UNKNOWN_RATE, np.nan, known)
+
+
+NO_CONNECTIONS = CountedConnections(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+)
 
 
 def jobs_by_volume(
@@ -98,23 +121,24 @@ def _sliced(flows: Flows) -> Bool:
     return np.asarray(data & (frame["payload_bytes"] < 0) & ~has_sequence_number(flows), np.bool_)
 
 
-def _connections(frame: Frame) -> _Connections:
+def _connections(frame: Frame) -> CountedConnections:
     key = [frame[name].astype(np.int64) for name in (*_CONNECTION, *_POINT)]
     order = np.lexsort(key[::-1])
     frame, key = frame.take(order), [k[order] for k in key]
     first = _firsts(key)
     if not len(first):
-        return _Connections(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        return NO_CONNECTIONS
     records = np.diff(np.concatenate([first, [len(frame)]]))
     scale = np.maximum(frame["sampling_rate"], 1)
     volume = np.add.reduceat(frame["bytes"] * scale, first)
     packets = np.add.reduceat(frame["packets"], first) / _granularity(frame["packets"])
+    rate = np.minimum.reduceat(frame["sampling_rate"], first).astype(np.int64)
     connection = [k[first] for k in key[: len(_CONNECTION)]]
     best = np.lexsort([-volume, *connection[::-1]])
     best = best[_firsts([c[best] for c in connection])]
     best = best[records[best] >= FEWEST_RECORDS]
     src, dst = (connection[k][best] for k in (0, 1))
-    return _Connections(src, dst, volume[best].astype(np.float64), packets[best].astype(np.float64))
+    return CountedConnections(src, dst, volume[best].astype(np.float64), packets[best].astype(np.float64), rate[best])
 
 
 def _firsts(key: list[Int]) -> Int:
@@ -130,8 +154,8 @@ def _granularity(packets: Int) -> int:
     return max(int(np.gcd.reduce(packets)), 1)
 
 
-def _components(whole: _Connections, size: int) -> list[_Connections]:
-    """Connections by component of shared endpoints, those of endpoints that only give or only take left out."""
+def _components(whole: CountedConnections, size: int) -> list[CountedConnections]:
+    """CountedConnections by component of shared endpoints, those of endpoints that only give or only take left out."""
     while len(whole.src):
         sent, taken = np.bincount(whole.src, whole.volume, size), np.bincount(whole.dst, whole.volume, size)
         lopsided = np.minimum(sent, taken) < ONE_SIDED * np.maximum(sent, taken)
@@ -144,7 +168,7 @@ def _components(whole: _Connections, size: int) -> list[_Connections]:
     return [whole.take(label == value) for value in np.unique(label)]
 
 
-def _job(part: _Connections) -> VolumeJob | None:
+def _job(part: CountedConnections) -> VolumeJob | None:
     """A component as a job; None where its volumes are not equal in classes."""
     part = part.take(np.argsort(part.volume, kind="stable"))
     chance = np.sqrt(CUT_OFF**2 + 1 / part.packets)
@@ -155,7 +179,7 @@ def _job(part: _Connections) -> VolumeJob | None:
     if explained < EXPLAINED * float(part.volume.sum()) or len(part.volume) < MEAN_ALIKE * len(found):
         return None
     ends = np.unique(np.concatenate([part.src, part.dst]))
-    return VolumeJob(ends, tuple(float(c.mean()) for c in found), float(np.median(chance)))
+    return VolumeJob(ends, tuple(float(c.mean()) for c in found), float(np.median(chance)), part)
 
 
 def _classes(volume: Float, chance: Float) -> list[Float]:
@@ -175,11 +199,17 @@ def _joined(found: list[VolumeJob], hosts: Sequence[str | None] | None) -> list[
     for job in found:
         for n, other in enumerate(joined):
             if hosts is not None and _share_host(job, other, hosts) and _equal(job, other):
-                joined[n] = replace(other, endpoints=np.union1d(job.endpoints, other.endpoints))
+                ends = np.union1d(job.endpoints, other.endpoints)
+                joined[n] = replace(other, endpoints=ends, connections=_both(other.connections, job.connections))
                 break
         else:
             joined.append(job)
     return joined
+
+
+def _both(one: CountedConnections, other: CountedConnections) -> CountedConnections:
+    names = CountedConnections.__slots__
+    return CountedConnections(*(np.concatenate([getattr(one, name), getattr(other, name)]) for name in names))
 
 
 def _share_host(a: VolumeJob, b: VolumeJob, hosts: Sequence[str | None]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
 from reconstruct.sampled.jobs.sampled_recognition import find_sampled_jobs
-from reconstruct.sampled.jobs.volume_jobs import VolumeJob
+from reconstruct.sampled.jobs.volume_jobs import NO_CONNECTIONS, VolumeJob
 from reconstruct.timelines.iteration_time_errors import PIECES, UNSEEN_SHARE
 from tests.reconstruct.sampled.training import iteration_ends, ring, sampled
 
@@ -53,7 +53,7 @@ def test_where_iteration_times_are_hardly_known_no_slowdown_is_told() -> None:
 
 def test_volumes_tell_nothing_of_time() -> None:
     """And say so."""
-    told = of_volumes(VolumeJob(np.arange(4), (1e6, 2e6), 0.054))
+    told = of_volumes(VolumeJob(np.arange(4), (1e6, 2e6), 0.054, NO_CONNECTIONS))
     assert (told.timeline_error_ratio, told.smallest_slowdown_ratio) == (None, None)
     assert "2 volumes that its connections share, each known to 5 %" in told.reasons[1]
 
