@@ -44,7 +44,6 @@ EARLY, LATE = 0.35, 0.8
 # all-reduce's shape, but at the iteration's beginning and in few transfers. Shares of its bins.
 GATHERED = {
     "start": (0.85, 0.1, 0.03, 0.01, 0.01),
-    "end": (0.8, 0.15, 0.03, 0.01, 0.01),
     "transfers": (0.6, 0.2, 0.1, 0.07, 0.02, 0.01),
     "pass_start": (0.75, 0.1, 0.05, 0.05, 0.03, 0.02),
     "pass_thirds": (0.9, 0.08, 0.02),

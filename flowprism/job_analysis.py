@@ -15,7 +15,7 @@ from datamodel.inventory import Inventory
 from datamodel.layout import Sizes
 from datamodel.paths import Paths
 from datamodel.report import JobReport, Window
-from datamodel.streams import Streams
+from datamodel.streams import Int, Streams
 from datamodel.transfers import ROLES
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
@@ -160,15 +160,18 @@ def _strategy(task: JobTask, cache: Metered | None) -> InferredLayout:
         return _inferred(task, transfers(task.streams, task.job))
     ways = known_transfers(task.streams, task.job, cache)
     if cache.spanning.any():
-        whole = ways[0].take(np.flatnonzero(~cache.merged[ways[0]["stream"]]))
-        return _inferred(task, whole, unexplained=True) if len(whole) else UNKNOWN_LAYOUT
+        merged = cache.merged[ways[0]["stream"]]
+        whole, rest = (ways[0].take(np.flatnonzero(rows)) for rows in (~merged, merged))
+        hidden = np.unique(np.stack([rest["src"], rest["dst"]], axis=1), axis=0).astype(np.int64)
+        return _inferred(task, whole, hidden) if len(whole) else UNKNOWN_LAYOUT
     found = [_inferred(task, moved) for moved in ways]
     return found[0] if len(found) == 1 else _shown_either_way(found, both_ways(task.streams, cache.merged))
 
 
-def _inferred(task: JobTask, moved: Frame, *, unexplained: bool = False) -> InferredLayout:
+def _inferred(task: JobTask, moved: Frame, merged: Int | None = None) -> InferredLayout:
+    """The layout that some transfers show; `merged` are further pairs, (pairs, 2), whose transfers are not known."""
     job = task.job
-    hidden = unexplained or job.unexplained > 0
+    hidden = job.unexplained if merged is None else np.concatenate([job.unexplained, merged])
     return infer_layout(moved, job.edges_ns, job.endpoints, dict(task.seats), unexplained=hidden)
 
 

@@ -17,10 +17,8 @@ SHAPE: dict[str, tuple[float, ...]] = {
     "concurrency": (0.0, 0.2, 0.5, 0.8),
     "partners": (1.5, 2.5, 4.5),
     "mesh": (0.5, 1.5),
-    "power_of_two": (0.5,),
     "transfers": (1.5, 2.5, 4.5, 12.5, 40.5),
     "start": (0.05, 0.2, 0.5, 0.8),
-    "end": (0.5, 0.8, 0.93, 0.98),
     "bytes": (0.02, 0.1, 0.4),
 }
 TIMING: dict[str, tuple[float, ...]] = {
@@ -72,10 +70,8 @@ def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, floa
         "concurrency": float(np.median(known)) if len(known) else -1.0,
         "partners": float(np.median(partners[partners > 0])) if (partners > 0).any() else 0.0,
         "mesh": 1.0 if size <= 3 else 2.0 * (len(pairs) >= MESH_SHARE * mesh_pairs),
-        "power_of_two": float(size & (size - 1) == 0),
         "transfers": float(np.median(edges.transfers[chosen])),
         "start": float(np.median(edges.first_ns[chosen])) / period,
-        "end": float(np.median(edges.last_ns[chosen])) / period,
         "bytes": float(edges.iteration_bytes[chosen].sum() / max(edges.iteration_bytes.sum(), 1.0)),
     }
 
@@ -102,7 +98,7 @@ def measure_timing(edges: TrafficEdges, chosen: Int, passes: Passes) -> dict[str
 
 def to_bins(features: dict[str, float], bounds: dict[str, tuple[float, ...]]) -> dict[str, int]:
     """The bin of each feature."""
-    return {name: int(np.searchsorted(bounds[name], value, side="right")) for name, value in features.items()}
+    return {name: int(np.searchsorted(bounds[name], features[name], side="right")) for name in bounds}
 
 
 def _components(src: Int, dst: Int, host: Int) -> tuple[int, int]:

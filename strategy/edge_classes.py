@@ -36,37 +36,37 @@ class EdgeClass:
 
 
 def classify(edges: TrafficEdges) -> list[EdgeClass]:
-    """Group a job's edges by bytes; what one pair sends one after the other belongs to different classes."""
+    """Group a job's edges by bytes."""
     run = runs(edges.iteration_bytes, SAME_BYTES)
-    turn = _turns(edges, run)
-    label = np.unique(np.stack([run, turn]), axis=1, return_inverse=True)[1].ravel()
-    found = []
-    for n in range(int(label.max(initial=-1)) + 1):
-        chosen = np.flatnonzero(label == n)
-        found.append(EdgeClass(chosen, _pieces(edges, chosen)))
-    return found
+    chosen = [np.flatnonzero(run == n) for n in range(int(run.max(initial=-1)) + 1)]
+    return [EdgeClass(own, _pieces(edges, own)) for own in chosen]
 
 
-def _turns(edges: TrafficEdges, run: Int) -> Int:
-    """(edges,) place of each edge among those of its pair and run that begin when the one before has ended."""
-    order = np.lexsort([edges.first_ns, edges.dst, edges.src, run])
+def _pieces(edges: TrafficEdges, chosen: Int) -> tuple[Int, ...]:
+    """Cut a class where starts lie apart, where numbers of transfers do, and between one-way, in turns and at once.
+
+    What one pair sends one after the other belongs to different pieces.
+    """
+    period = max(edges.period_ns, 1.0)
+    start = runs(edges.first_ns[chosen] / period, 0.0, SAME_START_SHARE)
+    count = runs(np.log2(np.maximum(edges.transfers[chosen], 1)), 0.0, SAME_COUNT_OCTAVES)
+    at_once = np.where(np.isnan(edges.concurrency[chosen]), 1.0, edges.concurrency[chosen]) >= AT_ONCE
+    alike = np.unique(np.stack([start, count, at_once]), axis=1, return_inverse=True)[1].ravel()
+    label = np.unique(np.stack([alike, _turns(edges, chosen, alike)]), axis=1, return_inverse=True)[1].ravel()
+    return tuple(chosen[label == n] for n in range(int(label.max()) + 1))
+
+
+def _turns(edges: TrafficEdges, chosen: Int, alike: Int) -> Int:
+    """(chosen,) place of each edge among those alike of its pair that begin when the one before has ended."""
+    first, last, src, dst = (x[chosen] for x in (edges.first_ns, edges.last_ns, edges.src, edges.dst))
+    order = np.lexsort([first, dst, src, alike])
     change = np.zeros(len(order), np.bool_)
-    for column in (run, edges.src, edges.dst):
+    for column in (alike, src, dst):
         change |= np.diff(column[order], prepend=-1) != 0
     later = ~change
-    later[1:] &= edges.first_ns[order][1:] >= edges.last_ns[order][:-1]
+    later[1:] &= first[order][1:] >= last[order][:-1]
     total = np.cumsum(later)
     begin = np.maximum.accumulate(np.where(change, np.arange(len(order)), 0))
     turn = np.empty(len(order), np.int64)
     turn[order] = total - total[begin]
     return turn
-
-
-def _pieces(edges: TrafficEdges, chosen: Int) -> tuple[Int, ...]:
-    """Cut a class where starts lie apart, where numbers of transfers do, and between one-way, in turns and at once."""
-    period = max(edges.period_ns, 1.0)
-    start = runs(edges.first_ns[chosen] / period, 0.0, SAME_START_SHARE)
-    count = runs(np.log2(np.maximum(edges.transfers[chosen], 1)), 0.0, SAME_COUNT_OCTAVES)
-    at_once = np.where(np.isnan(edges.concurrency[chosen]), 1.0, edges.concurrency[chosen]) >= AT_ONCE
-    label = np.unique(np.stack([start, count, at_once]), axis=1, return_inverse=True)[1].ravel()
-    return tuple(chosen[label == n] for n in range(int(label.max()) + 1))

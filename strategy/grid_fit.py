@@ -94,7 +94,7 @@ def fit_grid(
     score = penalties.across_stages * min(int(across.sum()), penalties.most)
     within = reducing[~across]
     groups = {kind: close(labels.get(kind, none)) for kind in ("cp", "ep", "tp")}
-    closed = close(within)
+    closed = joint = close(within)
     if not _crosses_rails(edges, pipelines.edges, seats):  # where even chains cross rails, ranks were placed so
         closed = join_hosts(edges, labels.get("dp", none), closed, seats)
     groups["dp"] = complete(pipelines.chains, closed)
@@ -109,7 +109,8 @@ def fit_grid(
         _inside_chains(edges, labels.get("embedding", none), pipelines), penalties.most
     )
     score += _order_score(edges, labels, groups, penalties)
-    score += _reduction_score(close, classes, sizes, penalties)
+    score += _reduction_score([_usual_size(close(own)) for own in classes], _usual_size(joint), sizes, penalties)
+    score += penalties.one_sided * min(_one_sided(edges, labels.get("dp", none)), penalties.most)
     if not len(labels.get("dp", none)):
         score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
     return GridFit(groups, sizes, score)
@@ -157,6 +158,11 @@ def _inside_chains(edges: TrafficEdges, chosen: Int, pipelines: Pipelines) -> in
     return int(((ends[0] != 0) | (ends[1] != last)).sum())
 
 
+def _one_sided(edges: TrafficEdges, gradient: Int) -> int:
+    """Endpoints that only send gradients or only receive them; every reduction has its members do both."""
+    return len(np.setxor1d(edges.src[gradient], edges.dst[gradient]))
+
+
 def _order_score(
     edges: TrafficEdges, labels: Mapping[str, Int], groups: Mapping[str, tuple[Members, ...]], penalties: GridPenalties
 ) -> float:
@@ -173,15 +179,21 @@ def _order_score(
     return score
 
 
-def _reduction_score(close: Close, classes: Sequence[Int], sizes: Mapping[str, int], penalties: GridPenalties) -> float:
-    """Dense gradients are reduced over dp x cp at once, those of experts over the ranks that hold the same ones."""
-    if sizes["cp"] == sizes["ep"] == 1 or not classes:
+def _reduction_score(spans: Sequence[int], joint: int, sizes: Mapping[str, int], penalties: GridPenalties) -> float:
+    """Dense gradients are reduced over all that share them at once, those of experts over the ranks that hold the same.
+
+    Args:
+        spans: members of a group that each class of gradients ties together.
+        joint: those that all edges tie together.
+        sizes: of the labeling's groups.
+        penalties: log-probability of each deviation.
+    """
+    if not spans:
         return 0.0
-    spans = {_usual_size(close(own)) for own in classes}
-    score = 0.0 if sizes["dp"] in spans else penalties.reduced_in_steps
-    if sizes["ep"] > 1 and sizes["dp"] > sizes["ep"] and len(classes) < 2:
+    score = 0.0 if joint in spans else penalties.reduced_in_steps
+    if sizes["ep"] > 1 and sizes["dp"] > sizes["ep"] and len(spans) < 2:
         score += penalties.no_expert_gradients
-    if sizes["ep"] == 1 and min(spans) < sizes["dp"] in spans:
+    if sizes["cp"] > 1 and sizes["ep"] == 1 and min(spans) < joint in spans:
         score += penalties.reduced_in_part
     return score
 

@@ -228,7 +228,6 @@ def _log_prior(roles: list[tuple[str, Int]], options: LayoutOptions) -> float:
     prior = options.kind_prior * sum(kind in names for kind in ("cp", "ep", "embedding"))
     for role, own in options.program_priors.items():
         prior += own * (role in names)
-    prior += options.other_prior * names.count("other")
     return prior + options.repeated_kind_prior * sum(max(names.count(k) - 1, 0) for k in ("cp", "ep", "param_gather"))
 
 
@@ -257,6 +256,7 @@ def _piece_roles(
     best = max(when.values())
     shape = _shape_scores(job, piece, roles)
     scored = {role: shape[role] + job.weight(piece) * (when[role] - best) for role in roles}
+    scored["other"] += job.options.other_prior
     least = max(scored.values()) - job.options.undecided
     near = [(score, (role, piece)) for role, score in scored.items() if score > least]
     return sorted(near, key=lambda one: -one[0])

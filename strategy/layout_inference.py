@@ -19,13 +19,22 @@ from strategy.grid_fit import stage_of
 from strategy.labelings import Labeling, find_labelings
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
-from strategy.posterior import SIZE_NAMES, Candidate, find_candidates, marginal, merge_sizes
+from strategy.posterior import (
+    SEEN,
+    SIZE_NAMES,
+    Candidate,
+    find_candidates,
+    list_hidden_programs,
+    marginal,
+    merge_sizes,
+)
 from strategy.role_table import KIND
 from strategy.stream_profiles import build_profiles
 from strategy.tensor_layout import place_inside_hosts
 from strategy.traffic_edges import TrafficEdges, build_edges
 
 OPTIONS = LayoutOptions()
+NO_PAIRS = np.zeros((0, 2), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,7 @@ def infer_layout(
     endpoints: Int,
     seats: Mapping[int, Seat],
     *,
-    unexplained: bool = False,
+    unexplained: Int = NO_PAIRS,
     exact_starts: bool = True,
     options: LayoutOptions = OPTIONS,
 ) -> InferredLayout:
@@ -74,8 +83,8 @@ def infer_layout(
         iteration_ends_ns: (iterations,) end of each iteration.
         endpoints: (e,) address codes.
         seats: where endpoints sit; may be empty.
-        unexplained: whether more goes on between the endpoints than is among the transfers. A pipeline may be in it,
-            so that no size is known, not even that there is none.
+        unexplained: (pairs, 2) address codes between which more goes on than is among the transfers. A pipeline may be
+            in it, so that no size is answered, not even that there is none; what may be is among the alternatives.
         exact_starts: whether starts are known well enough to show who sends in step; those drawn through samples are
             not.
         options: constants of the model.
@@ -87,7 +96,8 @@ def infer_layout(
         return UNKNOWN_LAYOUT
     labelings = find_labelings(edges, endpoints, _hosts(edges, seats), seats, options)
     timed = profiles if exact_starts else None
-    candidates = find_candidates(labelings, edges, timed, endpoints, seats, options)
+    hidden = list_hidden_programs(unexplained, options) if len(unexplained) else SEEN
+    candidates = find_candidates(labelings, edges, timed, endpoints, seats, options, hidden)
     likeliest = next((one for one in candidates if one.split is not None), candidates[0])
     best = likeliest.labeling
     inner = place_inside_hosts(likeliest, endpoints, seats)
@@ -97,7 +107,7 @@ def infer_layout(
         "ep": best.fit.groups["ep"], "cp": best.fit.groups["cp"],
     }  # fmt: skip
     return InferredLayout(
-        layout=Layout() if unexplained else _layout(candidates, likeliest, edges, seats, options),
+        layout=_layout(candidates, likeliest, edges, seats, options, answers=not len(unexplained)),
         groups=groups,
         role=_stream_roles(edges, best),
         stage=stage,
@@ -111,10 +121,12 @@ def _layout(
     edges: TrafficEdges,
     seats: Mapping[int, Seat],
     options: LayoutOptions,
+    *,
+    answers: bool,
 ) -> Layout:
     posterior = merge_sizes(candidates)
     answered = {
-        name: (int(value) if value is not None and p >= options.decisive else None)
+        name: (int(value) if answers and value is not None and p >= options.decisive else None)
         for name, (value, p) in marginal(posterior).items()
     }
     agreeing = sum(p for sizes, p in posterior.items() if _agrees(sizes, answered))
@@ -133,13 +145,17 @@ def _agrees(sizes: tuple[int | None, ...], answered: Mapping[str, int | None]) -
 
 
 def _alternatives(posterior: Mapping[tuple[int | None, ...], float], options: LayoutOptions) -> tuple[Alternative, ...]:
-    """Sizes by probability, until `options.listed` of it is covered; none where the first covers it."""
+    """Sizes by probability, until `options.listed` of what known programs have is covered, and what none of them has.
+
+    None where the first of all covers so much.
+    """
+    known = sum(p for sizes, p in posterior.items() if None not in sizes)
     found: list[Alternative] = []
     total = 0.0
     for sizes, p in sorted(posterior.items(), key=lambda item: (-item[1], [v or 0 for v in item[0]])):
-        if total >= options.listed:
-            break
-        total += p
+        if total >= options.listed * known if None not in sizes else p < 1 - options.listed:
+            continue
+        total += p if None not in sizes else 0.0
         found.append(Alternative(sizes=Sizes(**dict(zip(SIZE_NAMES, sizes, strict=True))), probability=round(p, 3)))
     return tuple(found) if len(found) > 1 else ()
 

@@ -18,9 +18,10 @@ class GridPenalties:
         embedding_inside: an embedding edge that does not link a first and a last stage.
         never_reduced: groups of context or expert parallelism that do not reduce gradients.
         no_gradients, no_gradients_in_pipeline: no class reduces gradients; a pipeline's may stay inside hosts.
-        reduced_in_steps: beside contexts or experts no class spans all ranks that share dense gradients.
+        reduced_in_steps: no class spans all ranks that share dense gradients.
         reduced_in_part: contexts without experts, but a class reduces over fewer ranks than share dense gradients.
         no_expert_gradients: experts, but only one class reduces.
+        one_sided: an endpoint that only sends gradients or only receives them.
         most: deviations counted.
     """
 
@@ -33,8 +34,9 @@ class GridPenalties:
     no_gradients: float = -3.0
     no_gradients_in_pipeline: float = -1.0
     reduced_in_steps: float = -3.0
-    reduced_in_part: float = -2.0
+    reduced_in_part: float = -4.5
     no_expert_gradients: float = -2.5
+    one_sided: float = -1.5
     most: int = 4
 
 
@@ -92,6 +94,9 @@ class LayoutOptions:
         no_grid: that groups which divide no job are right all the same.
         none_of_these: log-prior that a job's collectives are none of the known ones, or its iterations or endpoints are
             not those of a job.
+        hidden_programs: what traffic that was not recognized is: a pipeline whose chains are all that it ties together,
+            a shorter one beside other exchanges, contexts, experts, or something that divides no ranks. Counted over
+            12 simulated jobs.
         unexplained_weight: times the share of edges without a role: the program is none of these.
         convention: what never leaves a host is tensor parallelism, where nothing moves (the contract for layouts).
         shown_behind_nic: as many messages at once as ranks in step share a NIC.
@@ -108,13 +113,16 @@ class LayoutOptions:
     undecided: float = 6.0
     kind_prior: float = -0.5
     program_priors: Mapping[str, float] = field(
-        default_factory=lambda: {"tp": -7.0, "param_gather": -2.0, "tree": -1.9, "fsdp": -1.0}
+        default_factory=lambda: {"tp": -5.0, "param_gather": -2.0, "tree": -1.9, "fsdp": -1.0}
     )
     decisive: float = 0.85
     listed: float = 0.99
     negligible: float = 9.0
     no_grid: float = 0.02
     none_of_these: float = -8.0
+    hidden_programs: Mapping[str, float] = field(
+        default_factory=lambda: {"pp": 0.5, "shorter": 0.2, "cp": 0.1, "ep": 0.1, "none": 0.1}
+    )
     unexplained_weight: float = 1.5
     other_prior: float = -4.0
     odd_size_prior: float = -3.0

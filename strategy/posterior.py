@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from datamodel.streams import Int
-from strategy.closure import Members
+from strategy.closure import Members, tied
 from strategy.labelings import Labeling
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
@@ -40,6 +41,19 @@ class Candidate:
     probability: float
 
 
+@dataclass(frozen=True, slots=True)
+class HiddenProgram:
+    """What traffic that was not recognized may be: a pipeline of so many stages, contexts, or experts."""
+
+    probability: float
+    stages: int = 1
+    contexts: int = 1
+    experts: int = 1
+
+
+SEEN = (HiddenProgram(1.0),)
+
+
 def find_candidates(
     labelings: Sequence[Labeling],
     edges: TrafficEdges,
@@ -47,6 +61,7 @@ def find_candidates(
     endpoints: Int,
     seats: Mapping[int, Seat],
     options: LayoutOptions,
+    hidden: Sequence[HiddenProgram] = SEEN,
 ) -> list[Candidate]:
     """All candidates of the best labelings, the likeliest first; probabilities sum to one.
 
@@ -58,14 +73,14 @@ def find_candidates(
     """
     top = labelings[0].log_score
     near = [one for one in labelings if one.log_score > top - options.negligible]
-    found = _none_of_these(near, top, options)
-    looked: dict[tuple[bytes, Groups], Inside | None] = {}
-    for labeling in near:
-        weight = float(np.exp(labeling.log_score - top))
+    found = _none_of_these(labelings, top, options)
+    looked: dict[tuple[bytes, Groups, int], Inside | None] = {}
+    for labeling, program in product(near, hidden):
+        weight = float(np.exp(labeling.log_score - top)) * program.probability
         # labelings that differ in nothing but the programs of their collectives leave the same inside hosts
-        key = labeling.pipelines.edges.tobytes(), tuple(sorted(labeling.fit.groups.items()))
+        key = labeling.pipelines.edges.tobytes(), tuple(sorted(labeling.fit.groups.items())), program.stages
         if key not in looked:
-            looked[key] = look_inside(labeling, edges, profiles, endpoints, seats, options)
+            looked[key] = look_inside(labeling, edges, profiles, endpoints, seats, options, program.stages)
         inside = looked[key]
         if inside is None:
             found.append(Candidate(labeling, None, None, NO_SIZES, weight * options.no_grid))
@@ -74,7 +89,7 @@ def find_candidates(
         if explained < 1.0:
             found.append(Candidate(labeling, None, None, NO_SIZES, weight * (1.0 - explained)))
         for split in split_ranks(inside, labeling, bool(seats), options):
-            sizes = _sizes(labeling, split)
+            sizes = _sizes(labeling, split, program)
             share = weight * explained * split.probability * (options.no_grid if sizes == NO_SIZES else 1.0)
             found.append(Candidate(labeling, inside, split, sizes, share))
     total = sum(one.probability for one in found)
@@ -96,13 +111,32 @@ def _none_of_these(labelings: Sequence[Labeling], top: float, options: LayoutOpt
     return found
 
 
-def _sizes(labeling: Labeling, split: Split) -> FullSizes:
+def _sizes(labeling: Labeling, split: Split, hidden: HiddenProgram) -> FullSizes:
     fit, chains = labeling.fit, labeling.pipelines.chains
+    contexts, experts = fit.sizes["cp"] * hidden.contexts, fit.sizes["ep"] * hidden.experts
     replicas = fit.sizes["dp"] * split.replicas
-    if replicas % fit.sizes["cp"]:
+    if replicas % contexts:
         return NO_SIZES
-    stages = len(chains[0]) if chains else 1
-    return split.tensor * fit.sizes["tp"], fit.sizes["cp"], fit.sizes["ep"], replicas // fit.sizes["cp"], stages
+    stages = len(chains[0]) if chains else hidden.stages
+    return split.tensor * fit.sizes["tp"], contexts, experts, replicas // contexts, stages
+
+
+def list_hidden_programs(pairs: Int, options: LayoutOptions) -> list[HiddenProgram]:
+    """What the traffic between some pairs may be, (pairs, 2), by the sets of endpoints that they tie together.
+
+    The chains of a pipeline are as long as it has stages, but for contexts or experts whose traffic is hidden as well.
+    """
+    sets = tied(pairs[:, 0], pairs[:, 1])
+    size = max((len(one) for one in sets), default=1, key=lambda s: (sum(len(one) == s for one in sets), s))
+    shorter = [s for s in range(2, size) if size % s == 0]
+    prior = options.hidden_programs
+    return [
+        HiddenProgram(prior["none"]),
+        HiddenProgram(prior["pp"], stages=size),
+        *(HiddenProgram(prior["shorter"] / len(shorter), stages=s) for s in shorter),
+        HiddenProgram(prior["cp"], contexts=size),
+        HiddenProgram(prior["ep"], experts=size),
+    ]
 
 
 def merge_sizes(candidates: Sequence[Candidate]) -> dict[FullSizes, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -68,7 +68,8 @@ class Job:
         edges_ns: (iterations,) when.
         followers: streams between its endpoints that keep its beat in time, not in bytes.
         restarts: when it fell silent, and when it began again on connections of their own.
-        unexplained: streams of data from its endpoints to those of any job that keep no beat at all, but go on.
+        unexplained: (pairs, 2) ordered pairs of address codes: streams of data from its endpoints to those of any job
+            that keep no beat at all, but go on.
     """
 
     endpoints: Int
@@ -78,7 +79,7 @@ class Job:
     edges_ns: Int
     followers: tuple[TimeAlignedStream, ...] = ()
     restarts: tuple[tuple[int, int], ...] = ()
-    unexplained: int = 0
+    unexplained: Int = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     @property
     def stream_numbers(self) -> Int:
@@ -400,7 +401,10 @@ def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job
         own &= (rows >= len(job.edges)) | (lasted > GOES_ON * (job.end_ns - job.start_ns))
         own &= np.minimum(last, job.end_ns) - np.maximum(first, job.start_ns) > GOES_ON * (job.end_ns - job.start_ns)
         fewest = min(len(np.unique(ends[loose[own]])) for ends in (streams.src, streams.dst))
-        counted.append(replace(job, unexplained=int(own.sum()) if 2 * fewest >= len(job.endpoints) else 0))
+        if 2 * fewest < len(job.endpoints):
+            own[:] = False
+        pairs = np.unique(np.stack([streams.src[loose[own]], streams.dst[loose[own]]], axis=1), axis=0)
+        counted.append(replace(job, unexplained=pairs.astype(np.int64)))
     return counted
 
 

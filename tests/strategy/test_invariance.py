@@ -93,10 +93,13 @@ def test_the_unit_of_bytes_does_not_matter(seen: tuple[Frame, Int, Int, dict[int
     assert found.layout.model_dump(exclude={"confidence"}) == want.layout.model_dump(exclude={"confidence"})
 
 
-def test_what_goes_on_besides_leaves_every_size_open(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
-    """Groups are those that were seen; a pipeline may be in what was not."""
+def test_unexplained_traffic_leaves_sizes_open_and_lists_them(seen: tuple[Frame, Int, Int, dict[int, Seat]]) -> None:
+    """Groups are those that were seen; the sizes of what was seen, and others, are among the alternatives."""
     table, edges_ns, endpoints, known = seen
     whole = infer_layout(table, edges_ns, endpoints, known)
-    found = infer_layout(table, edges_ns, endpoints, known, unexplained=True)
+    found = infer_layout(table, edges_ns, endpoints, known, unexplained=np.array([[0, 1], [1, 0]]))
+    listed = [tuple(one.sizes.model_dump().values()) for one in found.layout.alternatives]
+    assert tuple(whole.layout.model_dump(include={"tp", "cp", "ep", "dp", "pp"}).values()) in listed
+    assert sum(one.probability for one in found.layout.alternatives) > 0.95
     assert set(found.layout.model_dump(include={"tp", "cp", "ep", "dp", "pp"}).values()) == {None}
     assert (found.groups["dp"], found.groups["pp"]) == (whole.groups["dp"], whole.groups["pp"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from strategy.labelings import find_labelings
 from strategy.options import LayoutOptions
-from strategy.posterior import find_candidates, marginal, merge_sizes
+from strategy.posterior import find_candidates, list_hidden_programs, marginal, merge_sizes
 from tests.strategy.hand_made import Edge, both_ways, mesh, ring, table
 
 OPTIONS = LayoutOptions()
@@ -45,3 +46,15 @@ def test_no_sizes_are_given_where_nothing_fits() -> None:
     """Meshes of three sizes that overlap, with three volumes, all at the iteration's beginning."""
     found = sizes(*mesh([0, 1, 2], 10.0, 0.0, 0.1), *mesh([2, 3, 4, 5], 30.0, 0.0, 0.2), *mesh([5, 6], 70.0, 0.1, 0.2))
     assert all(value is None or p < OPTIONS.decisive for value, p in found.values())
+
+
+def test_pairs_that_were_not_recognized_may_be_chains_of_a_pipeline() -> None:
+    """Two hidden chains of three stages, beside a ring of two in each stage."""
+    job = table(*ring([0, 1], 90.0), *ring([2, 3], 90.0), *ring([4, 5], 90.0))
+    pairs = np.array([(a, b) for n in (0, 1) for a, b in ((n, n + 2), (n + 2, n), (n + 2, n + 4), (n + 4, n + 2))])
+    members = np.arange(6)
+    labelings = find_labelings(job, members, members, {}, OPTIONS)
+    hidden = list_hidden_programs(pairs, OPTIONS)
+    found = merge_sizes(find_candidates(labelings, job, None, members, {}, OPTIONS, hidden))
+    assert max(found, key=lambda sizes: found[sizes]) == (1, 1, 1, 2, 3)
+    assert sum(found.values()) == pytest.approx(1.0)
