@@ -103,7 +103,7 @@ def _beyond(job: JobView, options: DiagnosisOptions, found: list[Finding]) -> li
     """Slow periods in which nothing was found, of a job that was not seen as a whole all the time."""
     slow = [(p, _span(job, p)) for p in split_intervals(job.edges_ns, options.least_slowdown_ratio) if p.slow]
     untold = [(p, span) for p, span in slow if not any(_meet(f, span) for f in found)]
-    return merge_recurring([regression_finding(job, p, span, compute=False) for p, span in untold], [])
+    return merge_recurring([regression_finding(job, p, span) for p, span in untold], [])
 
 
 def _meet(finding: Finding, span_ns: tuple[int, int | None]) -> bool:
@@ -129,19 +129,27 @@ def _span(job: JobView, period: PaceInterval) -> tuple[int, int | None]:
 
 
 def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
-    """The findings that explain why a period is slow: what is different in those of its iterations that are."""
+    """The findings that explain why a period is slow: what is different in those of its iterations that are.
+
+    Links and compute are weighed against the same time. A stream is slow by its own link only, whereas everybody's own
+    time may be longer by what slow streams hold up: so much of it tells nothing of compute.
+    """
     job, span = measured.job, _span(measured.job, period)
     baseline, slow = np.array(period.baseline, np.int64), _slow_ones(job, period)
     longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
     sure = MODEL.sure_scattered if period.only else MODEL.sure
-    links = _slow_links(measured, LinkComparison(slow, baseline, longer, MODEL.least_share * longer, sure))
-    if links:
-        return [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
-    if job.own is not None:
-        found = _of_own_time(measured, job.own, period, ComparedIterations(slow, baseline, period.duration_ns, longer))
-    else:
-        found = _of_compute(measured, period, (slow, baseline))
-    return [regression_finding(job, period, span, compute=False)] if found is None else found
+    by_links = LinkComparison(slow, baseline, longer, MODEL.least_share * longer, sure)
+    links = _slow_links(measured, by_links)
+    found = [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
+    held_up_ns = slowest_loss_ns(measured.rates, by_links, job.fabric)
+    if held_up_ns < (1 - MODEL.least_share) * longer:
+        compared = ComparedIterations(slow, baseline, period.duration_ns, longer, held_up_ns)
+        found += (
+            _of_own_time(measured, job.own, period, compared)
+            if job.own is not None
+            else _of_compute(measured, period, compared)
+        )
+    return found or [regression_finding(job, period, span)]
 
 
 def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]:
@@ -152,44 +160,45 @@ def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]
 
 def _of_own_time(
     measured: _Measured, own: OwnTime, period: PaceInterval, compared: ComparedIterations
-) -> list[Finding] | None:
-    """Who computes longer in a slow period than before, by how long it was each one's turn; None for nobody."""
+) -> list[Finding]:
+    """Who computes longer in a slow period than before, by how long it was each one's turn."""
     job, span, ratio = measured.job, _span(measured.job, period), period.slowdown_ratio
     found = culprits(job, own, compared, MODEL.sure_among_peers if period.only else MODEL.sure)
     if not found.named or len(found.named) > MODEL.most_culprits:
-        return None
-    best = found.named[0].best
+        return []
+    best, probability = found.named[0].best, found.named[0].near[0][1]
     if best.who == "everybody":
-        return [regression_finding(job, period, span, compute=True)] if best.ratio <= MODEL.everybody_most else None
+        return [regression_finding(job, period, span, probability)] if best.ratio <= MODEL.everybody_most else []
     if best.who == "stage":
         compute = stage_compute(measured.kinds, job.stages, compared.interval)
-        return [stage_finding(job, compute, found.stage(best), span, ratio)] if compute is not None else None
+        heavy = found.stage(best)
+        return [stage_finding(job, compute, heavy, span, ratio, probability)] if compute is not None else []
     return [computes_longer_finding(job, own, late, found.grown, span, ratio) for late in found.named]
 
 
-def _of_compute(measured: _Measured, period: PaceInterval, compared: tuple[Int, Int]) -> list[Finding] | None:
-    """Who computes longer in a slow period than before, by the delays of sends; None where nobody is told apart.
-
-    `compared` are the iterations that are slow and those that are not.
-    """
-    job, span, (slow, baseline), kinds = measured.job, _span(measured.job, period), compared, measured.kinds
-    ratio = period.slowdown_ratio
+def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
+    """Who computes longer in a slow period than before, by the delays of sends; nobody where none is told apart."""
+    job, span, kinds, ratio = measured.job, _span(measured.job, period), measured.kinds, period.slowdown_ratio
+    slow, baseline = compared.interval, compared.baseline
+    if compared.held_up_ns >= EXPLAINS * compared.longer_ns:
+        return []  # who waits for a slow stream is late as well
     least = measured.options.least_slowdown_ratio / 2
     seen = lateness(kinds, job.stages, slow, baseline, period.duration_ns, least)
     uncertain = job.dates is not None
     if uncertain and _begin_together(kinds, slow, float(seen.excess_ns.max())):
-        return None  # dates that do not tell who sent first do not tell who was late
+        return []  # dates that do not tell who sent first do not tell who was late
     if _everybody(measured, seen.late, slow, baseline, ratio):
         waits = _begin_together(kinds, slow, float(seen.excess_ns.max())) or _in_pairs(job, seen.late)
-        return None if waits else [regression_finding(job, period, span, compute=True)]
+        return [] if waits else [regression_finding(job, period, span, MODEL.everybody_right_ratio)]
     uneven = _uneven(measured, seen.late)
     if uneven is not None:
         compute = stage_compute(measured.kinds, job.stages, slow)
-        return [stage_finding(job, compute, uneven, span, ratio)] if compute is not None else None
+        right = MODEL.late_right_ratio
+        return [stage_finding(job, compute, uneven, span, ratio, right)] if compute is not None else []
     late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, slow, baseline)])
     if 0 < len(late) <= MODEL.most_culprits:
-        return [straggler_finding(job, part, seen, span, ratio) for part in late]
-    return None
+        return [straggler_finding(job, part, seen, span, ratio, MODEL.late_right_ratio) for part in late]
+    return []
 
 
 def _slow_ones(job: JobView, period: PaceInterval) -> Int:
@@ -322,7 +331,7 @@ def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Fi
     if compute is not None and heaviest is not None:
         ratio = compute.slowdown_ratio(iteration_ns)
         if ratio >= 1 + least:
-            return [stage_finding(job, compute, heaviest, span, ratio)]
+            return [stage_finding(job, compute, heaviest, span, ratio, compute.certainty(heaviest))]
     waits_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
     if (
         job.own is None
@@ -333,12 +342,13 @@ def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Fi
         ranks = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, best, nobody)])
         ratio = _without(float(seen.excess_ns.max()), iteration_ns)
         if len(ranks) <= MODEL.most_culprits:
-            return [straggler_finding(job, part, seen, span, ratio) for part in ranks]
+            return [straggler_finding(job, part, seen, span, ratio, MODEL.late_right_ratio) for part in ranks]
     wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), job.stages, best, iteration_ns)
+    least_wait = measured.options.load_wait_ratio
     # a stream that is slower than its peers makes others wait as uneven work does
-    by_work = waits_ns < EXPLAINS * wait * iteration_ns
-    loud = wait >= measured.options.load_wait_ratio and not found and by_work
-    return [load_finding(job, wait, span)] if loud else []
+    by_work = waits_ns < EXPLAINS * wait.ratio * iteration_ns
+    loud = wait.ratio >= least_wait and not found and by_work
+    return [load_finding(job, wait, least_wait, span)] if loud else []
 
 
 def _late_among_peers(measured: _Measured, own: OwnTime, best: Int, iteration_ns: float) -> list[Finding]:

@@ -14,6 +14,7 @@ from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Int
 from diagnose.finding_text import finding_id, listed
+from diagnose.options import MODEL
 from reconstruct.clocks.clock_offsets import COLLECTOR, MIRROR, ClockOffset, UnknownClock, is_timestamped_by
 from reconstruct.clocks.export_delays import ExportDelays, least_lags
 from reconstruct.streams.observations import CONNECTION
@@ -141,7 +142,7 @@ def _finding(
         severity=severity,
         start_ns=start,
         end_ns=None,
-        confidence=0.95,
+        confidence=MODEL.most_confidence,
         slowdown_ratio=1.0,
         subject=Subject(type="switch", ids=(name,)),
         evidence=tuple(

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from datamodel.findings import Severity
 
 WARNING, CRITICAL = 1.10, 1.20
+# So many places somebody can be sent to; a cause that is likelier to be in none of them wakes nobody up.
+PLACES, LIKELY = 4, 0.5
 
 
-def severity(slowdown_ratio: float) -> Severity:
-    """Grade by what the iteration time pays."""
+def severity(slowdown_ratio: float, probabilities: Sequence[float] = (1.0,)) -> Severity:
+    """Grade by what the iteration time pays; `info` where the likeliest suspects probably are not the cause.
+
+    Args:
+        slowdown_ratio: iteration time now over what it would be without the cause.
+        probabilities: of each suspect.
+    """
+    if sum(sorted(probabilities, reverse=True)[:PLACES]) <= LIKELY:
+        return "info"
     if slowdown_ratio >= CRITICAL:
         return "critical"
     return "warning" if slowdown_ratio >= WARNING else "info"

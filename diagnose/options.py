@@ -52,6 +52,9 @@ class ModelOptions:
         quarter: percentile of a group's cells that stands for what the group loses.
         second_penalty: of a second cause, for the share of the lost time that a hypothesis leaves unexplained.
         most_culprits: what is late in more places at once has a cause that is in none of them.
+        most_confidence: measurements of one window make nothing surer.
+        late_right_ratio, everybody_right_ratio: share of stragglers, and of regressions, that delays of sends alone
+            named rightly, of simulated jobs without ready messages (docs/diagnosis.md), one wrong and one right added.
         everybody_most: everybody computes at most so many times as long; beyond that, all wait for something.
     """
 
@@ -103,6 +106,9 @@ class ModelOptions:
     quarter: int = 25
     second_penalty: float = 12.0
     most_culprits: int = 2
+    most_confidence: float = 0.95
+    late_right_ratio: float = 0.825
+    everybody_right_ratio: float = 0.917
     everybody_most: float = 3.0
 
 

@@ -30,6 +30,7 @@ class PaceInterval:
         duration_ns: median iteration time.
         baseline: iterations of the job at its best, to compare with; empty for a period that is not slow.
         slowdown_ratio: duration / that of the baseline; 1.0 for a period that is not slow.
+        chance: probability that no cause made it slow, as many periods as a job has; 1 for one that is not slow.
         only: its iterations, where others that are not slow lie between them; else empty.
     """
 
@@ -38,6 +39,7 @@ class PaceInterval:
     duration_ns: float
     baseline: tuple[int, ...]
     slowdown_ratio: float
+    chance: float = 1.0
     only: tuple[int, ...] = ()
 
     @property
@@ -94,13 +96,17 @@ def split_intervals(edges_ns: Int, least_ratio: float, moved_bytes: Float | None
         fastest = [n for n in alike if level[n] <= best * (1 + least_ratio / 2)]
         baseline = tuple(i + 1 for n in fastest for i in range(*spans[n]))
         ratio = value / float(np.median(durations[np.array(baseline) - 1]))
-        slow = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a)) and _no_chance(durations, (a, b), baseline)
-        found.append(PaceInterval(a + 1, b, value, baseline if slow else (), ratio if slow else 1.0))
+        beyond = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a))
+        chance = _chance(durations, (a, b), baseline) if beyond else 1.0
+        slow = chance <= CHANCE
+        found.append(
+            PaceInterval(a + 1, b, value, baseline, ratio, chance) if slow else PaceInterval(a + 1, b, value, (), 1.0)
+        )
     return found
 
 
-def _no_chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...]) -> bool:
-    """Whether the iterations [a, b) are longer than runs of so many of the baseline's kind ever are.
+def _chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...]) -> float:
+    """How many runs of the baseline's kind chance makes in a job that are as long as the iterations [a, b).
 
     The share of the baseline's iterations that are as long as each (beyond its longest: with an exponential tail, as
     many times as unlikely as it lies further from the median) is a probability; Fisher's method combines them.
@@ -112,7 +118,7 @@ def _no_chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...
     beyond = np.maximum((own - middle) / max(float(usual[-1]) - middle, 0.001 * middle), 1.0)
     unlikely = float((-np.log(longer) * np.where(longer * (len(usual) + 1) < 2, beyond, 1.0)).sum())
     runs = len(durations) / len(own)
-    return float(gammaincc(len(own), unlikely)) * runs <= CHANCE
+    return float(gammaincc(len(own), unlikely)) * runs
 
 
 def find_sporadic(edges_ns: Int, parts: list[PaceInterval], least_ratio: float) -> PaceInterval | None:
@@ -135,7 +141,7 @@ def find_sporadic(edges_ns: Int, parts: list[PaceInterval], least_ratio: float) 
         return None
     level = float(np.median(durations_ns(edges_ns)[slow]))
     ratio = level / float(np.median(durations_ns(edges_ns)[rest]))
-    return PaceInterval(int(slow[0]), int(slow[-1]), level, tuple(rest.tolist()), ratio, tuple(slow.tolist()))
+    return PaceInterval(int(slow[0]), int(slow[-1]), level, tuple(rest.tolist()), ratio, 0.0, tuple(slow.tolist()))
 
 
 def _partition(values: Float, noise: float) -> list[tuple[int, int]]:

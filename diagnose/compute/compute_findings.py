@@ -6,16 +6,20 @@ import numpy as np
 
 from datamodel.findings import Evidence, Finding, Severity, Subject, Suspect
 from datamodel.streams import Int
+from diagnose.compute.load_imbalance import Waiting
 from diagnose.compute.stage_compute import StageCompute
 from diagnose.compute.stragglers import Lateness
 from diagnose.finding_text import finding_id, listed, percent, severity
 from diagnose.job_view import JobView
+from diagnose.options import MODEL
 from diagnose.pace_intervals import PaceInterval
 
 Span = tuple[int, int | None]
 
 
-def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, slowdown_ratio: float) -> Finding:
+def straggler_finding(
+    job: JobView, late: Int, seen: Lateness, span_ns: Span, slowdown_ratio: float, confidence: float
+) -> Finding:
     """Describe endpoints that start late and move their bytes at normal speed.
 
     Args:
@@ -24,6 +28,7 @@ def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, sl
         seen: delays of all endpoints.
         span_ns: how long they are late, so far.
         slowdown_ratio: what the job pays.
+        confidence: how likely it is they.
     """
     members = job.tensor_group(int(late[0])) if len(late) else ()
     group = members if set(late.tolist()) <= set(members) and len(members) > 1 else tuple(late.tolist())
@@ -41,7 +46,7 @@ def straggler_finding(job: JobView, late: Int, seen: Lateness, span_ns: Span, sl
         severity=severity(slowdown_ratio),
         start_ns=span_ns[0],
         end_ns=span_ns[1],
-        confidence=0.9,
+        confidence=round(confidence, 4),
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=subject,
         suspects=suspects if len(names) > 1 else (),
@@ -86,8 +91,10 @@ def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span) -> t
     return tuple(found)
 
 
-def stage_finding(job: JobView, compute: StageCompute, stage: int, span_ns: Span, slowdown_ratio: float) -> Finding:
-    """Describe a pipeline whose work is uneven: no machine is at fault."""
+def stage_finding(
+    job: JobView, compute: StageCompute, stage: int, span_ns: Span, slowdown_ratio: float, confidence: float
+) -> Finding:
+    """Describe a pipeline whose work is uneven: no machine is at fault; `confidence`: how likely it is this stage's."""
     members = job.endpoints[job.stages == stage]
     names = job.names(members)
     window = job.measured_ns(span_ns)
@@ -109,7 +116,7 @@ def stage_finding(job: JobView, compute: StageCompute, stage: int, span_ns: Span
         severity=severity(slowdown_ratio),
         start_ns=span_ns[0],
         end_ns=span_ns[1],
-        confidence=0.85,
+        confidence=round(min(confidence, MODEL.most_confidence), 4),
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=Subject(type="group", ids=names, group="stage"),
         evidence=(evidence,),
@@ -120,8 +127,9 @@ def stage_finding(job: JobView, compute: StageCompute, stage: int, span_ns: Span
     )
 
 
-def load_finding(job: JobView, wait_ratio: float, span_ns: Span) -> Finding:
-    """Describe a job whose ranks arrive far apart, each time another one last."""
+def load_finding(job: JobView, waiting: Waiting, least_ratio: float, span_ns: Span) -> Finding:
+    """Describe a job whose ranks arrive far apart, each time another one last; `least_ratio` is worth reporting."""
+    wait_ratio = waiting.ratio
     ratio = 1 / (1 - min(wait_ratio, 0.9))
     window = job.measured_ns(span_ns)
     evidence = Evidence(
@@ -140,7 +148,7 @@ def load_finding(job: JobView, wait_ratio: float, span_ns: Span) -> Finding:
         severity=severity(ratio),
         start_ns=span_ns[0],
         end_ns=span_ns[1],
-        confidence=0.7,
+        confidence=round(min(waiting.exceeds(least_ratio), MODEL.most_confidence), 4),
         slowdown_ratio=round(ratio, 4),
         subject=Subject(type="job", ids=(job.id,)),
         evidence=(evidence,),
@@ -150,12 +158,17 @@ def load_finding(job: JobView, wait_ratio: float, span_ns: Span) -> Finding:
     )
 
 
-def regression_finding(job: JobView, period: PaceInterval, span_ns: Span, *, compute: bool) -> Finding:
+def regression_finding(
+    job: JobView, period: PaceInterval, span_ns: Span, compute_probability: float | None = None
+) -> Finding:
     """Describe a job that is slower as a whole.
 
-    With `compute`, compute grew everywhere; else only the iteration time says so, and nobody can be sent anywhere.
+    With `compute_probability`, compute grew everywhere as likely as that; else only the iteration time says that it is
+    slower, as surely as chance makes no such run, and nobody can be sent anywhere.
     """
     window, slowdown_ratio = job.measured_ns(span_ns), period.slowdown_ratio
+    compute = compute_probability is not None
+    confidence = 1 - period.chance if compute_probability is None else compute_probability
     grade: Severity = severity(slowdown_ratio) if compute else "info"
     evidence = Evidence(
         metric="iteration time",
@@ -177,7 +190,7 @@ def regression_finding(job: JobView, period: PaceInterval, span_ns: Span, *, com
         severity=grade,
         start_ns=span_ns[0],
         end_ns=span_ns[1],
-        confidence=0.8 if compute else 0.4,
+        confidence=round(min(confidence, MODEL.most_confidence), 4),
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=Subject(type="job", ids=(job.id,)),
         evidence=(evidence,),

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from datamodel.frame import Frame
 from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from diagnose.compute.send_delays import DP, PP
 from diagnose.endpoint_index import Numbering, group_numbers
+from diagnose.model.elements import TO_SIGMA
 from reconstruct.numeric.medians import row_medians
 
+# A median's standard error over that of a mean of as many: sqrt(pi / 2).
+MEDIAN_ERROR = 1.2533
 # Groups of fewer cannot tell an uneven load from one late member.
 FEWEST = 3
 # A member that begins within this share of an iteration of the last, its successor, began when that one was ready.
 TOGETHER = 0.0005
+
+
+class Waiting(NamedTuple):
+    """What waiting for uneven work costs, as a share of the iteration, and the standard error of that."""
+
+    ratio: float
+    error: float
+
+    def exceeds(self, ratio: float) -> float:
+        """How likely it costs more than so much."""
+        return float(ndtr((self.ratio - ratio) / max(self.error, 1e-9)))
+
+
+NO_WAITING = Waiting(0.0, 0.0)
 
 
 def waiting_ratio(
@@ -26,7 +45,7 @@ def waiting_ratio(
     stages: Int,
     iterations: Int,
     iteration_ns: float,
-) -> float:
+) -> Waiting:
     """Share of the iteration that gradient groups lose to work that is uneven now here and now there.
 
     With even work everybody would arrive at the mean, and nobody would wait for the last: the loss is the time between.
@@ -50,13 +69,13 @@ def waiting_ratio(
     first = np.flatnonzero(np.diff(group[order], prepend=-1))
     large = np.diff(np.append(first, len(order))) >= FEWEST
     if not large.any():
-        return 0.0
+        return NO_WAITING
     together_ns = TOGETHER * iteration_ns
     lost = [
-        _costliest(start[order], waits[order], first, large, together_ns)
+        _costliest(start[order], waits[order], first, large, iteration_ns)
         for start, waits in _arrivals(operations, endpoints, stages, iterations, together_ns)
     ]
-    return max(lost, default=0.0) / iteration_ns
+    return max(lost, default=NO_WAITING)
 
 
 def _arrivals(
@@ -97,26 +116,29 @@ def _handed_on(operations: Frame, endpoints: Int, stages: Int, iterations: Int) 
     return np.where(last > 0, last, np.nan)
 
 
-def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, together_ns: float) -> float:
-    """The mean loss of the group that loses most, ns.
+def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, iteration_ns: float) -> Waiting:
+    """The usual loss of the group that loses most: in half of the iterations it is more.
 
     Args:
         start_ns: (members of all groups, iterations) when each began, group after group.
         waits: likewise, whether it began with its successor.
         first: (groups,) the first member of each.
         large: (groups,) which have enough members.
-        together_ns: what begins within it begins together.
+        iteration_ns: how long an iteration takes.
     """
     size = np.diff(np.append(first, len(start_ns)))
     last, origin = (f.reduceat(start_ns, first, axis=0) for f in (np.fmax, np.fmin))
-    at_last = np.repeat(last, size, axis=0) - start_ns <= together_ns
+    at_last = np.repeat(last, size, axis=0) - start_ns <= TOGETHER * iteration_ns
     ready = np.where(waits & at_last, np.nan, start_ns)
     usual = row_medians(ready - _means(ready, origin, first))
     ready -= np.nan_to_num(usual)[:, None]
     last, origin = (f.reduceat(ready, first, axis=0) for f in (np.fmax, np.fmin))
     known = np.add.reduceat(np.isfinite(ready), first, axis=0, dtype=np.int64)
-    cost = np.where(known >= FEWEST, last - _means(ready, origin, first)[first], 0.0).mean(axis=1)
-    return float(cost[large].max(initial=0.0))
+    cost = np.where(known >= FEWEST, last - _means(ready, origin, first)[first], 0.0)[large] / iteration_ns
+    usual_cost = row_medians(cost)
+    most = int(usual_cost.argmax())
+    spread = TO_SIGMA * float(np.median(np.abs(cost[most] - usual_cost[most])))
+    return Waiting(float(usual_cost[most]), MEDIAN_ERROR * spread / float(np.sqrt(cost.shape[1])))
 
 
 def _means(values: Float, origin: Float, first: Int) -> Float:

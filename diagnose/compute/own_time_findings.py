@@ -8,9 +8,9 @@ from datamodel.findings import Evidence, Finding, Subject, Suspect
 from datamodel.streams import Int
 from diagnose.finding_text import finding_id, listed, percent, severity
 from diagnose.job_view import JobView
-from diagnose.links.link_findings import MOST_CONFIDENCE
 from diagnose.model.compute import ComputeHypothesis, Explanation, Grown
 from diagnose.model.own_time import OwnTime
+from diagnose.options import MODEL
 
 Span = tuple[int, int | None]
 # So many of those who compute longer are shown in the evidence.
@@ -42,10 +42,10 @@ def computes_longer_finding(
         id=finding_id(job.id, "straggler", subject.ids, span_ns[0]),
         job=job.id,
         kind="straggler",
-        severity=severity(slowdown_ratio),
+        severity=severity(slowdown_ratio, [share for _, share in places]),
         start_ns=span_ns[0],
         end_ns=span_ns[1],
-        confidence=round(min(late.near[0][1], MOST_CONFIDENCE), 4),
+        confidence=round(min(late.near[0][1], MODEL.most_confidence), 4),
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=subject,
         suspects=_suspects(job, own, late),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
@@ -44,6 +45,11 @@ class StageCompute:
         rest = np.delete(self.most_ns, stage)
         stands_out = self.least_ns[stage] > (1 + max(STANDS_OUT, self.spread_ratio)) * rest.max()
         return stage if self.whole and stands_out else None
+
+    def certainty(self, stage: int) -> float:
+        """How likely a stage has more compute than any other, by how far single passes of one stage differ."""
+        ahead = np.log(self.least_ns[stage] / np.delete(self.most_ns, stage).max())
+        return float(ndtr(ahead / max(np.sqrt(2) * self.spread_ratio / (2 * ndtri(0.75)), 1e-9)))
 
     def slowdown_ratio(self, iteration_ns: float) -> float:
         """Iteration time over what it would be with the same compute spread evenly over the stages.

@@ -6,6 +6,7 @@ from datamodel.findings import Evidence, Finding, Subject, Suspect
 from diagnose.finding_text import finding_id, listed
 from diagnose.hangs.hang_detection import Hang
 from diagnose.job_view import JobView
+from diagnose.options import MODEL
 
 
 def hang_finding(job: JobView, hang: Hang) -> Finding:
@@ -30,7 +31,7 @@ def hang_finding(job: JobView, hang: Hang) -> Finding:
         severity="critical",
         start_ns=hang.since_ns,
         end_ns=None,
-        confidence=0.9 if len(names) <= 2 else 0.7,
+        confidence=round(MODEL.most_confidence / len(_parts(job, hang)), 4),
         slowdown_ratio=round(ratio, 4),
         subject=subject,
         suspects=_suspects(job, hang) if together else (),
@@ -59,11 +60,16 @@ def hang_finding(job: JobView, hang: Hang) -> Finding:
     )
 
 
-def _suspects(job: JobView, hang: Hang) -> tuple[Suspect, ...]:
-    """Each tensor group among the culprits, which stops as one; the endpoints where there is but one such group."""
+def _parts(job: JobView, hang: Hang) -> list[tuple[int, ...]]:
+    """What may have stopped first: tensor groups, each of which stops as one, or endpoints."""
     groups = sorted({tuple(sorted(job.tensor_group(e))) for e in hang.culprits})
-    whole = len(groups) > 1 and all(set(g) <= set(hang.culprits) for g in groups)
-    parts = groups if whole else [(e,) for e in hang.culprits]
+    return groups if all(set(g) <= set(hang.culprits) for g in groups) else [(e,) for e in hang.culprits]
+
+
+def _suspects(job: JobView, hang: Hang) -> tuple[Suspect, ...]:
+    """Each tensor group among the culprits; the endpoints where there is but one such group."""
+    parts = _parts(job, hang)
+    parts = parts if len(parts) > 1 else [(e,) for e in hang.culprits]
     return tuple(
         Suspect(type="group" if len(p) > 1 else "endpoint", ids=job.names(p), probability=round(1 / len(parts), 4))
         for p in parts

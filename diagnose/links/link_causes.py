@@ -51,7 +51,7 @@ def cause_of(
     1. Loss: the slow streams send packets again, and did not at the job's best.
     2. Congestion: their packets carry marks of a queue, and did not.
     3. Collision: those that leave one switch, or those that reach it, are together as fast as one of its cables; there
-       are others, so the hash put them on the same one.
+       are others, so the hash put them on the same one. Where several switches are suspected, they may be full all.
 
     Args:
         operations: of the job.
@@ -83,20 +83,25 @@ def _share(operations: Frame, rates: Rates, column: str, iterations: Int) -> Flo
 
 
 def _collision(operations: Frame, link: SlowLink, rates: Rates, period: Int, fabric: EndpointLocations) -> Cause | None:
-    if link.switch is None or link.among:
+    """Slow streams of a suspected switch, each way, that fill one of its cables; at all such switches together."""
+    if link.switch is None:
         return None
-    speeds = [cable.speed_gbps for cable in fabric.uplinks(link.switch) if cable.speed_gbps]
     where = SwitchPairs(rates, fabric)
-    if len(speeds) < 2:
+    explained, most, full_at = np.zeros(len(link.slow), np.bool_), 0.0, 0.0
+    for switch in {link.switch, *link.among} & set(where.names):
+        speeds = [cable.speed_gbps for cable in fabric.uplinks(switch) if cable.speed_gbps]
+        own = where.names.index(switch)
+        for ends in (where.leaves, where.reaches):
+            way = link.slow & where.across & (ends == own)
+            if len(speeds) < 2 or way.sum() < 2:
+                continue
+            rate = _rate_bps(operations, rates.streams[way], period)
+            if rate >= FULL * min(speeds) * 1e9:
+                explained |= way
+                most, full_at = max((most, full_at), (rate, min(speeds) * 1e9))
+    if not explained.any() or link.lost_ns[explained].sum() < EXPLAINS * link.lost_ns.sum():
         return None
-    own = where.names.index(link.switch)
-    ways = [link.slow & where.across & (ends == own) for ends in (where.leaves, where.reaches)]
-    rate = {n: _rate_bps(operations, rates.streams[way], period) for n, way in enumerate(ways) if way.sum() >= 2}
-    full = [n for n in rate if rate[n] >= FULL * min(speeds) * 1e9]
-    if sum(link.lost_ns[ways[n]].sum() for n in full) < EXPLAINS * link.lost_ns.sum() or not full:
-        return None
-    most = max(rate[n] for n in full)
-    return Cause("ecmp_collision", "rate of the slow streams together", most, min(speeds) * 1e9, "bit/s")
+    return Cause("ecmp_collision", "rate of the slow streams together", most, full_at, "bit/s")
 
 
 def _rate_bps(operations: Frame, streams: Int, iterations: Int) -> float:

@@ -15,8 +15,8 @@ from diagnose.links.link_causes import Cause
 from diagnose.links.slow_links import SlowLink
 from diagnose.measures.congestion_notifications import Notified
 from diagnose.measures.stream_rates import Rates
+from diagnose.options import MODEL
 
-MOST_CONFIDENCE = 0.95
 _SIDES = {"tx": " in the sending direction", "rx": " in the receiving direction"}
 
 
@@ -31,13 +31,13 @@ def link_finding(
     worst = int(np.argmax(link.lost_ns))
     where = f"{job.name(int(rates.src[worst]))} > {job.name(int(rates.dst[worst]))}"
     side = _SIDES.get(link.direction or "", "") if link.endpoint is not None else ""
-    are = "are" if link.among else "is"
+    are = "are" if link.endpoint is None and link.among else "is"
     return Finding(
         id=finding_id(job.id, kind, subject.ids, span_ns[0]),
         job=job.id,
         kind=kind,
         cause=link.direction if link.endpoint is not None else None,
-        severity=severity(slowdown_ratio) if _located(link) else "info",
+        severity=severity(slowdown_ratio, [s.probability for s in link.suspects]) if _located(link) else "info",
         start_ns=span_ns[0],
         end_ns=span_ns[1],
         confidence=_confidence(link),
@@ -96,7 +96,7 @@ def _located(link: SlowLink) -> bool:
 
 def _confidence(link: SlowLink) -> float:
     """How likely the subject is it; nothing is surer than measurements of one window make it."""
-    return round(MOST_CONFIDENCE * link.suspects[0].probability, 2)
+    return round(MODEL.most_confidence * link.suspects[0].probability, 2)
 
 
 def own_link(job: JobView, endpoint: int) -> Subject:

@@ -147,8 +147,8 @@ def _one_by_one(
     score, sure = 0.0, compared.sure
     while True:
         ordered = link_hypotheses(told, where, votes, compared.least_lost_ns, options)
-        ordered = [h for h in ordered if h.named and h.likelihood > sure]
-        if not ordered:
+        ordered = [h for h in ordered if h.likelihood > sure]
+        if not any(h.named for h in ordered):
             return found, score
         near = suspects(ordered, told.lost_ns, options)
         best = near[0][0]

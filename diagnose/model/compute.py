@@ -27,12 +27,14 @@ class ComparedIterations:
         baseline: those of the job at its best; empty where each cell is compared with its peers.
         iteration_ns: how long one takes in the interval.
         longer_ns: what it became longer by; without a baseline, what is worth reporting.
+        held_up_ns: what slow streams may have held everybody up for.
     """
 
     interval: Int
     baseline: Int
     iteration_ns: float
     longer_ns: float
+    held_up_ns: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def grown(own: OwnTime, compared: ComparedIterations, place: Int, options: Model
         normal, before = _level(own.own_ns[:, compared.baseline], floor_ns, options)
     else:
         normal, before = _of_peers(now, place, floor_ns, options)
+    now -= np.clip(np.nan_to_num(now - normal), 0.0, compared.held_up_ns)
     return _beside(now, normal, scatter + before, compared, options)
 
 

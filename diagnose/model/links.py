@@ -69,17 +69,20 @@ def suspects(
     """The best hypothesis of each NIC and of each switch that is likely beside the best of all, and its probability.
 
     Those of the likelier kind come first, NICs or cables; what is as likely to a tenth of its logarithm, by name. What
-    explains other streams than the best is no rival: it may be a fault beside it.
+    explains other streams than the best is no rival: it may be a fault beside it. A link of which nobody knows where it
+    is has its share of the probability, and is no suspect.
     """
-    enough_ns = options.rival_share * lost_ns[ordered[0].shows].sum()
-    least = ordered[0].score - np.log(options.rival_odds)
-    near = [h for h in ordered if h.score > least and lost_ns[h.shows & ordered[0].shows].sum() >= enough_ns]
-    weight = np.exp([h.score - ordered[0].score for h in near])
+    first = next(h for h in ordered if h.named)
+    enough_ns = options.rival_share * lost_ns[first.shows].sum()
+    least = first.score - np.log(options.rival_odds)
+    near = [h for h in ordered if h.score > least and lost_ns[h.shows & first.shows].sum() >= enough_ns]
+    weight = np.exp([h.score - first.score for h in near])
     best: dict[tuple[int | None, str | None], tuple[LinkHypothesis, float]] = {}
     for hypothesis, share in zip(near, (weight / weight.sum()).tolist(), strict=True):
         name = hypothesis.endpoint, hypothesis.switch
-        first, so_far = best.get(name, (hypothesis, 0.0))
-        best[name] = first, so_far + share
+        likeliest, so_far = best.get(name, (hypothesis, 0.0))
+        if hypothesis.named:
+            best[name] = likeliest, so_far + share
     nics = sum(share for h, share in best.values() if h.endpoint is not None)
 
     def order(suspect: tuple[LinkHypothesis, float]) -> tuple[bool, float, int, str]:

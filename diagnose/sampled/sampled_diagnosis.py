@@ -63,7 +63,7 @@ def unlocated(job: JobView, options: DiagnosisOptions) -> list[Finding]:
     if job.iterations < options.fewest_iterations:
         return []
     slow = [_slow(job, p) for p in split_intervals(job.edges_ns, options.least_slowdown_ratio) if p.slow]
-    return merge_recurring([regression_finding(job, s.period, s.span_ns, compute=False) for s in slow], [])
+    return merge_recurring([regression_finding(job, s.period, s.span_ns) for s in slow], [])
 
 
 def _slow(job: JobView, period: PaceInterval) -> _Slow:
@@ -84,7 +84,7 @@ def _explained(view: SampledView, slow: _Slow) -> list[Finding]:
         return _of_late(view, slow, late_in_pipelines(view, between, slow.longer_ns))
     if view.whole and meet_first_in_rings(view):
         return _of_late(view, slow, late_in_rings(view, slow.compared, slow.longer_ns))
-    return [regression_finding(view.job, slow.period, slow.span_ns, compute=False)]
+    return [regression_finding(view.job, slow.period, slow.span_ns)]
 
 
 def _of_rings(
@@ -93,7 +93,7 @@ def _of_rings(
     """The link that slow rings pass; `rings` are those that are slow, and all."""
     found = suspects(view, rings, between, slow.compared)
     if found is None or found.probability[0] < LEAST_PROBABLE:
-        return regression_finding(view.job, slow.period, slow.span_ns, compute=False)
+        return regression_finding(view.job, slow.period, slow.span_ns)
     return ring_finding(view, *rings, found, (slow.span_ns, slow.period.slowdown_ratio))
 
 
@@ -102,12 +102,12 @@ def _of_late(view: SampledView, slow: _Slow, late: Late) -> list[Finding]:
     seen = np.unique(number[late.endpoints[np.isfinite(late.excess_ns)]])
     surely = np.unique(number[late.endpoints[late.surely]])
     if len(seen) and len(surely) >= EVERYBODY * len(seen):
-        return [regression_finding(view.job, slow.period, slow.span_ns, compute=True)]
+        return [regression_finding(view.job, slow.period, slow.span_ns, MODEL.everybody_right_ratio)]
     groups = np.unique(number[late.endpoints[late.late]])
     if 0 < len(groups) <= MODEL.most_culprits:
         members = [_members(late, number, int(g)) for g in groups]
         return [late_finding(view, m, late, (slow.span_ns, slow.period.slowdown_ratio)) for m in members]
-    return [regression_finding(view.job, slow.period, slow.span_ns, compute=False)]
+    return [regression_finding(view.job, slow.period, slow.span_ns)]
 
 
 def _members(late: Late, number: Int, group: int) -> Int:

@@ -11,8 +11,9 @@ from datamodel.streams import Int
 from diagnose.compute.compute_findings import straggler_finding
 from diagnose.compute.stragglers import Lateness
 from diagnose.finding_text import finding_id, gbps, listed, percent, severity
+from diagnose.options import MODEL
 from diagnose.sampled.late_senders import Late
-from diagnose.sampled.ring_pace import RingPace
+from diagnose.sampled.ring_pace import MOST_EVIDENCE, RingPace
 from diagnose.sampled.sampled_job_view import SampledView
 from diagnose.sampled.suspect_links import SuspectLinks
 
@@ -22,8 +23,6 @@ Span = tuple[tuple[int, int | None], float]
 NAMED, LEAST_PROBABLE = 0.8, 0.05
 # Where it is not so probable that it is an endpoint's link, or that it is not, nobody is woken up.
 LOCATED = 0.75
-# How sure a finding from samples is at best.
-MOST_SURE = 0.95
 _SIDES = {"tx": " in the sending direction", "rx": " in the receiving direction"}
 
 
@@ -50,7 +49,7 @@ def ring_finding(
         severity=severity(ratio) if max(own, 1 - own) >= LOCATED else "info",
         start_ns=span_ns[0],
         end_ns=span_ns[1],
-        confidence=round(MOST_SURE * float(odds[0]), 2),
+        confidence=round(MODEL.most_confidence * float(odds[0]), 2),
         slowdown_ratio=round(ratio, 4),
         subject=subject,
         suspects=()
@@ -132,5 +131,11 @@ def late_finding(view: SampledView, members: Int, late: Late, span: Span) -> Fin
     own = np.isin(late.endpoints, members)
     with np.errstate(invalid="ignore", divide="ignore"):
         sigma = float(np.nanmin(np.where(own, late.excess_ns / late.error_ns, np.nan)))
-    finding = straggler_finding(view.job, members, seen, *span)
-    return finding.model_copy(update={"confidence": round(min(0.9, 0.5 + 0.1 * (sigma - 3)), 2)})
+    return straggler_finding(view.job, members, seen, *span, _late_probability(view, late, sigma))
+
+
+def _late_probability(view: SampledView, late: Late, sigma: float) -> float:
+    """How likely those are late that are by so many standard errors, before all that compute together."""
+    others = len(np.unique(view.computing()[late.endpoints]))
+    odds = float(np.exp(min(sigma**2 / 2, MOST_EVIDENCE))) / others
+    return min(odds / (1 + odds), MODEL.most_confidence)

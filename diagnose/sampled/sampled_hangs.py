@@ -11,6 +11,7 @@ from datamodel.findings import Evidence, Finding, Subject, Suspect
 from datamodel.streams import Float, Int
 from diagnose.finding_text import finding_id, listed
 from diagnose.hangs.hang_detection import AT_ONCE, SILENT_ITERATIONS
+from diagnose.options import MODEL
 from diagnose.sampled.sampled_job_view import SampledView
 from reconstruct.sampled.folding.folded_samples import MEDIAN_TO_SD
 from reconstruct.sampled.folding.last_position import LastPosition
@@ -125,7 +126,8 @@ def _finding(view: SampledView, still: LastPosition, stopped: _Stopped) -> Findi
         severity="critical" if told else "info",
         start_ns=still.since_ns,
         end_ns=None,
-        confidence=0.7 if told else 0.5,
+        # one of the suspects; else it hangs or was stopped, which look alike
+        confidence=round(MODEL.most_confidence / len(names) if told else 1 / 2, 4),
         slowdown_ratio=round((job.period_ns + silent) / job.period_ns, 4),
         subject=subject,
         suspects=tuple(Suspect(type="endpoint", ids=(n,), probability=round(1 / len(names), 4)) for n in names)

@@ -16,6 +16,13 @@ def test_severity_follows_the_iteration_time(ratio: float, grade: str) -> None:
     assert severity(ratio) == grade
 
 
+def test_what_is_probably_at_none_of_four_places_wakes_nobody_up() -> None:
+    """One of eleven is info whatever it costs; one of four, or one that is likely beside many, is graded by cost."""
+    assert severity(3.0, [1 / 11] * 11) == "info"
+    assert severity(3.0, [0.25] * 4) == "critical"
+    assert severity(1.15, [0.6, *[0.04] * 10]) == "warning"
+
+
 def test_an_id_names_one_finding() -> None:
     """The same finding gets the same id; another start, subject, kind or job gets another."""
     same = finding_id("j", "hang", ("a", "b"), 5)

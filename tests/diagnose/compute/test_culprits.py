@@ -17,14 +17,14 @@ STAGES = np.array([0, 0, 0, 0, 1, 1, 1, 1])
 BASELINE, SLOW = np.arange(1, BEFORE), np.arange(BEFORE, COUNT)
 
 
-def named(more_s: Mapping[int, float], longer_s: float = 0.2, sure: float = MODEL.sure) -> list[Explanation]:
+def named(more_s: Mapping[int, float], held_up_s: float = 0.0) -> list[Explanation]:
     """Who is named of eight cells that take 0.5 s of 1 s, and so much more in the slow half; noise of 1 ms."""
     own_s = 0.5 + np.random.default_rng(1).normal(0, 0.001, (CELLS, COUNT))
     for cell, more in more_s.items():
         own_s[cell, BEFORE:] += more
-    compared = ComparedIterations(SLOW, BASELINE, (1 + longer_s) * 1e9, longer_s * 1e9)
+    compared = ComparedIterations(SLOW, BASELINE, 1.2e9, 0.2e9, held_up_s * 1e9)
     found = grown(OwnTime(np.arange(CELLS), own_s * 1e9), compared, STAGES, MODEL)
-    return pursue(found, HOSTS, STAGES, compared, sure, MODEL)
+    return pursue(found, HOSTS, STAGES, compared, MODEL.sure, MODEL)
 
 
 def who(late: Explanation) -> tuple[str, list[int]]:
@@ -82,6 +82,13 @@ def test_half_of_all_are_not_everybody() -> None:
     assert all(late.best.who == "cell" for late in found)
     (late,) = named({3: 0.2} | dict.fromkeys(range(4, CELLS), 0.07))
     assert who(late) == ("cell", [3])
+
+
+def test_who_is_held_up_by_a_slow_stream_computes_no_longer() -> None:
+    """All that grow by what it lost wait for it; who grows by far more has a cause of its own."""
+    assert named(dict.fromkeys(range(CELLS), 0.1), held_up_s=0.1) == []
+    (late,) = named({2: 0.2}, held_up_s=0.05)
+    assert who(late) == ("cell", [2])
 
 
 def among_peers(own_s: list[float], place: list[int]) -> list[Explanation]:

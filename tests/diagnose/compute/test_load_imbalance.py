@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from diagnose.compute.load_imbalance import waiting_ratio
+from diagnose.compute.load_imbalance import NO_WAITING, Waiting, waiting_ratio
 from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, operations
 
 COUNT = 12
@@ -17,7 +17,9 @@ ALL = np.arange(COUNT)
 def cost(compute_s: Mapping[tuple[int, int], float], members: int = 6) -> float:
     """Share of the iteration that a ring loses whose members compute 0.8 s where not said otherwise."""
     ops, _ = Ring(members=members, compute_s=compute_s).run(COUNT)
-    return waiting_ratio(ops, np.arange(members), (tuple(range(members)),), np.zeros(members, np.int64), ALL, SECOND)
+    return waiting_ratio(
+        ops, np.arange(members), (tuple(range(members)),), np.zeros(members, np.int64), ALL, SECOND
+    ).ratio
 
 
 def test_even_work_loses_nothing() -> None:
@@ -58,7 +60,7 @@ def test_who_begins_with_the_last_waited_for_it() -> None:
         for e in range(4):
             begin = i * SECOND + (200 * MS if e in (late, (late - 1) % 4) else 0) + e
             ops.append(Op(e, (e + 1) % 4, begin, begin + 10 * MS, i))
-    found = waiting_ratio(operations(ops), np.arange(4), ((0, 1, 2, 3),), np.zeros(4, np.int64), ALL, SECOND)
+    found = waiting_ratio(operations(ops), np.arange(4), ((0, 1, 2, 3),), np.zeros(4, np.int64), ALL, SECOND).ratio
     assert found == pytest.approx(0.2 - 0.2 / 3, abs=1e-6)
 
 
@@ -77,7 +79,7 @@ def test_a_later_stage_has_arrived_when_it_hands_on_its_last_gradient() -> None:
             ]
             ops.append(Op(e, (e + 1) % 4, i * SECOND + 201 * MS, i * SECOND + 210 * MS, i))
     stages = np.array([1] * 4 + [0] * 4)
-    found = waiting_ratio(operations(ops), np.arange(8), ((0, 1, 2, 3),), stages, ALL, SECOND)
+    found = waiting_ratio(operations(ops), np.arange(8), ((0, 1, 2, 3),), stages, ALL, SECOND).ratio
     assert found == pytest.approx(0.15, abs=1e-6)
 
 
@@ -92,7 +94,12 @@ def test_the_costliest_group_counts() -> None:
             *(frame[c] for c in ("endpoint", "peer", "start_ns", "end_ns", "iteration")), strict=True
         )
     )
-    assert waiting_ratio(
-        both, np.arange(7), ((0, 1, 2), (3, 4, 5)), np.zeros(7, np.int64), ALL, SECOND
-    ) == pytest.approx(0.1)
-    assert waiting_ratio(both, np.arange(7), (), np.zeros(7, np.int64), ALL, SECOND) == 0.0
+    even_and_not = waiting_ratio(both, np.arange(7), ((0, 1, 2), (3, 4, 5)), np.zeros(7, np.int64), ALL, SECOND)
+    assert even_and_not.ratio == pytest.approx(0.1)
+    assert waiting_ratio(both, np.arange(7), (), np.zeros(7, np.int64), ALL, SECOND) == NO_WAITING
+
+
+def test_it_exceeds_a_share_as_surely_as_iterations_agree() -> None:
+    """0.15 known to 0.025 is more than 0.1 by two standard errors, and as likely as not more than itself."""
+    assert Waiting(0.15, 0.025).exceeds(0.10) == pytest.approx(0.977, abs=0.001)
+    assert Waiting(0.15, 0.025).exceeds(0.15) == pytest.approx(0.5)

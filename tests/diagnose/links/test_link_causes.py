@@ -45,6 +45,11 @@ def counted(ops: Frame, again: dict[tuple[int, bool], int], marked: dict[tuple[i
     )
 
 
+def replace_speed(cable: Link) -> Link:
+    """The cable at 40 Gbit/s."""
+    return cable.model_copy(update={"speed_gbps": 40.0})
+
+
 def seen(ops: Frame, slow: tuple[int, ...] = (0, 1)) -> tuple[SlowLink, Rates]:
     """Streams of these senders lose 100 ms each, over switch a."""
     found = rates(ops, COUNT)
@@ -105,6 +110,18 @@ def test_a_cable_may_be_full_in_each_direction() -> None:
     assert (found.name, round(found.value)) == ("ecmp_collision", 4e9)
     one_way = counted(moved(QUARTER), {}, {})
     assert cause_of(one_way, *seen(one_way, (0, 1, 2, 3)), SINCE, NOBODY, PLACE) is None
+
+
+def test_cables_of_several_switches_may_be_full() -> None:
+    """What leaves either switch fills a cable of its own; one that is suspected and not full explains nothing."""
+    ops = counted(moved(), {}, {})
+    link, found = seen(ops, (0, 1, 2, 3))
+    both = replace(link, suspects=(LinkSuspect(None, "a", 0.5), LinkSuspect(None, "b", 0.5)))
+    cause = cause_of(ops, both, found, SINCE, NOBODY, PLACE)
+    assert cause is not None
+    assert (cause.name, cause.baseline) == ("ecmp_collision", 4e9)
+    faster = replace(PLACE, links=tuple(replace_speed(cable) for cable in CABLES))
+    assert cause_of(ops, both, found, SINCE, NOBODY, faster) is None
 
 
 def test_a_cable_that_is_not_full_is_slow_for_itself() -> None:
