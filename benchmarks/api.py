@@ -25,12 +25,12 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from flowprism.service.access.settings import AccessSettings
-from flowprism.service.api import answering
+from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
-from flowprism.service.logs import LogSettings, configure_logs
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.log_setup import LogSettings, configure_logs
+from flowprism.service.config.settings import Settings
+from flowprism.service.http import responses
+from flowprism.service.stores import Stores
 from storage.database.connection import Database
 from storage.database.scans import ScanResult, save_scan
 from tests.flowprism.service.serving import serving
@@ -109,7 +109,7 @@ def serve(address: str, told: Connection, stop: Event) -> None:
     """The application over a database, until `stop`; tells how much processor time it took, whenever it is asked."""
     settings = Settings(log=LogSettings(level="warning"))
     configure_logs(settings.log, "api")
-    app = application(Shelf(Database(address)), settings, AccessSettings(requests_per_minute=10**9))
+    app = application(Stores(Database(address)), settings, AccessSettings(requests_per_minute=10**9))
     with serving(app) as url:
         told.send(url)
         while not stop.is_set():
@@ -159,7 +159,7 @@ def questions(asking: httpx.Client, jobs: int) -> dict[str, Callable[[int], http
 
 def cursor(number: int) -> str:
     """The cursor of a page somewhere in the list."""
-    return answering.cursor(f"j{number:05}")
+    return responses.cursor(f"j{number:05}")
 
 
 def timed_ms(ask: Callable[[int], httpx.Response], number: int) -> float:

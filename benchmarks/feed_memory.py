@@ -42,7 +42,7 @@ from flowprism.inventory_file import load_inventory
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
 from storage.lake.snapshot import snapshot
-from tests.flowprism.service.running import children, command, free_port, parts, settings, wait_for
+from tests.flowprism.service.running import children, command, components, free_port, settings, wait_for
 
 COLUMNS = ("seconds", "process", "pid", "rss_bytes", "pss_bytes")
 SAMPLE_S = 10.0
@@ -141,7 +141,7 @@ def measure(folder: Path, feed: Feed, seconds: float, samples: Path) -> None:
     stop = threading.Event()
     with command(folder / "log", "serve", str(file)) as service, samples.open("w", newline="") as out:
         lake = folder / "data" / "flows"
-        wait_for(lambda: len(parts(service.pid)) == 5 and (lake / "status.json").exists(), PATIENCE_S)
+        wait_for(lambda: len(components(service.pid)) == 5 and (lake / "status.json").exists(), PATIENCE_S)
         port = int(door.rpartition(":")[2])
         playing = threading.Thread(target=send, args=(feed.batches(stop), "127.0.0.1", port, SendPace()), daemon=True)
         playing.start()

@@ -219,11 +219,11 @@ class FeedRow(Document):
     clock: ExporterClock | None = Field(default=None, description="by the newest scan; null where it tells none")
 
 
-class Part(Document):
+class ComponentStatus(Document):
     """One running part of the service, by its own last word."""
 
     name: str
-    kind: Literal["collector", "keeper", "scanner", "alerter", "api"]
+    kind: Literal["collector", "compactor", "scanner", "alerter", "api"]
     started_ns: int
     seen_ns: int
     healthy: bool = True

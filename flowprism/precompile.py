@@ -21,7 +21,7 @@ _DECODERS = (
     "from capture.export_decoder import Exports; from capture.configured_rates import SamplingRates;"
     "from flowprism.collector.warmup import warm_up; warm_up(Exports(SamplingRates()))"
 )
-_ANALYSIS = "from flowprism.service.parts.scanner import warm_up; warm_up()"
+_ANALYSIS = "from flowprism.service.components.scanner import warm_up; warm_up()"
 _SAMPLES = "from flowprism.precompile import analyse_samples; analyse_samples()"
 
 

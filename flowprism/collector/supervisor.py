@@ -51,7 +51,7 @@ class CollectorSupervisor:
         self._hint = hint
         self._doors = doors
         self._stopping = False
-        self._keeper = (
+        self._compactor = (
             Process("flowprism.collector.processes.compactor_process", {"out": str(options.out)}, [])
             if options.keep
             else None
@@ -154,8 +154,8 @@ class CollectorSupervisor:
     def _watch_all(self, workers: list[Worker], source_processes: list[SourceProcess]) -> None:
         for worker in workers:
             worker.watch(stopping=False)
-        if self._keeper is not None:
-            _look_after(self._keeper)
+        if self._compactor is not None:
+            _look_after(self._compactor)
         for source_process in source_processes:
             source_process.watch(stopping=False)
             if source_process.refused:  # as a port that is taken
@@ -165,8 +165,8 @@ class CollectorSupervisor:
         self, workers: list[Worker], source_processes: list[SourceProcess], status: Status, wake: socket.socket
     ) -> None:
         """Have the receivers empty their sockets, the decoders store what is in the rings, and sources too."""
-        if self._keeper is not None:
-            self._keeper.stop()
+        if self._compactor is not None:
+            self._compactor.stop()
         receivers_end = time.monotonic() + _RECEIVERS_END_S
         progress: list[tuple[int, int, bool]] = []
         progress_s = time.monotonic()
@@ -189,8 +189,8 @@ class CollectorSupervisor:
             worker.decoder.kill()
         for source_process in source_processes:
             source_process.give_up()
-        if self._keeper is not None:  # at any moment, as it is made
-            self._keeper.kill()
+        if self._compactor is not None:  # at any moment, as it is made
+            self._compactor.kill()
         status.look()
         status.write()
 
@@ -232,13 +232,13 @@ class CollectorSupervisor:
         return not unstored
 
 
-def _look_after(keeper: Process) -> None:
-    """Start the keeper, again where it died."""
-    code = keeper.ended()
+def _look_after(compactor: Process) -> None:
+    """Start the compactor, again where it died."""
+    code = compactor.ended()
     if code is not None:
-        keeper.bury()
-        process.print_message(f"its keeper ended ({how_ended(code)}); again in {keeper.died():.1f} s")
-    keeper.keep_up()
+        compactor.bury()
+        process.print_message(f"its compactor ended ({how_ended(code)}); again in {compactor.died():.1f} s")
+    compactor.keep_up()
 
 
 @contextmanager

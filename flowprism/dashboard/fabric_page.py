@@ -15,9 +15,9 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.rendering.figures.fabric import draw_tiers, load_css, tiers
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers.analyses import names
-from flowprism.service.answers.fabric import fabric
-from flowprism.service.answers.jobs import labels
+from flowprism.service.queries.analyses import names
+from flowprism.service.queries.fabric import fabric
+from flowprism.service.queries.jobs import labels
 
 LOAD_NAMES = ("under 10 %", "under 30 %", "under 60 %", "under 85 %", "85 % and more")
 

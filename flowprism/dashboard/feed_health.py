@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from datamodel.api_models import FeedRow
 from flowprism.rendering.units import plural, share
-from flowprism.service.answers.feeds import feeds
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.feeds import feeds
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 _MUCH = 0.01  # of the datagrams: less is made up for, and says so where it is not
@@ -22,7 +22,7 @@ class FeedHealth:
     detail: str
 
 
-def feed_health(shelf: Shelf, viewer: Viewer, now_ns: int) -> FeedHealth | None:
+def feed_health(shelf: Stores, viewer: Viewer, now_ns: int) -> FeedHealth | None:
     """How feeds are; None for who sees one tenant only, because feeds are everybody's.
 
     Raises:

@@ -1,11 +1,11 @@
-"""What the feeds page tells of exporters and of the parts of the service."""
+"""What the feeds page tells of exporters and of the components of the service."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from datamodel.api_models import ExporterSampling, FeedRow, Part
+from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
 from datamodel.report import ExporterClock
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import count, duration, plural, scaled, significant
@@ -44,7 +44,7 @@ class Exporter:
 class Running:
     """One part of the service: how it is, and its figures in words."""
 
-    part: Part
+    part: ComponentStatus
     tone: str
     state: str
     figures: tuple[tuple[str, str], ...]
@@ -129,13 +129,13 @@ def draw_records(row: FeedRow) -> str:
     return drawing.markup()
 
 
-def running(parts: Sequence[Part], now_ns: int) -> list[Running]:
-    """Parts of the service: what is not well or silent first."""
+def running(parts: Sequence[ComponentStatus], now_ns: int) -> list[Running]:
+    """Components of the service: what is not well or silent first."""
     found = [_running(part, now_ns) for part in parts]
     return sorted(found, key=lambda one: (one.tone == "good", one.part.kind, one.part.name))
 
 
-def _running(part: Part, now_ns: int) -> Running:
+def _running(part: ComponentStatus, now_ns: int) -> Running:
     silent_s = (now_ns - part.seen_ns) / 1e9
     if silent_s > SILENT_PART_S:
         tone, state = "critical", "silent"

@@ -1,4 +1,4 @@
-"""`/feeds`: what each exporter sends, what of it is lost or rejected, and how the parts of the service go."""
+"""`/feeds`: what each exporter sends, what of it is lost or rejected, and how the components of the service go."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from flowprism.dashboard.feed_view import running, shown, summary
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers.feeds import exporters, parts
-from flowprism.service.answers.sight import require_all_seen
+from flowprism.service.queries.feeds import components, exporters
+from flowprism.service.queries.visibility import require_all_seen
 
 
 def router() -> APIRouter:
@@ -37,5 +37,5 @@ def page(request: Request, viewer: Seeing) -> HTMLResponse:
         exporters=found,
         figures=figures,
         summary=summary(found),
-        parts_running=running(parts(shelf), now_ns),
+        parts_running=running(components(shelf), now_ns),
     )

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote
 from fastapi import Depends, HTTPException, Request
 from fastapi.responses import RedirectResponse
 
-from flowprism.service.access.refusals import local_path
+from flowprism.service.access.denied_responses import local_path
 
 MOST_TEXT = 4000
 _MOST_BYTES = 60_000

@@ -23,11 +23,11 @@ from flowprism.rendering.figures import evidence
 from flowprism.rendering.figures.iterations import IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
-from flowprism.service.answers.events import events
-from flowprism.service.answers.jobs import iteration_frame
-from flowprism.service.answers.places import places
-from flowprism.service.answers.timelines import MOST_SPAN_NS, PairWindow, Stretch, pairs_during, timeline
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.endpoint_positions import places
+from flowprism.service.queries.events import events
+from flowprism.service.queries.jobs import iteration_frame
+from flowprism.service.queries.timelines import MOST_SPAN_NS, PairWindow, TimeSpan, pairs_during, timeline
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 _MOST_SPANS = 150_000
@@ -63,7 +63,7 @@ class IncidentEvidence:
 
 
 def incident_evidence(
-    shelf: Shelf, viewer: Viewer, one: Incident, detail: JobDetail, names: Names, zone: tzinfo
+    shelf: Stores, viewer: Viewer, one: Incident, detail: JobDetail, names: Names, zone: tzinfo
 ) -> IncidentEvidence:
     """The evidence of an incident of a job that the viewer sees.
 
@@ -80,7 +80,7 @@ def incident_evidence(
     series, peers = _series(shelf, viewer, detail, job, finding, suspects)
     window = None
     if finding.kind in evidence.LINK_KINDS:
-        window = pairs_during(shelf, viewer, job.id, Stretch(*one.measured_ns))
+        window = pairs_during(shelf, viewer, job.id, TimeSpan(*one.measured_ns))
     late = None if window is None else _late(window, finding, suspects, names)
     return IncidentEvidence(
         gain=compute_gain(job, finding),
@@ -95,7 +95,7 @@ def incident_evidence(
     )
 
 
-def _around(shelf: Shelf, one: Incident | Finding, detail: JobDetail, many: int) -> TimeRange | None:
+def _around(shelf: Stores, one: Incident | Finding, detail: JobDetail, many: int) -> TimeRange | None:
     """The time of so many iterations around a begin; None where none is known there."""
     reach_ns = min(int((detail.period_s or 1.0) * 1e9 * many * 2), MOST_SPAN_NS)
     frame = iteration_frame(shelf, detail.id, one.start_ns - reach_ns, one.start_ns + reach_ns)
@@ -109,7 +109,7 @@ def _around(shelf: Shelf, one: Incident | Finding, detail: JobDetail, many: int)
 
 
 def _series(
-    shelf: Shelf, viewer: Viewer, detail: JobDetail, job: JobReport, finding: Finding, suspects: frozenset[str]
+    shelf: Stores, viewer: Viewer, detail: JobDetail, job: JobReport, finding: Finding, suspects: frozenset[str]
 ) -> tuple[evidence.PeerSeries | None, int]:
     """Suspects against their peers in as many iterations as can be read for a page; and how many peers there are."""
     if not suspects:

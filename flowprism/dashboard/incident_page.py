@@ -14,10 +14,10 @@ from flowprism.dashboard.incident_evidence import IncidentEvidence, incident_evi
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.service.access.dependencies import Operating, Seeing
-from flowprism.service.answers import incidents as answers
-from flowprism.service.answers.analyses import names
-from flowprism.service.answers.jobs import job
-from flowprism.service.api.parameters import Name
+from flowprism.service.http.query_parameters import Name
+from flowprism.service.queries import incidents as answers
+from flowprism.service.queries.analyses import names
+from flowprism.service.queries.jobs import job
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _HOUR_NS = 3600 * 10**9

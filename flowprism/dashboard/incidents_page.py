@@ -14,8 +14,8 @@ from datamodel.incidents import IncidentState
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers.incidents import after_incident, incidents
-from flowprism.service.api.parameters import Parameters, Text
+from flowprism.service.http.query_parameters import Parameters, Text
+from flowprism.service.queries.incidents import after_incident, incidents
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 KINDS: tuple[FindingKind, ...] = get_args(FindingKind)

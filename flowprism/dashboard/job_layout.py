@@ -17,9 +17,9 @@ from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import pointed_at, slowest
 from flowprism.rendering.units import share
-from flowprism.service.answers.places import places
-from flowprism.service.answers.timelines import Stretch
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.endpoint_positions import places
+from flowprism.service.queries.timelines import TimeSpan
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 _MOST_ROWS = 20
@@ -79,7 +79,7 @@ def usual(detail: JobDetail, incidents: Sequence[Incident]) -> By:
 
 
 def job_layout(
-    shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, incidents: Sequence[Incident], known: Names
+    shelf: Stores, viewer: Viewer, detail: JobDetail, by: By, incidents: Sequence[Incident], known: Names
 ) -> JobLayout | None:
     """The layout of a job that the viewer sees; None where it has no endpoint.
 
@@ -92,7 +92,7 @@ def job_layout(
     all_placed = places(shelf, detail.addresses, groups)
     suspects = pointed_at(list(incidents), known) & frozenset(detail.addresses)
     during = slowing(incidents)
-    span = None if during is None else Stretch(*during.measured_ns)
+    span = None if during is None else TimeSpan(*during.measured_ns)
     found = measured(shelf, viewer, detail, by, all_placed, span)
     if found is None:
         found, by = nothing(len(all_placed)), "none"

@@ -14,8 +14,8 @@ from flowprism.rendering.endpoint_order import EndpointOrder
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.evidence import slowness
 from flowprism.rendering.units import duration, share, significant, volume
-from flowprism.service.answers.timelines import PairWindow, Stretch, newest, pairs, pairs_during, timeline
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.timelines import PairWindow, TimeSpan, newest, pairs, pairs_during, timeline
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 By = Literal["late", "compute", "network", "wait", "delivery", "sent", "none"]
@@ -52,7 +52,7 @@ class Measured:
     legend: str
     value: Callable[[float], str]
     compared: Callable[[float, float], str]
-    span: Stretch | None = None
+    span: TimeSpan | None = None
     window: PairWindow | None = None
 
     def told(self, n: int) -> str:
@@ -70,7 +70,7 @@ def nothing(endpoints: int) -> Measured:
 
 
 def measured(
-    shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None = None
+    shelf: Stores, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: TimeSpan | None = None
 ) -> Measured | None:
     """A measure of the endpoints of a job that the viewer sees; None where nothing of it was kept.
 
@@ -86,7 +86,7 @@ def measured(
 
 
 def _of_spans(
-    shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None
+    shelf: Stores, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: TimeSpan | None
 ) -> Measured | None:
     """Seconds an iteration, against the median of the pipeline stage."""
     span = _read_span(shelf, viewer, detail, places, during)
@@ -102,18 +102,18 @@ def _of_spans(
 
 
 def _read_span(
-    shelf: Shelf, viewer: Viewer, detail: JobDetail, places: EndpointOrder, during: Stretch | None
-) -> Stretch | None:
+    shelf: Stores, viewer: Viewer, detail: JobDetail, places: EndpointOrder, during: TimeSpan | None
+) -> TimeSpan | None:
     """The time of as many iterations as can be read for a page: the last ones of an incident's time, or the newest."""
     count = max(min(_MOST_ITERATIONS, MOST_READ // len(places)), 1)
     span = newest(shelf, viewer, detail.id, count, None if during is None else during.end_ns)
     if span is None or during is None:
         return span
-    return Stretch(min(max(span.start_ns, during.start_ns), span.end_ns), span.end_ns)
+    return TimeSpan(min(max(span.start_ns, during.start_ns), span.end_ns), span.end_ns)
 
 
 def _of_pairs(
-    shelf: Shelf, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: Stretch | None
+    shelf: Stores, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: TimeSpan | None
 ) -> Measured | None:
     """Of the pairs of a window that an endpoint is in: their lateness, or the bytes that it sent.
 
@@ -128,7 +128,7 @@ def _of_pairs(
     frame, book = (window.frame, window.book) if window else pairs(shelf, viewer, detail.id) or (None, ())
     if frame is None or not len(frame):
         return None
-    span = Stretch(int(frame["start_ns"][0]), int(frame["end_ns"][0]))
+    span = TimeSpan(int(frame["start_ns"][0]), int(frame["end_ns"][0]))
     codes = _codes(book, places)
     place = np.full(len(book) + 1, -1, np.int64)
     place[codes] = np.arange(len(places))
@@ -144,7 +144,9 @@ def _of_pairs(
     return Measured(values, values - 1, "Longer than their peers:", _times, _times, span, window)
 
 
-def _moving(shelf: Shelf, viewer: Viewer, detail: JobDetail, places: EndpointOrder, during: Stretch) -> Measured | None:
+def _moving(
+    shelf: Stores, viewer: Viewer, detail: JobDetail, places: EndpointOrder, during: TimeSpan
+) -> Measured | None:
     """How long endpoints take to move a byte in an incident's iterations: windows of pairs show too few of them."""
     span = _read_span(shelf, viewer, detail, places, during)
     read = None if span is None else timeline(shelf, viewer, detail.id, span.start_ns, span.end_ns)

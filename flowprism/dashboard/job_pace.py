@@ -15,10 +15,10 @@ from datamodel.report import Detectability, JobReport
 from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.figures.iterations import LEFT, RIGHT, WIDTH, IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.figures.trend import draw_trend
-from flowprism.service.answers.events import events
-from flowprism.service.answers.incidents import incidents
-from flowprism.service.answers.jobs import iteration_frame, iterations_of, trend
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.events import events
+from flowprism.service.queries.incidents import incidents
+from flowprism.service.queries.jobs import iteration_frame, iterations_of, trend
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 MOST_ITERATIONS = 20_000  # told one by one; beyond that, means of minutes and hours
@@ -62,7 +62,7 @@ class JobPace:
     ends_px: float = RIGHT / WIDTH
 
 
-def job_pace(shelf: Shelf, viewer: Viewer, now_ns: int, detail: JobDetail, span: TimeRange, zone: tzinfo) -> JobPace:
+def job_pace(shelf: Stores, viewer: Viewer, now_ns: int, detail: JobDetail, span: TimeRange, zone: tzinfo) -> JobPace:
     """The pace of a job that the viewer sees.
 
     Raises:
@@ -89,7 +89,7 @@ def job_pace(shelf: Shelf, viewer: Viewer, now_ns: int, detail: JobDetail, span:
     return JobPace(shown, figure, 0, (), _means(told), findings, happened)
 
 
-def job_of(shelf: Shelf, detail: JobDetail, span: TimeRange) -> JobReport:
+def job_of(shelf: Stores, detail: JobDetail, span: TimeRange) -> JobReport:
     """The job as reports tell it, with its iterations of a time and the layout that was in force at its end."""
     frame = iteration_frame(shelf, detail.id, span.start_ns, span.end_ns + 1)
     steps = iterations_of(frame)

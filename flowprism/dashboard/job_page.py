@@ -21,10 +21,10 @@ from flowprism.dashboard.showing import shelf_of, show
 from flowprism.dashboard.time_range import LENGTHS_S, Last, TimeRange, asked_range
 from flowprism.rendering.figures.layout_grid import LEVELS
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers.analyses import names
-from flowprism.service.answers.incidents import incidents
-from flowprism.service.answers.jobs import job
-from flowprism.service.api.parameters import Name, Parameters, Text
+from flowprism.service.http.query_parameters import Name, Parameters, Text
+from flowprism.service.queries.analyses import names
+from flowprism.service.queries.incidents import incidents
+from flowprism.service.queries.jobs import job
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _MOST_CASES = 50

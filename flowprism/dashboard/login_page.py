@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import show
-from flowprism.service.access.refusals import local_path
+from flowprism.service.access.denied_responses import local_path
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

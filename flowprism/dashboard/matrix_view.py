@@ -20,11 +20,11 @@ from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.heatmap import Heat, Measure, heat, hot, standing_out
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import pointed_at
-from flowprism.service.answers.analyses import names
-from flowprism.service.answers.incidents import incident, incidents
-from flowprism.service.answers.places import places
-from flowprism.service.answers.timelines import Stretch, pairs, pairs_during
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.analyses import names
+from flowprism.service.queries.endpoint_positions import places
+from flowprism.service.queries.incidents import incident, incidents
+from flowprism.service.queries.timelines import TimeSpan, pairs, pairs_during
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 GROUP_NAMES = {"dp": "gradient", "pp": "pipeline", "tp": "tensor", "ep": "expert", "cp": "context"}
@@ -104,7 +104,7 @@ class MatrixView:
     part_of: Callable[[Position], int | None]
 
 
-def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wanted: Wanted) -> MatrixView:
+def matrix_view(shelf: Stores, viewer: Viewer, now_ns: int, found: JobDetail, wanted: Wanted) -> MatrixView:
     """The matrix of a job.
 
     Raises:
@@ -113,7 +113,7 @@ def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wan
     known = names(shelf)
     open_now = incidents(shelf, viewer, now_ns, IncidentFilter(job=found.id))
     case = _case(shelf, viewer, now_ns, found.id, wanted, [row.incident for row in open_now])
-    window = None if case is None else pairs_during(shelf, viewer, found.id, Stretch(*case.measured_ns))
+    window = None if case is None else pairs_during(shelf, viewer, found.id, TimeSpan(*case.measured_ns))
     frame, book = (window.frame, window.book) if window else pairs(shelf, viewer, found.id, wanted.at_ns) or (None, ())
     suspects = pointed_at([row.incident for row in open_now], known).intersection(found.addresses)
     groups = found.layouts[0].groups if found.layouts else Groups()
@@ -133,7 +133,7 @@ def matrix_view(shelf: Shelf, viewer: Viewer, now_ns: int, found: JobDetail, wan
 
 
 def _case(
-    shelf: Shelf, viewer: Viewer, now_ns: int, job: str, wanted: Wanted, open_now: Sequence[Incident]
+    shelf: Stores, viewer: Viewer, now_ns: int, job: str, wanted: Wanted, open_now: Sequence[Incident]
 ) -> Incident | None:
     """The incident whose time is wanted."""
     if wanted.at_ns is not None:

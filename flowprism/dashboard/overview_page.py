@@ -18,12 +18,12 @@ from flowprism.dashboard.showing import shelf_of, show
 from flowprism.rendering.figures.job_sparkline import draw_spark
 from flowprism.rendering.units import plural
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers.analyses import names
-from flowprism.service.answers.census import Census, census
-from flowprism.service.answers.incidents import incidents
-from flowprism.service.answers.jobs import jobs
-from flowprism.service.api.parameters import Parameters, Text
-from flowprism.service.shelf import Shelf
+from flowprism.service.http.query_parameters import Parameters, Text
+from flowprism.service.queries.analyses import names
+from flowprism.service.queries.incidents import incidents
+from flowprism.service.queries.job_counts import Census, census
+from flowprism.service.queries.jobs import jobs
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -99,7 +99,7 @@ def overview(request: Request, viewer: Seeing, wanted: Annotated[Wanted, Query()
     )
 
 
-def worst_incident(shelf: Shelf, viewer: Viewer, now_ns: int) -> IncidentRow | None:
+def worst_incident(shelf: Stores, viewer: Viewer, now_ns: int) -> IncidentRow | None:
     """The open incident that most needs somebody: of the worst severity, unheard before heard, dearest first."""
     for severity in _SEVERITIES:
         found = incidents(shelf, viewer, now_ns, IncidentFilter(severities=(severity,)), most=_MOST_CASES)

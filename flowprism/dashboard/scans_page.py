@@ -15,9 +15,9 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.dashboard.time_range import read_time
 from flowprism.service.access.dependencies import Operating, Seeing
-from flowprism.service.answers import scans as answers
-from flowprism.service.api.parameters import Name, Parameters, PathTime, Text
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
+from flowprism.service.http.query_parameters import Name, Parameters, PathTime, Text
+from flowprism.service.queries import scans as answers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _MOST, _MOST_REQUESTS, _MOST_JOBS = 60, 10, 100
@@ -81,7 +81,7 @@ def ask(request: Request, viewer: Operating, form: Form) -> Response:
     jobs = tuple(filter(None, (one.strip() for one in form.text("jobs").replace(",", "\n").split("\n"))))
     if len(jobs) > _MOST_JOBS:
         raise HTTPException(400, f"More than {_MOST_JOBS} jobs: leave them out to scan all of the policy's.")
-    answers.ask_scan(shelf_of(request), viewer, time.time_ns(), answers.Wish(policy, jobs, *_window(form)))
+    answers.ask_scan(shelf_of(request), viewer, time.time_ns(), answers.NewScanRequest(policy, jobs, *_window(form)))
     return back(form, "/scans")
 
 

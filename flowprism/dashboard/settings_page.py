@@ -19,13 +19,13 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import.merge import MergedInventory
-from flowprism.service.access import routes as access
-from flowprism.service.access.auditing import remark
+from flowprism.service.access import access_routes as access
+from flowprism.service.access.access_documents import TokenAsked, TokenMade, UserGiven
+from flowprism.service.access.audit_log import add_detail
 from flowprism.service.access.dependencies import Administering, Seeing
-from flowprism.service.access.documents import TokenAsked, TokenMade, UserGiven
 from flowprism.service.access.tokens import SCOPES
-from flowprism.service.answers.inventory import inventory, merge_listing, replace_inventory
-from flowprism.service.answers.people import administers, audit, tokens, users
+from flowprism.service.queries.account_queries import administers, audit, tokens, users
+from flowprism.service.queries.inventory import inventory, merge_listing, replace_inventory
 from flowprism.service.viewer import ROLES, Viewer
 
 MOST_ENTRIES = 50
@@ -111,7 +111,7 @@ def put_inventory(request: Request, viewer: Administering, form: LongForm) -> Re
         return _merge(request, viewer, text, table=table)
     new = _read(text, "csv" if table else "yaml")
     changed = replace_inventory(shelf_of(request), viewer, time.time_ns(), new)
-    remark(request, subject="inventory", hosts=str(len(new.hosts)), changed=str(changed).lower())
+    add_detail(request, subject="inventory", hosts=str(len(new.hosts)), changed=str(changed).lower())
     return _back("inventory", "inventory" if changed else "same")
 
 
@@ -121,7 +121,7 @@ def _merge(request: Request, viewer: Viewer, text: str, *, table: bool) -> HTMLR
         made, changed = merge_listing(shelf_of(request), viewer, time.time_ns(), text.encode(), suffix)
     except (InputError, InventoryError) as error:
         raise HTTPException(400, str(error)) from None
-    remark(request, subject="inventory", hosts=str(len(made.inventory.hosts)), changed=str(changed).lower())
+    add_detail(request, subject="inventory", hosts=str(len(made.inventory.hosts)), changed=str(changed).lower())
     return _page(request, viewer, merged=made, done="inventory" if changed else "same")
 
 

@@ -17,7 +17,7 @@ from flowprism.dashboard.feed_health import feed_health
 from flowprism.dashboard.static_files import address
 from flowprism.rendering import phrases, units
 from flowprism.rendering.templating import templates_of
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 
@@ -39,9 +39,9 @@ PLACES = (
 )
 
 
-def shelf_of(request: Request) -> Shelf:
+def shelf_of(request: Request) -> Stores:
     """Where a page reads its answers from."""
-    shelf: Shelf = request.app.state.shelf
+    shelf: Stores = request.app.state.shelf
     return shelf
 
 

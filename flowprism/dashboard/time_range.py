@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal
 from urllib.parse import urlencode
 
-from flowprism.service.api.parameters import MOST_NS
+from flowprism.service.http.query_parameters import MOST_NS
 
 Last = Literal["", "15m", "1h", "6h", "24h", "7d", "30d"]
 LENGTHS_S: dict[Last, int] = {"15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}

@@ -19,12 +19,12 @@ from datamodel.inventory import Inventory
 from flowprism.collector.status import FILE
 from flowprism.demo.demo_player import play_demo
 from flowprism.inventory_file import load_inventory
-from flowprism.service.logs import configure_logs
-from flowprism.service.parts.telling import GETTING_READY
-from flowprism.service.settings import Settings
-from flowprism.service.settings_file import load_settings
-from flowprism.service.supervisor import Supervisor, parts_of
-from storage.database.components import parts
+from flowprism.service.components.heartbeat import GETTING_READY
+from flowprism.service.config.log_setup import configure_logs
+from flowprism.service.config.settings import Settings
+from flowprism.service.config.settings_file import load_settings
+from flowprism.service.supervisor import Supervisor, components_of
+from storage.database.components import components
 from storage.database.connection import Database
 from storage.database.incidents import history, incidents
 
@@ -100,7 +100,7 @@ def _serve(settings: Settings, fabric: Inventory) -> None:
         getting_ready = False
         while not stop.wait(_LOOK_S):
             after_s = time.monotonic() - began_s
-            was, getting_ready = getting_ready, any(one.detail == GETTING_READY for one in parts(database))
+            was, getting_ready = getting_ready, any(one.detail == GETTING_READY for one in components(database))
             if getting_ready != was:
                 _say(_COMPILING if getting_ready else f"compiled after {after_s:.0f} s")
             for one in incidents(database, _STATES):
@@ -111,7 +111,7 @@ def _serve(settings: Settings, fabric: Inventory) -> None:
                         _say(f"  {address}/incidents/{one.id}")
 
     try:
-        Supervisor(settings, parts_of(settings), greet).run()
+        Supervisor(settings, components_of(settings), greet).run()
     finally:
         stop.set()
 

@@ -19,7 +19,7 @@ from flowprism.exporter_config.model import ExportConfig, Vendor
 from flowprism.exporter_config.plan import ExportPlan
 from flowprism.exporter_config.planned import planned_sampling
 from flowprism.exporter_config.port_numbers import port_name
-from flowprism.service.settings import PRIVATE_NETWORKS
+from flowprism.service.config.settings import PRIVATE_NETWORKS
 
 SERVICE_FILE = "flowprism.yaml"
 _LOOPBACK = {Vendor.SONIC: "Loopback0", Vendor.OPEN_VSWITCH: "eth0"}  # an agent is named by an interface there

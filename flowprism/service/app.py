@@ -9,17 +9,17 @@ from fastapi import FastAPI
 from flowprism import __version__
 from flowprism.dashboard import pages
 from flowprism.dashboard.page_route import add_problem_page
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.api.api_routes import router
 from flowprism.service.api.description import describe
-from flowprism.service.api.problems import PREFIX, add_problem_handlers
-from flowprism.service.api.routes import router
-from flowprism.service.api.stream import Station
-from flowprism.service.front_door import add_front_door
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.api.event_stream import EventBroadcaster
+from flowprism.service.config.settings import Settings
+from flowprism.service.http.problem_details import PREFIX, add_problem_handlers
+from flowprism.service.middleware import add_middleware
+from flowprism.service.stores import Stores
 
 
-def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> FastAPI:
+def application(shelf: Stores, settings: Settings, access: AccessSettings) -> FastAPI:
     """The application of one store.
 
     Args:
@@ -37,11 +37,11 @@ def application(shelf: Shelf, settings: Settings, access: AccessSettings) -> Fas
     )
     shelf = replace(shelf, settings=settings)
     app.state.shelf, app.state.settings, app.state.access = shelf, settings, access
-    app.state.station = Station(shelf)
+    app.state.station = EventBroadcaster(shelf)
     add_problem_handlers(app)
     app.include_router(router())
     app.include_router(pages.router())
     add_problem_page(app, PREFIX)
-    add_front_door(app, shelf, settings, access)
+    add_middleware(app, shelf, settings, access)
     describe(app)
     return app

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datamodel.findings import Severity
 from datamodel.job_state import Judgement
 from datamodel.scan import Verdict
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
 
 SCANS_MISSED = 3  # so many intervals of a policy may pass without a scan
 _MINUTE_NS = 60_000_000_000

@@ -1,29 +1,29 @@
-"""What the running parts of the service last said of themselves."""
+"""What the running components of the service last said of themselves."""
 
 from __future__ import annotations
 
 from sqlalchemy import delete, select
 
-from datamodel.api_models import Part
+from datamodel.api_models import ComponentStatus
 from storage.database.connection import Database, upsert
 from storage.database.tables import PARTS
 
 
-def save_part(database: Database, part: Part) -> None:
-    """Keep a part's last word; what it said before is replaced."""
-    row = part.model_dump(include={"name", "kind", "started_ns", "seen_ns"})
+def save_component(database: Database, component: ComponentStatus) -> None:
+    """Keep a component's last word; what it said before is replaced."""
+    row = component.model_dump(include={"name", "kind", "started_ns", "seen_ns"})
     with database.writing() as connection:
-        upsert(connection, PARTS, [{**row, "document": part.model_dump_json()}])
+        upsert(connection, PARTS, [{**row, "document": component.model_dump_json()}])
 
 
-def parts(database: Database) -> list[Part]:
-    """All parts that were ever heard of and not forgotten, by name."""
+def components(database: Database) -> list[ComponentStatus]:
+    """All components that were ever heard of and not forgotten, by name."""
     with database.reading() as connection:
         found = connection.execute(select(PARTS.c.document).order_by(PARTS.c.name)).scalars()
-        return [Part.model_validate_json(text) for text in found]
+        return [ComponentStatus.model_validate_json(text) for text in found]
 
 
-def forget_parts(database: Database, before_ns: int) -> int:
-    """Remove parts that were last heard of before a time; how many."""
+def forget_components(database: Database, before_ns: int) -> int:
+    """Remove components that were last heard of before a time; how many."""
     with database.writing() as connection:
         return connection.execute(delete(PARTS).where(PARTS.c.seen_ns < before_ns)).rowcount

@@ -14,7 +14,7 @@ import yaml
 
 from storage.database.connection import Database
 from tests.flowprism.service.access.asking import add_user, bearer
-from tests.flowprism.service.running import command, parts, settings, wait_for
+from tests.flowprism.service.running import command, components, settings, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +45,7 @@ def test_a_locked_database_is_read_and_waited_for(tmp_path: Path) -> None:
     host = f"http://127.0.0.1:{yaml.safe_load(file.read_text())['api']['port']}"
     with command(tmp_path / "log", "serve", str(file), "--component", "api") as service:
         wait_for(lambda: status(f"{host}/readyz", {}) == 200, 120)
-        process = parts(service.pid)["api"]
+        process = components(service.pid)["api"]
         with sqlite3.connect(results, isolation_level=None) as lock:
             lock.execute("BEGIN IMMEDIATE")
             begun_s = time.monotonic()
@@ -55,7 +55,7 @@ def test_a_locked_database_is_read_and_waited_for(tmp_path: Path) -> None:
             assert status(f"{host}/api/v1/me", token) == 200
             lock.execute("ROLLBACK")
         assert status(f"{host}/api/v1/tokens", token, {}) == 201
-        assert parts(service.pid)["api"] == process
+        assert components(service.pid)["api"] == process
 
 
 def test_a_second_service_does_not_write_the_folder(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import yaml
 
 from storage.database.connection import Database
 from tests.flowprism.service.access.asking import PASSWORD, add_user, bearer
-from tests.flowprism.service.running import command, memory_bytes, parts, settings, wait_for
+from tests.flowprism.service.running import command, components, memory_bytes, settings, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ class Api:
 
     def pid(self) -> int:
         """Process of the API; another one where it died."""
-        return parts(self.service)["api"]
+        return components(self.service)["api"]
 
     def closed(self) -> dict[str, float]:
         """Connections that it closed, by cause."""

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from flowprism.collector.collector_options import DEFAULT_LISTENS
-from flowprism.service.settings import ApiSettings, Settings
-from flowprism.service.settings_file import load_settings
+from flowprism.service.config.settings import ApiSettings, Settings
+from flowprism.service.config.settings_file import load_settings
 from tests.house.checkout import ROOT
 
 COMPOSE = ROOT / "docker-compose.yml"

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import flowprism
-from flowprism.service.access.settings import check_listening
+from flowprism.service.access.access_settings import check_listening
 from tests.deploy.shipped import API, EXPORTERS, KUBERNETES, manifests, pods, settings
 
 NAMES = sorted(pods())

@@ -13,10 +13,10 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from flowprism.service.http_metrics import HttpMetrics
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
-from flowprism.service.stored_metrics import StoredMetrics
+from flowprism.service.config.settings import Settings
+from flowprism.service.monitoring.database_metrics import StoredMetrics
+from flowprism.service.monitoring.request_metrics import HttpMetrics
+from flowprism.service.stores import Stores
 from storage.database.connection import Database
 from tests.house.checkout import ROOT
 
@@ -34,7 +34,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     database = Database(f"sqlite:///{folder / 'results.sqlite'}")
     registry = CollectorRegistry()
     HttpMetrics(registry)
-    stored = StoredMetrics(Shelf(database, str(folder), None), Settings(), time.time_ns)
+    stored = StoredMetrics(Stores(database, str(folder), None), Settings(), time.time_ns)
     found = {family.name for family in (*registry.collect(), *stored.collect())}
     database.close()
     return found

@@ -6,18 +6,18 @@ from threading import Event
 
 import pytest
 
-from flowprism.service.answers.changes import Change, Watch
+from flowprism.service.queries.changes import Change, ChangeTracker
 
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> Event:
     """Set once a process has looked for changes: the first look is what new things are compared with."""
-    event, look = Event(), Watch.look
+    event, look = Event(), ChangeTracker.look
 
-    def looking(watch: Watch) -> list[Change]:
+    def looking(watch: ChangeTracker) -> list[Change]:
         found = look(watch)
         event.set()
         return found
 
-    monkeypatch.setattr(Watch, "look", looking)
+    monkeypatch.setattr(ChangeTracker, "look", looking)
     return event

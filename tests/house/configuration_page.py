@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
 from tests.house.checkout import ROOT
 
 PAGE = ROOT / "docs" / "configuration.md"

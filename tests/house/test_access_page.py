@@ -7,10 +7,10 @@ from typing import get_args
 
 import yaml
 
-from flowprism.service.access import login, routes
-from flowprism.service.access.headers import HEADERS
+from flowprism.service.access import access_routes, login
+from flowprism.service.access.access_settings import AccessSettings, Mode
 from flowprism.service.access.passwords import LONGEST, SHORTEST
-from flowprism.service.access.settings import AccessSettings, Mode
+from flowprism.service.access.security_headers import HEADERS
 from flowprism.service.access.tokens import SCOPES
 from flowprism.service.viewer import ROLES
 from tests.house.checkout import ROOT, rows
@@ -51,7 +51,10 @@ def test_every_route_has_its_row() -> None:
     """Those of log-in, users, tokens and the audit log."""
     written = {tuple(text.split(" ", 1)) for row in rows(PAGE, "Routes") for text in re.findall(r"`([^`]*)`", row[0])}
     there = {
-        (method, route.path) for part in (login, routes) for route in part.router.routes for method in route.methods
+        (method, route.path)
+        for part in (login, access_routes)
+        for route in part.router.routes
+        for method in route.methods
     }
     assert written == there
 

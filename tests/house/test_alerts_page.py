@@ -14,12 +14,12 @@ from jsonschema import Draft202012Validator
 
 from datamodel.alerts import AlertChange, AlertMessage
 from datamodel.findings import FindingKind
+from flowprism.service.alerts.alert_settings import AlertSettings
+from flowprism.service.alerts.alert_text import body, title
 from flowprism.service.alerts.alerter import Alerter
 from flowprism.service.alerts.alertmanager import posted
 from flowprism.service.alerts.senders import check_receivers
-from flowprism.service.alerts.settings import AlertSettings
 from flowprism.service.alerts.webhook import signature
-from flowprism.service.alerts.wording import body, title
 from storage.database.connection import Database
 from tests.house.checkout import ROOT, rows
 

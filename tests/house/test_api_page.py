@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.api.reference import BEGIN, BODIES, described, reference
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
 from tests.flowprism.service.serving import serving
 from tests.flowprism.service.stored import stored_demo
 from tests.house.checkout import ROOT

@@ -2,7 +2,7 @@
 
 import yaml
 
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
 from tests.house.configuration_page import BEGIN, END, PAGE, tables
 
 

@@ -5,7 +5,7 @@ import re
 from fastapi import FastAPI
 
 from flowprism.dashboard import pages
-from flowprism.service.access.headers import POLICY
+from flowprism.service.access.security_headers import POLICY
 from tests.flowprism.service.access.routes_of import routes_of
 from tests.house.checkout import ROOT, rows
 

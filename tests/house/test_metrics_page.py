@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from datamodel.api_models import Part
-from flowprism.service.access.settings import AccessSettings
+from datamodel.api_models import ComponentStatus
+from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
-from flowprism.service.health import checks
-from flowprism.service.part_figures import FIGURES
+from flowprism.service.config.settings import Settings
+from flowprism.service.monitoring.component_metrics import FIGURES
+from flowprism.service.monitoring.health import checks
 from flowprism.service.scanning.tally import Tally
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from storage.database.alerts import add_alerts
-from storage.database.components import save_part
+from storage.database.components import save_component
 from tests.flowprism.service.access.asking import Asker
 from tests.flowprism.service.stored import stored_demo
 from tests.house.checkout import ROOT, rows
@@ -29,20 +29,20 @@ PAGE = "docs/metrics.md"
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
+def shelf(tmp_path: Path) -> Stores:
     """Of a service in which everything has happened once."""
     made = stored_demo(tmp_path)
     add_alerts(made.database, [outgoing()])
     now_ns = time.time_ns()
-    for kind in ("collector", "keeper", "scanner", "alerter", "api"):
+    for kind in ("collector", "compactor", "scanner", "alerter", "api"):
         told = {figure.name: 1.0 for figure in FIGURES if figure.kind in {kind, "any"}} | {"unheard_of": 1.0}
-        save_part(made.database, Part.model_validate(
+        save_component(made.database, ComponentStatus.model_validate(
             {"name": f"{kind} a", "kind": kind, "started_ns": now_ns, "seen_ns": now_ns, "figures": told}
         ))  # fmt: skip
     return made
 
 
-def test_every_metric_has_its_row(shelf: Shelf) -> None:
+def test_every_metric_has_its_row(shelf: Stores) -> None:
     """Name, type and labels as Prometheus sees them."""
     asker = Asker(application(shelf, Settings(), AccessSettings()), "http://localhost", "127.0.0.1")
     asker.ask("GET", "/healthz")
@@ -62,9 +62,9 @@ def test_what_parts_tell_is_known() -> None:
     assert set(Tally().figures()) <= known
 
 
-def test_every_check_has_its_row(tmp_path: Path, shelf: Shelf) -> None:
+def test_every_check_has_its_row(tmp_path: Path, shelf: Stores) -> None:
     """What is looked at is on the page."""
-    with_lake = Shelf(shelf.database, str(tmp_path), shelf.analyses)
+    with_lake = Stores(shelf.database, str(tmp_path), shelf.analyses)
     looked = {check.name for check in checks(with_lake, Settings(), time.time_ns())}
     assert {row[0].strip("`") for row in rows(PAGE, "What is looked at")} == looked
 

@@ -16,10 +16,8 @@ CROWDED = {
     "flowprism/cli/actions": "one module a command",
     "flowprism/cli/commands": "one module a command",
     "flowprism/dashboard": "one module a page or a part of one; not yet cut by subject",
-    "flowprism/service": "not yet cut by subject",
     "flowprism/service/access": "not yet cut by subject",
-    "flowprism/service/answers": "not yet cut by subject",
-    "flowprism/service/api": "not yet cut by subject",
+    "flowprism/service/queries": "one module a subject of the API",
     "storage/database": "one module a group of tables",
     "strategy": "one step of layout inference a module",
 }

@@ -15,11 +15,11 @@ from datamodel.errors import InputError
 from datamodel.findings import Subject
 from datamodel.incidents import Incident
 from flowprism.rendering.units import utc
+from flowprism.service.alerts.alert_settings import AlertSettings, Receiver
+from flowprism.service.alerts.http_post import NotDeliveredError
 from flowprism.service.alerts.outbox import alert
-from flowprism.service.alerts.posting import NotDeliveredError
 from flowprism.service.alerts.senders import check_receivers, message_name, send
-from flowprism.service.alerts.settings import AlertSettings, Receiver
-from flowprism.service.settings_file import load_settings
+from flowprism.service.config.settings_file import load_settings
 from storage.database.alerts import alerts
 from storage.database.connection import Database
 

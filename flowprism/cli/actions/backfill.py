@@ -14,8 +14,8 @@ from pathlib import Path
 from datamodel.errors import InputError
 from flowprism.rendering.units import plural, utc
 from flowprism.service.backfill.again import Again, looked_again
-from flowprism.service.settings import Policy, Settings
-from flowprism.service.settings_file import load_settings
+from flowprism.service.config.settings import Policy, Settings
+from flowprism.service.config.settings_file import load_settings
 from storage.database.connection import Database
 
 SAME, DIFFERS, NOT_COMPARED = "same", "differs", "cannot be compared"

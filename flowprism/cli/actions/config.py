@@ -9,8 +9,8 @@ import typer
 import yaml
 
 from flowprism.inventory_file import load_inventory
-from flowprism.service.settings import Settings, shown
-from flowprism.service.settings_file import load_settings
+from flowprism.service.config.settings import Settings, shown
+from flowprism.service.config.settings_file import load_settings
 
 
 def check_settings(file: Path | None) -> None:

@@ -16,7 +16,7 @@ from flowprism.cli.actions.user_accounts import system_user
 from flowprism.cli.output_errors import name_output_errors
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import.listing_reader import import_listings
-from flowprism.service.access.auditing import by_hand
+from flowprism.service.access.audit_log import audit_command
 from storage.database.connection import Database
 from storage.database.feed_statistics import inventory as in_force
 from storage.database.feed_statistics import save_inventory
@@ -42,7 +42,7 @@ def import_inventory(paths: Sequence[Path], into: Path | None, out: Path | None,
         made = import_listings(paths, known)
         changed = save_inventory(database, made.inventory, system_user(), time.time_ns())
         if changed:
-            by_hand(
+            audit_command(
                 database,
                 system_user(),
                 "inventory import",

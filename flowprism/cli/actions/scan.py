@@ -23,10 +23,10 @@ from flowprism.rendering.formats.report_json import render_json
 from flowprism.rendering.formats.scan_junit import render_junit
 from flowprism.rendering.formats.scan_text import render_incidents, render_scan
 from flowprism.scan_verdict import judge_report
-from flowprism.service.incidents import IncidentOptions
-from flowprism.service.logs import configure_logs
-from flowprism.service.recording import Made, record
-from flowprism.service.settings import Settings
+from flowprism.service.config.log_setup import configure_logs
+from flowprism.service.config.settings import Settings
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
+from flowprism.service.incidents.scan_recorder import CompletedScan, record
 from flowprism.worker_pool import WorkerPool
 from storage.database.connection import Database
 
@@ -80,7 +80,7 @@ def scan_once(given: ScanArguments, kept: ResultTarget | None, scan_format: Scan
     verdict = judge_report(report, given.jobs, given.at_least)
     text = RENDERERS[scan_format](verdict)
     if database is not None and kept is not None:
-        made = Made(kept.policy, started_ns, time.time_ns(), report, verdict)
+        made = CompletedScan(kept.policy, started_ns, time.time_ns(), report, verdict)
         after = record(database, made, IncidentOptions())
         text += render_incidents(after) if scan_format is ScanFormat.TEXT else ""
     if out is None:
@@ -103,13 +103,13 @@ def scan_repeatedly(given: ScanArguments, kept: ResultTarget | None, every_s: fl
         raise InputError("--every: expected one folder that `collect` writes")
     if given.rates:
         raise InputError("--sampling-rate: not with --every: what collectors store has its rate")
-    from flowprism.service.parts.birth import Birth, new_instance
-    from flowprism.service.parts.child import listen_for_end, run_part
+    from flowprism.service.components.component_context import ComponentContext, new_instance
+    from flowprism.service.components.component_main import listen_for_end, run_in_process
 
-    birth = Birth("scanner", _settings(given, kept, every_s), new_instance())
+    birth = ComponentContext("scanner", _settings(given, kept, every_s), new_instance())
     configure_logs(birth.settings.log, "scanner")
     listen_for_end(birth)
-    run_part(birth)
+    run_in_process(birth)
 
 
 def _settings(given: ScanArguments, kept: ResultTarget, every_s: float) -> Settings:

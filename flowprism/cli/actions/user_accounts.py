@@ -14,10 +14,10 @@ import typer
 
 from datamodel.errors import InputError
 from datamodel.result_rows import Role, User
-from flowprism.service.access.auditing import by_hand
-from flowprism.service.access.people import new_user, set_password
+from flowprism.service.access.audit_log import audit_command
 from flowprism.service.access.tokens import new_token
-from flowprism.service.settings_file import load_settings
+from flowprism.service.access.user_accounts import new_user, set_password
+from flowprism.service.config.settings_file import load_settings
 from storage.database import access
 from storage.database.connection import Database
 
@@ -162,7 +162,7 @@ def _asked_password() -> str:
 
 
 def _written_down(database: Database, action: str, subject: str, **detail: str) -> None:
-    by_hand(database, system_user(), action, subject, time.time_ns(), **detail)
+    audit_command(database, system_user(), action, subject, time.time_ns(), **detail)
 
 
 def system_user() -> str:

@@ -43,7 +43,7 @@ class ComponentName(StrEnum):
     """A component of the service."""
 
     COLLECTOR = "collector"
-    KEEPER = "keeper"
+    COMPACTOR = "compactor"
     SCANNER = "scanner"
     ALERTER = "alerter"
     API = "api"

@@ -20,12 +20,12 @@ from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import pointed_at, slowest
-from flowprism.service.answers.analyses import names
-from flowprism.service.answers.incidents import incidents
-from flowprism.service.answers.jobs import iterations, job
-from flowprism.service.answers.places import places
-from flowprism.service.answers.timelines import MOST_SPAN_NS, Stretch, newest, of_iterations, timeline
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.analyses import names
+from flowprism.service.queries.endpoint_positions import places
+from flowprism.service.queries.incidents import incidents
+from flowprism.service.queries.jobs import iterations, job
+from flowprism.service.queries.timelines import MOST_SPAN_NS, TimeSpan, newest, of_iterations, timeline
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 MOST_ITERATIONS = 20  # shown side by side
@@ -121,7 +121,7 @@ class Shown:
     usual: Shares | None
 
 
-def choose(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, asked: Asked) -> Choice | None:
+def choose(shelf: Stores, viewer: Viewer, now_ns: int, name: str, asked: Asked) -> Choice | None:
     """The iterations asked for; None where there is no such job that the viewer sees.
 
     Where none is asked for, the last one that the open incident made slow which slows the job most; without one the
@@ -145,19 +145,19 @@ def choose(shelf: Shelf, viewer: Viewer, now_ns: int, name: str, asked: Asked) -
     return Choice(found, points, shown, _other(points, shown, asked.against), len(wanted) - len(shown))
 
 
-def _around(shelf: Shelf, viewer: Viewer, found: JobDetail, asked: Asked) -> Stretch | None:
+def _around(shelf: Stores, viewer: Viewer, found: JobDetail, asked: Asked) -> TimeSpan | None:
     """The time of the iterations asked for, with room before and after it."""
     if asked.first is not None:
         last = max(asked.first if asked.last is None else asked.last, asked.first)
         middle = of_iterations(shelf, viewer, found.id, asked.first, min(last, asked.first + MOST_ITERATIONS - 1))
     elif asked.at_ns is not None:
-        middle = Stretch(asked.at_ns, asked.at_ns)
+        middle = TimeSpan(asked.at_ns, asked.at_ns)
     else:
         middle = newest(shelf, viewer, found.id, 1)
     if middle is None:
         return None
     each_ns = int((found.period_s or 60.0) * 1e9)
-    return Stretch(middle.start_ns - AROUND * each_ns, middle.end_ns + AROUND * each_ns)
+    return TimeSpan(middle.start_ns - AROUND * each_ns, middle.end_ns + AROUND * each_ns)
 
 
 def _wanted(points: tuple[IterationPoint, ...], asked: Asked) -> tuple[IterationPoint, ...]:
@@ -181,7 +181,7 @@ def _other(
     return next((p for p in points if p.first <= int(against) <= p.last), None)
 
 
-def read(shelf: Shelf, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
+def read(shelf: Stores, viewer: Viewer, now_ns: int, choice: Choice) -> Shown:
     """The spans of a choice.
 
     Raises:
@@ -211,7 +211,7 @@ def _few(everyone: Sequence[Position], suspects: Collection[str]) -> list[Positi
 
 
 def _parts(
-    shelf: Shelf, viewer: Viewer, choice: Choice, few: list[Position], endpoints: int
+    shelf: Stores, viewer: Viewer, choice: Choice, few: list[Position], endpoints: int
 ) -> tuple[Part | None, Part | None]:
     """The spans of what is shown and of what it is compared with; read at once where they lie near one another."""
     only = None if len(few) == endpoints else [p.address for p in few]

@@ -13,7 +13,7 @@ from flowprism.dashboard.time_range import TimeRange
 from flowprism.dashboard.timeline.reading import Choice
 from flowprism.rendering.facts import iteration_seconds
 from flowprism.rendering.figures.iterations import WITHIN, draw_iterations
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class WithoutSpans:
     within_s: float | None
 
 
-def without_spans(shelf: Shelf, choice: Choice, zone: tzinfo) -> WithoutSpans | None:
+def without_spans(shelf: Stores, choice: Choice, zone: tzinfo) -> WithoutSpans | None:
     """What is known of the iterations to choose from; None where there is none.
 
     Raises:

@@ -9,7 +9,7 @@ from fastapi import Depends, HTTPException, Request
 from flowprism.service.viewer import Viewer
 
 
-def seeing(request: Request) -> Viewer:
+def require_viewer(request: Request) -> Viewer:
     """Whoever may see anything.
 
     Raises:
@@ -21,7 +21,7 @@ def seeing(request: Request) -> Viewer:
     return viewer
 
 
-def operating(viewer: Annotated[Viewer, Depends(seeing)]) -> Viewer:
+def require_operator(viewer: Annotated[Viewer, Depends(require_viewer)]) -> Viewer:
     """Whoever may change what goes on: incidents, scans.
 
     Raises:
@@ -32,7 +32,7 @@ def operating(viewer: Annotated[Viewer, Depends(seeing)]) -> Viewer:
     return viewer
 
 
-def administering(viewer: Annotated[Viewer, Depends(seeing)]) -> Viewer:
+def require_admin(viewer: Annotated[Viewer, Depends(require_viewer)]) -> Viewer:
     """Whoever may change who may do what, and the inventory.
 
     Raises:
@@ -43,6 +43,6 @@ def administering(viewer: Annotated[Viewer, Depends(seeing)]) -> Viewer:
     return viewer
 
 
-Seeing = Annotated[Viewer, Depends(seeing)]
-Operating = Annotated[Viewer, Depends(operating)]
-Administering = Annotated[Viewer, Depends(administering)]
+Seeing = Annotated[Viewer, Depends(require_viewer)]
+Operating = Annotated[Viewer, Depends(require_operator)]
+Administering = Annotated[Viewer, Depends(require_admin)]

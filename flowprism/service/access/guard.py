@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from datamodel.errors import StorageError
-from flowprism.service.access.auditing import write_down
-from flowprism.service.access.crossing import SAFE_METHODS, check_same_site
-from flowprism.service.access.identity import Identified, identified
-from flowprism.service.access.limits import Buckets
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.audit_log import audit_request
+from flowprism.service.access.authentication import Authentication, authenticate
+from flowprism.service.access.csrf import SAFE_METHODS, check_same_site
+from flowprism.service.access.denied_responses import AccessDenied, deny, deny_rate
+from flowprism.service.access.limits import TokenBuckets
 from flowprism.service.access.peers import peer_of
-from flowprism.service.access.refusals import Refusal, refused, too_many
-from flowprism.service.access.settings import AccessSettings
 from storage.database.connection import Database
 
 # What somebody unknown may ask for: the way in, what its page needs, and whether the service is well.
@@ -43,11 +43,11 @@ class Guard:
     database: Database
     settings: AccessSettings
     clock: Callable[[], int] = time.time_ns
-    asked: Buckets = field(init=False)
+    asked: TokenBuckets = field(init=False)
 
     def __post_init__(self) -> None:
         """Everybody may ask as much as the settings say."""
-        self.asked = Buckets(self.settings.requests_per_minute, 60.0)
+        self.asked = TokenBuckets(self.settings.requests_per_minute, 60.0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer why not."""
@@ -62,19 +62,19 @@ class Guard:
         request.state.peer, request.state.secure = peer, peer.secure
         try:
             who = await run_in_threadpool(self._look, request)
-        except Refusal as refusal:
-            await refused(request, refusal, self.settings.mode)(scope, receive, send)
+        except AccessDenied as refusal:
+            await deny(request, refusal, self.settings.mode)(scope, receive, send)
             return
         except StorageError:
-            away = Refusal(503, "the results database cannot be reached", {"Retry-After": "5"})
-            await refused(request, away, self.settings.mode)(scope, receive, send)
+            away = AccessDenied(503, "the results database cannot be reached", {"Retry-After": "5"})
+            await deny(request, away, self.settings.mode)(scope, receive, send)
             return
         if who is not None:
             request.state.viewer, request.state.identified = who.viewer, who
         writing = request.method not in SAFE_METHODS and who is not None
         await self.app(scope, receive, self._written_down(request, send) if writing else send)
 
-    def _look(self, request: Request) -> Identified | None:
+    def _look(self, request: Request) -> Authentication | None:
         """Who asks; None where nobody need be known.
 
         Raises:
@@ -85,8 +85,8 @@ class Guard:
         anybody = path in OPEN_PATHS or (path == METRICS_PATH and self.settings.open_metrics)
         who, problem = None, None
         try:
-            who = identified(request, peer, self.database, self.settings, self.clock())
-        except Refusal as refusal:
+            who = authenticate(request, peer, self.database, self.settings, self.clock())
+        except AccessDenied as refusal:
             problem = refusal
         except StorageError:
             if not anybody:
@@ -94,7 +94,7 @@ class Guard:
         key = f"address {peer.neighbourhood}" if who is None else f"{who.means} {who.token or who.viewer.name}"
         wait_s = self.asked.take(key)
         if wait_s:
-            raise too_many(wait_s, "too many requests")
+            raise deny_rate(wait_s, "too many requests")
         if not anybody:
             _check(who, problem, path)
         check_same_site(request, peer, who)
@@ -105,16 +105,16 @@ class Guard:
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                await run_in_threadpool(write_down, self.database, request, message["status"], self.clock())
+                await run_in_threadpool(audit_request, self.database, request, message["status"], self.clock())
             await send(message)
 
         return sending
 
 
-def _check(who: Identified | None, problem: Refusal | None, path: str) -> None:
+def _check(who: Authentication | None, problem: AccessDenied | None, path: str) -> None:
     if problem is not None:
         raise problem
     if who is None:
-        raise Refusal(401, "log in, or show a token", {"WWW-Authenticate": "Bearer"})
+        raise AccessDenied(401, "log in, or show a token", {"WWW-Authenticate": "Bearer"})
     if who.metrics_only and path != METRICS_PATH:
-        raise Refusal(403, "this token is for metrics only")
+        raise AccessDenied(403, "this token is for metrics only")

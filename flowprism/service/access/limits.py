@@ -12,7 +12,7 @@ MOST_KEYS = 20_000  # the longest unseen are forgotten first: whoever comes from
 
 
 @dataclass(slots=True)
-class Buckets:
+class TokenBuckets:
     """Of each key, how much is left.
 
     Attributes:

@@ -14,12 +14,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from datamodel.result_rows import AuditEntry
-from flowprism.service.access import sessions
-from flowprism.service.access.limits import Buckets
-from flowprism.service.access.people import LONGEST_NAME
-from flowprism.service.access.refusals import is_page, local_path
-from flowprism.service.access.settings import AccessSettings
-from flowprism.service.api.problems import problem
+from flowprism.service.access import login_sessions
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.denied_responses import is_page, local_path
+from flowprism.service.access.limits import TokenBuckets
+from flowprism.service.access.user_accounts import LONGEST_NAME
+from flowprism.service.http.problem_details import problem
 from storage.database.access import audit
 from storage.database.connection import Database
 
@@ -38,14 +38,14 @@ class LoginLimits:
     """How many log-ins may still fail, by address and by name; and how many are tried at once."""
 
     failures: int
-    addresses: Buckets = field(init=False)
-    names: Buckets = field(init=False)
+    addresses: TokenBuckets = field(init=False)
+    names: TokenBuckets = field(init=False)
     at_once: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         """All of them."""
-        self.addresses = Buckets(self.failures, _FILL_S)
-        self.names = Buckets(self.failures * _MORE_FOR_A_NAME, _FILL_S)
+        self.addresses = TokenBuckets(self.failures, _FILL_S)
+        self.names = TokenBuckets(self.failures * _MORE_FOR_A_NAME, _FILL_S)
         self.at_once = asyncio.Semaphore(_AT_ONCE)
 
     def take(self, address: str, name: str) -> float:
@@ -96,7 +96,7 @@ async def log_out(request: Request) -> Response:
     """Forget the log-in, here and in the browser."""
     text = _shown(request)
     if text:
-        await run_in_threadpool(sessions.log_out, request.app.state.shelf.database, text)
+        await run_in_threadpool(login_sessions.log_out, request.app.state.shelf.database, text)
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(
         _cookie(secure=request.state.secure), secure=request.state.secure, httponly=True, samesite="strict"
@@ -111,12 +111,12 @@ async def _session(request: Request, name: str, password: str, limits: LoginLimi
         return None
     hours, now_ns = request.app.state.access.session_hours, time.time_ns()
     async with limits.at_once:
-        text = await run_in_threadpool(sessions.log_in, database, name, password, now_ns, hours)
+        text = await run_in_threadpool(login_sessions.log_in, database, name, password, now_ns, hours)
     if text is not None:
         entry = AuditEntry(uuid.uuid4().hex, now_ns, name, "log in", name, {"address": request.state.peer.address})
         await run_in_threadpool(audit, database, entry)
         if before := _shown(request):
-            await run_in_threadpool(sessions.log_out, database, before)
+            await run_in_threadpool(login_sessions.log_out, database, before)
     return text
 
 
@@ -156,4 +156,4 @@ def _shown(request: Request) -> str | None:
 
 
 def _cookie(*, secure: bool) -> str:
-    return sessions.SECURE_NAME if secure else sessions.NAME
+    return login_sessions.SECURE_NAME if secure else login_sessions.NAME

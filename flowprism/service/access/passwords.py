@@ -15,7 +15,7 @@ _LOG_COST, _BLOCK, _TIMES = 15, 8, 3
 _MEMORY_BYTES = 64 << 20
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """`scrypt$LOG_COST$BLOCK$TIMES$SALT$HASH`, the last two in base64.
 
     Raises:
@@ -28,7 +28,7 @@ def hashed(password: str) -> str:
     return f"scrypt${_LOG_COST}${_BLOCK}${_TIMES}${_text(salt)}${_text(made)}"
 
 
-def fits(password: str, kept: str) -> bool:
+def verify_password(password: str, kept: str) -> bool:
     """Whether it is the password whose hash was kept; takes as long where there is none."""
     scheme, *rest = kept.split("$")
     if scheme != "scrypt" or len(rest) != 5:

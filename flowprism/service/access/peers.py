@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from starlette.requests import HTTPConnection
 
-from flowprism.service.access.settings import is_loopback
+from flowprism.service.access.access_settings import is_loopback
 
 Network = IPv4Network | IPv6Network
 # Headers that only something between a client and us adds.

@@ -10,13 +10,13 @@ import threading
 import time
 
 from datamodel.alerts import GIVEN_UP_NS
-from datamodel.api_models import Part
+from datamodel.api_models import ComponentStatus
 from datamodel.errors import StorageError
-from flowprism.service.alerts.courier import Courier
-from flowprism.service.alerts.messages import acknowledged, muting
-from flowprism.service.alerts.outbox import ends, reminders
+from flowprism.service.alerts.alert_batches import acknowledged, muting
+from flowprism.service.alerts.alert_settings import AlertSettings
+from flowprism.service.alerts.delivery import ReceiverDelivery
+from flowprism.service.alerts.outbox import build_resolutions, reminders
 from flowprism.service.alerts.senders import check_receivers
-from flowprism.service.alerts.settings import AlertSettings
 from storage.database.access import release_lease, take_lease
 from storage.database.alerts import (
     add_alerts,
@@ -30,7 +30,7 @@ from storage.database.alerts import (
     open_incidents,
     waiting_alerts,
 )
-from storage.database.components import save_part
+from storage.database.components import save_component
 from storage.database.connection import Database
 
 _LOG = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Alerter:
         self._leads_until_s = 0.0
         self._problem = ""
         self._started_ns = time.time_ns()
-        self._couriers = [Courier(database, receiver, settings) for receiver in settings.receivers]
+        self._couriers = [ReceiverDelivery(database, receiver, settings) for receiver in settings.receivers]
         self._due_s = {"renew": 0.0, "tell": 0.0, "remind": 0.0, "forget": 0.0}
 
     def run(self, stop: threading.Event) -> None:
@@ -87,7 +87,7 @@ class Alerter:
             if self._is_due("renew", _RENEW_S):
                 self._renew()
             if self._is_due("tell", _TELL_S):
-                save_part(self._database, self.part(time.time_ns()))
+                save_component(self._database, self.part(time.time_ns()))
             if self._leads and self._is_due("remind", _REMIND_S):
                 self.remind(time.time_ns())
                 self.give_up_orphans(time.time_ns())
@@ -112,7 +112,7 @@ class Alerter:
         }
         again = reminders(opened, get_last_sent(self._database), quiet, now_ns, self._settings)
         untold = list_unsent_resolutions(self._database, now_ns - _ENDS_NS)
-        add_alerts(self._database, [*again, *ends(untold, now_ns, self._settings)])
+        add_alerts(self._database, [*again, *build_resolutions(untold, now_ns, self._settings)])
 
     def give_up_orphans(self, now_ns: int) -> None:
         """Give up what has long waited for receivers that the settings do not name any more.
@@ -126,7 +126,7 @@ class Alerter:
             old = [one.id for one in waiting_alerts(self._database, name) if one.created_ns <= old_ns]
             mark_failed(self._database, old, "there is no receiver of this name any more", GIVEN_UP_NS)
 
-    def part(self, now_ns: int) -> Part:
+    def part(self, now_ns: int) -> ComponentStatus:
         """How it goes.
 
         Raises:
@@ -152,7 +152,7 @@ class Alerter:
             "failures": float(sum(one.failures for one in self._couriers)),
             "restarts_total": float(self._restarts),
         }
-        return Part(
+        return ComponentStatus(
             name=f"alerter {self._holder.partition(':')[0]}",
             kind="alerter",
             started_ns=self._started_ns,
@@ -188,7 +188,7 @@ class Alerter:
         self._due_s[what] = now_s + every_s
         return True
 
-    def _serve(self, courier: Courier, stop: threading.Event) -> None:
+    def _serve(self, courier: ReceiverDelivery, stop: threading.Event) -> None:
         """Deliver to one receiver, however long it takes to answer."""
         while not stop.is_set():
             tried = False

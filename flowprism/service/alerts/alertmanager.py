@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from datamodel.alerts import Alert
-from flowprism.service.alerts.posting import post
-from flowprism.service.alerts.settings import AlertmanagerReceiver
+from flowprism.service.alerts.alert_settings import AlertmanagerReceiver
+from flowprism.service.alerts.http_post import post
 
 _ROUNDS = 4  # that may fail before Alertmanager takes an open incident for resolved
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datamodel.alerts import Alert, AlertChange, OutgoingAlert
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.report import JobReport
+from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings
 from flowprism.service.alerts.routing import receivers_of
-from flowprism.service.alerts.settings import AlertmanagerReceiver, AlertSettings
 
 # Of several changes that one scan made of an incident, the first of these is told; its document says the rest.
 _TOLD: tuple[AlertChange, ...] = ("resolved", "reopened", "opened", "escalated", "relocated")
@@ -78,7 +78,7 @@ def reminders(
     return found
 
 
-def ends(
+def build_resolutions(
     untold: Sequence[tuple[str, Incident, str | None, str | None]], now_ns: int, settings: AlertSettings
 ) -> list[OutgoingAlert]:
     """The ends that receivers have not been told of: those of scans that were made by hand. Ids are a scan's own.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datamodel.incidents import Incident
 from flowprism.scan_verdict import SEVERITIES
-from flowprism.service.alerts.settings import AlertSettings, Receiver, Route
+from flowprism.service.alerts.alert_settings import AlertSettings, Receiver, Route
 
 
 def receivers_of(

@@ -11,10 +11,10 @@ from urllib.parse import quote, unquote
 from pydantic import SecretStr
 
 from datamodel.alerts import Alert, AlertMessage
+from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings, AppriseReceiver, Receiver
 from flowprism.service.alerts.alertmanager import send_to_alertmanager
-from flowprism.service.alerts.notifying import check_notifiable, notify
-from flowprism.service.alerts.posting import NotDeliveredError
-from flowprism.service.alerts.settings import AlertmanagerReceiver, AlertSettings, AppriseReceiver, Receiver
+from flowprism.service.alerts.apprise_sender import check_notifiable, notify
+from flowprism.service.alerts.http_post import NotDeliveredError
 from flowprism.service.alerts.webhook import send_to_webhook
 
 _SHORTEST_SECRET = 4

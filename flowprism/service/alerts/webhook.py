@@ -6,8 +6,8 @@ import hashlib
 import hmac
 
 from datamodel.alerts import AlertMessage
-from flowprism.service.alerts.posting import post
-from flowprism.service.alerts.settings import WebhookReceiver
+from flowprism.service.alerts.alert_settings import WebhookReceiver
+from flowprism.service.alerts.http_post import post
 
 
 def send_to_webhook(receiver: WebhookReceiver, message: AlertMessage, now_ns: int, timeout_s: float) -> None:

@@ -1,1 +1,1 @@
-"""The HTTP API: one module a resource, each a thin face of `flowprism.service.answers`."""
+"""The HTTP API: one module a resource, each a thin face of `flowprism.service.queries`."""

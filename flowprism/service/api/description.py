@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from flowprism.service.api.problems import MEDIA_TYPE, Problem
+from flowprism.service.http.problem_details import MEDIA_TYPE, Problem
 
 PREFIX = "/api/v1/"
 _REFERENCE = "#/components/schemas/Problem"
@@ -35,7 +35,7 @@ _TAGS = {
     "incidents": "What is wrong, since when, because of what, and what people do about it.",
     "events": "What happened to jobs and is no fault.",
     "scans": "What was looked at, and asking to look now.",
-    "feeds": "Exporters, parts of the service, the fabric.",
+    "feeds": "Exporters, components of the service, the fabric.",
     "inventory": "What is known of the fabric beforehand.",
     "stream": "What is new, as it comes.",
     "access": "Who may ask: users, tokens, the audit log.",

@@ -10,10 +10,10 @@ from pydantic import Field
 from datamodel.filters import EventFilter
 from datamodel.findings import EventKind
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers import events as answers
-from flowprism.service.api.answering import behind, cursor, told, wrong_cursor
-from flowprism.service.api.documents import EventPage
-from flowprism.service.api.parameters import MOST_NS, PageParameters, Text, Time
+from flowprism.service.api.page_documents import EventPage
+from flowprism.service.http.query_parameters import MOST_NS, PageParameters, Text, Time
+from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong_cursor
+from flowprism.service.queries import events as answers
 
 router = APIRouter(tags=["events"])
 
@@ -31,10 +31,10 @@ class EventParameters(PageParameters):
 def events(request: Request, viewer: Seeing, asked: Annotated[EventParameters, Query()]) -> Response:
     """Starts, ends, restarts, checkpoints, evaluations, changes of membership, pauses."""
     wanted = EventFilter(asked.job, tuple(asked.kind), asked.start_ns, asked.end_ns)
-    after = behind(asked.cursor)
+    after = decode_cursor(asked.cursor)
     try:
         found = answers.events(request.app.state.shelf, viewer, wanted, after, asked.limit)
     except ValueError:
         raise wrong_cursor() from None
     following = cursor(answers.after_event(found[-1])) if len(found) == asked.limit else None
-    return told(request, EventPage(items=tuple(found), next=following))
+    return respond(request, EventPage(items=tuple(found), next=following))

@@ -1,4 +1,4 @@
-"""`/feeds`, `/parts`, `/fabric`: what everything else stands on."""
+"""`/feeds`, `/components`, `/fabric`: what everything else stands on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request, Response
 
 from datamodel.api_models import FabricView
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers import fabric as fabric_answers
-from flowprism.service.answers import feeds as answers
-from flowprism.service.answers.sight import require_all_seen
-from flowprism.service.api.answering import told
-from flowprism.service.api.documents import FeedList, PartList
+from flowprism.service.api.page_documents import ComponentList, FeedList
+from flowprism.service.http.responses import respond
+from flowprism.service.queries import fabric as fabric_answers
+from flowprism.service.queries import feeds as answers
+from flowprism.service.queries.visibility import require_all_seen
 
 router = APIRouter(tags=["feeds"])
 
@@ -21,17 +21,17 @@ router = APIRouter(tags=["feeds"])
 def feeds(request: Request, viewer: Seeing) -> Response:
     """Exporters: what of the last hour came and was lost, sampling rates, clocks. For who sees all tenants."""
     require_all_seen(viewer)
-    return told(request, FeedList(items=tuple(answers.exporters(request.app.state.shelf, time.time_ns()))))
+    return respond(request, FeedList(items=tuple(answers.exporters(request.app.state.shelf, time.time_ns()))))
 
 
-@router.get("/parts", response_model=PartList, summary="Parts of the service")
-def parts(request: Request, viewer: Seeing) -> Response:
-    """Running parts of the service, each by its own last word. For who sees all tenants."""
+@router.get("/components", response_model=ComponentList, summary="Components of the service")
+def components(request: Request, viewer: Seeing) -> Response:
+    """Running components of the service, each by its own last word. For who sees all tenants."""
     require_all_seen(viewer)
-    return told(request, PartList(items=tuple(answers.parts(request.app.state.shelf))))
+    return respond(request, ComponentList(items=tuple(answers.components(request.app.state.shelf))))
 
 
 @router.get("/fabric", response_model=FabricView, summary="The fabric with loads and suspects")
 def fabric(request: Request, viewer: Seeing) -> Response:
     """Switches, hosts, endpoints and cables of the inventory; for who sees one tenant, those its jobs touch."""
-    return told(request, fabric_answers.fabric(request.app.state.shelf, viewer, time.time_ns()))
+    return respond(request, fabric_answers.fabric(request.app.state.shelf, viewer, time.time_ns()))

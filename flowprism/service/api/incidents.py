@@ -13,10 +13,10 @@ from datamodel.filters import IncidentFilter
 from datamodel.findings import FindingKind, Severity
 from datamodel.incidents import IncidentState
 from flowprism.service.access.dependencies import Operating, Seeing
-from flowprism.service.answers import incidents as answers
-from flowprism.service.api.answering import behind, cursor, told, wrong, wrong_cursor
-from flowprism.service.api.documents import Comment, IncidentPage, Mute, Said
-from flowprism.service.api.parameters import Name, PageParameters, Text, Time
+from flowprism.service.api.page_documents import Comment, IncidentPage, Mute, Said
+from flowprism.service.http.query_parameters import Name, PageParameters, Text, Time
+from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong, wrong_cursor
+from flowprism.service.queries import incidents as answers
 
 router = APIRouter(tags=["incidents"])
 _WHAT = "incident of this id"
@@ -53,26 +53,26 @@ def incidents(request: Request, viewer: Seeing, asked: Annotated[IncidentParamet
         since_ns=asked.since_ns,
         until_ns=asked.until_ns,
     )
-    after = behind(asked.cursor)
+    after = decode_cursor(asked.cursor)
     try:
         rows = answers.incidents(request.app.state.shelf, viewer, time.time_ns(), wanted, after, asked.limit)
     except ValueError:
         raise wrong_cursor() from None
     following = cursor(answers.after_incident(rows[-1])) if len(rows) == asked.limit else None
-    return told(request, IncidentPage(items=tuple(rows), next=following))
+    return respond(request, IncidentPage(items=tuple(rows), next=following))
 
 
 @router.get("/incidents/{incident}", response_model=IncidentDetail, summary="One incident")
 def incident(request: Request, viewer: Seeing, incident: Name) -> Response:
     """One incident with its evidence and its whole history."""
-    return told(request, answers.incident(request.app.state.shelf, viewer, time.time_ns(), incident), _WHAT)
+    return respond(request, answers.incident(request.app.state.shelf, viewer, time.time_ns(), incident), _WHAT)
 
 
 @router.post("/incidents/{incident}/acknowledge", response_model=IncidentDetail, summary="Look after an incident")
 def acknowledge(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
     """Say that somebody looks after it; this counts until it is resolved and comes back."""
     shelf, now_ns = request.app.state.shelf, time.time_ns()
-    return told(request, answers.acknowledge(shelf, viewer, now_ns, incident, said.text), _WHAT)
+    return respond(request, answers.acknowledge(shelf, viewer, now_ns, incident, said.text), _WHAT)
 
 
 @router.post("/incidents/{incident}/mute", response_model=IncidentDetail, summary="Have no alerts of an incident")
@@ -81,18 +81,18 @@ def mute(request: Request, viewer: Operating, incident: Name, said: Mute) -> Res
     shelf, now_ns = request.app.state.shelf, time.time_ns()
     if said.until_ns is not None and said.until_ns <= now_ns:
         raise wrong("body", "until_ns", "this is past")
-    return told(request, answers.mute(shelf, viewer, now_ns, incident, said.reason, said.until_ns), _WHAT)
+    return respond(request, answers.mute(shelf, viewer, now_ns, incident, said.reason, said.until_ns), _WHAT)
 
 
 @router.post("/incidents/{incident}/unmute", response_model=IncidentDetail, summary="Have alerts of it again")
 def unmute(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
     """Have alerts of it again."""
     shelf, now_ns = request.app.state.shelf, time.time_ns()
-    return told(request, answers.unmute(shelf, viewer, now_ns, incident, said.text), _WHAT)
+    return respond(request, answers.unmute(shelf, viewer, now_ns, incident, said.text), _WHAT)
 
 
 @router.post("/incidents/{incident}/comment", response_model=IncidentDetail, summary="Comment an incident")
 def comment(request: Request, viewer: Operating, incident: Name, said: Comment) -> Response:
     """Write something into its history."""
     shelf, now_ns = request.app.state.shelf, time.time_ns()
-    return told(request, answers.comment(shelf, viewer, now_ns, incident, said.text), _WHAT)
+    return respond(request, answers.comment(shelf, viewer, now_ns, incident, said.text), _WHAT)

@@ -15,8 +15,8 @@ from datamodel.errors import InventoryError
 from datamodel.inventory import Inventory
 from flowprism.inventory_file import inventory_of
 from flowprism.service.access.dependencies import Administering, Seeing
-from flowprism.service.answers import inventory as answers
-from flowprism.service.api.answering import told, wrong
+from flowprism.service.http.responses import respond, wrong
+from flowprism.service.queries import inventory as answers
 
 router = APIRouter(tags=["inventory"])
 
@@ -33,7 +33,7 @@ class Replaced(Document):
 @router.get("/inventory", response_model=Inventory, summary="The inventory in force")
 def inventory(request: Request, viewer: Seeing) -> Response:
     """The inventory in force (`flowprism.inventory/v1`). For who sees all tenants."""
-    return told(request, answers.inventory(request.app.state.shelf, viewer), "inventory")
+    return respond(request, answers.inventory(request.app.state.shelf, viewer), "inventory")
 
 
 _YAML = {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
@@ -82,4 +82,4 @@ def replace_inventory(
     changed = answers.replace_inventory(request.app.state.shelf, viewer, time.time_ns(), new)
     endpoints = sum(len(host.endpoints) for host in new.hosts)
     replaced = Replaced(changed=changed, hosts=len(new.hosts), endpoints=endpoints, switches=len(new.switches))
-    return told(request, replaced)
+    return respond(request, replaced)

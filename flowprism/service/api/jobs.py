@@ -13,11 +13,11 @@ from datamodel.document import Document
 from datamodel.filters import JobFilter, JobOrder
 from datamodel.job_state import JobState
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers import jobs as answers
-from flowprism.service.api.answering import behind, cursor, told, wrong
-from flowprism.service.api.documents import JobPage
-from flowprism.service.api.parameters import Name, PageParameters, Span, Text
-from flowprism.service.shelf import Shelf
+from flowprism.service.api.page_documents import JobPage
+from flowprism.service.http.query_parameters import Name, PageParameters, Span, Text
+from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
+from flowprism.service.queries import jobs as answers
+from flowprism.service.stores import Stores
 
 router = APIRouter(tags=["jobs"])
 
@@ -54,24 +54,24 @@ class TrendParameters(Span):
 def jobs(request: Request, viewer: Seeing, asked: Annotated[JobParameters, Query()]) -> Response:
     """Jobs with their state, their layout, their iteration time against the baseline, and their open incidents."""
     wanted = JobFilter(asked.text, asked.tenant, tuple(asked.state), asked.order)
-    shelf: Shelf = request.app.state.shelf
-    rows = answers.jobs(shelf, viewer, time.time_ns(), wanted, behind(asked.cursor), asked.limit)
+    shelf: Stores = request.app.state.shelf
+    rows = answers.jobs(shelf, viewer, time.time_ns(), wanted, decode_cursor(asked.cursor), asked.limit)
     following = cursor(rows[-1].id) if len(rows) == asked.limit else None
-    return told(request, JobPage(items=tuple(rows), next=following))
+    return respond(request, JobPage(items=tuple(rows), next=following))
 
 
 @router.get("/jobs/{job:path}/layouts", response_model=LayoutList, summary="A job's layouts")
 def layouts(request: Request, viewer: Seeing, job: Name) -> Response:
     """The layouts that a job had with their process groups, the newest first."""
     found = answers.job(request.app.state.shelf, viewer, time.time_ns(), job)
-    return told(request, found and LayoutList(items=found.layouts), "job of this id")
+    return respond(request, found and LayoutList(items=found.layouts), "job of this id")
 
 
 @router.get("/jobs/{job:path}/iterations", response_model=IterationSeries, summary="A job's iterations")
 def iterations(request: Request, viewer: Seeing, job: Name, asked: Annotated[IterationParameters, Query()]) -> Response:
     """Iterations that ended in a stretch of time; where they are many, put together, and the slowest told."""
     found = answers.iterations(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
-    return told(request, found, "job of this id")
+    return respond(request, found, "job of this id")
 
 
 @router.get("/jobs/{job:path}/trend", response_model=Trend, summary="A job's pace over a long time")
@@ -79,13 +79,13 @@ def trend(request: Request, viewer: Seeing, job: Name, asked: Annotated[TrendPar
     """Mean iteration times in equal steps of minutes or hours, with the worst severity of each."""
     _ordered(asked)
     found = answers.trend(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
-    return told(request, found, "job of this id")
+    return respond(request, found, "job of this id")
 
 
 @router.get("/jobs/{job:path}", response_model=JobDetail, summary="One job")
 def job(request: Request, viewer: Seeing, job: Name) -> Response:
     """One job with its members, and the layouts it had."""
-    return told(request, answers.job(request.app.state.shelf, viewer, time.time_ns(), job), "job of this id")
+    return respond(request, answers.job(request.app.state.shelf, viewer, time.time_ns(), job), "job of this id")
 
 
 def _ordered(asked: Span) -> None:

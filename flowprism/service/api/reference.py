@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.api.description import examples
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.settings import Settings
+from flowprism.service.stores import Stores
 from storage.database.connection import Database
 
 BEGIN = "<!-- made by python -m flowprism.service.api.reference docs/api.md -->\n"
@@ -63,7 +63,7 @@ def described() -> dict[str, Any]:
     """The description of the whole application, over a database of nothing."""
     with TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/results.sqlite")
-        said = application(Shelf(database), Settings(), AccessSettings()).openapi()
+        said = application(Stores(database), Settings(), AccessSettings()).openapi()
         database.close()
     return said
 

@@ -12,11 +12,11 @@ from datamodel.api_models import ScanDetail, ScanRequest
 from datamodel.filters import ScanFilter
 from datamodel.scan import Verdict
 from flowprism.service.access.dependencies import Operating, Seeing
-from flowprism.service.answers import scans as answers
-from flowprism.service.api.answering import behind, cursor, told, wrong, wrong_cursor
-from flowprism.service.api.documents import Ask, RequestList, ScanPage
-from flowprism.service.api.parameters import Name, PageParameters, Parameters, PathTime, Text
-from flowprism.service.settings import Settings
+from flowprism.service.api.page_documents import Ask, RequestList, ScanPage
+from flowprism.service.config.settings import Settings
+from flowprism.service.http.query_parameters import Name, PageParameters, Parameters, PathTime, Text
+from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong, wrong_cursor
+from flowprism.service.queries import scans as answers
 
 router = APIRouter(tags=["scans"])
 
@@ -37,13 +37,13 @@ class RequestParameters(Parameters):
 @router.get("/scans", response_model=ScanPage, summary="Scans, those of the newest windows first")
 def scans(request: Request, viewer: Seeing, asked: Annotated[ScanParameters, Query()]) -> Response:
     """Scans in short."""
-    wanted, after = ScanFilter(asked.policy, tuple(asked.verdict)), behind(asked.cursor)
+    wanted, after = ScanFilter(asked.policy, tuple(asked.verdict)), decode_cursor(asked.cursor)
     try:
         rows = answers.scans(request.app.state.shelf, viewer, wanted, after, asked.limit)
     except ValueError:
         raise wrong_cursor() from None
     following = cursor(answers.after_scan(rows[-1])) if len(rows) == asked.limit else None
-    return told(request, ScanPage(items=tuple(rows), next=following))
+    return respond(request, ScanPage(items=tuple(rows), next=following))
 
 
 @router.get("/scans/{policy:path}/{window_start_ns}/{window_end_ns}", response_model=ScanDetail, summary="One scan")
@@ -52,7 +52,7 @@ def scan(
 ) -> Response:
     """One scan with its verdicts and findings (`flowprism.scan/v1`)."""
     found = answers.scan_detail(request.app.state.shelf, viewer, policy, window_start_ns, window_end_ns)
-    return told(request, found, "scan of this policy and window")
+    return respond(request, found, "scan of this policy and window")
 
 
 @router.post("/scan-requests", response_model=ScanRequest, status_code=201, summary="Ask for a scan")
@@ -68,9 +68,9 @@ def ask(request: Request, viewer: Operating, asked: Ask) -> Response:
         raise wrong("body", "window_end_ns", "a window takes both, begin and end")
     if window[0] is not None and window[1] is not None and window[1] <= window[0]:
         raise wrong("body", "window_end_ns", "it is not behind window_start_ns")
-    wish = answers.Wish(policy, asked.jobs, *window)
+    wish = answers.NewScanRequest(policy, asked.jobs, *window)
     made = answers.ask_scan(request.app.state.shelf, viewer, time.time_ns(), wish)
-    answer = told(request, made)
+    answer = respond(request, made)
     answer.status_code = 201
     answer.headers["Location"] = f"/api/v1/scan-requests/{made.id}"
     return answer
@@ -80,10 +80,10 @@ def ask(request: Request, viewer: Operating, asked: Ask) -> Response:
 def scan_requests(request: Request, viewer: Seeing, asked: Annotated[RequestParameters, Query()]) -> Response:
     """Scans that people asked for, and how they went."""
     found = answers.scan_requests(request.app.state.shelf, viewer, asked.limit)
-    return told(request, RequestList(items=tuple(found)))
+    return respond(request, RequestList(items=tuple(found)))
 
 
 @router.get("/scan-requests/{name}", response_model=ScanRequest, summary="One scan asked for")
 def scan_request(request: Request, viewer: Seeing, name: Name) -> Response:
     """How a scan that was asked for went."""
-    return told(request, answers.scan_request(request.app.state.shelf, viewer, name), "request of this id")
+    return respond(request, answers.scan_request(request.app.state.shelf, viewer, name), "request of this id")

@@ -14,13 +14,13 @@ from datamodel.timeline import SPAN_NAMES, Timelines
 from datamodel.transfers import ROLES
 from flowprism.rendering.formats.timelines_file import to_arrow
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.answers import jobs as job_answers
-from flowprism.service.answers import timelines as answers
-from flowprism.service.answers.thinning import Thinned, thinned
-from flowprism.service.answers.timelines import Stretch
-from flowprism.service.api.answering import behind, cursor, tagged, told, wrong
-from flowprism.service.api.parameters import Cursor, Name, Parameters, Text, Time
-from flowprism.service.shelf import Shelf
+from flowprism.service.http.query_parameters import Cursor, Name, Parameters, Text, Time
+from flowprism.service.http.responses import cursor, decode_cursor, respond, respond_with_etag, wrong
+from flowprism.service.queries import jobs as job_answers
+from flowprism.service.queries import timelines as answers
+from flowprism.service.queries.span_downsampling import DownsampledSpans, downsample
+from flowprism.service.queries.timelines import TimeSpan
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 router = APIRouter(tags=["timelines"])
@@ -145,7 +145,7 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
     Where there are more than `most`, short ones that lie close together are put together; the longest are not.
     As an Arrow stream, the schema's metadata and the header `Link` tell what the JSON's other fields do.
     """
-    shelf: Shelf = request.app.state.shelf
+    shelf: Stores = request.app.state.shelf
     members = job_answers.members(shelf, viewer, job)
     if members is None:
         raise HTTPException(404, "there is no job of this id")
@@ -154,7 +154,7 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
     found = answers.timeline(shelf, viewer, job, span.start_ns, span.end_ns, endpoints)
     if found is None:
         raise HTTPException(404, "there is no job of this id")
-    few = thinned(found.spans, max(asked.most, len(endpoints) * len(SPAN_NAMES)))
+    few = downsample(found.spans, max(asked.most, len(endpoints) * len(SPAN_NAMES)))
     if wants_arrow(request, asked.format):
         return _arrow_spans(request, few, found, following)
     page = TimelinePage(
@@ -165,7 +165,7 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
         spans=_spans(few, found),
         next=following,
     )
-    return told(request, page)
+    return respond(request, page)
 
 
 @router.get(
@@ -192,7 +192,7 @@ def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RatePara
     iteration_ns = shown.pop("iteration_ns")
     iteration_s = None if iteration_ns is None else iteration_ns / 1e9
     columns = RateColumns(**{name: tuple(values) for name, values in table.to_pydict().items()})
-    return told(
+    return respond(
         request,
         MeanIteration(job=job, **shown, bins=bins, iterations=iterations, iteration_s=iteration_s, rates=columns),
     )
@@ -211,10 +211,10 @@ def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixP
         return _stream(request, table, {"pairs": str(len(frame))})
     start_ns, end_ns = (int(frame["start_ns"][0]), int(frame["end_ns"][0])) if len(frame) else (None, None)
     pairs = Pairs(**{name: tuple(values) for name, values in table.to_pydict().items()})
-    return told(request, Matrix(job=job, start_ns=start_ns, end_ns=end_ns, total=len(frame), pairs=pairs))
+    return respond(request, Matrix(job=job, start_ns=start_ns, end_ns=end_ns, total=len(frame), pairs=pairs))
 
 
-def stretch(shelf: Shelf, viewer: Viewer, job: str, asked: TimelineParameters) -> Stretch:
+def stretch(shelf: Stores, viewer: Viewer, job: str, asked: TimelineParameters) -> TimeSpan:
     """The time that is asked for.
 
     Raises:
@@ -229,12 +229,12 @@ def stretch(shelf: Shelf, viewer: Viewer, job: str, asked: TimelineParameters) -
             raise HTTPException(404, "these iterations are not known")
         return found
     if asked.start_ns is None and asked.end_ns is None:
-        return answers.newest(shelf, viewer, job) or Stretch(0, 1)
+        return answers.newest(shelf, viewer, job) or TimeSpan(0, 1)
     if asked.start_ns is None or asked.end_ns is None:
         raise wrong("query", "start_ns" if asked.start_ns is None else "end_ns", "it takes both, begin and end")
     if asked.end_ns <= asked.start_ns:
         raise wrong("query", "end_ns", "it is not behind start_ns")
-    return Stretch(asked.start_ns, asked.end_ns)
+    return TimeSpan(asked.start_ns, asked.end_ns)
 
 
 def wants_arrow(request: Request, asked: Format | None) -> bool:
@@ -245,13 +245,13 @@ def wants_arrow(request: Request, asked: Format | None) -> bool:
 def _page(addresses: list[str], asked: TimelineParameters) -> tuple[list[str], str | None]:
     """The endpoints of this page, and the cursor of the next one. A page has room for each with all kinds of spans."""
     limit = min(asked.limit, asked.most // len(SPAN_NAMES))
-    last = behind(asked.cursor)
+    last = decode_cursor(asked.cursor)
     remaining = [address for address in addresses if address > last]
     page = remaining[:limit]
     return page, cursor(page[-1]) if len(remaining) > limit else None
 
 
-def _arrow_spans(request: Request, few: Thinned, found: Timelines, following: str | None) -> Response:
+def _arrow_spans(request: Request, few: DownsampledSpans, found: Timelines, following: str | None) -> Response:
     table = _span_table(few, found)
     headers = {}
     if following is not None:
@@ -259,14 +259,14 @@ def _arrow_spans(request: Request, few: Thinned, found: Timelines, following: st
     return _stream(request, table, {"resolution_ns": str(few.resolution_ns), "next": following or ""}, headers)
 
 
-def _span_table(few: Thinned, found: Timelines) -> pa.Table:
+def _span_table(few: DownsampledSpans, found: Timelines) -> pa.Table:
     table = to_arrow(Timelines(few.spans, found.addresses, found.jobs, found.groups))
     for name in ("merged", "longest_ns", "busy_ns"):
         table = table.append_column(name, pa.array(getattr(few, name)))
     return table
 
 
-def _spans(few: Thinned, found: Timelines) -> Spans:
+def _spans(few: DownsampledSpans, found: Timelines) -> Spans:
     columns = _span_table(few, found).drop_columns(["job"]).to_pydict()
     return Spans(**{name: tuple(values) for name, values in columns.items()})
 
@@ -292,4 +292,4 @@ def _stream(
     described = table.replace_schema_metadata(metadata)
     with pa.ipc.new_stream(sink, described.schema) as writer:
         writer.write_table(described)
-    return tagged(request, sink.getvalue().to_pybytes(), ARROW, headers)
+    return respond_with_etag(request, sink.getvalue().to_pybytes(), ARROW, headers)

@@ -10,13 +10,13 @@ from datamodel.errors import FlowprismError
 from datamodel.report import Window
 from datamodel.result_rows import LayoutRecord, ScanRecord
 from flowprism.service.backfill.comparing import Difference, differences
-from flowprism.service.recording import Made, record_aside
+from flowprism.service.config.settings import Policy, Settings
+from flowprism.service.incidents.scan_recorder import CompletedScan, record_requested_scan
 from flowprism.service.scanning.doubting import doubted
 from flowprism.service.scanning.identity import lasting_names, renamed
 from flowprism.service.scanning.looking import Sight, looked
 from flowprism.service.scanning.remembering import known_jobs
 from flowprism.service.scanning.scanner import judged
-from flowprism.service.settings import Policy, Settings
 from storage.database.connection import Database
 from storage.database.scans import layouts, scans
 
@@ -113,5 +113,5 @@ def _new(database: Database, policy: Policy, sight: Sight, started_ns: int, *, f
         return Again(window, was_kept=False, problem=sight.problem or "the lake has no records of it")
     known = known_jobs(database, window.end_ns)
     report = renamed(sight.analysis, lasting_names(sight.report.jobs, known, window.end_ns)).report
-    made = Made(policy.name, started_ns, time.time_ns(), report, judged(report, policy, sight))
-    return Again(window, was_kept=False, filled=fill and record_aside(database, made))
+    made = CompletedScan(policy.name, started_ns, time.time_ns(), report, judged(report, policy, sight))
+    return Again(window, was_kept=False, filled=fill and record_requested_scan(database, made))

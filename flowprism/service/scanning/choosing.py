@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datamodel.report import JobReport, Report
-from flowprism.service.settings import Policy
+from flowprism.service.config.settings import Policy
 
 
 def chosen(report: Report, policy: Policy) -> Report:

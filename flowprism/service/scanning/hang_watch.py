@@ -10,14 +10,14 @@ from datamodel.findings import EventKind
 from datamodel.report import Report, Window
 from datamodel.result_rows import WATCH, JobRecord
 from flowprism.scan_verdict import judge_report
-from flowprism.service.incidents import IncidentOptions
-from flowprism.service.recording import Made, record_hangs
+from flowprism.service.config.settings import Settings
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
+from flowprism.service.incidents.scan_recorder import CompletedScan, record_hangs
 from flowprism.service.scanning.doubting import doubted
 from flowprism.service.scanning.identity import lasting_names, renamed
 from flowprism.service.scanning.job_activity import JobActivity, Silence
 from flowprism.service.scanning.leases import KEEPING, Leases
 from flowprism.service.scanning.looking import looked
-from flowprism.service.settings import Settings
 from storage.database.connection import Database
 from storage.database.incidents import incidents
 from storage.database.overview import events
@@ -128,7 +128,7 @@ class HangWatch:
                 self._next_ns[job.id] = silence.since_ns, 2 * silence.lasting_ns
                 return True
             scan = judge_report(report, (job.id,))
-            made = Made(WATCH, started_ns, time.time_ns(), report, scan)
+            made = CompletedScan(WATCH, started_ns, time.time_ns(), report, scan)
             said = self.settings.incidents
             options = IncidentOptions(said.confirming_scans, said.quiet_scans, said.reopen_within_s)
             with self.leases.held(KEEPING, wait_s=2 * self.leases.lasting_s) as alone:

@@ -11,7 +11,7 @@ from datamodel.inventory import Inventory
 from datamodel.report import Report, Window
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
 from flowprism.worker_pool import WorkerPool
 from storage.database.connection import Database
 from storage.database.feed_statistics import inventory

@@ -13,8 +13,9 @@ from datamodel.result_rows import REQUESTED
 from datamodel.scan import Scan
 from flowprism import __version__
 from flowprism.scan_verdict import judge_report
-from flowprism.service.incidents import IncidentOptions
-from flowprism.service.recording import Made, record, record_aside
+from flowprism.service.config.settings import Policy, Settings
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
+from flowprism.service.incidents.scan_recorder import CompletedScan, record, record_requested_scan
 from flowprism.service.scanning.choosing import chosen
 from flowprism.service.scanning.doubting import doubted
 from flowprism.service.scanning.leases import KEEPING, Leases
@@ -22,7 +23,6 @@ from flowprism.service.scanning.looking import Sight, looked
 from flowprism.service.scanning.remembering import Remembered, remembered
 from flowprism.service.scanning.tally import Tally
 from flowprism.service.scanning.windows import Progress, due, progress
-from flowprism.service.settings import Policy, Settings
 from storage.database.connection import Database
 from storage.database.scan_requests import finish, next_requests, settle_window, start
 from storage.database.scans import newest_end_ns
@@ -106,7 +106,7 @@ class Scanner:
                 raise StorageError(f"{self.database.name}: another replica does not come to an end with keeping a scan")
             past = self._remembered(sight)
             verdict = judged(past.report, policy, sight)
-            made = Made(
+            made = CompletedScan(
                 policy.name, started_ns, time.time_ns(), past.report, verdict,
                 rollups=past.rollups, events=past.events, doubted=frozenset(sight.doubts(past.report)),
             )  # fmt: skip
@@ -150,7 +150,9 @@ class Scanner:
         settle_window(self.database, request.id, window.start_ns, window.end_ns)
         sight = self._looked(window)
         verdict = judged(sight.report, policy, sight)
-        record_aside(self.database, Made(f"{REQUESTED}{request.id}", started_ns, time.time_ns(), sight.report, verdict))
+        record_requested_scan(
+            self.database, CompletedScan(f"{REQUESTED}{request.id}", started_ns, time.time_ns(), sight.report, verdict)
+        )
         if sight.problem:
             finish(self.database, request.id, "failed", time.time_ns(), sight.problem)
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from datamodel.report import Window
-from flowprism.service.recording import Made
+from flowprism.service.incidents.scan_recorder import CompletedScan
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Tally:
     _waiting_scans: int = 0
     _given_up: dict[str, int] = field(default_factory=dict)
 
-    def made(self, made: Made) -> None:
+    def made(self, made: CompletedScan) -> None:
         """Count a scan."""
         self.scans += 1
         self.findings += len(made.scan.findings) + sum(len(job.findings) for job in made.scan.jobs)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from datamodel.report import Window
-from flowprism.service.settings import Policy, ScanSettings
+from flowprism.service.config.settings import Policy, ScanSettings
 from storage.lake.object_names import Writer, parse_name
 from storage.lake.snapshot import Snapshot
 

@@ -53,7 +53,7 @@ def test_a_bucket_needs_a_folder_beside_it() -> None:
 
 @pytest.mark.slow
 def test_a_kept_lake_is_packed_while_it_is_collected(tmp_path: Path) -> None:
-    """With `keep` a keeper works beside the workers, is started again where it dies, and ends with the collector."""
+    """With `keep` a compactor works beside the workers, is started again where it dies, and ends with the collector."""
     with Collector(tmp_path, options={"keep": True}) as collector, sender() as sock:
         sock.sendto(datagram(0, 2), ("127.0.0.1", collector.port()))
         collector.until(lambda: len(collector.children("collector.processes.compactor_process")) == 1)
@@ -63,13 +63,13 @@ def test_a_kept_lake_is_packed_while_it_is_collected(tmp_path: Path) -> None:
         collector.until(lambda: collector.children("collector.processes.compactor_process") not in ([], [first]))
         collector.until(lambda: collector.totals()["durable"] == 1)
         said = collector.stop()
-    assert "its keeper ended (signal 9); again in 0.1 s" in said
+    assert "its compactor ended (signal 9); again in 0.1 s" in said
     assert not _is_kept(tmp_path)
     assert len(snapshot(tmp_path).segments) == 1
 
 
 def _is_kept(lake: Path) -> bool:
-    """Whether a keeper has hold of a lake."""
+    """Whether a compactor has hold of a lake."""
     try:
         Compactor(lake, {}).close()
     except InputError:

@@ -22,10 +22,10 @@ from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
 from playwright.sync_api import Browser, Page, Response, sync_playwright
 
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.settings import Settings
+from flowprism.service.stores import Stores
 from tests.effort import least, processor_s
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -62,7 +62,7 @@ def served(app: FastAPI) -> Iterator[str]:
 
 
 @contextmanager
-def served_shelf(shelf: Shelf, access: AccessSettings | None = None) -> Iterator[str]:
+def served_shelf(shelf: Stores, access: AccessSettings | None = None) -> Iterator[str]:
     """Serve what a shelf holds, by default to everybody on this machine."""
     with served(application(shelf, Settings(), access or AccessSettings())) as address:
         yield address

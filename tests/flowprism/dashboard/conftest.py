@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from tests.flowprism.dashboard import browser
 from tests.flowprism.service.stored import stored_demo
 
@@ -25,7 +25,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """The bundled capture, analysed and scanned."""
     shelf = stored_demo(tmp_path_factory.mktemp("demo"))
     yield shelf
@@ -33,7 +33,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 
 
 @pytest.fixture(scope="session")
-def demo_address(demo: Shelf) -> Iterator[str]:
+def demo_address(demo: Stores) -> Iterator[str]:
     """Where the bundled capture's dashboard is served."""
     with browser.served_shelf(demo) as address:
         yield address

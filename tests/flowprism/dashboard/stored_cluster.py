@@ -8,9 +8,9 @@ from pathlib import Path
 from datamodel.result_rows import FeedStatistics
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.scan_verdict import judge_report
-from flowprism.service.incidents import IncidentOptions
-from flowprism.service.recording import Made, record
-from flowprism.service.shelf import Shelf
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
+from flowprism.service.incidents.scan_recorder import CompletedScan, record
+from flowprism.service.stores import Stores
 from simulate.case import simulate_case
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.cluster import cluster
@@ -25,7 +25,7 @@ from tests.flowprism.service.stored import MINUTE_NS, rollups_of
 SEED = 1
 
 
-def stored_cluster(folder: Path, gpus: int) -> Shelf:
+def stored_cluster(folder: Path, gpus: int) -> Stores:
     """A minute of a cluster of so many GPUs, scanned twice, so that its faults are open incidents."""
     case = simulate_case(cluster(ScenarioOptions(gpus=gpus)), SEED)
     analysis = analyze_reading(case.readings["flows"], ("simulated",), case.inventory, AnalysisOptions())
@@ -33,7 +33,7 @@ def stored_cluster(folder: Path, gpus: int) -> Shelf:
     database = Database(f"sqlite:///{folder}/results.sqlite")
     save_inventory(database, case.inventory, "tests", report.window.start_ns)
     for policy in ("health", "nightly"):
-        made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
+        made = CompletedScan(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
         record(database, made, IncidentOptions(confirming_scans=1))
     begin_ns = report.window.start_ns // MINUTE_NS * MINUTE_NS
     agents = [switch.agent for switch in case.inventory.switches if switch.agent]
@@ -45,4 +45,4 @@ def stored_cluster(folder: Path, gpus: int) -> Shelf:
     lake = folder / "analyses"
     make_folders(lake)
     save_analysis(LakeWriter(lake, Writer("scan", 0), 1), analysis)
-    return Shelf(database, None, str(lake))
+    return Stores(database, None, str(lake))

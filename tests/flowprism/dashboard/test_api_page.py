@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from tests.flowprism.service.api.client import client
 
 
-def test_the_api_is_found_where_people_look(demo: Shelf) -> None:
+def test_the_api_is_found_where_people_look(demo: Stores) -> None:
     """Every route of the description is on the page, and the usual address leads to the description."""
     asking = client(demo)
     moved = asking.get("/openapi.json")

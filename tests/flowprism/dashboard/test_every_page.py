@@ -10,10 +10,10 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser
 
-from flowprism.service.answers.incidents import incidents
-from flowprism.service.answers.jobs import jobs
-from flowprism.service.settings_file import load_settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.settings_file import load_settings
+from flowprism.service.queries.incidents import incidents
+from flowprism.service.queries.jobs import jobs
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.effort import least
 from tests.flowprism.dashboard.browser import MOST_SHIFT, SLOWEST_S, Theme, served_shelf, visiting
@@ -33,7 +33,7 @@ PAGES = (
 WINDOWS: tuple[tuple[Theme, int], ...] = (("light", 1440), ("dark", 390), ("dark", 2560))
 
 
-def named(shelf: Shelf, path: str) -> str:
+def named(shelf: Stores, path: str) -> str:
     """A page's address with the id of the job with the worst open incident, and of that incident."""
     (row, *_) = incidents(shelf, ADMIN, LATER_NS)
     job = row.incident.job or jobs(shelf, ADMIN, LATER_NS)[0].id
@@ -60,7 +60,7 @@ def first_view_s(file: Path, path: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shelf, str]]:
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, str]]:
     """A simulated cluster of 10,000 GPUs, and where its dashboard is served."""
     shelf = stored_cluster(tmp_path_factory.mktemp("large"), GPUS)
     with served_shelf(shelf) as address:
@@ -71,7 +71,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shelf, str
 @pytest.mark.parametrize(("theme", "width"), WINDOWS)
 @pytest.mark.parametrize("path", PAGES)
 def test_page_is_fast_silent_and_accessible(
-    chromium: Browser, demo: Shelf, demo_address: str, path: str, theme: Theme, width: int
+    chromium: Browser, demo: Stores, demo_address: str, path: str, theme: Theme, width: int
 ) -> None:
     """Under a second's work; no word on the console, no request elsewhere, axe finds nothing, nothing sticks out."""
     with visiting(chromium, demo_address, width=width, theme=theme) as visit:
@@ -85,7 +85,7 @@ def test_page_is_fast_silent_and_accessible(
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tuple[Shelf, str], path: str) -> None:
+def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tuple[Stores, str], path: str) -> None:
     """Of 10,000 GPUs in thirty jobs, whatever the page: under a second's work, and nothing complained of."""
     shelf, address = large
     with visiting(chromium, address) as visit:
@@ -97,7 +97,7 @@ def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tu
         visit.quiet()
 
 
-def test_first_view_after_a_start_is_fast(large: tuple[Shelf, str], tmp_path: Path) -> None:
+def test_first_view_after_a_start_is_fast(large: tuple[Stores, str], tmp_path: Path) -> None:
     """The dearest page of 10,000 GPUs, the first thing that a fresh `flowprism api` is asked for.
 
     Other work on the machine can only add to what is measured, so that the least of three starts counts.
@@ -107,7 +107,7 @@ def test_first_view_after_a_start_is_fast(large: tuple[Shelf, str], tmp_path: Pa
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_tell_all_without_scripts(chromium: Browser, demo: Shelf, demo_address: str, path: str) -> None:
+def test_pages_tell_all_without_scripts(chromium: Browser, demo: Stores, demo_address: str, path: str) -> None:
     """Headline and tables are there where scripts do not run."""
     with visiting(chromium, demo_address, scripts=False) as visit:
         visit.open(named(demo, path))

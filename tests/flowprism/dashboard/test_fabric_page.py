@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from datamodel.inventory import Inventory
-from flowprism.service.settings import ScanSettings, Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.settings import ScanSettings, Settings
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
@@ -22,10 +22,10 @@ HOSTILE = '"><img src=x onerror=alert(1)>'
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Shelf]:
+def empty(tmp_path: Path) -> Iterator[Stores]:
     """A store without an inventory."""
     database = Database(f"sqlite:///{tmp_path}/results.sqlite")
-    yield Shelf(database)
+    yield Stores(database)
     database.close()
 
 
@@ -37,7 +37,7 @@ def _cables(page: str) -> list[str]:
     ]
 
 
-def test_the_suspect_cable_comes_first(demo: Shelf) -> None:
+def test_the_suspect_cable_comes_first(demo: Stores) -> None:
     """With its ends, its load, how much it is suspected, and the way to the incident."""
     page = client(demo).get("/fabric").text
     first = _cables(page)[0]
@@ -47,7 +47,7 @@ def test_the_suspect_cable_comes_first(demo: Shelf) -> None:
     assert "4 leaves, 2 spines, 16 endpoints on 8 hosts" in page
 
 
-def test_ways_of_a_pair(demo: Shelf) -> None:
+def test_ways_of_a_pair(demo: Stores) -> None:
     """Between leaves over either spine, called by address or by host and GPU; cables and drawing are marked."""
     page = client(demo).get("/fabric", params={"src": "10.1.1.1", "dst": "s7/1"}).text
     assert "2 ways from 10.1.1.1 (s1 gpu 0) to 10.4.7.2 (s7 gpu 1)" in page
@@ -57,7 +57,7 @@ def test_ways_of_a_pair(demo: Shelf) -> None:
     assert "<img" not in client(demo).get("/fabric", params={"src": HOSTILE, "dst": HOSTILE, "host": HOSTILE}).text
 
 
-def test_hosts_are_found_by_name_job_and_address(demo: Shelf) -> None:
+def test_hosts_are_found_by_name_job_and_address(demo: Stores) -> None:
     """Two rails across; the suspect's host first; a search by any of its names."""
     page = client(demo).get("/fabric").text
     rows = re.findall(r'<tr><th scope="row">(s\d)</th>', page)
@@ -70,20 +70,20 @@ def test_hosts_are_found_by_name_job_and_address(demo: Shelf) -> None:
     assert "No host" in client(demo).get("/fabric", params={"host": "zzz"}).text
 
 
-def test_a_tenant_sees_what_its_jobs_touch(demo: Shelf) -> None:
+def test_a_tenant_sees_what_its_jobs_touch(demo: Stores) -> None:
     """Of the demo's tenant all of it, of another nothing."""
     assert "16 endpoints" in client(demo, Viewer("rob", "viewer", "research")).get("/fabric").text
     assert "16 endpoints" not in client(demo, Viewer("sue", "viewer", "search")).get("/fabric").text
 
 
-def test_without_an_inventory_it_says_what_is_missing(empty: Shelf) -> None:
+def test_without_an_inventory_it_says_what_is_missing(empty: Stores) -> None:
     """And where to give one."""
     page = client(empty).get("/fabric").text
     assert "No inventory" in page
     assert 'href="/settings#inventory"' in page
 
 
-def test_hostile_names_are_text(empty: Shelf) -> None:
+def test_hostile_names_are_text(empty: Stores) -> None:
     """Names of hosts and switches come from elsewhere: they are shown, not meant."""
     host = {"name": HOSTILE, "endpoints": [{"address": "10.0.0.1", "switch": HOSTILE}]}
     inventory = Inventory.model_validate({"hosts": [host], "switches": [{"name": HOSTILE, "role": "leaf"}]})
@@ -93,7 +93,7 @@ def test_hostile_names_are_text(empty: Shelf) -> None:
     assert unescape(page).count(HOSTILE) >= 3
 
 
-def test_inventory_file_of_the_settings_draws_the_fabric(empty: Shelf) -> None:
+def test_inventory_file_of_the_settings_draws_the_fabric(empty: Stores) -> None:
     """What scans use is what the page shows, and nothing can be uploaded beside it."""
     with as_file(files("flowprism.demo") / "inventory.yaml") as path:
         asked = client(empty, settings=Settings(scans=ScanSettings(inventory=path)))

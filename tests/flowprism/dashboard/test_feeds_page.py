@@ -6,13 +6,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from datamodel.api_models import ExporterSampling, FeedRow, Part
+from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
 from datamodel.report import ExporterClock
 from datamodel.result_rows import FeedStatistics
 from flowprism.dashboard.feed_view import draw_records, running, shown, summary
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.components import save_part
+from storage.database.components import save_component
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics
 from storage.database.scans import ScanResult, save_scan
@@ -90,9 +90,9 @@ def test_parts_are_told_with_their_units() -> None:
     """What is silent comes first; figures lose the suffix that says their unit."""
     now_ns = time.time_ns()
     figures = {"behind_seconds": 2.5, "received_bytes_total": 1.5e9, "scans_total": 1200.0}
-    well = Part(name="s", kind="scanner", started_ns=1, seen_ns=now_ns, figures=figures)
-    silent = Part(name="z", kind="keeper", started_ns=1, seen_ns=now_ns - 60 * 10**9)
-    sick = Part(name="k", kind="keeper", started_ns=1, seen_ns=now_ns, healthy=False, detail="disk full")
+    well = ComponentStatus(name="s", kind="scanner", started_ns=1, seen_ns=now_ns, figures=figures)
+    silent = ComponentStatus(name="z", kind="compactor", started_ns=1, seen_ns=now_ns - 60 * 10**9)
+    sick = ComponentStatus(name="k", kind="compactor", started_ns=1, seen_ns=now_ns, healthy=False, detail="disk full")
     found = running([well, sick, silent], now_ns)
     assert [(one.part.name, one.state) for one in found] == [("k", "not well"), ("z", "silent"), ("s", "well")]
     assert found[2].figures == (("behind", "2.50 s"), ("received", "1.50 GB"), ("scans", "1,200"))
@@ -103,12 +103,12 @@ def test_page_tells_what_scans_and_collectors_know_of_an_exporter(tmp_path: Path
     database = Database(f"sqlite:///{tmp_path}/results.sqlite")
     save_feed_statistics(database, [FeedStatistics("10.0.0.1/3", 0, MINUTE_NS, 5, 50)])
     sampling = ExporterSampling(exporter="10.0.0.1/3", rates=(2048,), configured=4096)
-    save_part(database, Part(name="c", kind="collector", started_ns=1, seen_ns=2, sampling=(sampling,)))
+    save_component(database, ComponentStatus(name="c", kind="collector", started_ns=1, seen_ns=2, sampling=(sampling,)))
     for end_ns, clocks in ((100, (ExporterClock(exporter="10.0.0.1", offset_s=-0.03, error_s=0.001),)), (200, ())):
         kept = results.kept(end_ns, "health")
         feed_part = kept.scan.feed.model_copy(update={"clocks": clocks})
         save_scan(database, ScanResult(replace(kept, scan=kept.scan.model_copy(update={"feed": feed_part})), [], []))
-    page = client(Shelf(database)).get("/feeds").text
+    page = client(Stores(database)).get("/feeds").text
     assert "30.0 ms behind" in page
     assert "± 1.00 ms" in page
     assert "1:2,048" in page
@@ -116,7 +116,7 @@ def test_page_tells_what_scans_and_collectors_know_of_an_exporter(tmp_path: Path
     database.close()
 
 
-def test_page_tells_exporters_of_the_store(demo: Shelf) -> None:
+def test_page_tells_exporters_of_the_store(demo: Stores) -> None:
     """Two exporters, of which one lost three datagrams of 203."""
     page = client(demo).get("/feeds").text.partition('id="exporters"')[2]
     assert page.index("192.168.250.12:0") < page.index("192.168.250.11:0")
@@ -124,7 +124,7 @@ def test_page_tells_exporters_of_the_store(demo: Shelf) -> None:
     assert "No component has reported yet" in page
 
 
-def test_feeds_are_for_who_sees_all_tenants(demo: Shelf) -> None:
+def test_feeds_are_for_who_sees_all_tenants(demo: Stores) -> None:
     """Another is told so."""
     answer = client(demo, Viewer("rob", "admin", "research")).get("/feeds")
     assert answer.status_code == 403

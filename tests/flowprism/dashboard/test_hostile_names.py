@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 import pytest
 
-from datamodel.api_models import Part
+from datamodel.api_models import ComponentStatus
 from datamodel.findings import Event, Subject, Suspect
 from datamodel.incidents import IncidentChange
 from datamodel.result_rows import FeedStatistics
-from flowprism.service.shelf import Shelf
-from storage.database.components import save_part
+from flowprism.service.stores import Stores
+from storage.database.components import save_component
 from storage.database.connection import Database, upsert
 from storage.database.feed_statistics import save_feed_statistics
 from storage.database.scans import ScanResult, save_scan
@@ -32,7 +32,7 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def evil(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A store in which every name is hostile."""
     folder: Path = tmp_path_factory.mktemp("evil")
     database = Database(f"sqlite:///{folder}/results.sqlite")
@@ -49,13 +49,13 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
     with database.writing() as connection:
         upsert(connection, EVENTS, [event.model_dump()])
     save_feed_statistics(database, [FeedStatistics(EVIL, 0, 60 * 10**9, 1, 1)])
-    save_part(database, Part(name=EVIL, kind="collector", started_ns=1, seen_ns=2, detail=EVIL))
-    yield Shelf(database)
+    save_component(database, ComponentStatus(name=EVIL, kind="collector", started_ns=1, seen_ns=2, detail=EVIL))
+    yield Stores(database)
     database.close()
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_nothing_of_a_name_becomes_markup(evil: Shelf, page: str) -> None:
+def test_nothing_of_a_name_becomes_markup(evil: Stores, page: str) -> None:
     """It stands on the page as text; no template is run twice."""
     answer = client(evil).get(page.replace("EVIL", quote(EVIL, safe="")))
     assert answer.status_code == (404 if "no%20such" in page else 400 if "show=" in page else 200), answer.text
@@ -65,7 +65,7 @@ def test_nothing_of_a_name_becomes_markup(evil: Shelf, page: str) -> None:
     assert "49" not in unescape(text).replace("{{ 7*7 }}", "").partition("<main")[2][:200]
 
 
-def test_links_with_hostile_ids_lead_to_their_pages(evil: Shelf) -> None:
+def test_links_with_hostile_ids_lead_to_their_pages(evil: Stores) -> None:
     """A question mark, a percent sign and a hash in an id are part of it."""
     page = client(evil).get("/").text
     place = unescape(page.partition('href="/jobs/')[2].partition('"')[0])
@@ -74,7 +74,7 @@ def test_links_with_hostile_ids_lead_to_their_pages(evil: Shelf) -> None:
 
 
 @pytest.mark.parametrize("page", ["/", "/jobs/EVIL", "/login", "/no/such/page"])
-def test_no_script_or_style_runs_but_those_of_files_of_ours(evil: Shelf, page: str) -> None:
+def test_no_script_or_style_runs_but_those_of_files_of_ours(evil: Stores, page: str) -> None:
     """Whatever the page: nothing that stands in it, nothing that text is made into, nothing of another host."""
     answer = client(evil).get(page.replace("EVIL", quote(EVIL, safe="")))
     policy = dict(one.split(maxsplit=1) for one in answer.headers["content-security-policy"].split(";"))
@@ -86,7 +86,7 @@ def test_no_script_or_style_runs_but_those_of_files_of_ours(evil: Shelf, page: s
 @pytest.mark.parametrize(
     "path", ["jobs/EVIL", "jobs/EVIL/layouts", "jobs/EVIL/trend?start_ns=0&end_ns=1", "scans/EVIL/0/100"]
 )
-def test_the_api_takes_names_with_slashes(evil: Shelf, path: str) -> None:
+def test_the_api_takes_names_with_slashes(evil: Stores, path: str) -> None:
     """Quoted as %2F or as they are, a slash in a name is part of it, and what hangs below a job is still found."""
     for safe in ("", "/"):
         answer = client(evil).get("/api/v1/" + path.replace("EVIL", quote(EVIL, safe=safe)))

@@ -16,10 +16,10 @@ from datamodel.api_models import IncidentDetail, IncidentRow
 from datamodel.filters import IncidentFilter
 from flowprism.dashboard.incident_evidence import IncidentEvidence, even, incident_evidence
 from flowprism.rendering.endpoint_order import Position
-from flowprism.service.answers.analyses import names
-from flowprism.service.answers.incidents import incident, incidents
-from flowprism.service.answers.jobs import job, jobs
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.analyses import names
+from flowprism.service.queries.incidents import incident, incidents
+from flowprism.service.queries.jobs import job, jobs
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.scan_requests import requests
 from tests.flowprism.service.api.client import ADMIN, Client, client
@@ -32,7 +32,7 @@ SEARCHER = Viewer("sue", "operator", "search")
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A hundred and two incidents of made-up jobs."""
     shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=408, days=0, endpoints=2)
     yield shelf
@@ -40,7 +40,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Shelf]:
+def own(tmp_path: Path) -> Iterator[Stores]:
     """The bundled capture, for a test that says something."""
     shelf = stored_demo(tmp_path)
     yield shelf
@@ -48,7 +48,7 @@ def own(tmp_path: Path) -> Iterator[Shelf]:
 
 
 @pytest.fixture(scope="module")
-def recovered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def recovered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """The bundled capture, and a later window in which its job is as fast as before the fault."""
     shelf = stored_demo(tmp_path_factory.mktemp("recovered"))
     record_later(shelf, healthy_again(demo_analysis()))
@@ -56,12 +56,12 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
     shelf.database.close()
 
 
-def _only(shelf: Shelf) -> str:
+def _only(shelf: Stores) -> str:
     (row,) = incidents(shelf, ADMIN, LATER_NS)
     return row.incident.id
 
 
-def _now(shelf: Shelf) -> IncidentDetail:
+def _now(shelf: Stores) -> IncidentDetail:
     found = incident(shelf, ADMIN, LATER_NS, _only(shelf))
     assert found is not None
     return found
@@ -76,7 +76,7 @@ def _listed(page: str) -> list[str]:
     return re.findall(r'<a href="/incidents/(i\d+)">', page)
 
 
-def test_the_page_tells_evidence_in_figures_and_tables(demo: Shelf) -> None:
+def test_the_page_tells_evidence_in_figures_and_tables(demo: Stores) -> None:
     """Iterations around its begin, the suspect against its peers, pairs; each figure has its table."""
     page = unescape(client(demo).get(f"/incidents/{_only(demo)}").text)
     figures = page.count('<svg viewBox="0 0 1080')
@@ -118,7 +118,7 @@ def test_where_windows_show_little_of_an_incident_its_spans_count(tmp_path: Path
     shelf.database.close()
 
 
-def test_pages_are_of_the_incidents_time(recovered: Shelf) -> None:
+def test_pages_are_of_the_incidents_time(recovered: Stores) -> None:
     """Of a job that has recovered while its incident is open: the suspect is still late on every page of it."""
     (row,) = incidents(recovered, ADMIN, LATER_NS)
     start_ns, end_ns = row.measured_ns
@@ -143,7 +143,7 @@ def test_pages_are_of_the_incidents_time(recovered: Shelf) -> None:
     )
 
 
-def evidence_of(shelf: Shelf, row: IncidentRow) -> IncidentEvidence:
+def evidence_of(shelf: Stores, row: IncidentRow) -> IncidentEvidence:
     """What the page of an incident draws."""
     detail = job(shelf, ADMIN, LATER_NS, row.incident.job or "")
     assert detail is not None
@@ -159,7 +159,7 @@ def test_of_very_many_peers_an_even_choice_is_read() -> None:
     assert even(many[:3], 500) == many[:3]
 
 
-def test_filters_narrow_the_list_and_stand_in_it(many: Shelf) -> None:
+def test_filters_narrow_the_list_and_stand_in_it(many: Stores) -> None:
     """By severity and by words; what was chosen is chosen in the form."""
     critical = client(many).get("/incidents?severity=critical").text
     wanted = {row.incident.id for row in incidents(many, ADMIN, LATER_NS, IncidentFilter(severities=("critical",)))}
@@ -169,7 +169,7 @@ def test_filters_narrow_the_list_and_stand_in_it(many: Shelf) -> None:
     assert len(_listed(client(many).get("/incidents?job=j00008&state=all").text)) == 1
 
 
-def test_the_list_goes_on_where_its_page_ended(many: Shelf) -> None:
+def test_the_list_goes_on_where_its_page_ended(many: Stores) -> None:
     """No incident is twice, none is missing."""
     first = client(many).get("/incidents").text
     (following,) = re.findall(r'href="([^"]+)">Next page', first)
@@ -178,7 +178,7 @@ def test_the_list_goes_on_where_its_page_ended(many: Shelf) -> None:
     assert client(many).get("/incidents?after=nonsense").status_code == 400
 
 
-def test_all_is_said_by_plain_forms(own: Shelf) -> None:
+def test_all_is_said_by_plain_forms(own: Stores) -> None:
     """Acknowledge, mute, unmute and comment without a script; each leads back to the history."""
     place, asking = f"/incidents/{_only(own)}", client(own)
     for act, fields in (
@@ -199,7 +199,7 @@ def test_all_is_said_by_plain_forms(own: Shelf) -> None:
     assert not _now(own).muted
 
 
-def test_a_hostile_comment_is_shown_and_not_run(own: Shelf) -> None:
+def test_a_hostile_comment_is_shown_and_not_run(own: Stores) -> None:
     """Markup in a comment is text on the page."""
     place = f"/incidents/{_only(own)}"
     _send(client(own), f"{place}/comment", text=HOSTILE)
@@ -208,7 +208,7 @@ def test_a_hostile_comment_is_shown_and_not_run(own: Shelf) -> None:
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
 
 
-def test_what_says_nothing_is_refused_on_a_page(own: Shelf) -> None:
+def test_what_says_nothing_is_refused_on_a_page(own: Stores) -> None:
     """A mute without a reason, an empty comment, hours that nobody offered, too long a text."""
     place, asking = f"/incidents/{_only(own)}", client(own)
     for act, fields in (
@@ -222,7 +222,7 @@ def test_what_says_nothing_is_refused_on_a_page(own: Shelf) -> None:
     assert not _now(own).notes
 
 
-def test_a_viewer_has_no_forms_and_may_not_send_them(own: Shelf) -> None:
+def test_a_viewer_has_no_forms_and_may_not_send_them(own: Stores) -> None:
     """Looking is all that a viewer does."""
     place, asking = f"/incidents/{_only(own)}", client(own, WATCHER)
     assert "<form method=" not in asking.get(place).text
@@ -232,7 +232,7 @@ def test_a_viewer_has_no_forms_and_may_not_send_them(own: Shelf) -> None:
     assert not _now(own).notes
 
 
-def test_an_incident_of_others_is_not_there(own: Shelf) -> None:
+def test_an_incident_of_others_is_not_there(own: Stores) -> None:
     """Neither to see nor to speak of."""
     place, asking = f"/incidents/{_only(own)}", client(own, SEARCHER)
     assert asking.get(place).status_code == 404
@@ -241,7 +241,7 @@ def test_an_incident_of_others_is_not_there(own: Shelf) -> None:
     assert not _now(own).notes
 
 
-def test_a_form_leads_back_to_pages_of_ours_only(own: Shelf) -> None:
+def test_a_form_leads_back_to_pages_of_ours_only(own: Stores) -> None:
     """`back` names a path here; anything else is the overview."""
     place = f"/incidents/{_only(own)}"
     for named, path in (("/", "/"), ("/jobs/x", "/jobs/x"), ("//evil.example", "/"), ("https://evil.example/", "/")):
@@ -249,7 +249,7 @@ def test_a_form_leads_back_to_pages_of_ours_only(own: Shelf) -> None:
         assert answer.headers["location"] == path
 
 
-def test_scanning_again_asks_for_this_job(own: Shelf) -> None:
+def test_scanning_again_asks_for_this_job(own: Stores) -> None:
     """By a policy of the settings; an unknown one is refused."""
     job_id = _now(own).incident.job
     answer = _send(client(own), "/scans", policy="default", jobs=job_id or "", back=f"/incidents/{_only(own)}")
@@ -261,7 +261,7 @@ def test_scanning_again_asks_for_this_job(own: Shelf) -> None:
     assert "waiting" in page.partition('id="asked"')[2]
 
 
-def test_a_scan_of_a_certain_time_takes_both_ends(own: Shelf) -> None:
+def test_a_scan_of_a_certain_time_takes_both_ends(own: Stores) -> None:
     """In order, and readable."""
     asking = client(own)
     for window in (
@@ -275,7 +275,7 @@ def test_a_scan_of_a_certain_time_takes_both_ends(own: Shelf) -> None:
     assert (asked.window_start_ns, asked.window_end_ns) == (1795186800 * 10**9, 1795187400 * 10**9)
 
 
-def test_runs_lead_to_their_verdicts(demo: Shelf) -> None:
+def test_runs_lead_to_their_verdicts(demo: Stores) -> None:
     """One row a scan, one row a job."""
     runs = client(demo).get("/scans").text
     place = re.findall(r'href="(/scans/health/\d+/\d+)"', runs)[0]
@@ -287,7 +287,7 @@ def test_runs_lead_to_their_verdicts(demo: Shelf) -> None:
     assert "health" not in client(demo).get("/scans?policy=nightly").text.partition('id="runs"')[2]
 
 
-def test_the_log_in_page_leads_on_to_where_one_wanted(demo: Shelf) -> None:
+def test_the_log_in_page_leads_on_to_where_one_wanted(demo: Stores) -> None:
     """But never to another site."""
     asking = client(demo)
     assert "Go on" in asking.get("/login").text

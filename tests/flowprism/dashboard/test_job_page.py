@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flowprism.service.answers.jobs import jobs
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.jobs import jobs
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import ADMIN, client
 from tests.flowprism.service.stored import demo_analysis, stored_many
@@ -16,18 +16,18 @@ LATER_NS = 2**61
 
 
 @pytest.fixture(scope="module")
-def place(demo: Shelf) -> str:
+def place(demo: Stores) -> str:
     """Where the bundled capture's job is."""
     return f"/jobs/{jobs(demo, ADMIN, LATER_NS)[0].id}"
 
 
-def _page(shelf: Shelf, path: str) -> str:
+def _page(shelf: Stores, path: str) -> str:
     answer = client(shelf).get(path)
     assert answer.status_code == 200, answer.text
     return unescape(answer.text)
 
 
-def test_every_iteration_is_a_dot_and_a_row(demo: Shelf, place: str) -> None:
+def test_every_iteration_is_a_dot_and_a_row(demo: Stores, place: str) -> None:
     """Those inside the incident are marked in both."""
     page = _page(demo, place)
     report = demo_analysis().report
@@ -45,7 +45,7 @@ def _marked(page: str) -> int:
     return len(re.findall(r"<td>yes</td></tr>", page.partition('id="layout-heading"')[2]))
 
 
-def test_the_layout_names_stages_and_frames_the_suspect(demo: Shelf, place: str) -> None:
+def test_the_layout_names_stages_and_frames_the_suspect(demo: Stores, place: str) -> None:
     """Two stages of four replicas with two members each; one endpoint is suspected."""
     grid = _page(demo, place).partition('id="layout-heading"')[2].partition('id="groups-heading"')[0]
     cells = re.findall(r'class="place-cell (?:h\d|unknown)"><title>', grid)
@@ -55,14 +55,14 @@ def test_the_layout_names_stages_and_frames_the_suspect(demo: Shelf, place: str)
 
 
 @pytest.mark.parametrize("by", ["late", "compute", "network", "wait", "delivery", "sent", "none"])
-def test_what_colours_the_layout_is_chosen(demo: Shelf, place: str, by: str) -> None:
+def test_what_colours_the_layout_is_chosen(demo: Stores, place: str, by: str) -> None:
     """Every measure has its figure; suspicion alone needs no span."""
     page = _page(demo, f"{place}?by={by}")
     assert f'<option value="{by}" selected>' in page
     assert ('class="place-cell unknown"' in page) == (by == "none")
 
 
-def test_the_suspect_of_a_slow_link_stands_out_where_nobody_chooses(demo: Shelf, place: str) -> None:
+def test_the_suspect_of_a_slow_link_stands_out_where_nobody_chooses(demo: Stores, place: str) -> None:
     """Its pairs take twice as long as their peers to deliver; everybody else's are as usual."""
     grid = _page(demo, place).partition('id="layout-heading"')[2].partition("</figure>")[0]
     assert '<option value="delivery" selected>' in grid
@@ -74,7 +74,7 @@ def test_the_suspect_of_a_slow_link_stands_out_where_nobody_chooses(demo: Shelf,
     assert "<td>yes</td>" in first
 
 
-def test_a_shorter_time_shows_its_iterations_only(demo: Shelf, place: str) -> None:
+def test_a_shorter_time_shows_its_iterations_only(demo: Stores, place: str) -> None:
     """From and to stand in the address; the figure begins where it says."""
     steps = demo_analysis().report.jobs[0].iterations
     page = _page(demo, f"{place}?from=2026-11-20T15:20:55Z&to=2026-11-20T15:21:00Z")
@@ -84,13 +84,13 @@ def test_a_shorter_time_shows_its_iterations_only(demo: Shelf, place: str) -> No
 
 
 @pytest.mark.parametrize("query", ["from=yesterday", "from=2026-01-02&to=2026-01-01", "last=9h", "to=99999-01-01"])
-def test_a_time_that_is_none_is_told_on_a_page(demo: Shelf, place: str, query: str) -> None:
+def test_a_time_that_is_none_is_told_on_a_page(demo: Stores, place: str, query: str) -> None:
     """With status 400, and what is wrong."""
     answer = client(demo).get(f"{place}?{query}")
     assert (answer.status_code, answer.headers["content-type"]) == (400, "text/html; charset=utf-8")
 
 
-def test_a_job_of_others_is_not_there(demo: Shelf, place: str) -> None:
+def test_a_job_of_others_is_not_there(demo: Stores, place: str) -> None:
     """As if it did not exist."""
     answer = client(demo, Viewer("sue", "viewer", "search")).get(place)
     assert answer.status_code == 404

@@ -5,14 +5,14 @@ from html import unescape
 
 import pytest
 
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from tests.flowprism.service.api.client import client
 
 _MOST = 120
 
 
 @pytest.mark.slow
-def test_every_link_leads_somewhere(demo: Shelf) -> None:
+def test_every_link_leads_somewhere(demo: Stores) -> None:
     """From the overview on, page after page: each address that a page names is answered with 200."""
     asking, ahead, seen = client(demo), ["/"], set[str]()
     while ahead and len(seen) < _MOST:

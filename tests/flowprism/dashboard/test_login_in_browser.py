@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from flowprism.service.access.people import new_user
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.user_accounts import new_user
 from storage.database.access import save_user
 from tests.flowprism.dashboard.browser import served_shelf, visiting
 from tests.flowprism.service.stored import TENANT, stored_demo

@@ -10,9 +10,9 @@ import pytest
 
 from datamodel.job_state import JobState
 from flowprism.dashboard.overview_page import Wanted, headline
-from flowprism.service.answers.census import Census
-from flowprism.service.answers.incidents import acknowledge, incidents
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.incidents import acknowledge, incidents
+from flowprism.service.queries.job_counts import Census
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import ADMIN, client
 from tests.flowprism.service.stored import MINUTE_NS, stored_demo, stored_many
@@ -21,7 +21,7 @@ SEARCHER = Viewer("sue", "viewer", "search")
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A hundred and twenty jobs that were just scanned; the incident of every fourth."""
     end_ns = time.time_ns() // MINUTE_NS * MINUTE_NS
     shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=120, days=1, endpoints=8, end_ns=end_ns)
@@ -29,7 +29,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
     shelf.database.close()
 
 
-def _page(shelf: Shelf, path: str, viewer: Viewer = ADMIN) -> str:
+def _page(shelf: Stores, path: str, viewer: Viewer = ADMIN) -> str:
     answer = client(shelf, viewer).get(path)
     assert answer.status_code == 200, answer.text
     return answer.text
@@ -40,7 +40,7 @@ def _jobs(page: str) -> list[str]:
     return re.findall(r'<a [^>]*href="/jobs/(j\d+)"', listed)
 
 
-def test_the_worst_incident_is_the_headline(demo: Shelf) -> None:
+def test_the_worst_incident_is_the_headline(demo: Stores) -> None:
     """Sentence, job, place, certainty and what to do stand before everything else."""
     (row,) = incidents(demo, ADMIN, 2**62)
     top = unescape(_page(demo, "/").partition('id="counts"')[0])
@@ -48,7 +48,7 @@ def test_the_worst_incident_is_the_headline(demo: Shelf) -> None:
         assert words in top
 
 
-def test_worst_jobs_come_first_and_pages_go_on(many: Shelf) -> None:
+def test_worst_jobs_come_first_and_pages_go_on(many: Stores) -> None:
     """Fifty rows a page; each goes on behind the one before, and no job stands twice."""
     first = _page(many, "/")
     assert _jobs(first)[0] == "j00008"  # critical
@@ -60,19 +60,19 @@ def test_worst_jobs_come_first_and_pages_go_on(many: Shelf) -> None:
     assert len(seen) == len(set(seen)) == 120
 
 
-def test_tiles_show_all_jobs_on_one_page(many: Shelf) -> None:
+def test_tiles_show_all_jobs_on_one_page(many: Stores) -> None:
     """A wall screen's view."""
     assert len(_jobs(_page(many, "/?view=tiles"))) == 120
 
 
-def test_the_search_stands_in_the_address_and_the_form(many: Shelf) -> None:
+def test_the_search_stands_in_the_address_and_the_form(many: Stores) -> None:
     """What was asked is shown again, and narrows the list."""
     page = _page(many, "/?q=j00017&show=all")
     assert _jobs(page) == ["j00017"]
     assert 'value="j00017"' in page
 
 
-def test_a_tenants_viewer_counts_and_sees_own_jobs_only(many: Shelf) -> None:
+def test_a_tenants_viewer_counts_and_sees_own_jobs_only(many: Stores) -> None:
     """Neither rows, nor figures, nor feeds of others."""
     page = _page(many, "/", SEARCHER)
     assert len(_jobs(page)) == 30
@@ -132,14 +132,14 @@ def test_addresses_of_views_name_only_what_is_unusual() -> None:
     assert Wanted().but() == "/"
 
 
-def test_an_unknown_filter_is_told_on_a_page(demo: Shelf) -> None:
+def test_an_unknown_filter_is_told_on_a_page(demo: Stores) -> None:
     """A mistyped address gets a sentence, not a document for programs."""
     answer = client(demo).get("/?show=everything")
     assert answer.status_code == 400
     assert answer.headers["content-type"].startswith("text/html")
 
 
-def test_counts_of_the_database_are_those_of_the_rows(many: Shelf) -> None:
+def test_counts_of_the_database_are_those_of_the_rows(many: Stores) -> None:
     """Made-up jobs: a twelfth each is critical and warned of, GPU-hours are lost by those with a slower hour."""
     page = _page(many, "/")
     figures = dict(re.findall(r'class="name">([^<]+)</span><b>([^<]+)</b>', page))
@@ -149,7 +149,7 @@ def test_counts_of_the_database_are_those_of_the_rows(many: Shelf) -> None:
     assert float(figures["GPU-hours lost"]) > 0
 
 
-def test_a_service_that_no_longer_scans_does_not_look_well(demo: Shelf, tmp_path: Path) -> None:
+def test_a_service_that_no_longer_scans_does_not_look_well(demo: Stores, tmp_path: Path) -> None:
     """The bundled capture is old, and the page says until when was looked; a fresh scan needs no such word."""
     page = _page(demo, "/")
     assert "Latest data is from" in page

@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from datamodel.incidents import IncidentChange
-from flowprism.service.answers.incidents import incidents
-from flowprism.service.answers.jobs import jobs
-from flowprism.service.answers.scans import scans
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.incidents import incidents
+from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.scans import scans
+from flowprism.service.stores import Stores
 from storage.database.scans import ScanResult, save_scan
 from tests.effort import least
 from tests.flowprism.dashboard.browser import MOST_SHIFT, Theme, Visit, served_shelf, visiting
@@ -28,7 +28,7 @@ PAGES = ("/", "JOB", "INCIDENT", "SCAN", "/login", *(pytest.param(page, marks=py
 
 
 @pytest.fixture(scope="module")
-def places(demo: Shelf) -> dict[str, str]:
+def places(demo: Stores) -> dict[str, str]:
     """Where the one job, incident and scan are."""
     (job,), (case,) = jobs(demo, ADMIN, LATER_NS), incidents(demo, ADMIN, LATER_NS)
     scan = scans(demo, ADMIN)[0]
@@ -37,7 +37,7 @@ def places(demo: Shelf) -> dict[str, str]:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[tuple[Shelf, str]]:
+def own(tmp_path: Path) -> Iterator[tuple[Stores, str]]:
     """A store to change, and where it is served."""
     shelf = stored_demo(tmp_path)
     with served_shelf(shelf) as address:
@@ -60,7 +60,7 @@ def test_pages_are_well(
         visit.quiet()
 
 
-def _new_incident(shelf: Shelf, summary: str) -> None:
+def _new_incident(shelf: Stores, summary: str) -> None:
     """A later scan finds something worse, of the one job."""
     (job,) = jobs(shelf, ADMIN, LATER_NS)
     end_ns = scans(shelf, ADMIN)[0].window_end_ns + 60 * 10**9
@@ -74,7 +74,7 @@ def _new_incident(shelf: Shelf, summary: str) -> None:
 
 @pytest.mark.parametrize("page", ["/", "/incidents", "JOB"])
 def test_an_incident_is_on_open_pages_within_two_seconds(
-    chromium: Browser, own: tuple[Shelf, str], looked: Event, page: str
+    chromium: Browser, own: tuple[Stores, str], looked: Event, page: str
 ) -> None:
     """Of its scan; what somebody is writing stays, and those who hear the page are told."""
     shelf, address = own
@@ -102,7 +102,7 @@ def test_an_incident_is_on_open_pages_within_two_seconds(
 
 
 def test_a_renewed_page_keeps_what_was_unfolded_and_where_one_was(
-    chromium: Browser, own: tuple[Shelf, str], looked: Event
+    chromium: Browser, own: tuple[Stores, str], looked: Event
 ) -> None:
     """Open tables stay open; the focus stays on the link it was on."""
     shelf, address = own
@@ -120,7 +120,7 @@ def test_a_renewed_page_keeps_what_was_unfolded_and_where_one_was(
         expect(visit.page.locator("#pace tbody a").nth(2)).to_be_focused()
 
 
-def test_from_the_overview_to_acknowledged_by_keyboard(chromium: Browser, own: tuple[Shelf, str]) -> None:
+def test_from_the_overview_to_acknowledged_by_keyboard(chromium: Browser, own: tuple[Stores, str]) -> None:
     """The slash leads to the search, tabs to the job, its incident and the forms."""
     with visiting(chromium, own[1]) as visit:
         visit.open("/")
@@ -152,7 +152,7 @@ def test_the_first_tab_skips_the_navigation(chromium: Browser, demo_address: str
         expect(visit.page.locator("main")).to_be_focused()
 
 
-def test_everything_is_said_without_scripts(chromium: Browser, own: tuple[Shelf, str]) -> None:
+def test_everything_is_said_without_scripts(chromium: Browser, own: tuple[Stores, str]) -> None:
     """Links and forms are plain."""
     with visiting(chromium, own[1], scripts=False) as visit:
         visit.open("/")

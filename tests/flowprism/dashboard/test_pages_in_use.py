@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from datamodel.inventory import Inventory
-from flowprism.service.access.settings import AccessSettings
-from flowprism.service.answers.jobs import jobs
-from flowprism.service.shelf import Shelf
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.queries.jobs import jobs
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.feed_statistics import save_inventory
 from tests.flowprism.dashboard.browser import Visit, served_shelf, visiting
@@ -34,7 +34,7 @@ def visit(chromium: Browser, demo_address: str) -> Iterator[Visit]:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[Shelf]:
+def own(tmp_path: Path) -> Iterator[Stores]:
     """The bundled capture, for a test that changes something."""
     shelf = stored_demo(tmp_path)
     add_user(shelf.database, "ann", "admin")
@@ -42,7 +42,7 @@ def own(tmp_path: Path) -> Iterator[Shelf]:
     shelf.database.close()
 
 
-def test_matrix_is_read_by_mouse_and_by_keys(visit: Visit, demo: Shelf) -> None:
+def test_matrix_is_read_by_mouse_and_by_keys(visit: Visit, demo: Stores) -> None:
     """What is pointed at is told below the figure, with its row and column; arrows go from cell to cell."""
     page = visit.page
     visit.open(f"/jobs/{jobs(demo, ADMIN, 2**61)[0].id}/matrix?measure=delay")
@@ -120,7 +120,7 @@ def test_jobs_and_incidents_are_chosen_by_mouse_and_by_keys(visit: Visit) -> Non
     page.wait_for_url("**/incidents/*")
 
 
-def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Shelf) -> None:
+def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Stores) -> None:
     """One click to the evidence, one each to look after it, comment, mute, unmute and ask for another scan."""
     with served_shelf(own) as address, visiting(chromium, address) as visit:
         page, history = visit.page, visit.page.locator("#history")
@@ -153,7 +153,7 @@ def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Shelf) -> No
         visit.quiet()
 
 
-def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Shelf) -> None:
+def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Stores) -> None:
     """Tabs lead to each form and to what it says."""
     with served_shelf(own) as address, visiting(chromium, address) as visit:
         page, keyboard, history = visit.page, visit.page.keyboard, visit.page.locator("#history")
@@ -188,7 +188,7 @@ def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Shelf) ->
         visit.quiet()
 
 
-def test_hostile_host_names_are_told_by_scripts_and_not_run(chromium: Browser, own: Shelf) -> None:
+def test_hostile_host_names_are_told_by_scripts_and_not_run(chromium: Browser, own: Stores) -> None:
     """What modules write of a host into the page is text: a cell, a lane, a span. The policy has nothing to refuse."""
     said = demo_inventory().model_dump_json(by_alias=True).replace('"s2"', json.dumps(HOSTILE))
     save_inventory(own.database, Inventory.model_validate_json(said), "tests", 2**61)
@@ -212,7 +212,7 @@ def test_hostile_host_names_are_told_by_scripts_and_not_run(chromium: Browser, o
 
 
 def test_an_admin_logs_in_makes_a_token_and_reads_an_inventory_file(
-    chromium: Browser, own: Shelf, tmp_path: Path
+    chromium: Browser, own: Stores, tmp_path: Path
 ) -> None:
     """A token by mouse, shown once; a user, and the token void again, by keys; a file in the form; the audit log."""
     file = tmp_path / "fabric.yaml"

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from datamodel.analysis import Analysis
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from tests.flowprism.dashboard.browser import served_shelf, visiting
 from tests.flowprism.service.api.client import client
 from tests.flowprism.service.stored import demo_analysis, stored_demo
@@ -33,14 +33,14 @@ def without_transfers() -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A store of such a job."""
     shelf = stored_demo(tmp_path_factory.mktemp("sampled"), analysis=without_transfers())
     yield shelf
     shelf.database.close()
 
 
-def test_empty_places_name_the_feed_that_fills_them(sampled: Shelf) -> None:
+def test_empty_places_name_the_feed_that_fills_them(sampled: Stores) -> None:
     """Timeline, matrix and layout say what is missing, and nothing that was not measured is stated."""
     name = demo_analysis().report.jobs[0].id
     for page in ("timeline", "matrix"):
@@ -50,7 +50,7 @@ def test_empty_places_name_the_feed_that_fills_them(sampled: Shelf) -> None:
     assert "No data for this measure" in client(sampled).get(f"/jobs/{name}?by=late").text
 
 
-def test_the_timeline_draws_how_well_iterations_are_known(sampled: Shelf) -> None:
+def test_the_timeline_draws_how_well_iterations_are_known(sampled: Stores) -> None:
     """A bar of 1.96 standard errors either way at each iteration, the same in numbers, and the mean with its own."""
     name = demo_analysis().report.jobs[0].id
     page = unescape(client(sampled).get(f"/jobs/{name}/timeline").text)
@@ -61,7 +61,7 @@ def test_the_timeline_draws_how_well_iterations_are_known(sampled: Shelf) -> Non
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_no_page_of_the_job_throws(chromium: Browser, sampled: Shelf, width: int) -> None:
+def test_no_page_of_the_job_throws(chromium: Browser, sampled: Stores, width: int) -> None:
     """Neither an error of a script nor a page wider than its window."""
     name = demo_analysis().report.jobs[0].id
     with served_shelf(sampled) as address, visiting(chromium, address, width=width) as visit:

@@ -13,11 +13,11 @@ import pytest
 
 from datamodel.result_rows import AuditEntry
 from flowprism.service.access import passwords
-from flowprism.service.access.settings import AccessSettings
-from flowprism.service.alerts.settings import AlertSettings
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.settings import Settings
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database import access
 from storage.database.feed_statistics import inventory
@@ -32,7 +32,7 @@ TENANT = Viewer("rob", "operator", "research")
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
     """The bundled capture, for a test that changes something; passwords are cheap."""
     monkeypatch.setattr(passwords, "_LOG_COST", 4)
     shelf = stored_demo(tmp_path)
@@ -44,7 +44,7 @@ def _send(asking: Client, path: str, fields: Mapping[str, object]) -> httpx.Resp
     return asking.post(path, content=urlencode(fields, doseq=True), headers=FORM)
 
 
-def test_a_user_and_a_token_are_made_and_revoked(own: Shelf) -> None:
+def test_a_user_and_a_token_are_made_and_revoked(own: Stores) -> None:
     """The token's text is shown once, works, and after revoking it is void; the audit log has all of it."""
     asking = client(own)
     user = {"name": "eve", "role": "operator", "password": "a long enough one"}
@@ -65,7 +65,7 @@ def test_a_user_and_a_token_are_made_and_revoked(own: Shelf) -> None:
     assert "a long enough one" not in page
 
 
-def test_a_user_is_removed(own: Shelf) -> None:
+def test_a_user_is_removed(own: Stores) -> None:
     """And is gone from the list."""
     _send(client(own), "/settings/users", {"name": "eve", "role": "viewer", "tenant": "research"})
     assert "research" in client(own).get("/settings").text.partition('id="users"')[2].partition("</section>")[0]
@@ -73,7 +73,7 @@ def test_a_user_is_removed(own: Shelf) -> None:
     assert access.users(own.database) == []
 
 
-def test_an_inventory_is_put_in_force(own: Shelf) -> None:
+def test_an_inventory_is_put_in_force(own: Stores) -> None:
     """As YAML or CSV; what is wrong with it is told with its line, and nothing is changed."""
     asking = client(own)
     text = "hosts:\n- name: new\n  endpoints: [{address: 10.9.9.9}]\n"
@@ -93,7 +93,7 @@ def test_an_inventory_is_put_in_force(own: Shelf) -> None:
     assert _send(asking, "/settings/inventory", {"text": " "}).status_code == 400
 
 
-def test_a_listing_is_merged_into_the_inventory(own: Shelf) -> None:
+def test_a_listing_is_merged_into_the_inventory(own: Stores) -> None:
     """Slurm's jobs as they are listed: what they do not speak of stays, what cannot be used is told."""
     asking, before = client(own), demo_inventory()
     nodes = before.hosts[0].name
@@ -126,7 +126,7 @@ def test_a_listing_is_merged_into_the_inventory(own: Shelf) -> None:
         ("/settings/tokens/nothing/revoke", {}),
     ],
 )
-def test_what_cannot_be_is_refused_on_a_page(own: Shelf, path: str, fields: dict[str, object]) -> None:
+def test_what_cannot_be_is_refused_on_a_page(own: Stores, path: str, fields: dict[str, object]) -> None:
     """With a sentence; never an error of ours, and nothing is made."""
     answer = _send(client(own), path, fields)
     assert answer.status_code in {400, 404}
@@ -135,7 +135,7 @@ def test_what_cannot_be_is_refused_on_a_page(own: Shelf, path: str, fields: dict
     assert access.tokens(own.database) == []
 
 
-def test_each_sees_what_concerns_them(own: Shelf) -> None:
+def test_each_sees_what_concerns_them(own: Stores) -> None:
     """A viewer sees neither users nor audit, one of a tenant no inventory and no routes; both may not change them."""
     sections = {name: [f'id="{part}"' in client(own, who).get("/settings").text for part in PARTS] for name, who in WHO}
     assert sections == {"viewer": [True, False, True, True, False], "tenant": [True, False, False, False, False]}
@@ -148,7 +148,7 @@ PARTS = ("tokens", "users", "inventory", "alerts", "audit")
 WHO = (("viewer", VIEWER), ("tenant", TENANT))
 
 
-def test_routes_of_alerts_are_told_without_secrets(own: Shelf) -> None:
+def test_routes_of_alerts_are_told_without_secrets(own: Stores) -> None:
     """Who is told of what; never an address with a key in it."""
     receiver = {"name": "chat", "kind": "webhook", "url": "https://chat.example/hook/s3cr3t", "secret": "k3y"}
     route = {"receivers": ["chat"], "tenants": ["research"], "at_least": "critical"}
@@ -160,7 +160,7 @@ def test_routes_of_alerts_are_told_without_secrets(own: Shelf) -> None:
     assert "k3y" not in page
 
 
-def test_hostile_words_are_text(own: Shelf) -> None:
+def test_hostile_words_are_text(own: Stores) -> None:
     """Whatever stands in the audit log or in the address."""
     access.audit(own.database, AuditEntry("r", 1, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE}))
     page = client(own).get("/settings", params={"done": HOSTILE}).text

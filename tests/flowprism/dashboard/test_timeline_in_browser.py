@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 
-from flowprism.service.answers.jobs import jobs
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.jobs import jobs
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.effort import least
 from tests.flowprism.dashboard.browser import Visit, served_shelf, visiting
@@ -34,7 +34,7 @@ MOVES = f"""async () => {{
 
 
 @pytest.fixture
-def visit(chromium: Browser, demo: Shelf, demo_address: str) -> Iterator[Visit]:
+def visit(chromium: Browser, demo: Stores, demo_address: str) -> Iterator[Visit]:
     """Iteration 8 of the bundled capture, in which a link is slow."""
     job = jobs(demo, ADMIN, 2**61)[0].id
     with visiting(chromium, demo_address) as found:

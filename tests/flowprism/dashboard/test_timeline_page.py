@@ -10,8 +10,8 @@ import pytest
 
 from flowprism.dashboard.timeline.reading import Asked, choose, read
 from flowprism.rendering.units import duration
-from flowprism.service.answers.jobs import jobs
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries.jobs import jobs
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import ADMIN, client
 
@@ -19,7 +19,7 @@ LATER_NS = 2**61
 
 
 @pytest.fixture(scope="module")
-def job(demo: Shelf) -> str:
+def job(demo: Stores) -> str:
     """The id of the bundled capture's job."""
     return jobs(demo, ADMIN, LATER_NS)[0].id
 
@@ -34,7 +34,7 @@ def _header(body: bytes) -> dict[str, object]:
     return found
 
 
-def test_newest_iteration_is_shown_without_asking(demo: Shelf, job: str) -> None:
+def test_newest_iteration_is_shown_without_asking(demo: Stores, job: str) -> None:
     """Index, length and the 16 endpoints; the one under suspicion is marked in the table."""
     page = client(demo).get(f"/jobs/{job}/timeline").text
     assert "Iteration 11 took 1.55 s" in _text(page)
@@ -43,7 +43,7 @@ def test_newest_iteration_is_shown_without_asking(demo: Shelf, job: str) -> None
     assert "10.2.3.2" in marked
 
 
-def test_iterations_are_chosen_by_index_or_by_time(demo: Shelf, job: str) -> None:
+def test_iterations_are_chosen_by_index_or_by_time(demo: Stores, job: str) -> None:
     """By `first` and `last`, or by a time inside; one that is not kept is said to be none."""
     choice = choose(demo, ADMIN, LATER_NS, job, Asked(first=3, last=5))
     assert choice is not None
@@ -57,7 +57,7 @@ def test_iterations_are_chosen_by_index_or_by_time(demo: Shelf, job: str) -> Non
     assert "This iteration is not stored" in _text(missing.text)
 
 
-def test_median_and_neighbours_are_compared_with(demo: Shelf, job: str) -> None:
+def test_median_and_neighbours_are_compared_with(demo: Stores, job: str) -> None:
     """Of twelve iterations, six of about 1 s and six of about 1.6 s, the median is one of the longest short ones."""
     choice = choose(demo, ADMIN, LATER_NS, job, Asked(first=8, against="median"))
     assert choice is not None
@@ -72,7 +72,7 @@ def test_median_and_neighbours_are_compared_with(demo: Shelf, job: str) -> None:
     assert "below each lane, faint: iteration 2" in page
 
 
-def test_tables_tell_the_numbers_of_the_picture(demo: Shelf, job: str) -> None:
+def test_tables_tell_the_numbers_of_the_picture(demo: Stores, job: str) -> None:
     """What the canvas gets of each endpoint stands in its row of the table."""
     asked = client(demo)
     header = _header(asked.get(f"/jobs/{job}/timeline.spans?first=8&last=8").content)
@@ -92,7 +92,7 @@ def test_tables_tell_the_numbers_of_the_picture(demo: Shelf, job: str) -> None:
             assert duration(lane[number]) in told
 
 
-def test_critical_path_and_waits_are_told(demo: Shelf, job: str) -> None:
+def test_critical_path_and_waits_are_told(demo: Stores, job: str) -> None:
     """The path's parts add up to the iteration; the slow link's endpoint is who carries its gradients."""
     choice = choose(demo, ADMIN, LATER_NS, job, Asked(first=8))
     assert choice is not None
@@ -107,7 +107,7 @@ def test_critical_path_and_waits_are_told(demo: Shelf, job: str) -> None:
     assert "10.2.3.1 (s3 gpu 0) 10.4.7.1 (s7 gpu 0)" in page
 
 
-def test_who_may_not_see_a_job_is_told_that_there_is_none(demo: Shelf, job: str) -> None:
+def test_who_may_not_see_a_job_is_told_that_there_is_none(demo: Stores, job: str) -> None:
     """The same page and the same spans for another tenant's viewer, and for a job that nobody has."""
     stranger = client(demo, Viewer("sue", "admin", "search"))
     owner = client(demo, Viewer("rob", "viewer", "research"))
@@ -118,7 +118,7 @@ def test_who_may_not_see_a_job_is_told_that_there_is_none(demo: Shelf, job: str)
 
 
 @pytest.mark.parametrize("query", ["first=-1", "first=x", "last=1e9", "vs=" + "9" * 30, "at_ns=99999999999999999999"])
-def test_nonsense_is_refused_on_a_page(demo: Shelf, job: str, query: str) -> None:
+def test_nonsense_is_refused_on_a_page(demo: Stores, job: str, query: str) -> None:
     """400 with a sentence, never an error of ours."""
     answer = client(demo).get(f"/jobs/{job}/timeline?{query}")
     assert answer.status_code == 400

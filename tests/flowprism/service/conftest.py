@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from tests.flowprism.service.stored import stored_demo, stored_many
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """The bundled capture, scanned."""
     shelf = stored_demo(tmp_path_factory.mktemp("demo"))
     yield shelf
@@ -20,7 +20,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 
 
 @pytest.fixture(scope="session")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """Forty jobs of three tenants and of nobody, two days of hours."""
     shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=40, days=2, endpoints=16)
     yield shelf
@@ -28,7 +28,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
 
 
 @pytest.fixture
-def own_demo(tmp_path: Path) -> Iterator[Shelf]:
+def own_demo(tmp_path: Path) -> Iterator[Stores]:
     """The bundled capture, scanned, for a test that changes something."""
     shelf = stored_demo(tmp_path)
     yield shelf

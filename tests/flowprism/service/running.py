@@ -65,7 +65,7 @@ def command(log: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
                 raise
 
 
-def parts(service: int) -> dict[str, int]:
+def components(service: int) -> dict[str, int]:
     """Part -> process, of those that a service of this process id runs now."""
     found: dict[str, int] = {}
     for pid in children(service):

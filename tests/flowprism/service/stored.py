@@ -21,9 +21,9 @@ from datamodel.scan import JobScan, Scan
 from flowprism import pipeline
 from flowprism.inventory_file import load_inventory
 from flowprism.scan_verdict import judge_report
-from flowprism.service.incidents import IncidentOptions
-from flowprism.service.recording import Made, record
-from flowprism.service.shelf import Shelf
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
+from flowprism.service.incidents.scan_recorder import CompletedScan, record
+from flowprism.service.stores import Stores
 from storage.analyses import save_analysis
 from storage.database.connection import Database, upsert
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
@@ -40,7 +40,7 @@ TENANTS = ("research", "search", "speech", None)
 MOST_ROWS = 20_000
 
 
-def stored_demo(folder: Path, address: str | None = None, analysis: Analysis | None = None) -> Shelf:
+def stored_demo(folder: Path, address: str | None = None, analysis: Analysis | None = None) -> Stores:
     """The bundled capture, analysed and scanned twice, so that its fault is an open incident.
 
     Args:
@@ -53,7 +53,7 @@ def stored_demo(folder: Path, address: str | None = None, analysis: Analysis | N
     database = Database(address or f"sqlite:///{folder}/results.sqlite")
     save_inventory(database, inventory, "tests", report.window.start_ns)
     for policy in ("health", "nightly"):
-        made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
+        made = CompletedScan(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
         record(database, made, IncidentOptions(confirming_scans=1))
     rollups = [rollup for job in report.jobs for rollup in rollups_of(job, report.findings)]
     stretch = FeedStatistics("192.168.250.11:0", report.window.start_ns // MINUTE_NS * MINUTE_NS, MINUTE_NS, 200, 900)
@@ -67,7 +67,7 @@ def stored_demo(folder: Path, address: str | None = None, analysis: Analysis | N
     lake = folder / "analyses"
     make_folders(lake)
     save_analysis(LakeWriter(lake, Writer("scan", 0), 1), analysis)
-    return Shelf(database, None, str(lake))
+    return Stores(database, None, str(lake))
 
 
 def healthy_again(analysis: Analysis) -> Analysis:
@@ -91,10 +91,10 @@ def healthy_again(analysis: Analysis) -> Analysis:
     return Analysis(report.model_copy(update=changes), replace(analysis.timelines, spans=spans), even)
 
 
-def record_later(shelf: Shelf, analysis: Analysis, policy: str = "health") -> None:
+def record_later(shelf: Stores, analysis: Analysis, policy: str = "health") -> None:
     """Keep a further window of the bundled capture's job, and carry its incidents over it."""
     report = analysis.report
-    made = Made(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
+    made = CompletedScan(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
     record(shelf.database, made, IncidentOptions(confirming_scans=1))
     rollups = [rollup for job in report.jobs for rollup in rollups_of(job, report.findings)]
     with shelf.database.writing() as connection:
@@ -138,7 +138,7 @@ def stored_many(
     endpoints: int = 100,
     address: str | None = None,
     end_ns: int = 1_799_999_940 * 10**9,
-) -> Shelf:
+) -> Stores:
     """Jobs made up, an incident for every fourth, hours of so many days and minutes of the last two hours.
 
     Args:
@@ -162,7 +162,7 @@ def stored_many(
     while part := [row for row, _ in zip(rows, range(MOST_ROWS), strict=False)]:
         with database.writing() as connection:
             upsert(connection, ROLLUPS, part)
-    return Shelf(database)
+    return Stores(database)
 
 
 def many_incident(number: int, end_ns: int) -> Incident:

@@ -25,7 +25,9 @@ from datamodel.job_state import JobState
 from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
 from datamodel.result_rows import FeedStatistics
 from flowprism.scan_verdict import judge_report
-from flowprism.service.incidents import IncidentOptions
+from flowprism.service.config.settings import Settings
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
+from flowprism.service.incidents.scan_recorder import CompletedScan, record
 from flowprism.service.job_state import (
     ExporterHeard,
     JobEvidence,
@@ -35,9 +37,7 @@ from flowprism.service.job_state import (
     judge,
     state_rules,
 )
-from flowprism.service.recording import Made, record
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics
 from storage.database.incidents import incidents
@@ -154,7 +154,7 @@ def _empty() -> str:
 
 
 @contextmanager
-def stored(history: History) -> Iterator[tuple[Shelf, int]]:
+def stored(history: History) -> Iterator[tuple[Stores, int]]:
     """A store after such a history, through what a scanner calls; and the time at the end of it."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(_empty(), f"{folder}/results.sqlite")
@@ -163,13 +163,13 @@ def stored(history: History) -> Iterator[tuple[Shelf, int]]:
         for number, outcomes in enumerate(history.outcomes):
             end_ns = BEGIN_NS + number * MINUTE_NS
             report = _report(outcomes, end_ns)
-            made = Made("default", end_ns, end_ns + S, report, judge_report(report))
+            made = CompletedScan("default", end_ns, end_ns + S, report, judge_report(report))
             record(database, made, IncidentOptions())
         now_ns = end_ns + history.ago_s * S
         for number, ago_s in enumerate(history.heard_ago_s):
             heard_ns = (now_ns - ago_s * S) // MINUTE_NS * MINUTE_NS
             save_feed_statistics(database, [FeedStatistics(f"10.0.0.{number}/0", heard_ns, MINUTE_NS, 5, 9)])
-        yield Shelf(database), now_ns
+        yield Stores(database), now_ns
         database.close()
 
 

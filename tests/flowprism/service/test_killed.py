@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from flowprism.demo.demo_player import HEALTHY, play_demo
-from flowprism.service.settings_file import load_settings
-from storage.database.components import parts as told
+from flowprism.service.config.settings_file import load_settings
+from storage.database.components import components as told
 from storage.database.connection import Database
 from storage.database.scans import scans
 from storage.lake.lake_reader import read_lake
 from storage.lake.snapshot import snapshot
-from tests.flowprism.service.running import children, command, parts, settings, wait_for
+from tests.flowprism.service.running import children, command, components, settings, wait_for
 from tests.flowprism.service.scanning.feeding import fabric
 from tests.storage.lake.test_killed import in_manifest, in_segments
 
@@ -60,7 +60,7 @@ def _is_up(service: int, database: Database, since_ns: int, lake: Path) -> bool:
     """Whether all parts have said that they are there, and records are stored again."""
     there = {part.kind for part in told(database) if part.seen_ns > since_ns}
     newest_ns = max((head.time_ns for head in snapshot(lake).heads.values()), default=0)
-    return len(parts(service)) == len(there) == 5 and newest_ns > since_ns
+    return len(components(service)) == len(there) == 5 and newest_ns > since_ns
 
 
 def _kill(service: int) -> None:

@@ -16,7 +16,7 @@ ORDER = order_of(FAULTS, first_gap=46)
 # The database goes away in the middle of the second fault, the receiver of alerts during the third.
 DEEDS: tuple[Deed, ...] = (
     *KILLS, (350, "stop postgresql"), (380, "kill alerter"), (390, "stop kafka"), (430, "kill api"),
-    (440, "kill keeper"), (475, "receiver away"), (525, "receiver back"),
+    (440, "kill compactor"), (475, "receiver away"), (525, "receiver back"),
 )  # fmt: skip
 MEMORY_FROM_S = 300.0
 # Until the minutes in which the service was away, and the one in which the exporters were heard last, have left the

@@ -1,4 +1,4 @@
-"""`flowprism serve` as a user runs it: parts come up, come back, end together, and say what is wrong."""
+"""`flowprism serve` as a user runs it: components come up, come back, end together, and say what is wrong."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import pytest
 from datamodel.errors import InputError
 from flowprism.cli import main
 from flowprism.demo.demo_player import play_demo
-from flowprism.service.settings import Settings
-from flowprism.service.settings_file import load_settings
-from flowprism.service.supervisor import Supervisor, parts_of
-from storage.database.components import parts as told
+from flowprism.service.config.settings import Settings
+from flowprism.service.config.settings_file import load_settings
+from flowprism.service.supervisor import Supervisor, components_of
+from storage.database.components import components as told
 from storage.database.connection import Database
 from storage.database.feed_statistics import feed_statistics
 from storage.lake.lake_reader import read_lake
 from tests.flowprism.service.alerts import told as tell
 from tests.flowprism.service.alerts.listening import listening, silent
-from tests.flowprism.service.running import command, free_port, parts, settings, wait_for
+from tests.flowprism.service.running import command, components, free_port, settings, wait_for
 from tests.flowprism.service.scanning.feeding import fabric
 from tests.flowprism.service.scanning.feeding import parts as capture
 
@@ -39,23 +39,27 @@ def refused(file: Path) -> str:
 
 
 def test_which_parts_run() -> None:
-    """Every part that is not switched off; a machine that neither collects nor scans has no lake to keep."""
-    assert parts_of(Settings()) == ("collector", "keeper", "scanner", "alerter", "api")
+    """Every component that is not switched off; a machine that neither collects nor scans has no lake to keep."""
+    assert components_of(Settings()) == ("collector", "compactor", "scanner", "alerter", "api")
     off = {"enabled": False}
-    assert parts_of(Settings.model_validate({"collect": off, "scans": off})) == ("alerter", "api")
+    assert components_of(Settings.model_validate({"collect": off, "scans": off})) == ("alerter", "api")
 
 
 @pytest.mark.slow
 def test_parts_come_back_and_end_together(tmp_path: Path) -> None:
-    """A part that is killed is started again and counts that; SIGTERM ends all, and all that was sent is stored."""
+    """A killed component is started again and counts that; SIGTERM ends all, and all that was sent is stored."""
     file = settings(tmp_path, scans={"enabled": False})
     what = load_settings(file, {})
     database = Database(what.store.database)
     with command(tmp_path / "log", "serve", str(file)) as service:
-        wait_for(lambda: {"collector", "keeper", "alerter", "api"} <= set(parts(service.pid)), 120)
-        wait_for(lambda: any(part.kind == "collector" and "received_total" in part.figures for part in told(database)))
-        _killed(service.pid, "keeper")
-        wait_for(lambda: any(p.kind == "keeper" and p.figures["restarts_total"] == 1 for p in told(database)), 120)
+        wait_for(lambda: {"collector", "compactor", "alerter", "api"} <= set(components(service.pid)), 120)
+        wait_for(
+            lambda: any(
+                component.kind == "collector" and "received_total" in component.figures for component in told(database)
+            )
+        )
+        _killed(service.pid, "compactor")
+        wait_for(lambda: any(p.kind == "compactor" and p.figures["restarts_total"] == 1 for p in told(database)), 120)
         sent = play_demo(
             fabric(), "127.0.0.1", int(what.collect.listen[0].rpartition(":")[2]), threading.Event(), iter("h")
         )
@@ -68,7 +72,7 @@ def test_parts_come_back_and_end_together(tmp_path: Path) -> None:
     assert {one.exporter for one in counted} == {f"127.0.0.1/{leaf}" for leaf in (1, 2, 3, 4)}
     assert sum(one.records for one in counted) == stored.records
     assert sum(one.lost for one in counted) == 0
-    assert parts(service.pid) == {}
+    assert components(service.pid) == {}
 
 
 @pytest.mark.slow
@@ -94,7 +98,7 @@ def test_a_killed_collector_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_end_waits_for_nobody(tmp_path: Path) -> None:
-    """A receiver of alerts hangs, a page listens, a feed goes on: SIGTERM ends all parts in seconds all the same."""
+    """SIGTERM ends all components in seconds though an alert receiver hangs, a page listens and a feed goes on."""
     with listening(silent) as receiver:
         told_to = {"name": "hook", "kind": "webhook", "url": receiver.url}
         file = settings(tmp_path, alerts={"receivers": [told_to], "timeout_s": 30, "group_wait_s": 0})
@@ -121,7 +125,7 @@ def test_the_end_waits_for_nobody(tmp_path: Path) -> None:
 def test_the_api_answers_alone(tmp_path: Path) -> None:
     """`flowprism api` serves what other machines keep, and ends at SIGTERM."""
     file = settings(tmp_path)
-    address = f"http://127.0.0.1:{load_settings(file, {}).api.port}/api/v1/parts"
+    address = f"http://127.0.0.1:{load_settings(file, {}).api.port}/api/v1/components"
     with command(tmp_path / "log", "api", str(file)) as api:
         wait_for(lambda: _status(address) == 200)
         api.send_signal(signal.SIGTERM)
@@ -129,7 +133,7 @@ def test_the_api_answers_alone(tmp_path: Path) -> None:
 
 
 def test_a_dashboard_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
-    """The line names the port and the settings; no part was started."""
+    """The line names the port and the settings; no component was started."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -139,7 +143,7 @@ def test_a_dashboard_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_feed_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
-    """The line names the port and the setting; no part was started."""
+    """The line names the port and the setting; no component was started."""
     port = free_port()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", port))
@@ -165,16 +169,16 @@ def test_settings_that_are_wrong_are_one_line(
     assert (ended.value.code, capsys.readouterr().err) == (2, f"flowprism: {file}:1: api.prot: no such setting\n")
 
 
-def _killed(service: int, part: str) -> None:
-    """Kill a part by force, and wait until it has been started again."""
-    before = parts(service)[part]
+def _killed(service: int, component: str) -> None:
+    """Kill a component by force, and wait until it has been started again."""
+    before = components(service)[component]
     os.kill(before, signal.SIGKILL)
-    wait_for(lambda: parts(service).get(part, before) != before)
+    wait_for(lambda: components(service).get(component, before) != before)
 
 
 def _figure(what: Settings, name: str) -> float | None:
     """What the collector says of itself; None where it says nothing yet."""
-    told_of = (part.figures for part in told(Database(what.store.database)) if part.kind == "collector")
+    told_of = (component.figures for component in told(Database(what.store.database)) if component.kind == "collector")
     return next((figures[name] for figures in told_of if name in figures), None)
 
 

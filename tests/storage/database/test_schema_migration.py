@@ -15,11 +15,12 @@ from sqlalchemy import inspect, select, text
 from datamodel.errors import InputError
 from datamodel.scan import JobScan
 from storage.database.access import take_lease
+from storage.database.components import components
 from storage.database.connection import Database, connected
 from storage.database.scans import ScanResult, layouts, rollups, save_scan, scans
 from storage.database.schema_migration import downgrade, upgrade, version
 from storage.database.summaries import PartSummary, parsed
-from storage.database.tables import INCIDENTS, METADATA, SCANS
+from storage.database.tables import INCIDENTS, METADATA, PARTS, SCANS
 from tests.storage.database import results
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def test_tables_are_those_that_the_code_declares(database: Database) -> None:
     with database.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []
-        assert version(connection) == "0006"
+        assert version(connection) == "0007"
 
 
 def test_down_and_up_with_data(database: Database) -> None:
@@ -68,8 +69,18 @@ def test_an_interrupted_step_is_none(database: Database) -> None:
         downgrade(connection, "0001")
         raise KeyboardInterrupt
     with database.reading() as connection:
-        assert version(connection) == "0006"
+        assert version(connection) == "0007"
         assert inspect(connection).has_table("leases")
+
+
+def test_component_statuses_of_the_version_before_are_removed(database: Database) -> None:
+    """A status whose kind is the keeper would be refused; components report again at once."""
+    with database.writing() as connection:
+        downgrade(connection, "0006")
+        row = {"name": "keeper a", "kind": "keeper", "started_ns": 1, "seen_ns": 2, "document": "{}"}
+        connection.execute(PARTS.insert().values(row))
+        upgrade(connection)
+    assert components(database) == []
 
 
 def test_opening_twice_is_once(address: str) -> None:

@@ -1,4 +1,4 @@
-"""A keeper changes where records lie, and never which: until they are old, or too many."""
+"""A compactor changes where records lie, and never which: until they are old, or too many."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_what_cannot_be_read_is_told_and_left(tmp_path: Path) -> None:
     assert read_lake(tmp_path).notes.rejected == {"row of a committed segment that cannot be read": 1000}
 
 
-def test_one_keeper_at_a_time(tmp_path: Path) -> None:
+def test_one_compactor_at_a_time(tmp_path: Path) -> None:
     """A lake that is being kept is refused; a folder that is none too."""
     with pytest.raises(InputError, match="not a folder of collected records"):
         Compactor(tmp_path)
@@ -233,7 +233,7 @@ def test_one_keeper_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", range(6))
-def test_an_interrupted_keeper_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+def test_an_interrupted_compactor_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """Wherever it ends, every record is there once, and its successor clears up and does the work."""
     clock = filled(tmp_path)
     clock.ns += SETTLE_NS
@@ -267,7 +267,7 @@ def test_an_interrupted_keeper_changes_nothing(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_commit_that_fails_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the disk is full just before the commit, nothing is left, and the same keeper does the work later."""
+    """Where the disk is full just before the commit, nothing is left, and the same compactor does the work later."""
     clock = filled(tmp_path)
     clock.ns += SETTLE_NS
     compactor = Compactor(tmp_path, NO_LIMITS, clock=clock)

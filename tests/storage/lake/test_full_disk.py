@@ -68,7 +68,7 @@ def test_ingest_resumes(disk: Path) -> None:
 
 
 def test_packing_waits(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A keeper that has no room changes nothing, and does its work when there is."""
+    """A compactor that has no room changes nothing, and does its work when there is."""
     monkeypatch.setattr(compaction, "SETTLE_NS", 0)
     store = opened(disk / "lake")
     for first in range(0, 3000, 1000):

@@ -88,7 +88,7 @@ def in_segments(folder: Path) -> tuple[Counter[str], list[int]]:
     return +sums, np.sort(frame["bytes"]).tolist()
 
 
-def kill_writers_and_keepers(folder: Path, rounds: int) -> None:
+def kill_writers_and_compactors(folder: Path, rounds: int) -> None:
     """After each kill, all that was committed is there once, and the manifest's sums are the records'."""
     make_folders(folder)
     nursery = Nursery()
@@ -133,16 +133,16 @@ def kill_scans(where: str, rounds: int) -> None:
     database.close()
 
 
-def test_killed_writers_and_keepers(folder: Path) -> None:
+def test_killed_writers_and_compactors(folder: Path) -> None:
     """A few rounds of what the slow test does for long."""
-    kill_writers_and_keepers(folder, 3)
+    kill_writers_and_compactors(folder, 3)
 
 
 @pytest.mark.slow
-def test_killed_writers_and_keepers_for_long(folder: Path) -> None:
+def test_killed_writers_and_compactors_for_long(folder: Path) -> None:
     """A hundred kills during ingest and packing, in ten lakes: each round reads all that its lake holds."""
     for lake in map(str, range(10)):
-        kill_writers_and_keepers(folder / lake, 10)
+        kill_writers_and_compactors(folder / lake, 10)
         shutil.rmtree(folder / lake)
 
 

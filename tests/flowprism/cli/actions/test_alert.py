@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flowprism import cli
-from flowprism.service.settings_file import load_settings
+from flowprism.service.config.settings_file import load_settings
 from storage.database.alerts import mark_failed, waiting_alerts
 from storage.database.connection import Database
 from tests.flowprism.service.alerts import told

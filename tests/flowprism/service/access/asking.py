@@ -11,12 +11,12 @@ import httpx
 from fastapi import FastAPI
 
 from datamodel.result_rows import Role, User
-from flowprism.service.access.passwords import hashed
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.passwords import hash_password
 from flowprism.service.access.tokens import new_token
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.settings import Settings
+from flowprism.service.stores import Stores
 from storage.database import access
 from storage.database.connection import Database
 
@@ -67,12 +67,12 @@ class Asker:
 
 def served(database: Database, settings: AccessSettings) -> FastAPI:
     """The application over this database."""
-    return application(Shelf(database), Settings(), settings)
+    return application(Stores(database), Settings(), settings)
 
 
 def add_user(database: Database, name: str, role: Role, tenant: str | None = None) -> None:
     """Somebody with the password of these tests."""
-    access.save_user(database, User(name, role, tenant, hashed(PASSWORD), 1))
+    access.save_user(database, User(name, role, tenant, hash_password(PASSWORD), 1))
 
 
 def bearer(database: Database, user: str, *scopes: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flowprism.service.access import limits
-from flowprism.service.access.limits import Buckets
+from flowprism.service.access.limits import TokenBuckets
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Clock:
 def test_a_bucket_empties_and_fills() -> None:
     """So many at once, then one each so many seconds; and the wait that is told is enough."""
     clock = Clock()
-    buckets = Buckets(3, 60.0, clock)
+    buckets = TokenBuckets(3, 60.0, clock)
     assert [buckets.take("a") for _ in range(4)] == [0.0, 0.0, 0.0, 20.0]
     assert buckets.take("b") == 0.0
     clock.now_s = 10.0
@@ -35,7 +35,7 @@ def test_a_bucket_empties_and_fills() -> None:
 
 def test_all_or_none() -> None:
     """Where one of two buckets is empty nothing is taken out of the other."""
-    buckets = Buckets(2, 60.0, Clock())
+    buckets = TokenBuckets(2, 60.0, Clock())
     buckets.take("a")
     buckets.take("a")
     assert buckets.take("a", "b") > 0
@@ -44,7 +44,7 @@ def test_all_or_none() -> None:
 
 def test_what_did_not_count_is_given_back() -> None:
     """And never more than a bucket holds."""
-    buckets = Buckets(1, 60.0, Clock())
+    buckets = TokenBuckets(1, 60.0, Clock())
     buckets.take("a")
     buckets.give_back("a", "b")
     assert [buckets.take("a"), buckets.take("b")] == [0.0, 0.0]
@@ -53,7 +53,7 @@ def test_what_did_not_count_is_given_back() -> None:
 
 def test_memory_is_bounded() -> None:
     """Ever new keys push out those that were not seen for longest."""
-    buckets = Buckets(1, 60.0, Clock())
+    buckets = TokenBuckets(1, 60.0, Clock())
     buckets.take("first")
     for n in range(limits.MOST_KEYS):
         buckets.take(f"key {n}")

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from playwright.sync_api import sync_playwright
 
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
 from storage.database.connection import Database
 from tests.flowprism.dashboard.browser import CHROMIUM, NO_CHROMIUM
 from tests.flowprism.service.access.asking import PASSWORD, add_user, served

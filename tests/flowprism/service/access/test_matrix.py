@@ -14,10 +14,10 @@ from fastapi import FastAPI
 
 from datamodel.result_rows import Role
 from flowprism.service.access import passwords
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.access.tokens import new_token
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
 from storage.database import access
 from storage.database.incidents import incidents
 from storage.database.scans import jobs, scans

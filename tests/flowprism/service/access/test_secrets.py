@@ -8,8 +8,8 @@ import pytest
 
 from datamodel.errors import InputError
 from datamodel.result_rows import Role, User
-from flowprism.service.access.passwords import fits, hashed
-from flowprism.service.access.sessions import log_in, log_out, logged_in
+from flowprism.service.access.login_sessions import log_in, log_out, logged_in
+from flowprism.service.access.passwords import hash_password, verify_password
 from flowprism.service.access.tokens import new_token, role_by, valid_token
 from storage.database import access
 from storage.database.connection import Database
@@ -21,35 +21,37 @@ HOUR_NS = 3_600_000_000_000
 @pytest.fixture(autouse=True)
 def ann(database: Database) -> None:
     """An operator of one tenant."""
-    access.save_user(database, User("ann", "operator", "t1", hashed(PASSWORD), 0))
+    access.save_user(database, User("ann", "operator", "t1", hash_password(PASSWORD), 0))
 
 
 def test_what_a_guess_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """2**15 blocks of 1 KiB, three times over; a hash of another cost is still understood."""
-    cheap = hashed(PASSWORD)
+    cheap = hash_password(PASSWORD)
     monkeypatch.undo()
-    dear = hashed(PASSWORD)
+    dear = hash_password(PASSWORD)
     assert dear.startswith("scrypt$15$8$3$")
-    assert fits(PASSWORD, dear)
-    assert fits(PASSWORD, cheap)
+    assert verify_password(PASSWORD, dear)
+    assert verify_password(PASSWORD, cheap)
 
 
 def test_a_password_fits_its_own_hash_only() -> None:
     """Hashes of one password differ by their salt, and hold nothing of it."""
-    kept = hashed(PASSWORD)
-    assert kept != hashed(PASSWORD)
+    kept = hash_password(PASSWORD)
+    assert kept != hash_password(PASSWORD)
     assert PASSWORD not in kept
-    assert fits(PASSWORD, kept)
-    assert not any(fits(other, kept) for other in ("", PASSWORD + " ", PASSWORD.upper(), "x" * 5000, "\ud800" * 12))
-    assert not fits("", "")
-    assert not fits(PASSWORD, PASSWORD)
+    assert verify_password(PASSWORD, kept)
+    assert not any(
+        verify_password(other, kept) for other in ("", PASSWORD + " ", PASSWORD.upper(), "x" * 5000, "\ud800" * 12)
+    )
+    assert not verify_password("", "")
+    assert not verify_password(PASSWORD, PASSWORD)
 
 
 @pytest.mark.parametrize("password", ["", "elevenchars", "x" * 1001])
 def test_passwords_have_a_length(password: str) -> None:
     """One that is too short is guessed; one that is too long is no password."""
     with pytest.raises(InputError, match="12 to 1000 characters"):
-        hashed(password)
+        hash_password(password)
 
 
 def test_a_token_is_known_by_its_whole_text(database: Database) -> None:

@@ -17,11 +17,11 @@ import pytest
 from datamodel.alerts import OutgoingAlert
 from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts import alerter
+from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.alerter import Alerter, run
-from flowprism.service.alerts.settings import AlertSettings
 from storage.database.access import take_lease
 from storage.database.alerts import alerts, waiting_alerts
-from storage.database.components import parts
+from storage.database.components import components
 from storage.database.connection import Database
 from storage.database.incidents import add_note
 from tests.flowprism.service.alerts import told
@@ -34,7 +34,7 @@ HOUR_NS = 3600 * told.SECOND_NS
 PROGRAM = """
 import sys, threading
 from flowprism.service.alerts import alerter
-from flowprism.service.alerts.settings import AlertSettings
+from flowprism.service.alerts.alert_settings import AlertSettings
 alerter._LEASE_S, alerter._RENEW_S, alerter._LOOK_S = 1.0, 0.2, 0.05
 alerter.run(AlertSettings.model_validate_json(sys.argv[2]), sys.argv[1], threading.Event())
 """
@@ -95,7 +95,9 @@ def test_what_scans_leave_is_delivered(kept_in: Database) -> None:
             server.wait(2)
             all_sent(kept_in)
     assert take_lease(kept_in, "alerter", "another", time.time_ns(), time.time_ns())
-    assert [(part.kind, part.healthy, part.figures["leads"]) for part in parts(kept_in)] == [("alerter", True, 1.0)]
+    assert [(part.kind, part.healthy, part.figures["leads"]) for part in components(kept_in)] == [
+        ("alerter", True, 1.0)
+    ]
 
 
 def test_one_of_two_replicas_delivers(kept_in: Database) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from flowprism.service.alerts.settings import AlertSettings
+from flowprism.service.alerts.alert_settings import AlertSettings
 from storage.database.alerts import alerts
 from storage.database.connection import Database
 from tests.flowprism.service.alerts import told
@@ -25,7 +25,7 @@ SEED = 1
 PROGRAM = """
 import sys, threading
 from flowprism.service.alerts import alerter, messages
-from flowprism.service.alerts.settings import AlertSettings
+from flowprism.service.alerts.alert_settings import AlertSettings
 alerter._LEASE_S, alerter._RENEW_S, alerter._LOOK_S = 0.6, 0.2, 0.02
 messages._FIRST_WAIT_S, messages._LONGEST_WAIT_S = 0.1, 0.5
 alerter.run(AlertSettings.model_validate_json(sys.argv[2]), sys.argv[1], threading.Event())

@@ -6,8 +6,8 @@ import pytest
 
 from datamodel.alerts import OutgoingAlert
 from datamodel.incidents import IncidentChange
+from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.outbox import alerts_of, reminders
-from flowprism.service.alerts.settings import AlertSettings
 from tests.flowprism.service.alerts import told
 from tests.storage.database import results
 

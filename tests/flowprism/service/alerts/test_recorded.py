@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from flowprism.scan_verdict import judge_report
-from flowprism.service.alerts.courier import Courier
-from flowprism.service.alerts.settings import AlertSettings
-from flowprism.service.answers.incidents import incident, mute
-from flowprism.service.incidents import IncidentOptions
-from flowprism.service.recording import Made, record
-from flowprism.service.shelf import Shelf
+from flowprism.service.alerts.alert_settings import AlertSettings
+from flowprism.service.alerts.delivery import ReceiverDelivery
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
+from flowprism.service.incidents.scan_recorder import CompletedScan, record
+from flowprism.service.queries.incidents import incident, mute
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.alerts import alerts, waiting_alerts
 from storage.database.connection import Database
@@ -24,7 +24,7 @@ def keep(database: Database, settings: AlertSettings) -> int:
     """Keep a scan that finds a slow link, which opens its incident at once; when it was made."""
     report = sample.analysis().report
     made_ns = report.window.end_ns + told.SECOND_NS
-    made = Made("default", made_ns, made_ns, report, judge_report(report))
+    made = CompletedScan("default", made_ns, made_ns, report, judge_report(report))
     assert record(database, made, IncidentOptions(confirming_scans=1), settings)
     return made_ns
 
@@ -36,9 +36,9 @@ def test_what_a_scan_finds_reaches_a_receiver(tmp_path: Path) -> None:
         settings = told.settings(told.webhook(url=server.url))
         made_ns = keep(database, settings)
         report = sample.analysis().report
-        again = Made("default", made_ns, made_ns, report, judge_report(report))
+        again = CompletedScan("default", made_ns, made_ns, report, judge_report(report))
         assert record(database, again, IncidentOptions(confirming_scans=1), settings) is None
-        courier = Courier(database, settings.receivers[0], settings)
+        courier = ReceiverDelivery(database, settings.receivers[0], settings)
         while courier.deliver(made_ns):
             pass
         (came,) = server.wait(1)
@@ -53,10 +53,10 @@ def test_a_mute_of_the_api_is_a_mute(tmp_path: Path) -> None:
     database = told.database(tmp_path)
     settings = told.settings(told.webhook())
     made_ns = keep(database, settings)
-    shelf, ada = Shelf(database, None, None), Viewer("ada", "operator", None)
+    shelf, ada = Stores(database, None, None), Viewer("ada", "operator", None)
     for one in waiting_alerts(database, "hook"):
         assert mute(shelf, ada, made_ns, one.alert.incident.id, "known", None)
-    assert not Courier(database, settings.receivers[0], settings).deliver(made_ns + 1)
+    assert not ReceiverDelivery(database, settings.receivers[0], settings).deliver(made_ns + 1)
     assert {(one.state, one.problem) for one in alerts(database)} == {("withheld", "muted by ada: known")}
     database.close()
 
@@ -68,8 +68,8 @@ def test_the_incident_says_who_was_told(tmp_path: Path) -> None:
     settings = told.settings(told.webhook("on-call"), give_up_after_s=1e10)
     keep(database, settings)
     (name, *_) = [one.alert.incident.id for one in waiting_alerts(database, "on-call")]
-    Courier(database, settings.receivers[0], settings).deliver(2**61)
-    shelf = Shelf(database, None, None)
+    ReceiverDelivery(database, settings.receivers[0], settings).deliver(2**61)
+    shelf = Stores(database, None, None)
     found = incident(shelf, Viewer("ada", "operator", None), 2**61, name)
     assert found is not None
     (row,) = found.alerts

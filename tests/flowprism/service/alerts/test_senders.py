@@ -13,11 +13,11 @@ from jsonschema import Draft202012Validator
 from datamodel.alerts import Alert, AlertChange, AlertMessage
 from datamodel.errors import InputError
 from datamodel.incidents import Incident
+from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings
 from flowprism.service.alerts.alertmanager import posted
+from flowprism.service.alerts.http_post import NotDeliveredError
 from flowprism.service.alerts.outbox import alert
-from flowprism.service.alerts.posting import NotDeliveredError
 from flowprism.service.alerts.senders import check_receivers, message_name, redacted, send, send_state
-from flowprism.service.alerts.settings import AlertmanagerReceiver, AlertSettings
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import listening
 from tests.storage.database import results

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from datamodel.incidents import IncidentChange
 from datamodel.result_rows import ScanRecord
+from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.outbox import alerts_of
-from flowprism.service.alerts.settings import AlertSettings
 from storage.database.connection import Database
 from storage.database.scans import ScanResult, save_scan
 from tests.storage.database import results

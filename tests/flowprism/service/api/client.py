@@ -8,11 +8,11 @@ import anyio
 import httpx
 from fastapi import FastAPI
 
-from flowprism.service.access.dependencies import seeing
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
+from flowprism.service.access.dependencies import require_viewer
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
-from flowprism.service.shelf import Shelf
+from flowprism.service.config.settings import Settings
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 ADMIN = Viewer("ann", "admin", None)
@@ -44,8 +44,8 @@ class Client:
         return self.request("POST", path, **more)
 
 
-def client(shelf: Shelf, viewer: Viewer = ADMIN, settings: Settings | None = None) -> Client:
+def client(shelf: Stores, viewer: Viewer = ADMIN, settings: Settings | None = None) -> Client:
     """A client that asks as `viewer`; how one shows who one is is tested in `tests/flowprism/service/access`."""
     app = application(shelf, settings or Settings(), AccessSettings())
-    app.dependency_overrides[seeing] = lambda: viewer
+    app.dependency_overrides[require_viewer] = lambda: viewer
     return Client(app)

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from datamodel.api_models import Part
-from storage.database.components import save_part
+from datamodel.api_models import ComponentStatus
+from storage.database.components import save_component
 from tests.flowprism.service.api.client import Client, client
 from tests.flowprism.service.stored import stored_demo
 
@@ -21,9 +21,9 @@ def main() -> None:
     """Ask every route of a store of the bundled capture once, cut long lists, and write what was told."""
     with tempfile.TemporaryDirectory() as folder:
         shelf = stored_demo(Path(folder))
-        save_part(
+        save_component(
             shelf.database,
-            Part(name="scanner fp1", kind="scanner", started_ns=1_790_000_000_000_000_000,
+            ComponentStatus(name="scanner fp1", kind="scanner", started_ns=1_790_000_000_000_000_000,
                  seen_ns=1_790_000_060_000_000_000, figures={"scans_total": 12.0}),
         )  # fmt: skip
         said = {name: cut(answer) for name, answer in answers(client(shelf))}
@@ -54,7 +54,7 @@ def answers(asking: Client) -> list[tuple[str, Any]]:
         "/api/v1/scan-requests": {},
         "/api/v1/scan-requests/{name}": {"name": made["id"]},
         "/api/v1/feeds": {},
-        "/api/v1/parts": {},
+        "/api/v1/components": {},
         "/api/v1/fabric": {},
         "/api/v1/inventory": {},
         "/api/v1/me": {},

@@ -8,14 +8,14 @@ import jsonschema
 import pytest
 
 from flowprism.service.api.description import examples
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from tests.flowprism.service.api.client import client
 
 # Answers that are no JSON documents, nothing at all, or somebody's secret.
 WITHOUT_EXAMPLE = {"report", "trace", "stream"}
 
 
-def described(shelf: Shelf) -> dict[str, Any]:
+def described(shelf: Stores) -> dict[str, Any]:
     """What the application says of itself."""
     answer = client(shelf).get("/api/v1/openapi.json")
     assert answer.status_code == 200
@@ -23,7 +23,7 @@ def described(shelf: Shelf) -> dict[str, Any]:
     return said
 
 
-def test_every_route_tells_its_problems(demo: Shelf) -> None:
+def test_every_route_tells_its_problems(demo: Stores) -> None:
     """One schema for all of them, and none of FastAPI's own."""
     said = described(demo)
     for operations in said["paths"].values():
@@ -38,7 +38,7 @@ def test_every_route_tells_its_problems(demo: Shelf) -> None:
     assert "HTTPValidationError" not in str(said)
 
 
-def test_examples_are_answers(demo: Shelf) -> None:
+def test_examples_are_answers(demo: Stores) -> None:
     """Each is of a route that there is, and of its schema; every route with a document has one."""
     said = described(demo)
     routes = {
@@ -60,6 +60,6 @@ def _is_of_access(name: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["JobRow", "Incident", "FabricLink", "TimelinePage", "Problem"])
-def test_documents_are_described(demo: Shelf, kind: str) -> None:
+def test_documents_are_described(demo: Stores, kind: str) -> None:
     """By name, closed: a field that is not described is never sent."""
     assert described(demo)["components"]["schemas"][kind]["additionalProperties"] is False

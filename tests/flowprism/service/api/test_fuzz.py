@@ -14,9 +14,9 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation, BaseSchema
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from flowprism.service.access.settings import AccessSettings
+from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
-from flowprism.service.settings import Settings
+from flowprism.service.config.settings import Settings
 from tests.flowprism.service.serving import serving
 from tests.flowprism.service.stored import stored_demo
 

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import client
 
 
-def test_people_act_on_incidents(own_demo: Shelf) -> None:
+def test_people_act_on_incidents(own_demo: Stores) -> None:
     """Each action gives the incident as it is afterwards."""
     asking = client(own_demo)
     (row, *_) = asking.get("/api/v1/incidents").json()["items"]
@@ -41,7 +41,7 @@ def test_people_act_on_incidents(own_demo: Shelf) -> None:
         ("acknowledge", {"text": "\0"}, "body text"),
     ],
 )
-def test_wrong_actions_change_nothing(demo: Shelf, action: str, body: dict[str, object], where: str) -> None:
+def test_wrong_actions_change_nothing(demo: Stores, action: str, body: dict[str, object], where: str) -> None:
     """422 names what is wrong."""
     asking = client(demo)
     (row, *_) = asking.get("/api/v1/incidents").json()["items"]
@@ -52,7 +52,7 @@ def test_wrong_actions_change_nothing(demo: Shelf, action: str, body: dict[str, 
     assert asking.get(path).json()["notes"] == []
 
 
-def test_a_viewer_may_not_act(demo: Shelf) -> None:
+def test_a_viewer_may_not_act(demo: Stores) -> None:
     """403 as a problem; of another tenant's incident, 404 whatever one may."""
     (row, *_) = client(demo).get("/api/v1/incidents").json()["items"]
     path = f"/api/v1/incidents/{row['incident']['id']}/acknowledge"
@@ -61,7 +61,7 @@ def test_a_viewer_may_not_act(demo: Shelf) -> None:
     assert client(demo, Viewer("eve", "operator", "search")).post(path).status_code == 404
 
 
-def test_pages_give_every_incident_once(many: Shelf) -> None:
+def test_pages_give_every_incident_once(many: Stores) -> None:
     """Following `next` until it is null; a cursor of another list is refused."""
     asking, found = client(many), []
     cursor: str | None = ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from flowprism.service.shelf import Shelf
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import client
 from tests.flowprism.service.stored import demo_analysis
 
 
-def test_pages_give_every_job_once(many: Shelf) -> None:
+def test_pages_give_every_job_once(many: Stores) -> None:
     """Following `next` until it is null."""
     asking, found = client(many), []
     cursor: str | None = None
@@ -26,7 +26,7 @@ def test_pages_give_every_job_once(many: Shelf) -> None:
     assert sorted(found) == [f"j{number:05}" for number in range(40)]
 
 
-def test_one_job(demo: Shelf) -> None:
+def test_one_job(demo: Stores) -> None:
     """With its layouts, iterations and pace under it; of a name that is none, 404."""
     (told,) = demo_analysis().report.jobs
     asking = client(demo)
@@ -48,7 +48,7 @@ def test_one_job(demo: Shelf) -> None:
         assert missing.json()["detail"] == "there is no job of this id"
 
 
-def test_what_is_known_is_not_sent_again(demo: Shelf) -> None:
+def test_what_is_known_is_not_sent_again(demo: Stores) -> None:
     """With the entity tag of the answer before, 304; when it has changed, the new one."""
     asking = client(demo)
     first = asking.get("/api/v1/jobs")
@@ -70,7 +70,7 @@ def test_what_is_known_is_not_sent_again(demo: Shelf) -> None:
         ("text=%00", "query text"),
     ],
 )
-def test_wrong_parameters_are_named(demo: Shelf, query: str, where: str) -> None:
+def test_wrong_parameters_are_named(demo: Stores, query: str, where: str) -> None:
     """422 with the part that is wrong, and without what was sent."""
     answer = client(demo).get(f"/api/v1/jobs?{query}")
     assert answer.status_code == 422
@@ -78,7 +78,7 @@ def test_wrong_parameters_are_named(demo: Shelf, query: str, where: str) -> None
     assert [error["where"] for error in answer.json()["errors"]] == [where]
 
 
-def test_a_tenant_is_told_of_its_own(demo: Shelf) -> None:
+def test_a_tenant_is_told_of_its_own(demo: Stores) -> None:
     """Of another one's job, 404 as for one that does not exist."""
     name = demo_analysis().report.jobs[0].id
     stranger = client(demo, Viewer("eve", "operator", "search"))

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from datamodel.api_models import Part
-from flowprism.service.shelf import Shelf
+from datamodel.api_models import ComponentStatus
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.components import save_part
+from storage.database.components import save_component
 from tests.flowprism.service.api.client import client
 from tests.flowprism.service.stored import TENANT, demo_analysis, demo_inventory, stored_many
 
 TENANT_OPERATOR = Viewer("oli", "operator", TENANT)
 
 
-def test_events_in_pages(demo: Shelf) -> None:
+def test_events_in_pages(demo: Stores) -> None:
     """Following `next` gives each event once."""
     asking, found = client(demo), []
     cursor: str | None = ""
@@ -29,7 +29,7 @@ def test_events_in_pages(demo: Shelf) -> None:
     assert asking.get("/api/v1/events", params={"kind": "restart"}).json()["items"] == []
 
 
-def test_scans_and_one_of_them(demo: Shelf) -> None:
+def test_scans_and_one_of_them(demo: Stores) -> None:
     """A row leads to its document."""
     asking = client(demo)
     (row, _) = asking.get("/api/v1/scans").json()["items"]
@@ -41,7 +41,7 @@ def test_scans_and_one_of_them(demo: Shelf) -> None:
     assert asking.get("/api/v1/scans", params={"policy": "nightly"}).json()["items"][0]["policy"] == "nightly"
 
 
-def test_asking_for_a_scan(own_demo: Shelf) -> None:
+def test_asking_for_a_scan(own_demo: Stores) -> None:
     """201 with where to look; a policy that is not known, or half a window, is refused."""
     asking = client(own_demo)
     made = asking.post("/api/v1/scan-requests", json={})
@@ -57,19 +57,24 @@ def test_asking_for_a_scan(own_demo: Shelf) -> None:
     assert own.post("/api/v1/scan-requests", json={}).json()["jobs"] == [demo_analysis().report.jobs[0].id]
 
 
-def test_feeds_and_parts_are_for_who_sees_all(own_demo: Shelf) -> None:
+def test_feeds_and_components_are_for_who_sees_all(own_demo: Stores) -> None:
     """They are everybody's; who sees one tenant is refused."""
-    save_part(own_demo.database, Part(name="scanner a", kind="scanner", started_ns=1, seen_ns=2, figures={"x": 1.0}))
+    save_component(
+        own_demo.database,
+        ComponentStatus(name="scanner a", kind="scanner", started_ns=1, seen_ns=2, figures={"x": 1.0}),
+    )
     asking = client(own_demo)
     assert len(asking.get("/api/v1/feeds").json()["items"]) == 2
-    assert asking.get("/api/v1/parts").json()["items"][0]["figures"] == {"x": 1.0}
-    assert [client(own_demo, TENANT_OPERATOR).get(f"/api/v1/{name}").status_code for name in ("feeds", "parts")] == [
+    assert asking.get("/api/v1/components").json()["items"][0]["figures"] == {"x": 1.0}
+    assert [
+        client(own_demo, TENANT_OPERATOR).get(f"/api/v1/{name}").status_code for name in ("feeds", "components")
+    ] == [
         403,
         403,
     ]
 
 
-def test_the_inventory_is_taken_as_yaml(own_demo: Shelf) -> None:
+def test_the_inventory_is_taken_as_yaml(own_demo: Stores) -> None:
     """As its files are written, with the line of what is wrong; comments and anchors do no harm."""
     asking, headers = client(own_demo), {"Content-Type": "application/yaml"}
     text = (
@@ -86,7 +91,7 @@ def test_the_inventory_is_taken_as_yaml(own_demo: Shelf) -> None:
         assert said in answer.json()["detail"]
 
 
-def test_the_inventory_is_replaced(own_demo: Shelf) -> None:
+def test_the_inventory_is_replaced(own_demo: Stores) -> None:
     """What was put is what is in force; one that contradicts itself changes nothing, and says why."""
     asking = client(own_demo)
     document = asking.get("/api/v1/inventory").json()
@@ -108,14 +113,14 @@ def test_the_inventory_is_replaced(own_demo: Shelf) -> None:
     )
 
 
-def test_the_fabric(demo: Shelf) -> None:
+def test_the_fabric(demo: Stores) -> None:
     """As the inventory draws it."""
     view = client(demo).get("/api/v1/fabric").json()
     assert len(view["links"]) == 16 + len(demo_inventory().links)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nonsense", "/api/v1/jobs/a/b/c"])
-def test_no_such_route(demo: Shelf, path: str) -> None:
+def test_no_such_route(demo: Stores, path: str) -> None:
     """404 as a problem; a method that a route has not, 405."""
     answer = client(demo).get(path)
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")

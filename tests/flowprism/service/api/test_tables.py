@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
-from flowprism.service.answers import analyses
-from flowprism.service.shelf import Shelf
+from flowprism.service.queries import analyses
+from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import Client, client
 from tests.flowprism.service.stored import demo_analysis
@@ -35,7 +35,7 @@ def table(answer: httpx.Response) -> pa.Table:
     return pa.ipc.open_stream(answer.content).read_all()
 
 
-def test_arrow_and_json_say_the_same(demo: Shelf) -> None:
+def test_arrow_and_json_say_the_same(demo: Stores) -> None:
     """By `Accept` or by `format`; all spans of the analysis."""
     asking = client(demo)
     page = asking.get(f"{demo_path()}/timeline", params=whole()).json()
@@ -46,7 +46,7 @@ def test_arrow_and_json_say_the_same(demo: Shelf) -> None:
     assert (page["resolution_ns"], page["next"]) == (0, None)
 
 
-def test_pages_of_endpoints(demo: Shelf) -> None:
+def test_pages_of_endpoints(demo: Stores) -> None:
     """Following `next`, every endpoint comes once with all its spans; the Arrow stream's link leads the same way."""
     asking, rows, endpoints = client(demo), 0, []
     parameters = {**whole(), "limit": 5}
@@ -64,7 +64,7 @@ def test_pages_of_endpoints(demo: Shelf) -> None:
     assert endpoints == sorted(demo_analysis().report.jobs[0].endpoints)
 
 
-def test_few_spans_of_many(demo: Shelf) -> None:
+def test_few_spans_of_many(demo: Stores) -> None:
     """With less room, short spans are put together and the longest is there as it was."""
     page = client(demo).get(f"{demo_path()}/timeline", params={**whole(), "most": 1000}).json()
     spans = demo_analysis().timelines.spans
@@ -74,7 +74,7 @@ def test_few_spans_of_many(demo: Shelf) -> None:
     assert page["resolution_ns"] > 0
 
 
-def test_by_iterations(demo: Shelf) -> None:
+def test_by_iterations(demo: Stores) -> None:
     """One iteration, or the newest ones where nothing is asked for; an unknown one is 404."""
     asking = client(demo)
     third = asking.get(f"{demo_path()}/timeline", params={"first": 3}).json()
@@ -86,13 +86,13 @@ def test_by_iterations(demo: Shelf) -> None:
 
 
 @pytest.mark.parametrize("query", ["start_ns=1", "start_ns=2&end_ns=1", "start_ns=0&end_ns=3600000000001", "most=1"])
-def test_what_cannot_be_told_is_refused(demo: Shelf, query: str) -> None:
+def test_what_cannot_be_told_is_refused(demo: Stores, query: str) -> None:
     """Half a stretch of time, one that ends before it begins, or one that is too long."""
     for name in ("timeline", "report", "trace"):
         assert client(demo).get(f"{demo_path()}/{name}?{query}").status_code == 422
 
 
-def test_who_sends_how_much_to_whom(demo: Shelf) -> None:
+def test_who_sends_how_much_to_whom(demo: Stores) -> None:
     """Pairs that move most first; what is not known is null; in few of them, the total is told."""
     asking = client(demo)
     told = asking.get(f"{demo_path()}/matrix").json()
@@ -108,7 +108,7 @@ def test_who_sends_how_much_to_whom(demo: Shelf) -> None:
     assert (none["total"], none["start_ns"]) == (0, None)
 
 
-def test_report_and_trace(demo: Shelf) -> None:
+def test_report_and_trace(demo: Stores) -> None:
     """A page that may run nothing of ours, and a trace that Perfetto's own classes read."""
     asking = client(demo)
     report = asking.get(f"{demo_path()}/report", params=whole())
@@ -122,7 +122,7 @@ def test_report_and_trace(demo: Shelf) -> None:
     assert len(parsed.packet) > 100
 
 
-def test_others_are_told_there_is_none(demo: Shelf) -> None:
+def test_others_are_told_there_is_none(demo: Stores) -> None:
     """Of another tenant's job, as of one that does not exist."""
     stranger = client(demo, Viewer("eve", "operator", "search"))
     for name in ("timeline", "matrix", "report", "trace"):
@@ -136,7 +136,7 @@ def ask(asking: Client, name: str, job: str) -> httpx.Response:
     return asking.get(f"{job}/{name}")
 
 
-def test_what_does_not_fit_into_memory_is_refused(demo: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_into_memory_is_refused(demo: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report of too many iterations of too many endpoints says so, rather than taking the machine with it."""
     monkeypatch.setattr(analyses, "MOST_SPANS", 100)
     for name in ("report", "trace"):
@@ -145,7 +145,7 @@ def test_what_does_not_fit_into_memory_is_refused(demo: Shelf, monkeypatch: pyte
         assert "iterations of 16 endpoints: ask for a shorter time" in answer.json()["detail"]
 
 
-def test_a_lake_that_cannot_be_read_is_503(own_demo: Shelf) -> None:
+def test_a_lake_that_cannot_be_read_is_503(own_demo: Stores) -> None:
     """What the lake would tell is not known now; what the database tells is."""
     for segment in Path(str(own_demo.analyses)).glob("segments/**/*.parquet"):
         segment.write_bytes(b"gone")

@@ -11,11 +11,11 @@ import yaml
 
 from datamodel.errors import InputError
 from flowprism.cli.actions import backfill
+from flowprism.service.config.settings import Settings
+from flowprism.service.config.settings_file import load_settings
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
-from flowprism.service.settings import Settings
-from flowprism.service.settings_file import load_settings
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
 from storage.database.scans import scans

@@ -9,9 +9,9 @@ from pathlib import Path
 from datamodel.findings import Finding, Subject
 from datamodel.report import Window
 from datamodel.result_rows import FeedStatistics
+from flowprism.service.config.settings import Settings
 from flowprism.service.scanning.doubting import doubted
 from flowprism.service.scanning.looking import Sight, looked
-from flowprism.service.settings import Settings
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from tests.flowprism.service.scanning.feeding import Feed, fabric

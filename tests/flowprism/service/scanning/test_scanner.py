@@ -13,11 +13,11 @@ from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
 from datamodel.result_rows import FeedStatistics
 from flowprism.demo.demo_feed import FAULT_FROM_S
+from flowprism.service.config.settings import Settings
 from flowprism.service.scanning.leases import Leases
 from flowprism.service.scanning.numbering import known_iterations
 from flowprism.service.scanning.scanner import Scanner
 from flowprism.service.scanning.tally import Tally
-from flowprism.service.settings import Settings
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.incidents import incidents

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from flowprism.service.config.settings import Policy, ScanSettings
 from flowprism.service.scanning.windows import Progress, due, progress
-from flowprism.service.settings import Policy, ScanSettings
 from storage.lake.manifest import Commit, Segment
 from storage.lake.object_names import COMPACTOR, Writer, segment_name
 from storage.lake.snapshot import Snapshot
@@ -74,7 +74,7 @@ def test_an_empty_lake_has_no_progress() -> None:
 
 
 def test_packed_records_count() -> None:
-    """What the keeper has packed is still there; the keeper itself is nobody to be waited for."""
+    """What the compactor has packed is still there; the compactor itself is nobody to be waited for."""
     packed = lake((COMPACTOR, 100, 110))
     packed = replace(packed, heads={COMPACTOR: replace(packed.heads[COMPACTOR], workers=0)})
     assert progress(packed, 110 * S, 60 * S) == Progress(1 * S, 100 * S)

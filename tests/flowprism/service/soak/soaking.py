@@ -26,15 +26,15 @@ import pytest
 
 from datamodel.incidents import Incident
 from flowprism.collector.status import FILE
-from flowprism.service.settings import Settings
-from flowprism.service.settings_file import load_settings
+from flowprism.service.config.settings import Settings
+from flowprism.service.config.settings_file import load_settings
 from storage.database.alerts import alerts
-from storage.database.components import parts as told
+from storage.database.components import components as told
 from storage.database.connection import Database
 from storage.database.incidents import incidents
 from storage.database.scans import newest_end_ns, scans
 from tests.capture.kafka_broker.broker import Broker, topic
-from tests.flowprism.service.running import COMMAND, children, parts, settings, wait_for
+from tests.flowprism.service.running import COMMAND, children, components, settings, wait_for
 from tests.flowprism.service.soak.feed import TOPIC, Feed, order_of, seconds_of
 from tests.flowprism.service.soak.receiver import Receiver
 from tests.storage.conftest import Cluster
@@ -48,7 +48,7 @@ KILLS: Sequence[Deed] = (
     (45, "kill scanner"), (45, "await incident"), (60, "kill decoder_process"), (60, "kill kafka_process"),
     (60, "kill service"), (60, "kill collector"),
 )  # fmt: skip
-LATER_KILLS: Sequence[Deed] = ((200, "kill alerter"), (230, "kill api"), (260, "kill keeper"))
+LATER_KILLS: Sequence[Deed] = ((200, "kill alerter"), (230, "kill api"), (260, "kill compactor"))
 AGAIN = ("stop postgresql", "stop kafka", "receiver away", "receiver back")
 AWAY_S = 15.0
 RESTART_S = 300.0
@@ -237,7 +237,7 @@ class Soak:
         at_work = {
             one.kind for one in told(self.database) if one.started_ns >= since_ns and one.detail != "getting ready"
         }
-        if at_work != {"collector", "keeper", "scanner", "alerter", "api"}:
+        if at_work != {"collector", "compactor", "scanner", "alerter", "api"}:
             return False
         status = Path(self.what.store.flow_lake) / FILE
         sources = json.loads(status.read_text())["sources"]
@@ -294,7 +294,7 @@ def _tree(pid: int) -> list[int]:
 
 def _processes(service: int) -> Iterator[tuple[str, int, int]]:
     """Name, id and resident memory of the service and of all that it has started."""
-    names = {pid: name for name, pid in parts(service).items()}
+    names = {pid: name for name, pid in components(service).items()}
     for pid in _tree(service):
         try:
             module = Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").rpartition("\0")[2]

@@ -1,0 +1,1 @@
+"""Settings of the service, their file, and its log."""

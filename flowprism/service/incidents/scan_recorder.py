@@ -1,0 +1,118 @@
+"""One scan kept: incidents carried on, everything written in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datamodel.findings import Event
+from datamodel.incidents import Incident, IncidentUpdate
+from datamodel.report import Report
+from datamodel.result_rows import Rollup, ScanRecord
+from datamodel.scan import Scan
+from flowprism import __version__
+from flowprism.service.alerts.alert_settings import AlertSettings
+from flowprism.service.alerts.outbox import alerts_of
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan
+from storage.database.connection import Database
+from storage.database.incidents import incidents
+from storage.database.scans import ScanResult, save_scan
+
+# How many incidents may be under way at once; more would be a fault of ours, or of the whole site.
+MOST_INCIDENTS = 10_000
+_NOBODY = AlertSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedScan:
+    """A scan that was made.
+
+    Attributes:
+        policy: what it is kept under.
+        started_ns, finished_ns: when, UTC.
+        report: of what; jobs are kept as it tells them.
+        scan: the verdict.
+        rollups, events: what else it tells of its jobs.
+        doubted: jobs that holes of the feed touch; their layouts are not kept.
+    """
+
+    policy: str
+    started_ns: int
+    finished_ns: int
+    report: Report
+    scan: Scan
+    rollups: Sequence[Rollup] = ()
+    events: Sequence[Event] = ()
+    doubted: frozenset[str] = frozenset()
+
+
+def record(
+    database: Database, made: CompletedScan, options: IncidentOptions, alerts: AlertSettings = _NOBODY
+) -> IncidentUpdate | None:
+    """Keep a scan and what it does to incidents; None, and nothing is changed, where this window was kept before.
+
+    Alerts of what changed are kept with it, so that none is lost whatever happens next; another process delivers them.
+    The clock of incidents is the window's end, so that a past window scanned late gives what it would have given then.
+
+    Raises:
+        StorageError: the database cannot be reached, or is full.
+    """
+    now_ns = made.scan.window.end_ns
+    # a job that holes have broken may be there under another name
+    present = set[str]() if made.doubted else {job.id for job in made.report.jobs}
+    after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present)
+    kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
+    result = ScanResult(
+        kept,
+        jobs=made.report.jobs,
+        incidents=after.incidents,
+        changes=after.changes,
+        rollups=made.rollups,
+        events=made.events,
+        alerts=told,
+        doubted=made.doubted,
+    )
+    return after if save_scan(database, result) else None
+
+
+def record_hangs(
+    database: Database, made: CompletedScan, options: IncidentOptions, alerts: AlertSettings = _NOBODY
+) -> None:
+    """Keep a look at a silent job, and carry its hangs over it: nothing else of the job was looked at.
+
+    Raises:
+        StorageError: the database cannot be reached, or is full.
+    """
+    now_ns = made.scan.window.end_ns
+    names = {job.id for job in made.report.jobs}
+    known = [one for one in _under_way(database, now_ns, options) if one.kind == "hang" and one.job in names]
+    after = after_scan(known, made.scan, now_ns, options, names)
+    kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
+    save_scan(database, ScanResult(kept, incidents=after.incidents, changes=after.changes, alerts=told))
+
+
+def record_requested_scan(database: Database, made: CompletedScan) -> bool:
+    """Keep a scan that somebody asked for: its verdict alone. What is known of jobs and incidents goes on without it.
+
+    A window that was asked for may be of yesterday, or the one that the next scan of a policy counts.
+
+    Raises:
+        StorageError: the database cannot be reached, or is full.
+    """
+    kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
+    return save_scan(database, ScanResult(kept))
+
+
+def _under_way(database: Database, now_ns: int, options: IncidentOptions) -> list[Incident]:
+    """Incidents that are not over, and those resolved so recently that they may come back."""
+    recent_ns = now_ns - round(options.reopen_within_s * 1e9)
+    return [
+        *incidents(database, ("suspected", "open"), most=MOST_INCIDENTS),
+        *(
+            incident
+            for incident in incidents(database, ("resolved",), most=MOST_INCIDENTS)
+            if incident.resolved_ns is not None and incident.resolved_ns >= recent_ns
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Health checks and Prometheus metrics of the service."""

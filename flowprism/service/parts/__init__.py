@@ -1,1 +1,0 @@
-"""Parts of the service, each a process of its own: collector, keeper, scanner, alerter, API."""

@@ -1,0 +1,145 @@
+"""What was kept of one job in one stretch of time, put together as the analysis that its report is drawn from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.analysis import Analysis
+from datamodel.errors import LimitExceededError
+from datamodel.filters import EventFilter, IncidentFilter
+from datamodel.findings import Event, Finding
+from datamodel.frame import Frame
+from datamodel.incidents import Incident
+from datamodel.layout import Groups, Layout
+from datamodel.report import Detectability, FeedSummary, JobReport, Provenance, Report, Window
+from datamodel.result_rows import JobRecord, LayoutRecord
+from datamodel.timeline import Timelines
+from datamodel.transfers import PAIRS
+from flowprism import __version__
+from flowprism.rendering.names import Names, names_of
+from flowprism.service.queries.inventory import in_force
+from flowprism.service.queries.jobs import iteration_frame, iterations_of
+from flowprism.service.queries.timelines import TimeSpan, pairs, timeline
+from flowprism.service.queries.visibility import masked
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
+from storage.database.incident_pages import incident_page
+from storage.database.overview import events
+from storage.database.scans import job as known_job
+from storage.database.scans import layouts
+
+MOST_SPANS = 3_000_000  # in memory at once
+_SPANS_AN_ITERATION = 12  # of an endpoint, about
+_MOST_HAPPENINGS = 500
+
+
+def kept_analysis(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> Analysis | None:
+    """The analysis of one job in a stretch of time; None where there is no such job that the viewer sees.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+        LimitExceededError: it is more than fits into memory.
+    """
+    known = known_job(shelf.database, name)
+    frame = iteration_frame(shelf, name, span.start_ns, span.end_ns + 1)
+    if known is not None and len(frame) * len(known.endpoints) * _SPANS_AN_ITERATION > MOST_SPANS:
+        raise LimitExceededError(f"{len(frame)} iterations of {len(known.endpoints)} endpoints: ask for a shorter time")
+    told = timeline(shelf, viewer, name, span.start_ns, span.end_ns)
+    if known is None or told is None:
+        return None
+    behaviour, book = pairs(shelf, viewer, name, span.end_ns - 1) or (None, ())
+    told, own = _joined(told, behaviour, book)
+    report = Report(
+        provenance=Provenance(version=__version__, inputs=("what scans kept",)),
+        window=Window(start_ns=span.start_ns, end_ns=span.end_ns),
+        feed=_feed(own, told),
+        jobs=(_job(known, _layout_at(layouts(shelf.database, name), span.end_ns), frame),),
+        events=_events(shelf, name, span),
+        findings=tuple(masked(viewer, _finding(one, span), {name}) for one in _incidents(shelf, name, span)),
+    )
+    return Analysis(report, told, {} if own is None else {name: own})
+
+
+def names(shelf: Stores) -> Names:
+    """What people call endpoints, by the inventory in force."""
+    drawn = in_force(shelf)
+    return shelf.at_hand.once("names", (drawn,), lambda: names_of(drawn))
+
+
+def _joined(told: Timelines, behaviour: Frame | None, book: tuple[str, ...]) -> tuple[Timelines, Frame | None]:
+    """Timelines and pairs with codes into the same addresses."""
+    if behaviour is None or not len(behaviour):
+        return told, None
+    used = {book[code] for code in np.unique(np.concatenate([behaviour["src"], behaviour["dst"]])).tolist()}
+    addresses = (*told.addresses, *sorted(used - set(told.addresses)))
+    place = {address: code for code, address in enumerate(addresses)}
+    table = np.array([place.get(text, -1) for text in book])
+    ends = {"src": table[behaviour["src"]], "dst": table[behaviour["dst"]]}
+    own = Frame(PAIRS, {name: behaviour[name] for name in PAIRS.names} | ends)
+    return Timelines(told.spans, addresses, told.jobs, told.groups), own
+
+
+def _feed(own: Frame | None, told: Timelines) -> FeedSummary:
+    """What was read of this job alone: its transfers, where windows tell of them, or its spans."""
+    if own is None:
+        return FeedSummary(records=len(told.spans), bytes=int(told.spans["bytes"].sum()))
+    return FeedSummary(records=int(own["transfers"].sum()), bytes=int(own["bytes"].sum()))
+
+
+def _layout_at(known: list[LayoutRecord], time_ns: int) -> tuple[Layout, Groups]:
+    """The layout in force at a time, or the first one."""
+    if not known:
+        return Layout(), Groups()
+    found = next((one for one in known if one.since_ns <= time_ns), known[-1])
+    return found.layout, found.groups
+
+
+def _job(known: JobRecord, arranged: tuple[Layout, Groups], frame: Frame) -> JobReport:
+    return JobReport(
+        id=known.id,
+        label=known.label,
+        tenant=known.tenant,
+        endpoints=known.endpoints,
+        hosts=known.hosts,
+        world_size=known.world_size,
+        layout=arranged[0],
+        groups=arranged[1],
+        iterations=iterations_of(frame),
+        period_s=known.period_s,
+        detectability=Detectability(
+            timeline_error_ratio=None,
+            smallest_slowdown_ratio=known.smallest_slowdown_ratio,
+            reasons=known.reasons,
+        ),
+    )
+
+
+def _incidents(shelf: Stores, name: str, span: TimeSpan) -> list[Incident]:
+    wanted = IncidentFilter(states=("open", "resolved"), job=name, since_ns=span.start_ns, until_ns=span.end_ns)
+    return [one.incident for one in incident_page(shelf.database, wanted, span.end_ns, "", _MOST_HAPPENINGS)]
+
+
+def _events(shelf: Stores, name: str, span: TimeSpan) -> tuple[Event, ...]:
+    wanted = EventFilter(job=name, start_ns=span.start_ns, end_ns=span.end_ns)
+    return tuple(reversed(events(shelf.database, wanted, None, "", _MOST_HAPPENINGS)))
+
+
+def _finding(one: Incident, span: TimeSpan) -> Finding:
+    """An incident as the finding of this stretch of time."""
+    over_ns = one.over_ns
+    return Finding(
+        id=one.id,
+        job=one.job,
+        kind=one.kind,
+        cause=one.cause,
+        severity=one.severity,
+        start_ns=one.start_ns,
+        end_ns=over_ns if over_ns is not None and over_ns < span.end_ns else None,
+        confidence=one.confidence,
+        slowdown_ratio=one.slowdown_ratio,
+        subject=one.subject,
+        suspects=one.suspects,
+        evidence=one.evidence,
+        summary=one.summary,
+        action=one.action,
+    )

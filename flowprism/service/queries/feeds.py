@@ -1,0 +1,125 @@
+"""What exporters send, what of it is lost, and which components of the service are running."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
+from datamodel.result_rows import FeedStatistics
+from flowprism.service.job_state import ExporterHeard
+from flowprism.service.queries.reference_time import HOUR_NS, MINUTE_NS
+from flowprism.service.stores import Stores
+from storage.database import components as kept
+from storage.database.feed_statistics import Heard, feed_statistics, newest_stretch
+from storage.database.feed_statistics import heard as kept_heard
+from storage.database.scans import scans
+
+_MOST_STEPS = 60
+_SILENT_NS = 2 * MINUTE_NS
+_REMEMBERED_NS = 6 * HOUR_NS
+_SCANS = 4  # are looked through for one that tells of clocks: policies look at different jobs
+
+
+def heard(shelf: Stores, now_ns: int) -> list[ExporterHeard]:
+    """Exporters of the last hours before the newest records: when each was heard last, and whether it is silent now.
+
+    The clock decides, not other exporters: one is silent when it has sent nothing for twice its own mean interval, and
+    not for less than two minutes.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    newest = newest_stretch(shelf.database)
+    if newest is None:
+        return []
+    return [_heard(one, now_ns) for one in kept_heard(shelf.database, min(newest[0], now_ns) - _REMEMBERED_NS)]
+
+
+def _heard(one: Heard, now_ns: int) -> ExporterHeard:
+    interval_ns = (one.last_ns - one.first_ns) / (one.stretches - 1) if one.stretches > 1 else one.length_ns
+    end_ns = min(one.last_ns + one.length_ns, now_ns)
+    return ExporterHeard(one.exporter, end_ns, silent=now_ns - end_ns > max(_SILENT_NS, 2 * interval_ns))
+
+
+def feeds(shelf: Stores, now_ns: int) -> list[FeedRow]:
+    """Exporters by name: sums and trend of the hour, or the longer stretch, that ends with the newest records.
+
+    One that fell silent before it is in the list for some hours more, with nothing in that hour.
+
+    They are everybody's: routes tell them to whoever sees all tenants only.
+
+    Args:
+        shelf: where answers are read from.
+        now_ns: the clock, UTC; what claims to be later is not told.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    newest = newest_stretch(shelf.database)
+    if newest is None:
+        return []
+    newest_ns, step_ns = min(newest[0], now_ns), newest[1]
+    begin_ns = newest_ns - max(HOUR_NS // step_ns, 1) * step_ns + step_ns
+    told = [one for one in feed_statistics(shelf.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
+    steps = min((newest_ns - begin_ns) // step_ns + 1, _MOST_STEPS)
+    sampling = {one.exporter: one for component in kept.components(shelf.database) for one in component.sampling}
+    by_exporter = {exporter: list(rows) for exporter, rows in groupby(told, key=lambda one: one.exporter)}
+    span = _Steps(newest_ns, step_ns, steps)
+    return [
+        _row(one, by_exporter.get(one.exporter, []), span, sampling.get(one.exporter)) for one in heard(shelf, now_ns)
+    ]
+
+
+def exporters(shelf: Stores, now_ns: int) -> list[FeedRow]:
+    """The same with each exporter's clock, by the newest scan that tells of any.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    told = (one.scan.feed.clocks for one in scans(shelf.database, most=_SCANS))
+    clocks = {clock.exporter: clock for clock in next(filter(None, told), ())}
+    rows = feeds(shelf, now_ns)
+    return [row.model_copy(update={"clock": clocks.get(row.exporter.rpartition("/")[0])}) for row in rows]
+
+
+def components(shelf: Stores) -> list[ComponentStatus]:
+    """Components of the service by name, each by its own last word."""
+    return kept.components(shelf.database)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Equal stretches of time: begin of the newest, UTC, the length of each, and how many."""
+
+    newest_ns: int
+    length_ns: int
+    count: int
+
+
+def _row(
+    one: ExporterHeard, rows: Sequence[FeedStatistics], span: _Steps, sampling: ExporterSampling | None
+) -> FeedRow:
+    trend = [0] * span.count
+    rejected: Counter[str] = Counter()
+    for row in rows:
+        rejected.update(row.rejected)
+        at = span.count - 1 - (span.newest_ns - row.start_ns) // span.length_ns
+        if at >= 0:
+            trend[at] += row.records
+    return FeedRow(
+        exporter=one.exporter,
+        newest_ns=one.heard_ns,
+        datagrams=sum(row.datagrams for row in rows),
+        records=sum(row.records for row in rows),
+        lost=sum(row.lost for row in rows),
+        late=sum(row.late for row in rows),
+        duplicates=sum(row.duplicates for row in rows),
+        rejected=dict(sorted(rejected.items())),
+        silent=one.silent,
+        step_ns=span.length_ns,
+        trend=tuple(trend),
+        sampling=sampling,
+    )

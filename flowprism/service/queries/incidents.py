@@ -1,0 +1,139 @@
+"""Incidents with what people said of them, and the saying: acknowledge, mute, unmute, comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from datamodel.api_models import AlertRow, IncidentDetail, IncidentRow, Note
+from datamodel.filters import IncidentFilter
+from datamodel.result_rows import IncidentNote
+from flowprism.service.queries.visibility import can_see, masked, require, restrict_tenant
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
+from storage.database.alerts import alerts
+from storage.database.incident_pages import KeptIncident, incident_key, incident_page, kept_incident
+from storage.database.incidents import add_note, history, notes
+
+_OPEN = IncidentFilter()
+
+
+def incidents(
+    shelf: Stores, viewer: Viewer, now_ns: int, wanted: IncidentFilter = _OPEN, after: str = "", most: int = 100
+) -> list[IncidentRow]:
+    """Incidents that the viewer sees, those that scans saw last first.
+
+    Args:
+        shelf: where answers are read from.
+        viewer: who asks.
+        now_ns: the clock, by which mutes end, UTC.
+        wanted: which incidents; by default the open ones.
+        after: `after_incident` of the last one of the page before; "" for the first page.
+        most: how many.
+
+    Raises:
+        StorageError: the database cannot be reached.
+        ValueError: `after` is no such key.
+    """
+    any_seen, tenant = restrict_tenant(viewer, wanted.tenant)
+    if not any_seen:
+        return []
+    found = incident_page(shelf.database, replace(wanted, tenant=tenant), now_ns, after, most)
+    return [masked(viewer, IncidentRow(**_row(one)), {one.incident.job}) for one in found]
+
+
+def after_incident(row: IncidentRow) -> str:
+    """What a page that goes on behind this row begins after."""
+    return incident_key(row.incident)
+
+
+def incident(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
+    """The incident of this id with its history; None where there is none that the viewer sees."""
+    with shelf.database.reading():
+        return _detail(shelf, viewer, now_ns, name)
+
+
+def _detail(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
+    found = kept_incident(shelf.database, name, now_ns)
+    if found is None or not can_see(viewer, found.tenant):
+        return None
+    said = tuple(
+        Note(time_ns=one.time_ns, author=one.author, kind=one.kind, text=one.text, until_ns=one.until_ns)
+        for one in notes(shelf.database, name)
+    )
+    told = tuple(_alerts(shelf, name)) if viewer.tenant is None else ()
+    whole = IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said, alerts=told)
+    return masked(viewer, whole, {found.incident.job})
+
+
+def acknowledge(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
+    """Say that somebody looks after an incident; None where there is none that the viewer sees.
+
+    Raises:
+        PermissionDeniedError: the viewer is no operator.
+    """
+    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "acknowledged", text))
+
+
+def mute(
+    shelf: Stores, viewer: Viewer, now_ns: int, name: str, reason: str, until_ns: int | None
+) -> IncidentDetail | None:
+    """Have no alerts of an incident until a time, or for ever; None where there is none that the viewer sees.
+
+    Raises:
+        PermissionDeniedError: the viewer is no operator.
+    """
+    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "muted", reason, until_ns))
+
+
+def unmute(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
+    """Have alerts of an incident again; None where there is none that the viewer sees.
+
+    Raises:
+        PermissionDeniedError: the viewer is no operator.
+    """
+    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "unmuted", text))
+
+
+def comment(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str) -> IncidentDetail | None:
+    """Write something into an incident's history; None where there is none that the viewer sees.
+
+    Raises:
+        PermissionDeniedError: the viewer is no operator.
+    """
+    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "comment", text))
+
+
+def _note(shelf: Stores, viewer: Viewer, note: IncidentNote) -> IncidentDetail | None:
+    require(viewer, "operator")
+    found = kept_incident(shelf.database, note.incident, note.time_ns)
+    if found is None or not can_see(viewer, found.tenant) or not add_note(shelf.database, note):
+        return None
+    return incident(shelf, viewer, note.time_ns, note.incident)
+
+
+def _alerts(shelf: Stores, name: str) -> Iterator[AlertRow]:
+    for one in alerts(shelf.database, name):
+        yield AlertRow(
+            receiver=one.receiver,
+            change=one.alert.change,
+            state=one.state,
+            created_ns=one.created_ns,
+            sent_ns=one.sent_ns,
+            attempts=one.attempts,
+            problem=one.problem,
+        )
+
+
+def _row(found: KeptIncident) -> dict[str, Any]:
+    """The fields of an `IncidentRow`."""
+    return {
+        "incident": found.incident,
+        "measured_ns": found.incident.measured_ns,
+        "label": found.label,
+        "tenant": found.tenant,
+        "acknowledged_by": found.standing.acknowledged_by,
+        "muted_until_ns": found.standing.muted_until_ns,
+        "muted": found.standing.muted,
+    }

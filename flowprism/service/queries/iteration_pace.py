@@ -1,0 +1,123 @@
+"""How fast a job goes: its trend, its norm, and what being slower cost, from stretches of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from datamodel.api_models import Trend
+from datamodel.findings import Severity
+from datamodel.incidents import Incident
+from flowprism.service.queries.reference_time import DAY_NS, HOUR_NS, MINUTE_NS
+from storage.database.connection import Database
+from storage.database.overview import RANKS, Stretch, stretches
+
+_ENOUGH = 3  # stretches without a finding make a norm
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """A job's minutes of the last hour and its hours of the last day, in order of time."""
+
+    minutes: Sequence[Stretch]
+    hours: Sequence[Stretch]
+
+
+@dataclass(frozen=True, slots=True)
+class IterationPace:
+    """How fast a job goes; see `datamodel.api_models.JobRow`."""
+
+    trend: Trend
+    iteration_s: float | None
+    iteration_span_ns: tuple[int, int] | None
+    norm_s: float | None
+    slowdown_ratio: float | None
+    slowdown_span_ns: tuple[int, int] | None
+    gpu_hours_lost: float | None
+
+
+def recent(database: Database, names: Sequence[str], end_ns: int) -> dict[str, Recent]:
+    """Minutes of the last hour and hours of the last day before a time, UTC, of some jobs, by job."""
+    minutes = stretches(database, names, MINUTE_NS, _whole(end_ns, MINUTE_NS) - HOUR_NS, end_ns)
+    hours = stretches(database, names, HOUR_NS, _whole(end_ns, HOUR_NS) - DAY_NS, end_ns)
+    return {name: Recent(minutes[name], hours[name]) for name in names}
+
+
+def pace(
+    told: Recent, end_ns: int, clock_ns: int, world_size: int | None, worst: Incident | None = None
+) -> IterationPace:
+    """A job's pace up to `end_ns`, the newest that is known of it; what it lost counts from the clock's midnight, UTC.
+
+    The norm is the median over stretches without a finding. How much slower the job is comes from the open incident
+    that slows it most, `worst`: the newest stretch may have recovered, or be part healthy and part slow. Without one it
+    is the newest stretch against the norm.
+    """
+    newest = next((one for one in (*reversed(told.minutes), *reversed(told.hours)) if one.iterations), None)
+    now_s = None if newest is None else _mean_s(newest)
+    norm_s = _norm_s(told)
+    span_ns = None if newest is None else (newest.start_ns, newest.start_ns + newest.length_ns)
+    slowdown = None if now_s is None or norm_s is None else now_s / norm_s
+    slow_ns = None if slowdown is None else span_ns
+    if worst is not None:
+        slowdown, slow_ns = worst.slowdown_ratio, worst.measured_ns
+    lost = None if world_size is None else world_size * _lost_hours(told, _whole(clock_ns, DAY_NS))
+    return IterationPace(_trend(told, end_ns), now_s, span_ns, norm_s, slowdown, slow_ns, lost)
+
+
+def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) -> Trend:
+    """Stretches of [start_ns, end_ns) put together in steps, each a multiple of the stretches' length."""
+    steps = max(-(-(end_ns - start_ns) // step_ns), 0)
+    iterations, spent_ns = [0] * steps, [0] * steps
+    worst: list[Severity | None] = [None] * steps
+    for row in rows:
+        at = (row.start_ns - start_ns) // step_ns
+        if 0 <= at < steps:
+            iterations[at] += row.iterations
+            spent_ns[at] += row.iteration_ns
+            if row.severity is not None:
+                worst[at] = _worse(worst[at], row.severity)
+    means = tuple(spent / count / 1e9 if count else None for spent, count in zip(spent_ns, iterations, strict=True))
+    return Trend(start_ns=start_ns, step_ns=step_ns, mean_s=means, severity=tuple(worst))
+
+
+def _trend(told: Recent, until_ns: int) -> Trend:
+    """The last hour by the minute or, where no minute is known, the last day by the hour."""
+    if told.minutes or not told.hours:
+        end_ns = _whole(until_ns, MINUTE_NS)
+        return series(told.minutes, end_ns - HOUR_NS, end_ns, MINUTE_NS)
+    end_ns = _whole(until_ns, HOUR_NS)
+    return series(told.hours, end_ns - DAY_NS, end_ns, HOUR_NS)
+
+
+def _norm_s(told: Recent) -> float | None:
+    clean = [_mean_s(one) for one in told.hours if one.iterations and one.severity is None]
+    if len(clean) < _ENOUGH:
+        clean += [_mean_s(one) for one in told.minutes if one.iterations and one.severity is None]
+    return median(clean) if len(clean) >= _ENOUGH else None
+
+
+def _lost_hours(told: Recent, since_ns: int) -> float:
+    """Hours that findings cost since then: whole hours, and the minutes behind the last of them."""
+    counted_ns = max((one.start_ns + one.length_ns for one in told.hours), default=since_ns)
+    behind_ns = max(counted_ns, since_ns)
+    wrong = [one for one in told.hours if one.severity is not None and one.start_ns >= since_ns]
+    wrong += [one for one in told.minutes if one.severity is not None and one.start_ns >= behind_ns]
+    return sum(_spent_ns(one) * (1 - 1 / one.slowdown_ratio) for one in wrong if one.slowdown_ratio > 1) / HOUR_NS
+
+
+def _spent_ns(one: Stretch) -> int:
+    """Time in iterations that ended in it; all of it where none did."""
+    return min(one.iteration_ns, one.length_ns) if one.iterations else one.length_ns
+
+
+def _mean_s(one: Stretch) -> float:
+    return one.iteration_ns / one.iterations / 1e9
+
+
+def _whole(time_ns: int, length_ns: int) -> int:
+    return time_ns // length_ns * length_ns
+
+
+def _worse(one: Severity | None, other: Severity) -> Severity:
+    return other if one is None or RANKS[other] > RANKS[one] else one
