@@ -14,7 +14,7 @@ SIZES = ("tp", "cp", "ep", "dp", "pp")
 def decidable_sizes(fabric: Fabric, job: Job, *, hosts_known: bool) -> frozenset[str]:
     """Sizes of a job's layout that flow records decide in principle; of the others several explain the same records.
 
-    Pipeline stages never share a host in a simulated job, so pp is always decided. The others are not where:
+    They are not where:
 
     1. a group of contexts, or of experts whose messages are proxied along rails, has several members on a host: what
        passes between them crosses no link, and the others look like a smaller group;
@@ -22,7 +22,8 @@ def decidable_sizes(fabric: Fabric, job: Job, *, hosts_known: bool) -> frozenset
     3. there is no pipeline and hosts hold several GPUs: all rails start together, whoever they belong to;
     4. gradients stay inside hosts: nothing shows how far replicas lie apart;
     5. a gradient group of two is a context or an expert group at the same time: the same two directed pairs;
-    6. hosts are unknown: queue pairs, channels and GPUs behind a NIC look alike, and so do a ring and a mesh of four.
+    6. neighboring stages share a host: their activations cross no link;
+    7. hosts are unknown: queue pairs, channels and GPUs behind a NIC look alike, and so do a ring and a mesh of four.
 
     Args:
         fabric: where GPUs and NICs are.
@@ -47,6 +48,9 @@ def decidable_sizes(fabric: Fabric, job: Job, *, hosts_known: bool) -> frozenset
         hidden |= {"tp", "dp"}
     if plan.dp * plan.cp == 2 and (plan.cp == 2 or plan.ep == 2):
         hidden |= {"cp", "ep", "dp"}
+    chains = host[plan.pp_groups()]
+    if (chains[:, 1:] == chains[:, :-1]).any():
+        hidden |= {"pp", "tp", "dp"}
     if not hosts_known:
         hidden |= {"tp"} if shared * job.queue_pairs * how.channels > 1 else set()
         hidden |= {"tp", "dp"} if shared > 1 else set()

@@ -1,4 +1,4 @@
-"""Who trains now: a job whose hosts were exchanged inside the window is laid out as it was last."""
+"""Who trains now: a job that was restarted, or whose hosts were exchanged, is laid out as it was last."""
 
 from __future__ import annotations
 
@@ -12,28 +12,31 @@ FEWEST = 3
 
 
 def select_current(transfers: Frame, endpoints: Int, iterations: int) -> tuple[Frame, Int]:
-    """Transfers and endpoints since the last exchange of members; all where nobody was exchanged.
+    """Transfers and endpoints since connections were last replaced; all where none were.
 
-    Endpoints that stop while others, silent until then, begin have been replaced: the groups before and after overlap
-    and tile no common grid. That somebody only stops or only begins is no exchange.
+    Connections that stop while others, silent until then, begin have been replaced: those before and after a restart
+    would count twice, and the groups before and after an exchange of hosts overlap and tile no common grid. That
+    something only stops or only begins is no exchange.
 
     Args:
         transfers: the job's transfers.
         endpoints: (e,) address codes.
         iterations: how many complete iterations there are.
     """
-    rows = np.flatnonzero(transfers["iteration"] >= 0)
-    inside = transfers["iteration"][rows].astype(np.int64)
-    codes = int(endpoints.max(initial=0)) + 1
-    first, last = np.full(codes, iterations, np.int64), np.full(codes, -1, np.int64)
-    for side in ("src", "dst"):
-        np.minimum.at(first, transfers[side][rows], inside)
-        np.maximum.at(last, transfers[side][rows], inside)
-    left = (last[endpoints] >= 0) & (last[endpoints] < iterations - FEWEST)
-    if not left.any():
+    rows = transfers.take(transfers["iteration"] >= 0)
+    stream, index = np.unique(rows["stream"], return_inverse=True)
+    inside = rows["iteration"].astype(np.int64)
+    first, last = np.full(len(stream), iterations, np.int64), np.full(len(stream), -1, np.int64)
+    np.minimum.at(first, index, inside)
+    np.maximum.at(last, index, inside)
+    left = last < iterations - FEWEST
+    since = int(last[left].max(initial=-1))
+    if not ((first > since // 2) & ~left).any() or since < 0:
         return transfers, endpoints
-    since = int(last[endpoints][left].max())
-    joined = (first[endpoints] > since // 2) & (first[endpoints] < iterations) & ~left
-    if not joined.any():
-        return transfers, endpoints
-    return transfers.take(transfers["iteration"] > since), endpoints[~left]
+    current = transfers.take(transfers["iteration"] > since)
+    gone = np.setdiff1d(_ends(rows), _ends(current))
+    return current, np.setdiff1d(endpoints, gone)
+
+
+def _ends(transfers: Frame) -> Int:
+    return np.union1d(transfers["src"], transfers["dst"])

@@ -109,7 +109,9 @@ def fit_grid(
         _inside_chains(edges, labels.get("embedding", none), pipelines), penalties.most
     )
     score += _order_score(edges, labels, groups, penalties)
-    score += _reduction_score([_usual_size(close(own)) for own in classes], _usual_size(joint), sizes, penalties)
+    half_a_stage = len(members) / (2 * len(pipelines.chains[0]) if pipelines.chains else 2)
+    spans = [_usual_size(close(own)) for own in classes if len(np.unique(edges.src[own])) >= half_a_stage]
+    score += _reduction_score(spans, _usual_size(joint), sizes, penalties)
     score += penalties.one_sided * min(_one_sided(edges, labels.get("dp", none)), penalties.most)
     if not len(labels.get("dp", none)):
         score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
@@ -183,7 +185,8 @@ def _reduction_score(spans: Sequence[int], joint: int, sizes: Mapping[str, int],
     """Dense gradients are reduced over all that share them at once, those of experts over the ranks that hold the same.
 
     Args:
-        spans: members of a group that each class of gradients ties together.
+        spans: members of a group that each class of gradients ties together. Classes of fewer endpoints than half a
+            stage are parts of others, which something delayed.
         joint: those that all edges tie together.
         sizes: of the labeling's groups.
         penalties: log-probability of each deviation.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from strategy.closure import Members, tied
 from strategy.labelings import Labeling
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
-from strategy.splits import Inside, Split, look_inside, split_ranks
+from strategy.splits import Inside, Split, in_phase, look_inside, split_ranks
 from strategy.stream_profiles import StreamProfiles
 from strategy.traffic_edges import TrafficEdges
 
@@ -75,7 +74,7 @@ def find_candidates(
     near = [one for one in labelings if one.log_score > top - options.negligible]
     found = _none_of_these(labelings, top, options)
     looked: dict[tuple[bytes, Groups, int], Inside | None] = {}
-    for labeling, program in product(near, hidden):
+    for labeling, program in ((one, p) for one in near for p in _programs(one, hidden, edges, endpoints, options)):
         weight = float(np.exp(labeling.log_score - top)) * program.probability
         # labelings that differ in nothing but the programs of their collectives leave the same inside hosts
         key = labeling.pipelines.edges.tobytes(), tuple(sorted(labeling.fit.groups.items())), program.stages
@@ -83,7 +82,8 @@ def find_candidates(
             looked[key] = look_inside(labeling, edges, profiles, endpoints, seats, options, program.stages)
         inside = looked[key]
         if inside is None:
-            found.append(Candidate(labeling, None, None, NO_SIZES, weight * options.no_grid))
+            share = weight * (options.no_grid if program.stages else 1.0)
+            found.append(Candidate(labeling, None, None, NO_SIZES, share))
             continue
         explained = 1.0 - min(1.0, options.unexplained_weight * labeling.roles.count("other") / len(labeling.roles))
         if explained < 1.0:
@@ -95,6 +95,23 @@ def find_candidates(
     total = sum(one.probability for one in found)
     scaled = [Candidate(c.labeling, c.inside, c.split, c.sizes, c.probability / total) for c in found]
     return sorted(scaled, key=lambda one: -one.probability)
+
+
+def _programs(
+    labeling: Labeling, hidden: Sequence[HiddenProgram], edges: TrafficEdges, members: Int, options: LayoutOptions
+) -> Sequence[HiddenProgram]:
+    """What a labeling leaves unseen.
+
+    Gradient groups that begin apart without a pipeline make no grid, but for one whose stages share hosts.
+    """
+    if hidden is not SEEN or labeling.pipelines.chains or in_phase(labeling, edges, options):
+        return hidden
+    rest = len(members) // (labeling.fit.sizes["dp"] * labeling.fit.sizes["tp"])
+    stages = [s for s in range(1, rest + 1) if rest % s == 0]
+    return [
+        HiddenProgram(options.no_grid, stages=0),
+        *(HiddenProgram(options.no_grid / len(stages), s) for s in stages),
+    ]
 
 
 def _none_of_these(labelings: Sequence[Labeling], top: float, options: LayoutOptions) -> list[Candidate]:

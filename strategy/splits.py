@@ -68,14 +68,12 @@ def look_inside(
     """What a labeling leaves inside hosts; None where its groups do not divide the endpoints.
 
     Without `profiles` no start is known well enough to show who sends in step. `hidden_stages` are those of a pipeline
-    whose traffic was not recognized.
+    that was not seen; with 0 there is no grid.
     """
     fit, chains = labeling.fit, labeling.pipelines.chains
-    if chains and hidden_stages > 1:
-        return None
     stages = len(chains[0]) if chains else hidden_stages
     seen = stages * fit.sizes["dp"] * fit.sizes["tp"]
-    if len(members) % seen or not (stages > 1 or in_phase(labeling, edges, options)):
+    if not seen or len(members) % seen or (chains and hidden_stages > 1):
         return None
     rest = len(members) // seen
     gpus = {seats[e].gpus if e in seats else None for e in members.tolist()}

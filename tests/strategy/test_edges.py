@@ -139,3 +139,13 @@ def test_an_exchanged_member_leaves_the_layout() -> None:
     only = before.take(before["iteration"] < 4)
     stopped = concat(TRANSFERS, [only, job((0, 3, 4, 100, FORWARD[4]))])
     assert select_current(stopped, np.array([0, 1, 3]), ITERATIONS)[1].tolist() == [0, 1, 3]
+
+
+def test_connections_before_a_restart_do_not_count_twice() -> None:
+    """From iteration 4 on the same pair sends on other connections: one edge each way, not two side by side."""
+    before = job(FORWARD, BACKWARD)
+    after = job((0, 1, 2, 100, FORWARD[4]), (1, 0, 3, 100, BACKWARD[4]))
+    table = concat(TRANSFERS, [before.take(before["iteration"] < 4), after.take(after["iteration"] >= 4)])
+    found, members = select_current(table, np.array([0, 1]), ITERATIONS)
+    assert members.tolist() == [0, 1]
+    assert set(found["stream"].tolist()) == {2, 3}

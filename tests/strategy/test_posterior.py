@@ -58,3 +58,14 @@ def test_pairs_that_were_not_recognized_may_be_chains_of_a_pipeline() -> None:
     found = merge_sizes(find_candidates(labelings, job, None, members, {}, OPTIONS, hidden))
     assert max(found, key=lambda sizes: found[sizes]) == (1, 1, 1, 2, 3)
     assert sum(found.values()) == pytest.approx(1.0)
+
+
+def test_groups_that_begin_apart_without_a_pipeline_may_be_stages_inside_hosts() -> None:
+    """Two rings, the second half an iteration after the first; no size is sure, and two stages are listed."""
+    job = table(*ring([0, 2, 4, 6], 90.0, 0.4, 0.5), *ring([1, 3, 5, 7], 90.0, 0.9, 1.0))
+    members = np.arange(8)
+    found = merge_sizes(
+        find_candidates(find_labelings(job, members, members, {}, OPTIONS), job, None, members, {}, OPTIONS)
+    )
+    assert (1, 1, 1, 4, 2) in found
+    assert all(value is None or p < OPTIONS.decisive for value, p in marginal(found).values())
