@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flowprism.exporter_config.commands import Command
+from flowprism.exporter_config.commands import Command, script
 from flowprism.exporter_config.model import Direction, ExportConfig, PacketSampling, Vendor
 
 Range = tuple[int, int]
@@ -45,11 +45,11 @@ class Dialect:
         document: the vendor's page that limits and defaults are from.
         blank: packet sampling where nothing is configured.
         read: text and file name to settings.
-        write: settings to text that `read` gives back.
-        commands: the same as single commands, from which the lines to type come.
+        commands: settings to single commands, from which the lines to type come.
         limits: what the device accepts.
         settable: fields of `PacketSampling` that can be set; of ports: "port.rate" ...
         directions: that sampling can have.
+        form: settings to a file, where it is more than the commands.
         speed_divisor: without a rate, N is the port's bit/s divided by this; 0: not so.
         rate_needs_unknown_speed: the general rate counts only for ports of unknown speed (hsflowd).
         limit_per_card: the limiter counts each line card of its own.
@@ -59,15 +59,19 @@ class Dialect:
 
     vendor: Vendor
     document: str
-    blank: Callable[[], PacketSampling]
+    blank: PacketSampling
     read: Callable[[str, str], ExportConfig]
-    write: Callable[[ExportConfig], str]
     commands: Callable[[ExportConfig], list[Command]]
     limits: Limits
     settable: frozenset[str]
     directions: frozenset[Direction]
+    form: Callable[[ExportConfig], str] | None = None
     speed_divisor: int = 0
     rate_needs_unknown_speed: bool = False
     limit_per_card: bool = False
     file_name: str = "{}.conf"
     indent: str = "   "
+
+    def write(self, config: ExportConfig) -> str:
+        """Convert settings to text that `read` gives back."""
+        return script(self.commands(config)) if self.form is None else self.form(config)

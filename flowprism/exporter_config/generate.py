@@ -73,7 +73,7 @@ def _named_ports(
     if planned:
         return [(name, next(iter(speeds)) if len(speeds) == 1 else None) for name in planned]
     named = [(port_name(dialect.vendor, number), mbps) for number, mbps in rows if number is not None]
-    if not dialect.blank().all_ports.value and (not named or any(name is None for name, _ in named)):
+    if not dialect.blank.all_ports.value and (not named or any(name is None for name, _ in named)):
         raise InputError(f"{switch.name}: ports have no names in this language; name them under the plan's `ports`")
     return [(name or "", mbps) for name, mbps in named]
 

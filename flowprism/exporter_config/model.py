@@ -67,6 +67,10 @@ def default(value: T) -> Value[T]:
     return Value(value, configured=False)
 
 
+# Every vendor's default length of a sampled header; the sFlow specification's too (version 5, section 5).
+HEADER_BYTES = 128
+
+
 @dataclass(frozen=True, slots=True)
 class Collector:
     """Where datagrams are sent to: an address or name, a UDP port, and the VRF or namespace they leave by."""
@@ -94,31 +98,31 @@ class PacketSampling:
     """sFlow.
 
     Attributes:
+        rate: N of 1 in N; None: by port speed, or no sampling, as the vendor has it.
+        direction: which packets are sampled where the port says nothing.
+        all_ports: ports that are not listed are sampled.
+        polling_s: seconds between readings of a port's counters; 0: none.
         enabled: whether the agent runs.
         collectors: its destinations.
         agent: the address or interface that names the agent; None: the device chooses one.
-        rate: N of 1 in N; None: by port speed, or no sampling, as the vendor has it.
-        egress_rate: N of egress samples, where it is a setting of its own.
-        direction: which packets are sampled where the port says nothing.
-        rates_by_speed: N for ports of a speed in Mb/s, ascending.
-        all_ports: ports that are not listed are sampled.
-        ports: what is said of single ports, in the order of their names.
         header_bytes: bytes of each sampled packet.
-        polling_s: seconds between readings of a port's counters; 0: none.
+        egress_rate: N of egress samples, where it is a setting of its own.
+        rates_by_speed: N for ports of a speed in Mb/s, ascending.
+        ports: what is said of single ports, in the order of their names.
         limit_per_s: samples a second beyond which they are lost or thinned; None: no such setting.
         drops: notifications of discarded packets.
         confirmed: a rate below the vendor's ordinary minimum was confirmed (`dangerous` of EOS).
         accelerated_rate: N of samples that an accelerator takes instead of the CPU.
     """
 
-    enabled: Value[bool]
-    collectors: tuple[Collector, ...]
-    agent: Value[str] | None
     rate: Value[int] | None
     direction: Value[Direction]
     all_ports: Value[bool]
-    header_bytes: Value[int]
     polling_s: Value[int]
+    enabled: Value[bool] = field(default_factory=lambda: default(False))
+    collectors: tuple[Collector, ...] = ()
+    agent: Value[str] | None = None
+    header_bytes: Value[int] = field(default_factory=lambda: default(HEADER_BYTES))
     egress_rate: Value[int] | None = None
     rates_by_speed: tuple[tuple[int, Value[int]], ...] = ()
     ports: tuple[PortSampling, ...] = ()

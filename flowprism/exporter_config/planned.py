@@ -25,7 +25,7 @@ Ports = Sequence[tuple[str, int | None]]  # name, Mb/s
 
 def planned_sampling(dialect: Dialect, plan: ExportPlan, ports: Ports, agent: str | None) -> PacketSampling:
     """All settings by the plan, where the device's language has them."""
-    sampling = dialect.blank()
+    sampling = dialect.blank
     chosen: dict[str, Any] = {"collectors": planned_collectors(plan, dialect)}
     if not sampling.enabled.value:
         chosen["enabled"] = Value(value=True)
@@ -72,7 +72,7 @@ def with_direction(dialect: Dialect, sampling: PacketSampling, wanted: Direction
         )  # fmt: skip
     if "direction" not in dialect.settable or sampling.direction.value is wanted:
         return replace(sampling, ports=ports)
-    blank = dialect.blank().direction
+    blank = dialect.blank.direction
     return replace(sampling, ports=ports, direction=blank if blank.value is wanted else Value(wanted))
 
 

@@ -20,7 +20,7 @@ def mutants(config: ExportConfig) -> Iterator[tuple[str, ExportConfig]]:
 
 
 def _mistakes(config: ExportConfig, sampling: PacketSampling) -> Iterator[tuple[str, PacketSampling]]:
-    can, blank = DIALECTS[config.vendor].settable, DIALECTS[config.vendor].blank()
+    can, blank = DIALECTS[config.vendor].settable, DIALECTS[config.vendor].blank
     yield "off", replace(sampling, enabled=blank.enabled)
     yield "no collector", replace(sampling, collectors=())
     yield "another collector", replace(sampling, collectors=(Collector("192.0.2.1", default(6343)),))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from flowprism.exporter_config.commands import Command, script
+from flowprism.exporter_config.commands import Command
 from flowprism.exporter_config.dialect import Dialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
@@ -50,12 +50,18 @@ _ADDRESS = re.compile(r"^\s+ip(?:v6)? address (\S+?)(?:/\d+)?(?: secondary)?$", 
 _SPEED = re.compile(r"^\s+speed (?:forced |auto )?(\d+)(g|full|gfull|half)?", re.MULTILINE)
 # Settings that change neither which packets are sampled nor how they are dated or counted.
 _HARMLESS = ("qos", "extension", "rewrite", "sample vxlan", "sample input", "sample rewrite", "sample include")
+_BLANK = PacketSampling(
+    rate=default(DEFAULT_RATE),
+    direction=default(Direction.INGRESS),
+    all_ports=default(True),
+    polling_s=default(2),
+)
 
 
 def read(text: str, file: str) -> ExportConfig:
     """The export settings of a running configuration."""
     text = with_newlines(text)
-    sampling = _blank() if _SFLOW.search(text) else None
+    sampling = _BLANK if _SFLOW.search(text) else None
     blocks = list(find_blocks(text, "interface "))
     trackers = [
         tracker for block in find_blocks(text, "flow tracking (?:sampled|hardware)") for tracker in _flows(block)
@@ -68,7 +74,7 @@ def read(text: str, file: str) -> ExportConfig:
     )
     seen, unread = 0, []
     if sampling is None and any("sflow" in block.body for block in blocks):
-        sampling = _blank()
+        sampling = _BLANK
     if sampling is not None:
         reader = _SflowReader(sampling)
         for line in find_lines(text, _SFLOW):
@@ -81,19 +87,6 @@ def read(text: str, file: str) -> ExportConfig:
     trackers = [replace(tracker, ports=sorted_ports(_tracked(blocks, tracker.name))) for tracker in trackers]
     return ExportConfig(
         Vendor.ARISTA_EOS, sampling, tuple(trackers), replace(around, statements=seen, unread=tuple(unread))
-    )
-
-
-def _blank() -> PacketSampling:
-    return PacketSampling(
-        enabled=default(False),
-        collectors=(),
-        agent=None,
-        rate=default(DEFAULT_RATE),
-        direction=default(Direction.INGRESS),
-        all_ports=default(True),
-        header_bytes=default(128),
-        polling_s=default(2),
     )
 
 
@@ -337,17 +330,11 @@ def _tracker_commands(flow: FlowExport, context: tuple[str, ...]) -> list[Comman
     return out
 
 
-def write(config: ExportConfig) -> str:
-    """The settings as lines of a running configuration."""
-    return script(commands(config))
-
-
 DIALECT = Dialect(
     vendor=Vendor.ARISTA_EOS,
     document="https://www.arista.com/en/um-eos/eos-sflow",
-    blank=_blank,
+    blank=_BLANK,
     read=read,
-    write=write,
     commands=commands,
     limits=Limits(rate=(1, 4_294_967_295), confirm_below=16_384, polling_s=(1, 3600), header_bytes=(64, 512)),
     settable=frozenset(

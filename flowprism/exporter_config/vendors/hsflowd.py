@@ -39,6 +39,13 @@ _OTHER = frozenset(
      "eapi", "nlroute", "datagrambytes", "subagentid", "uuid", "loopback", "samplingdirection", "modulespath",
      "refreshadaptors", "checkadaptors", "refreshvms", "forgetvms", "agent.cidr"}
 )  # fmt: skip
+_BLANK = PacketSampling(
+    enabled=default(True),
+    rate=default(DEFAULT_RATE),
+    direction=default(Direction.NONE),  # until a module samples
+    all_ports=default(True),
+    polling_s=default(DEFAULT_POLLING_S),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +62,13 @@ def read(text: str, file: str) -> ExportConfig:
     """The export settings of an `hsflowd.conf`."""
     text = with_newlines(text)
     begun = re.search(r"^\s*sflow\s*\{", text, re.MULTILINE) is not None
-    found = take_statements(_settings(text), _with_setting, _unread, _blank(), begun=begun)
+    found = take_statements(_settings(text), _with_setting, _unread, _BLANK, begun=begun)
     around = Surroundings(file, statements=found.seen, unread=found.unread)
     return ExportConfig(Vendor.HSFLOWD, found.sampling, around=around)
 
 
 def _unread(setting: _Setting) -> Unread:
     return Unread(setting.line, f"sflow {setting.path[0] if setting.path else setting.key}")
-
-
-def _blank() -> PacketSampling:
-    return PacketSampling(
-        enabled=default(True),
-        collectors=(),
-        agent=None,
-        rate=default(DEFAULT_RATE),
-        direction=default(Direction.NONE),  # until a module samples
-        all_ports=default(True),
-        header_bytes=default(128),
-        polling_s=default(DEFAULT_POLLING_S),
-    )
 
 
 def _settings(text: str) -> Iterator[_Setting]:
@@ -228,7 +222,7 @@ def _line(line: str) -> Command:
     return Command(line, undo=f"# remove: {line}")
 
 
-def write(config: ExportConfig) -> str:
+def _form(config: ExportConfig) -> str:
     """The settings as a file."""
     body = "".join(f"  {command.line}\n" for command in commands(config))
     return f"sflow {{\n{body}}}\n" if config.sampling is not None else ""
@@ -237,9 +231,9 @@ def write(config: ExportConfig) -> str:
 DIALECT = Dialect(
     vendor=Vendor.HSFLOWD,
     document="https://sflow.net/host-sflow-linux-config.php",
-    blank=_blank,
+    blank=_BLANK,
     read=read,
-    write=write,
+    form=_form,
     commands=commands,
     limits=Limits(rate=(0, 10_000_000), polling_s=(1, 300)),
     settable=frozenset({"agent", "rate", "rates_by_speed", "polling_s", "header_bytes", "direction", "drops"}),

@@ -34,6 +34,14 @@ from flowprism.exporter_config.vendors.text_blocks import with_newlines
 
 DEFAULT_LIMIT = 300
 TIMEOUT_S = 60.0
+_BLANK = PacketSampling(
+    enabled=default(True),  # by the presence of statements
+    rate=None,
+    direction=default(Direction.NONE),
+    all_ports=default(False),
+    polling_s=default(20),
+    limit_per_s=default(DEFAULT_LIMIT),
+)
 
 
 def read(text: str, file: str) -> ExportConfig:
@@ -45,7 +53,7 @@ def read(text: str, file: str) -> ExportConfig:
         if statement.words[:2] != ("protocols", "sflow"):
             continue
         seen += 1
-        taken = _with_statement(sampling or _blank(), statement.words[2:], statement.line)
+        taken = _with_statement(sampling or _BLANK, statement.words[2:], statement.line)
         if taken is None:
             unread.append(Unread(statement.line, " ".join(statement.words[1:3])))
         else:
@@ -58,20 +66,6 @@ def read(text: str, file: str) -> ExportConfig:
         Vendor.JUNIPER_JUNOS, sampling, tuple(_flows(statements)),
         replace(around, statements=seen, unread=tuple(unread)),
     )  # fmt: skip
-
-
-def _blank() -> PacketSampling:
-    return PacketSampling(
-        enabled=default(True),  # by the presence of statements
-        collectors=(),
-        agent=None,
-        rate=None,
-        direction=default(Direction.NONE),
-        all_ports=default(False),
-        header_bytes=default(128),
-        polling_s=default(20),
-        limit_per_s=default(DEFAULT_LIMIT),
-    )
 
 
 def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int) -> PacketSampling | None:
@@ -278,17 +272,11 @@ def _cards(flow: FlowExport) -> list[str]:
     return sorted(cards) or ["0"]
 
 
-def write(config: ExportConfig) -> str:
-    """The settings as `set` commands."""
-    return "".join(f"{command.line}\n" for command in commands(config))
-
-
 DIALECT = Dialect(
     vendor=Vendor.JUNIPER_JUNOS,
     document="https://www.juniper.net/documentation/us/en/software/junos/cli-reference/",
-    blank=_blank,
+    blank=_BLANK,
     read=read,
-    write=write,
     commands=commands,
     limits=Limits(
         rate=(1, 1_073_741_823), polling_s=(1, 3600), samples_per_s=(300, 30_000), collectors=4, timeout_s=(10, 600)

@@ -30,6 +30,13 @@ from flowprism.exporter_config.vendors.text_blocks import with_newlines
 DEFAULT_RATE = 400
 DEFAULT_POLICER = 16_384
 DEFAULT_POLLING_S = 30  # hsflowd's, which runs below
+_BLANK = PacketSampling(
+    rate=default(DEFAULT_RATE),
+    direction=default(Direction.INGRESS),
+    all_ports=default(True),
+    polling_s=default(DEFAULT_POLLING_S),
+    limit_per_s=default(DEFAULT_POLICER),
+)
 
 
 def read(text: str, file: str) -> ExportConfig:
@@ -43,7 +50,7 @@ def read(text: str, file: str) -> ExportConfig:
             hostname = words[2]
         elif "sflow" in words[1:3]:
             seen += 1
-            taken = _with_statement(sampling or _blank(), words, statement.line)
+            taken = _with_statement(sampling or _BLANK, words, statement.line)
             if taken is None:
                 unread.append(Unread(statement.line, " ".join(words[1:3])))
             else:
@@ -54,20 +61,6 @@ def read(text: str, file: str) -> ExportConfig:
     line = text.count("\n", 0, tunnel) + 1 if tunnel >= 0 else 0
     around = Surroundings(file, hostname, tunnel_line=line, statements=seen, unread=tuple(unread))
     return ExportConfig(Vendor.CUMULUS_NVUE, sampling, around=around)
-
-
-def _blank() -> PacketSampling:
-    return PacketSampling(
-        enabled=default(False),
-        collectors=(),
-        agent=None,
-        rate=default(DEFAULT_RATE),
-        direction=default(Direction.INGRESS),
-        all_ports=default(True),
-        header_bytes=default(128),
-        polling_s=default(DEFAULT_POLLING_S),
-        limit_per_s=default(DEFAULT_POLICER),
-    )
 
 
 def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int) -> PacketSampling | None:
@@ -193,17 +186,11 @@ def _set(path: str, value: object = "") -> Command:
     return Command(f"nv set {path} {value}".rstrip(), key=path, undo=f"nv unset {path}")
 
 
-def write(config: ExportConfig) -> str:
-    """The settings as `nv set` commands."""
-    return "".join(f"{command.line}\n" for command in commands(config))
-
-
 DIALECT = Dialect(
     vendor=Vendor.CUMULUS_NVUE,
     document="https://docs.nvidia.com/networking-ethernet-software/cumulus-linux-515/",
-    blank=_blank,
+    blank=_BLANK,
     read=read,
-    write=write,
     commands=commands,
     limits=Limits(samples_per_s=(0, 16_384)),
     settable=frozenset(

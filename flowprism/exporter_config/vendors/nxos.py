@@ -50,13 +50,20 @@ _FLOW_TIMEOUT = re.compile(r"^flow timeout (\d+)", re.MULTILINE)
 _ADDRESS = re.compile(r"^\s+ip(?:v6)? address ([^\s/]+)", re.MULTILINE)
 _SPEED = re.compile(r"^\s+speed (\d+)\s*$", re.MULTILINE)
 _RANGE = re.compile(r"(.*?)(\d+)-(\d+)$")
+_BLANK = PacketSampling(
+    rate=default(DEFAULT_RATE),
+    direction=default(Direction.BOTH),
+    all_ports=default(False),
+    polling_s=default(20),
+    limit_per_s=default(DEFAULT_LIMIT),
+)
 
 
 def read(text: str, file: str) -> ExportConfig:
     """The export settings of a running configuration."""
     text = with_newlines(text)
     blocks = list(find_blocks(text, "interface "))
-    found = take_statements(find_lines(text, _SFLOW), _with_line, unread_line, _blank())
+    found = take_statements(find_lines(text, _SFLOW), _with_line, unread_line, _BLANK)
     around = Surroundings(
         file=file,
         hostname=first(text, _HOSTNAME),
@@ -66,20 +73,6 @@ def read(text: str, file: str) -> ExportConfig:
         unread=found.unread,
     )
     return ExportConfig(Vendor.CISCO_NXOS, found.sampling, tuple(_flows(text, blocks)), around)
-
-
-def _blank() -> PacketSampling:
-    return PacketSampling(
-        enabled=default(False),
-        collectors=(),
-        agent=None,
-        rate=default(DEFAULT_RATE),
-        direction=default(Direction.BOTH),
-        all_ports=default(False),
-        header_bytes=default(128),
-        polling_s=default(20),
-        limit_per_s=default(DEFAULT_LIMIT),
-    )
 
 
 def _with_line(sampling: PacketSampling, line: Line) -> PacketSampling | None:
@@ -251,7 +244,7 @@ def _monitor_commands(flow: FlowExport) -> list[Command]:
     return out
 
 
-def write(config: ExportConfig) -> str:
+def _form(config: ExportConfig) -> str:
     """The settings as lines of a running configuration."""
     return script(commands(config), indent="  ")
 
@@ -259,9 +252,9 @@ def write(config: ExportConfig) -> str:
 DIALECT = Dialect(
     vendor=Vendor.CISCO_NXOS,
     document="Nexus 9000 Series NX-OS System Management Configuration Guide, Configuring sFlow",
-    blank=_blank,
+    blank=_BLANK,
     read=read,
-    write=write,
+    form=_form,
     commands=commands,
     limits=Limits(
         rate=(4096, 1_000_000_000), polling_s=(1, 2_147_483_647), header_bytes=(64, 256), collectors=1,

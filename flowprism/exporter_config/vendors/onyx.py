@@ -44,12 +44,18 @@ _HOSTNAME = re.compile(r"^[ \t]*hostname (\S+)", re.MULTILINE)
 _TUNNEL = re.compile(r"^[ \t]*(?:protocol nve|interface nve)", re.MULTILINE)
 _PORTS = re.compile(r"^[ \t]*interface ethernet (\d+/\d+(?:/\d+)?)(?: speed (\d+)G?)?\b", re.MULTILINE)
 _RANGE = re.compile(r"(\d+)/(\d+)-(?:\1/)?(\d+)$")
+_BLANK = PacketSampling(
+    rate=default(DEFAULT_RATE),
+    direction=default(Direction.INGRESS),
+    all_ports=default(False),
+    polling_s=default(20),
+)
 
 
 def read(text: str, file: str) -> ExportConfig:
     """The export settings of a running configuration."""
     text = with_newlines(text)
-    found = take_statements(find_lines(text, _LINES), _with_line, unread_line, _blank())
+    found = take_statements(find_lines(text, _LINES), _with_line, unread_line, _BLANK)
     speeds: dict[str, int | None] = {}
     for name, speed in _PORTS.findall(text):
         speeds[name] = int(speed) * 1000 if speed else speeds.get(name)
@@ -62,19 +68,6 @@ def read(text: str, file: str) -> ExportConfig:
         unread=found.unread,
     )
     return ExportConfig(Vendor.NVIDIA_ONYX, found.sampling, around=around)
-
-
-def _blank() -> PacketSampling:
-    return PacketSampling(
-        enabled=default(False),
-        collectors=(),
-        agent=None,
-        rate=default(DEFAULT_RATE),
-        direction=default(Direction.INGRESS),
-        all_ports=default(False),
-        header_bytes=default(128),
-        polling_s=default(20),
-    )
 
 
 def _with_line(sampling: PacketSampling, line: Line) -> PacketSampling | None:
@@ -154,17 +147,11 @@ def commands(config: ExportConfig) -> list[Command]:
     return out
 
 
-def write(config: ExportConfig) -> str:
-    """The settings as lines of a running configuration."""
-    return "".join(f"{command.line}\n" for command in commands(config))
-
-
 DIALECT = Dialect(
     vendor=Vendor.NVIDIA_ONYX,
     document="https://docs.nvidia.com/networking/display/nvidiaonyxusermanualv3104706lts/sflow",
-    blank=_blank,
+    blank=_BLANK,
     read=read,
-    write=write,
     commands=commands,
     limits=Limits(rate=(4000, 16_777_215), polling_s=(5, 3600), header_bytes=(64, 256)),
     settable=frozenset({"agent", "rate", "polling_s", "header_bytes", "port.enabled"}),

@@ -159,7 +159,7 @@ def _port_row(port: PortSampling) -> dict[str, object]:
     return row
 
 
-def write(config: ExportConfig) -> str:
+def _form(config: ExportConfig) -> str:
     """The settings as a document for Set."""
     sampling = config.sampling
     if sampling is None:
@@ -199,9 +199,9 @@ def _set(path: str, value: object) -> Command:
 DIALECT = Dialect(
     vendor=Vendor.OPENCONFIG,
     document="https://openconfig.net/projects/models/schemadocs/",
-    blank=lambda: _sampling(Node(0)),
+    blank=_sampling(Node(0)),
     read=read,
-    write=write,
+    form=_form,
     commands=commands,
     limits=Limits(),
     settable=frozenset(

@@ -227,7 +227,7 @@ def _quoted(collectors: tuple[Collector, ...]) -> str:
     return f"'[{','.join(targets)}]'"
 
 
-def write(config: ExportConfig) -> str:
+def _form(config: ExportConfig) -> str:
     """The settings as commands that create both rows and give them to their bridges."""
     out = []
     if config.sampling is not None:
@@ -245,9 +245,9 @@ def _creation(table: str, columns: list[tuple[str, str]], bridges: tuple[PortSam
 DIALECT = Dialect(
     vendor=Vendor.OPEN_VSWITCH,
     document="https://man7.org/linux/man-pages/man5/ovs-vswitchd.conf.db.5.html",
-    blank=lambda: _sampling([], [], []),
+    blank=_sampling([], [], []),
     read=read,
-    write=write,
+    form=_form,
     commands=commands,
     limits=Limits(rate=(1, 4_294_967_295), timeout_s=(0, 4200)),
     settable=frozenset({"agent", "rate", "polling_s", "header_bytes", "port.enabled"}),

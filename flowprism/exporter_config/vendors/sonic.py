@@ -154,7 +154,7 @@ def _interfaces(document: object) -> tuple[Interface, ...]:
     return (*ports, *(Interface(name, addresses=tuple(found)) for name, found in addresses.items()))
 
 
-def write(config: ExportConfig) -> str:
+def _form(config: ExportConfig) -> str:
     """The settings as tables for `config load`."""
     sampling = config.sampling
     if sampling is None:
@@ -256,9 +256,9 @@ def _session_commands(port: PortSampling, top: str) -> list[Command]:
 DIALECT = Dialect(
     vendor=Vendor.SONIC,
     document="https://github.com/sonic-net/SONiC/blob/master/doc/sflow/sflow_hld.md",
-    blank=lambda: _sampling({}),
+    blank=_sampling({}),
     read=read,
-    write=write,
+    form=_form,
     commands=commands,
     limits=Limits(rate=(256, 8_388_608), polling_s=(5, 300), collectors=2),
     settable=frozenset({"agent", "polling_s", "direction", "all_ports", "port.enabled", "port.rate", "port.direction"}),

@@ -46,7 +46,7 @@ ONE_PORT_NUMBER = frozenset({Vendor.CISCO_NXOS})  # one UDP port for all collect
 @st.composite
 def samplings(draw: st.DrawFn, vendor: Vendor) -> PacketSampling:
     """Settings of packet sampling of one vendor, each configured or left at its default."""
-    start = DIALECTS[vendor].blank()
+    start = DIALECTS[vendor].blank
     can = DIALECTS[vendor].settable
     chosen: dict[str, Any] = {"collectors": draw(collectors(vendor))}
     for name in ("rate", "egress_rate", "polling_s", "header_bytes", "limit_per_s"):

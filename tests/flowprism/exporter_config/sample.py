@@ -21,7 +21,7 @@ PORT_NAMES = {
 
 def _sample(vendor: Vendor) -> ExportConfig:
     sampling = replace(
-        DIALECTS[vendor].blank(),
+        DIALECTS[vendor].blank,
         collectors=(Collector("10.0.0.5", Value(6343)),),
         agent=Value("10.255.0.1"),
         polling_s=Value(10),

@@ -29,7 +29,7 @@ def test_written_settings_are_read_back(vendor: Vendor, data: st.DataObject) -> 
     back = dialect.read(text, "leaf1.conf")
     assert back.flows == config.flows, text
     if back.sampling is None:  # no line is needed to say that nothing is configured
-        assert config.sampling == DIALECTS[vendor].blank()
+        assert config.sampling == DIALECTS[vendor].blank
     else:
         assert back.sampling == config.sampling, text
     assert back.around.unread == ()
