@@ -10,7 +10,7 @@ from datamodel.document import Document
 
 FindingKind = Literal["straggler", "slow_link", "slow_uplink", "hang", "imbalance", "regression", "contention", "feed"]
 Severity = Literal["info", "warning", "critical"]
-EventKind = Literal["start", "end", "restart", "checkpoint", "evaluation", "membership_change", "pause"]
+EventKind = Literal["start", "end", "restart", "checkpoint", "evaluation", "membership_change", "pause", "new_baseline"]
 SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
 
 

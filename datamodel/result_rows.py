@@ -10,7 +10,8 @@ from datamodel.findings import Severity
 from datamodel.layout import Groups, Layout
 from datamodel.scan import Scan
 
-NoteKind = Literal["acknowledged", "muted", "unmuted", "comment"]
+NoteKind = Literal["acknowledged", "accepted", "muted", "unmuted", "comment"]
+BaselineOrigin = Literal["measured", "accepted", "layout"]
 Role = Literal["viewer", "operator", "admin"]
 REQUESTED = "request "  # begins what a scan on demand is kept under; no policy's name has a space
 WATCH = "hang watch"  # what scans of silent jobs are kept under
@@ -70,6 +71,38 @@ class LayoutRecord:
     since_ns: int
     layout: Layout
     groups: Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What an iteration of a job takes when nothing slows it down: what later windows are compared with.
+
+    Attributes:
+        job: its id.
+        since_ns: slowdowns that began from then to `made_ns` are part of it, UTC.
+        made_ns: when it was begun, UTC.
+        origin: `measured` where the job was first seen; `accepted` by an operator; `layout` where that changed.
+        author: who accepted it; "" for nobody.
+        iteration_ns: duration of an iteration; None where no scan has measured it yet.
+        iterations: by how many it was measured.
+        iteration_bytes: what the job moves in one; 0 where that is not known.
+        sizes: of the layout, as `datamodel.layout.Sizes` names them; None for one that is not known.
+    """
+
+    job: str
+    since_ns: int
+    made_ns: int
+    origin: BaselineOrigin = "measured"
+    author: str = ""
+    iteration_ns: float | None = None
+    iterations: int = 0
+    iteration_bytes: float = 0.0
+    sizes: tuple[int | None, ...] = ()
+
+    @property
+    def measured_from_ns(self) -> int:
+        """Since when iterations are of this baseline: a window that shows a new layout may show the old one as well."""
+        return self.made_ns if self.origin == "layout" else self.since_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,13 @@ def acknowledge(request: Request, viewer: Operating, name: Name, form: Form) -> 
     return back(form, _place(done, name))
 
 
+@router.post("/incidents/{name:path}/accept", response_model=None)
+def accept(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
+    """Make what the job does since then its baseline."""
+    done = answers.accept(shelf_of(request), viewer, time.time_ns(), name, form.text("text"))
+    return back(form, _place(done, name))
+
+
 @router.post("/incidents/{name:path}/mute", response_model=None)
 def mute(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
     """Have no alerts of it for some hours, or for ever."""

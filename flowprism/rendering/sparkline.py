@@ -20,6 +20,7 @@ _EVENT_MARKS = {
     "evaluation": "v",
     "membership_change": "m",
     "pause": "p",
+    "new_baseline": "b",
 }
 
 

@@ -26,9 +26,10 @@ from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
 from datamodel.report import JobReport
-from datamodel.result_rows import JobRecord, LayoutRecord, Rollup, ScanRecord
+from datamodel.result_rows import Baseline, JobRecord, LayoutRecord, Rollup, ScanRecord
 from datamodel.scan import Scan
 from storage.database.alerts import write_alerts
+from storage.database.baselines import write_baselines
 from storage.database.connection import Database, insert_new, upsert, upsert_selected
 from storage.database.incidents import incident_rows, write_changes
 from storage.database.summaries import summary_of
@@ -52,6 +53,7 @@ class ScanResult:
         rollups: of stretches of time that its window covers wholly.
         events: that happened to its jobs.
         alerts: of what it changed.
+        baselines: of its jobs, those that it began or measured.
         doubted: jobs whose layouts are not kept: where the feed has holes they seem to lack members.
     """
 
@@ -62,6 +64,7 @@ class ScanResult:
     rollups: Sequence[Rollup] = ()
     events: Sequence[Event] = ()
     alerts: Sequence[OutgoingAlert] = ()
+    baselines: Sequence[Baseline] = ()
     doubted: frozenset[str] = frozenset()
 
 
@@ -84,6 +87,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
             return False
         _write_jobs(connection, jobs, end_ns)
         upsert(connection, LAYOUTS, layouts)
+        write_baselines(connection, result.baselines)
         upsert(connection, INCIDENTS, incidents)
         write_changes(connection, result.changes)
         upsert(connection, ROLLUPS, rollups)

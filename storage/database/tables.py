@@ -68,6 +68,20 @@ LAYOUTS = Table(
     Column("groups", Text, nullable=False),
 )
 
+BASELINES = Table(
+    "baselines",
+    METADATA,
+    Column("job", ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("made_ns", BigInteger, primary_key=True, autoincrement=False),
+    Column("since_ns", BigInteger, nullable=False),
+    Column("origin", String(20), nullable=False),
+    Column("author", String(200), nullable=False),
+    Column("iteration_ns", Float),
+    Column("iterations", BigInteger, nullable=False),
+    Column("iteration_bytes", Float, nullable=False),
+    Column("sizes", Text, nullable=False),
+)
+
 INCIDENTS = Table(
     "incidents",
     METADATA,

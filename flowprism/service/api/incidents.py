@@ -75,6 +75,13 @@ def acknowledge(request: Request, viewer: Operating, incident: Name, said: Said 
     return respond(request, answers.acknowledge(shelf, viewer, now_ns, incident, said.text), _WHAT)
 
 
+@router.post("/incidents/{incident}/accept", response_model=IncidentDetail, summary="Accept a slower pace")
+def accept(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
+    """Make what the job does since then its baseline: a change was intended. The next scan ends the incident."""
+    shelf, now_ns = request.app.state.shelf, time.time_ns()
+    return respond(request, answers.accept(shelf, viewer, now_ns, incident, said.text), _WHAT)
+
+
 @router.post("/incidents/{incident}/mute", response_model=IncidentDetail, summary="Have no alerts of an incident")
 def mute(request: Request, viewer: Operating, incident: Name, said: Mute) -> Response:
     """Have no alerts of it until a time, or for ever."""

@@ -36,6 +36,7 @@ NAMES: dict[str, str | int] = {
 }
 BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/incidents/{incident}/acknowledge": {"text": "looking at it"},
+    "POST /api/v1/incidents/{incident}/accept": {"text": "batch size 512 since Monday"},
     "POST /api/v1/incidents/{incident}/mute": {"reason": "part ordered", "until_ns": 1795274460000000000},
     "POST /api/v1/incidents/{incident}/unmute": {"text": "part came"},
     "POST /api/v1/incidents/{incident}/comment": {"text": "cable swapped"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from datamodel.findings import Finding
@@ -29,8 +29,16 @@ class IncidentOptions:
     reopen_within_s: float = 1800.0
 
 
+_NOTHING: Mapping[str, str] = {}
+
+
 def after_scan(
-    known: Sequence[Incident], scan: Scan, now_ns: int, options: IncidentOptions, present: Collection[str]
+    known: Sequence[Incident],
+    scan: Scan,
+    now_ns: int,
+    options: IncidentOptions,
+    present: Collection[str],
+    closed: Mapping[str, str] = _NOTHING,
 ) -> IncidentUpdate:
     """Carry incidents over one scan.
 
@@ -46,6 +54,7 @@ def after_scan(
        longer ago than one is reopened.
     6. A window that ends before an incident was last seen, or was resolved, says nothing new of it: with several
        policies, or after a stop, windows are not scanned in order of time.
+    7. What is in `closed` is over at once: a new baseline of the job accepts it, or another incident explains it.
 
     Args:
         known: incidents so far; those resolved long ago come back unchanged.
@@ -54,6 +63,7 @@ def after_scan(
         options: how patient to be.
         present: ids of all jobs that the window shows, whether or not the scan is about them; empty where it shows
             none, or is not trusted.
+        closed: incidents that are over without having been mended, by id, and why.
     """
     findings = _each_once([*(f for job in scan.jobs for f in job.findings), *scan.findings])
     living = [incident for incident in known if _may_be_seen(incident, now_ns, options)]
@@ -68,7 +78,9 @@ def after_scan(
     for n, incident in enumerate(living):
         if n in partner.values():
             continue
-        if _is_ahead(incident, scan.window.end_ns):
+        if incident.id in closed and incident.state != "resolved":
+            steps.append((incident, _over(incident, now_ns)))
+        elif _is_ahead(incident, scan.window.end_ns):
             steps.append((incident, incident))
         elif incident.job in judged:
             steps.append((incident, _quiet(incident, now_ns, options)))
@@ -77,7 +89,7 @@ def after_scan(
             steps.append((incident, _without_job(incident, now_ns, options) if is_gone else incident))
     over = [incident for incident in known if not _may_be_seen(incident, now_ns, options)]
     incidents = [*over, *(after for _, after in steps if after is not None)]
-    changes = [change for before, after in steps for change in _changes(before, after, now_ns)]
+    changes = [change for before, after in steps for change in _changes(before, after, now_ns, closed)]
     return IncidentUpdate(
         tuple(sorted(incidents, key=lambda i: i.id)), tuple(sorted(changes, key=lambda c: (c.incident, c.kind)))
     )
@@ -159,6 +171,13 @@ def _quiet(incident: Incident, now_ns: int, options: IncidentOptions) -> Inciden
     return quiet.model_copy(update={"state": "resolved", "resolved_ns": now_ns})
 
 
+def _over(incident: Incident, now_ns: int) -> Incident | None:
+    """An incident that is over now; None where it was only suspected."""
+    if incident.state == "suspected":
+        return None
+    return incident.model_copy(update={"state": "resolved", "resolved_ns": now_ns, "scans_quiet": 0})
+
+
 def _without_job(incident: Incident, now_ns: int, options: IncidentOptions) -> Incident | None:
     """An incident whose job a scan does not see any more, though it sees others."""
     if incident.state == "suspected" and incident.kind != "hang":
@@ -170,7 +189,7 @@ def _without_job(incident: Incident, now_ns: int, options: IncidentOptions) -> I
         opened_ns = now_ns if is_open else None
         return incident.model_copy(update={"state": state, "scans_seen": scans_seen, "opened_ns": opened_ns})
     if incident.state == "open" and now_ns - incident.seen_ns > options.reopen_within_s * 1e9:
-        return incident.model_copy(update={"state": "resolved", "resolved_ns": now_ns, "scans_quiet": 0})
+        return _over(incident, now_ns)
     return incident
 
 
@@ -180,16 +199,19 @@ def _name(finding: Finding, window_end_ns: int) -> str:
     return hashlib.sha256("|".join(map(str, said)).encode()).hexdigest()[:12]
 
 
-def _changes(before: Incident | None, after: Incident | None, now_ns: int) -> Iterator[IncidentChange]:
+def _changes(
+    before: Incident | None, after: Incident | None, now_ns: int, closed: Mapping[str, str]
+) -> Iterator[IncidentChange]:
     """What a scan changed of one incident, as entries of its history."""
     either = after or before
     if either is None:
         return
-    for kind, detail in _what_changed(before, after):
+    for kind, detail in _what_changed(before, after, closed.get(either.id, "its job is gone")):
         yield IncidentChange(incident=either.id, time_ns=now_ns, kind=kind, detail=detail)
 
 
-def _what_changed(before: Incident | None, after: Incident | None) -> Iterator[tuple[ChangeKind, str]]:
+def _what_changed(before: Incident | None, after: Incident | None, over: str) -> Iterator[tuple[ChangeKind, str]]:
+    """What changed; `over` is why an incident ends that no scans have missed."""
     if after is None:
         yield "dismissed", "not seen again"
         return
@@ -198,7 +220,7 @@ def _what_changed(before: Incident | None, after: Incident | None) -> Iterator[t
         return
     if before.state != after.state:
         if after.state == "resolved":
-            yield "resolved", f"not seen by {after.scans_quiet} scans" if after.scans_quiet else "its job is gone"
+            yield "resolved", f"not seen by {after.scans_quiet} scans" if after.scans_quiet else over
         else:
             yield ("reopened" if before.state == "resolved" else "opened"), after.summary
     if before.severity != after.severity:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentUpdate
 from datamodel.report import Report
-from datamodel.result_rows import Rollup, ScanRecord
+from datamodel.result_rows import Baseline, Rollup, ScanRecord
 from datamodel.scan import Scan
 from flowprism import __version__
 from flowprism.service.alerts.alert_settings import AlertSettings
@@ -34,6 +34,8 @@ class CompletedScan:
         scan: the verdict.
         rollups, events: what else it tells of its jobs.
         doubted: jobs that holes of the feed touch; their layouts are not kept.
+        baselines: of its jobs, those that it began or measured.
+        over: incidents that are over without having been mended, by id, and why.
     """
 
     policy: str
@@ -44,6 +46,8 @@ class CompletedScan:
     rollups: Sequence[Rollup] = ()
     events: Sequence[Event] = ()
     doubted: frozenset[str] = frozenset()
+    baselines: Sequence[Baseline] = ()
+    over: Mapping[str, str] = field(default_factory=dict)
 
 
 def record(
@@ -60,7 +64,7 @@ def record(
     now_ns = made.scan.window.end_ns
     # a job that holes have broken may be there under another name
     present = set[str]() if made.doubted else {job.id for job in made.report.jobs}
-    after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present)
+    after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present, made.over)
     kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
     result = ScanResult(
@@ -71,6 +75,7 @@ def record(
         rollups=made.rollups,
         events=made.events,
         alerts=told,
+        baselines=made.baselines,
         doubted=made.doubted,
     )
     return after if save_scan(database, result) else None

@@ -1,4 +1,4 @@
-"""Incidents with what people said of them, and the saying: acknowledge, mute, unmute, comment."""
+"""Incidents with what people said of them, and the saying: acknowledge, accept, mute, unmute, comment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 from datamodel.api_models import AlertRow, IncidentDetail, IncidentRow, Note
 from datamodel.filters import IncidentFilter
-from datamodel.result_rows import IncidentNote
+from datamodel.result_rows import Baseline, IncidentNote
 from flowprism.service.queries.visibility import can_see, masked, require, restrict_tenant
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.alerts import alerts
+from storage.database.baselines import accept_baseline
 from storage.database.incident_pages import KeptIncident, incident_key, incident_page, kept_incident
 from storage.database.incidents import add_note, history, notes
 
@@ -74,6 +75,21 @@ def acknowledge(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str
         PermissionDeniedError: the viewer is no operator.
     """
     return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "acknowledged", text))
+
+
+def accept(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
+    """Make what a job does since its incident began its baseline; None where there is none that the viewer sees.
+
+    The next scan measures it, and ends the incident. An incident of no job is only noted.
+
+    Raises:
+        PermissionDeniedError: the viewer is no operator.
+    """
+    noted = _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "accepted", text))
+    if noted is not None and noted.incident.job is not None:
+        since_ns = noted.incident.start_ns
+        accept_baseline(shelf.database, Baseline(noted.incident.job, since_ns, now_ns, "accepted", viewer.name))
+    return noted
 
 
 def mute(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from datamodel.filters import EventFilter
 from datamodel.findings import Event
 from datamodel.report import Report
-from datamodel.result_rows import JobRecord, Rollup
+from datamodel.result_rows import Baseline, JobRecord, Rollup
+from flowprism.service.incidents.baselines import compare_window
 from flowprism.service.scanning.happenings import SAME_NS, once
 from flowprism.service.scanning.identity import lasting_names, renamed
 from flowprism.service.scanning.looking import Sight
@@ -16,7 +17,9 @@ from flowprism.service.scanning.membership import changes
 from flowprism.service.scanning.numbering import counted_on, known_iterations, starts_known
 from flowprism.service.scanning.rollups import minutes
 from storage.analyses import save_analysis
+from storage.database.baselines import newest_baselines
 from storage.database.connection import Database
+from storage.database.incidents import incidents
 from storage.database.overview import events
 from storage.database.scans import jobs, newest_groups
 from storage.lake.lake_writer import LakeWriter
@@ -28,16 +31,21 @@ FORGOTTEN_NS = 30 * 86_400_000_000_000
 # Whoever has the lease writes the lake of analyses, under this name: windows of all policies and replicas are one row.
 WRITER = Writer("scans", 0)
 _PAGE = 1000
-_MOST_EVENTS = 100_000
+_MOST_EVENTS, _MOST_INCIDENTS = 100_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What is to be kept of a window: the report with lasting names and numbers, minutes and events."""
+    """What is to be kept of a window: the report with lasting names and numbers, minutes, events and baselines.
+
+    `over` says of incidents, by id, why they are over without having been mended.
+    """
 
     report: Report
     rollups: Sequence[Rollup] = ()
     events: Sequence[Event] = ()
+    baselines: Sequence[Baseline] = ()
+    over: Mapping[str, str] = field(default_factory=dict)
 
 
 def remembered(database: Database, lake: str, sight: Sight) -> Remembered:
@@ -58,18 +66,23 @@ def remembered(database: Database, lake: str, sight: Sight) -> Remembered:
     names = frozenset(job.id for job in analysis.report.jobs)
     before = known_iterations(lake, names, window.start_ns)
     analysis = counted_on(analysis, before)
+    doubts = sight.doubts(analysis.report)
+    standing = incidents(database, ("suspected", "open"), most=_MOST_INCIDENTS)
+    compared = compare_window(analysis, newest_baselines(database, names, window.end_ns), standing, doubts)
+    analysis = replace(analysis, report=compared.report)
     save_analysis(_opened(lake), analysis, {job: int(rows["index"].max()) for job, rows in before.items()})
     newcomers = names - {job.id for job in known}
     whole = newcomers | {
         job.id for job in analysis.report.jobs if job.id in before and starts_known(job, before[job.id])
     }
     kept = EventFilter(start_ns=window.start_ns - SAME_NS, end_ns=window.end_ns)
-    doubts = sight.doubts(analysis.report)
     trusted = [job for job in analysis.report.jobs if job.id not in doubts]
     groups = newest_groups(database, sorted({job.id for job in trusted} - newcomers))
     joined_or_left = changes(trusted, {one.id: one for one in known}, groups, window.end_ns)
-    told = once([*analysis.report.events, *joined_or_left], events(database, kept, None, most=_MOST_EVENTS))
-    return Remembered(analysis.report, minutes(analysis, whole), told)
+    happened = [*analysis.report.events, *joined_or_left, *compared.events]
+    told = once(happened, events(database, kept, None, most=_MOST_EVENTS))
+    rollups = minutes(analysis, whole)
+    return Remembered(analysis.report, rollups, told, compared.baselines, compared.over)
 
 
 def _opened(lake: str) -> LakeWriter:

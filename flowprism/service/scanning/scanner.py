@@ -109,6 +109,7 @@ class Scanner:
             made = CompletedScan(
                 policy.name, started_ns, time.time_ns(), past.report, verdict,
                 rollups=past.rollups, events=past.events, doubted=frozenset(sight.doubts(past.report)),
+                baselines=past.baselines, over=past.over,
             )  # fmt: skip
             incidents = self.settings.incidents
             options = IncidentOptions(incidents.confirming_scans, incidents.quiet_scans, incidents.reopen_within_s)

@@ -62,7 +62,11 @@ def answers(asking: Client) -> list[tuple[str, Any]]:
     told = [(f"GET {path}", asking.get(path.format(**names)).json()) for path, names in paths.items()]
     path = f"/api/v1/incidents/{incident}"
     told.append(("POST /api/v1/scan-requests", made))
-    for action, body in (("acknowledge", {"text": "looking"}), ("comment", {"text": "cable swapped"})):
+    for action, body in (
+        ("acknowledge", {"text": "looking"}),
+        ("accept", {"text": "larger batches"}),
+        ("comment", {"text": "cable swapped"}),
+    ):
         told.append(
             (f"POST /api/v1/incidents/{{incident}}/{action}", asking.post(f"{path}/{action}", json=body).json())
         )

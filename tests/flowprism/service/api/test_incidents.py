@@ -8,6 +8,7 @@ import pytest
 
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
+from storage.database.baselines import newest_baselines
 from tests.flowprism.service.api.client import client
 
 
@@ -24,9 +25,13 @@ def test_people_act_on_incidents(own_demo: Stores) -> None:
         row["incident"]["id"]
     ]
     assert not asking.post(f"{path}/unmute", json={}).json()["muted"]
+    assert asking.post(f"{path}/accept", json={"text": "larger batches"}).status_code == 200
+    job = row["incident"]["job"]
+    (baseline,) = newest_baselines(own_demo.database, [job], time.time_ns()).values()
+    assert (baseline.since_ns, baseline.origin, baseline.author) == (row["incident"]["start_ns"], "accepted", "ann")
     noted = asking.post(f"{path}/comment", json={"text": "cable swapped"}).json()
     assert [(note["kind"], note["author"]) for note in noted["notes"]] == [
-        (kind, "ann") for kind in ("acknowledged", "muted", "unmuted", "comment")
+        (kind, "ann") for kind in ("acknowledged", "muted", "unmuted", "accepted", "comment")
     ]
     assert asking.get(path).json() == noted
 

@@ -1,0 +1,41 @@
+"""What iterations of jobs take when nothing slows them down, one row since each time that it was set anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import IntegrityError
+
+from datamodel.result_rows import Baseline
+from storage.database.connection import Database, upsert
+from storage.database.tables import BASELINES
+
+
+def newest_baselines(database: Database, jobs: Collection[str], at_ns: int) -> dict[str, Baseline]:
+    """Return the baseline of each of some jobs that was in force at a time (UTC), by job."""
+    made = select(BASELINES.c.job, func.max(BASELINES.c.made_ns).label("made_ns"))
+    made = made.where(BASELINES.c.job.in_(jobs) & (BASELINES.c.made_ns <= at_ns)).group_by(BASELINES.c.job)
+    newest = made.subquery()
+    same = (BASELINES.c.job == newest.c.job) & (BASELINES.c.made_ns == newest.c.made_ns)
+    with database.reading() as connection:
+        rows = connection.execute(select(BASELINES).join(newest, same)).all()
+    found = (Baseline(**{**row._asdict(), "sizes": tuple(json.loads(row.sizes))}) for row in rows)
+    return {one.job: one for one in found}
+
+
+def accept_baseline(database: Database, baseline: Baseline) -> bool:
+    """Begin a baseline; return whether there is such a job."""
+    try:
+        with database.writing() as connection:
+            write_baselines(connection, [baseline])
+    except IntegrityError:
+        return False
+    return True
+
+
+def write_baselines(connection: Connection, baselines: Sequence[Baseline]) -> None:
+    """Write baselines as a scan left them, inside its transaction."""
+    upsert(connection, BASELINES, [{**asdict(one), "sizes": json.dumps(one.sizes)} for one in baselines])
