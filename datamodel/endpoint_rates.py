@@ -9,9 +9,12 @@ MOST_ROWS = 100_000
 
 _COLUMNS = (
     Column("endpoint", "i4", "code", "whose traffic"),
+    Column(
+        "pace", "i4", "", "0: the iterations of about the median time; 1: of the others those of about their median"
+    ),
     Column("bin", "i4", "", "which of the equal parts of the iteration's time, from 0"),
     Column("bins", "i4", "", "how many parts the iteration is divided into"),
-    Column("iterations", "i4", "", "iterations that the mean is of: those of about the median time"),
+    Column("iterations", "i4", "", "iterations that the mean is of"),
     Column("iteration_ns", "i8", "ns", "their mean time"),
     Column("sent_bps", "f8", "bit/s", "mean rate at which it sends in this part"),
     Column("sent_error_bps", "f8", "bit/s", "standard error of that; the 95 % interval is 1.96 of them either way"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from datamodel.api_models import JobDetail
 from datamodel.incidents import Incident
-from datamodel.layout import Groups
+from datamodel.layout import GROUP_KINDS, Groups
 from flowprism.dashboard.job_measures import MOST_READ, By, Measured, measured, nothing
 from flowprism.rendering.endpoint_order import EndpointOrder, Position
 from flowprism.rendering.figures.evidence import LINK_KINDS
@@ -61,6 +61,11 @@ class JobLayout:
     measured: Measured
     during: Incident | None
 
+    @property
+    def known_groups(self) -> bool:
+        """Whether any process group is known."""
+        return any(getattr(self.groups, kind) for kind in GROUP_KINDS)
+
 
 def slowing(incidents: Sequence[Incident]) -> Incident | None:
     """The open incident that slows the job most; None where none is open."""
@@ -79,9 +84,11 @@ def usual(detail: JobDetail, incidents: Sequence[Incident]) -> By:
 
 
 def job_layout(
-    shelf: Stores, viewer: Viewer, detail: JobDetail, by: By, incidents: Sequence[Incident], known: Names
+    shelf: Stores, viewer: Viewer, detail: JobDetail, wanted: By | None, incidents: Sequence[Incident], known: Names
 ) -> JobLayout | None:
-    """The layout of a job that the viewer sees; None where it has no endpoint.
+    """The layout of a job that the viewer sees, coloured as wanted; None where it has no endpoint.
+
+    Where nobody wants a colour, and what is usual is not known from the feed, bytes sent give it.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
@@ -93,7 +100,11 @@ def job_layout(
     suspects = pointed_at(list(incidents), known) & frozenset(detail.addresses)
     during = slowing(incidents)
     span = None if during is None else TimeSpan(*during.measured_ns)
+    by = wanted or usual(detail, incidents)
     found = measured(shelf, viewer, detail, by, all_placed, span)
+    if found is None and wanted is None and by != "none":
+        by = "sent"
+        found = measured(shelf, viewer, detail, by, all_placed, span)
     if found is None:
         found, by = nothing(len(all_placed)), "none"
     figure = draw_layout(all_placed, found.parts, found.told, suspects, known)

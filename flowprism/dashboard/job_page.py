@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from datamodel.api_models import JobDetail
 from datamodel.filters import IncidentFilter
 from flowprism.dashboard.clock import clock_of
-from flowprism.dashboard.job_layout import job_layout, usual
+from flowprism.dashboard.job_layout import job_layout
 from flowprism.dashboard.job_measures import MEASURES, By
 from flowprism.dashboard.job_members import MOST_STAYS, members
 from flowprism.dashboard.job_pace import job_pace
@@ -53,7 +53,7 @@ def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[Job
     cases = incidents(shelf, viewer, now_ns, IncidentFilter(states=("open", "suspected"), job=name), most=_MOST_CASES)
     known = names(shelf)
     open_now = [row.incident for row in cases]
-    by = wanted.by or usual(detail, open_now)
+    grid = job_layout(shelf, viewer, detail, wanted.by, open_now, known)
     return show(
         request,
         viewer,
@@ -65,10 +65,10 @@ def job_page(request: Request, viewer: Seeing, name: Name, wanted: Annotated[Job
         pace=job_pace(shelf, viewer, now_ns, detail, span, clock_of(request, now_ns).zone),
         asked=span,
         lengths=LENGTHS_S,
-        grid=job_layout(shelf, viewer, detail, by, open_now, known),
+        grid=grid,
         members=members(detail.layouts[:MOST_LAYOUTS], known),
         most_stays=MOST_STAYS,
-        by=by,
+        by=wanted.by or (grid.by if grid else "none"),
         by_itself=wanted.by is None,
         measures=MEASURES,
         levels=LEVELS,

@@ -16,6 +16,7 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.showing import shelf_of, show
 from flowprism.dashboard.timeline import telling
 from flowprism.dashboard.timeline.handing import Handing
+from flowprism.dashboard.timeline.mean_iteration import mean_iteration
 from flowprism.dashboard.timeline.pack import packed
 from flowprism.dashboard.timeline.picker import draw_picker
 from flowprism.dashboard.timeline.reading import MEDIAN, Asked, Choice, Shown, choose, read
@@ -77,6 +78,7 @@ class _Pages:
             choice=choice,
             shown=shown,
             without=without_spans(shelf_of(request), choice, zone) if shown.part is None else None,
+            mean=mean_iteration(shelf_of(request), viewer, shown),
             vs=which.vs,
             wanted=which.first is not None or which.at_ns is not None,
             spans_address=address,

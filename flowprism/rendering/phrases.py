@@ -10,7 +10,7 @@ from datamodel.layout import Layout, Sizes
 from datamodel.report import Detectability, JobReport, Report
 from flowprism.rendering.facts import SEVERITIES, ExpectedGain, iteration_at
 from flowprism.rendering.names import Names
-from flowprism.rendering.units import duration, plural, share, significant, utc
+from flowprism.rendering.units import duration, plural, scaled, share, significant, utc
 
 _ALWAYS_SHOWN = ("tp", "pp", "dp")
 
@@ -156,3 +156,8 @@ def detectability(of: Detectability) -> list[str]:
     if of.smallest_slowdown_ratio is not None:
         lines.append(f"smallest detectable slowdown: {share(of.smallest_slowdown_ratio - 1)}")
     return [*lines, *of.reasons]
+
+
+def within(half: float, unit: str) -> str:
+    """Half of an interval as it follows a number, ` ± 45.0 MB`; nothing where there is none, or it is not known."""
+    return f" ± {scaled(half, unit)}" if half > 0 else ""

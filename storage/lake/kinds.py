@@ -105,7 +105,7 @@ _PATTERNS = Kind(
 )
 _RATES = Kind(
     ENDPOINT_RATES, ("job", "endpoint"), "start_ns", "end_ns", ("endpoint",), "", "job",
-    ("job", "start_ns", "endpoint", "bin"), (),
+    ("job", "start_ns", "pace", "endpoint", "bin"), (),
 )  # fmt: skip
 
 KINDS = {kind.schema.name: kind for kind in (_FLOWS, _COUNTERS, _DROPS, _SPANS, _ITERATIONS, _PATTERNS, _RATES)}

@@ -17,8 +17,10 @@ from datamodel.frame import Frame
 from datamodel.transfers import ROLES
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
+from flowprism.rendering.figures.iterations import WITHIN
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.names import Names
+from flowprism.rendering.phrases import within
 from flowprism.rendering.units import plural, scaled, significant, volume
 
 Measure = Literal["volume", "rate", "delay"]
@@ -202,9 +204,13 @@ def _row_name(block: Sequence[Position], names: Names) -> str:
 def describe_profile(pairs: Frame, row: int) -> str:
     """What a pair moved, how fast and how late, in words."""
     text = f"{ROLES[int(pairs['role'][row])]} {volume(int(pairs['bytes'][row]))}"
-    text += f" in {plural(int(pairs['transfers'][row]), 'transfer')}"
+    text += within(WITHIN * float(pairs["bytes_error"][row]), "B")
+    transfers = int(pairs["transfers"][row])
+    text += f" in {plural(transfers, 'transfer')}" if transfers else ""
     rate, late = float(pairs["rate_bps"][row]), float(pairs["late_ratio"][row])
-    text += f", median {scaled(rate, 'bit/s')}" if np.isfinite(rate) else ""
+    if np.isfinite(rate):
+        text += f", {'median' if transfers else 'ring at'} {scaled(rate, 'bit/s')}"
+        text += within(WITHIN * float(pairs["rate_error_bps"][row]), "bit/s")
     return text + (f", takes {significant(late)} times as long as its peers" if np.isfinite(late) else "")
 
 

@@ -168,7 +168,8 @@ def _medians(
         labels.append(box)
         near = (places >= first) & (places <= first + 8 + _LABEL_PX * len(words))
         above = sum(y(value) < level for value in seconds[near].tolist())
-        side = -8 if 2 * above <= near.sum() else 17  # where fewer points are in the way
+        named = bool(findings) and level - 8 - _LABEL_HIGH < TOP - 6  # names of findings stand there
+        side = -8 if 2 * above <= near.sum() and not named else 17  # where fewer points are in the way
         drawing.add("text", words, x=first + 6, y=level + side, css="note halo")
 
 

@@ -157,7 +157,8 @@ def _headings(drawing: Drawing, shape: _Shape, line: int, top: float, width: flo
     for column in range(first, last, every):
         number = column * shape.column_block + 1
         drawing.add("text", str(number), x=_LEFT + (column - first + 0.5) * width, y=top + 14, css="tick middle")
-    drawing.add("text", "replica", x=_LEFT - 8, y=top + 14, css="tick end")
+    across = "replica" if shape.replicas < len(shape.stage_of) else "no."  # each alone: replicas are not known
+    drawing.add("text", across, x=_LEFT - 8, y=top + 14, css="tick end")
     for at, stage in enumerate(shape.names):
         words = "all" if stage is None and shape.stages == 1 else "no stage" if stage is None else f"stage {stage}"
         middle = top + _TOP + at * (shape.rows * height + 5) + shape.rows * height / 2

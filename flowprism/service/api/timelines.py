@@ -117,22 +117,25 @@ class RateColumns(Document):
     """Columns of equal length, an endpoint and a part of the iteration each; rates in bit/s with standard errors."""
 
     endpoint: tuple[str, ...]
-    bin: tuple[int, ...]
+    pace: tuple[int, ...] = Field(
+        description="0: mean of the iterations of about the median time; 1: of the others, those of about their median"
+    )
+    iterations: tuple[int, ...] = Field(description="that the mean is of")
+    iteration_ns: tuple[int, ...] = Field(description="their mean time")
+    bin: tuple[int, ...] = Field(description="which of the equal parts of the iteration's time")
+    bins: tuple[int, ...] = Field(description="how many there are")
     sent_bps: tuple[float, ...]
     sent_error_bps: tuple[float, ...]
     received_bps: tuple[float, ...]
     received_error_bps: tuple[float, ...]
 
 
-class MeanIteration(Document):
-    """How fast each endpoint sends and receives over the mean of a window's iterations, divided into equal parts."""
+class MeanIterations(Document):
+    """How fast each endpoint sends and receives over the mean iterations of a window."""
 
     job: str
     start_ns: int | None = Field(description="begin of the window; null where no window has such rates")
     end_ns: int | None
-    bins: int = Field(description="equal parts of the iteration's time")
-    iterations: int = Field(description="iterations of about the median time, which the mean is of")
-    iteration_s: float | None = Field(description="their mean time")
     rates: RateColumns
 
 
@@ -170,32 +173,25 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
 
 @router.get(
     "/jobs/{job:path}/rates",
-    response_model=MeanIteration,
+    response_model=MeanIterations,
     responses=_TABLE,
-    summary="RateColumns over the mean iteration",
+    summary="Rates over the mean iteration",
 )
 def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RateParameters, Query()]) -> Response:
-    """RateColumns of a job's endpoints over the mean iteration, with errors, where samples show no single transfers."""
+    """Rates of a job's endpoints over the mean iteration, with errors, where samples show no single transfers."""
     found = answers.rates(request.app.state.shelf, viewer, job, asked.at_ns)
     if found is None:
         raise HTTPException(404, "there is no job of this id")
     frame, book = found
-    frame = frame.sort("endpoint", "bin")
+    frame = frame.sort("pace", "endpoint", "bin")
     names = pa.array([book[code] for code in frame["endpoint"].tolist()], pa.string())
-    table = pa.table(
-        {name: names if name == "endpoint" else pa.array(frame[name]) for name in RateColumns.model_fields}
-    )
-    shown = {name: int(frame[name][0]) if len(frame) else None for name in ("start_ns", "end_ns", "iteration_ns")}
-    bins, iterations = (int(frame[name][0]) if len(frame) else 0 for name in ("bins", "iterations"))
+    columns = RateColumns.model_fields
+    table = pa.table({name: names if name == "endpoint" else pa.array(frame[name]) for name in columns})
     if wants_arrow(request, asked.format):
-        return _stream(request, table, {"bins": str(bins), "iterations": str(iterations)})
-    iteration_ns = shown.pop("iteration_ns")
-    iteration_s = None if iteration_ns is None else iteration_ns / 1e9
-    columns = RateColumns(**{name: tuple(values) for name, values in table.to_pydict().items()})
-    return respond(
-        request,
-        MeanIteration(job=job, **shown, bins=bins, iterations=iterations, iteration_s=iteration_s, rates=columns),
-    )
+        return _stream(request, table, {})
+    start_ns, end_ns = (int(frame["start_ns"][0]), int(frame["end_ns"][0])) if len(frame) else (None, None)
+    found_rates = RateColumns(**{name: tuple(values) for name, values in table.to_pydict().items()})
+    return respond(request, MeanIterations(job=job, start_ns=start_ns, end_ns=end_ns, rates=found_rates))
 
 
 @router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=_TABLE, summary="Who sends how much to whom")

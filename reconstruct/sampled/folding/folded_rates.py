@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.endpoint_rates import MOST_ROWS, RATES
-from datamodel.frame import Frame, empty
+from datamodel.frame import Frame, concat, empty
 from datamodel.streams import Float, Int
 from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
@@ -24,29 +24,44 @@ FEWEST_BINS, MOST_BINS = 8, 48
 SAMPLES_A_BIN = 10
 # Errors come from the scatter of the means of so many blocks of iterations, the most whose sums are kept.
 MOST_BLOCKS = 16
+# Fewer iterations have no scatter.
+FEWEST_ITERATIONS = 3
+# Means of usual iterations, and of those that are slower or quicker.
+PACES = 2
 
 
-def typical_iterations(edges_ns: Int) -> Int:
-    """Which of the iterations from edge to edge, from 0, take about the median time."""
+def typical_iterations(edges_ns: Int, beside: Int | None = None) -> Int:
+    """Which of the iterations from edge to edge, from 0, take about the median time; `beside` some, of the others."""
     lengths = np.diff(edges_ns).astype(np.float64)
-    return np.flatnonzero(np.abs(lengths / np.median(lengths) - 1) <= ALIKE)
+    among = np.arange(len(lengths)) if beside is None else np.setdiff1d(np.arange(len(lengths)), beside)
+    if not len(among):
+        return among
+    return among[np.abs(lengths[among] / np.median(lengths[among]) - 1) <= ALIKE]
 
 
 def endpoint_rates(progress: ProgressCurves, job: SampledJob) -> Frame:
-    """Rates of a job's endpoints over the mean iteration.
+    """Rates of a job's endpoints over the mean iteration; over that of slower or quicker ones too, where there are any.
 
     Args:
         progress: the curves.
         job: whose.
 
     Returns:
-        Rows of `datamodel.endpoint_rates.RATES` by endpoint and bin; none where too few samples, or samples whose times
-        are too uncertain, leave fewer than `FEWEST_BINS` bins, or endpoints are too many to keep as many.
+        Rows of `datamodel.endpoint_rates.RATES` by pace, endpoint and bin; none where too few samples, or samples whose
+        times are too uncertain, leave fewer than `FEWEST_BINS` bins, or endpoints are too many to keep as many.
     """
-    chosen = typical_iterations(job.edges_ns)
+    usual = typical_iterations(job.edges_ns)
+    paces = (usual, typical_iterations(job.edges_ns, usual))
+    return concat(RATES, [_mean(progress, job, chosen, pace) for pace, chosen in enumerate(paces)])
+
+
+def _mean(progress: ProgressCurves, job: SampledJob, chosen: Int, pace: int) -> Frame:
+    """The rates over the mean of some iterations."""
+    if len(chosen) < FEWEST_ITERATIONS:
+        return empty(RATES)
     member, step, at, doubt_ns = _folded(progress, job, chosen)
     bins = _bins(job, len(at), float(np.median(doubt_ns)) if len(doubt_ns) else np.inf)
-    if bins < FEWEST_BINS or len(chosen) < 2:
+    if bins < FEWEST_BINS:
         return empty(RATES)
     iteration_ns = float(np.diff(job.edges_ns)[chosen].mean())
     each = np.bincount(member, minlength=len(job.connections))
@@ -67,6 +82,7 @@ def endpoint_rates(progress: ProgressCurves, job: SampledJob) -> Frame:
         RATES,
         {
             "endpoint": np.repeat(job.endpoints, bins),
+            "pace": np.full(rows, pace),
             "bin": np.tile(np.arange(bins), len(job.endpoints)),
             "bins": np.full(rows, bins),
             "iterations": np.full(rows, len(chosen)),
@@ -98,7 +114,7 @@ def _bins(job: SampledJob, samples: int, doubt_ns: float) -> int:
     """How many bins the samples and their times allow: no narrower than the usual doubt of a time."""
     by_time = job.period_ns / max(doubt_ns, 1.0)
     by_number = samples / len(job.endpoints) / SAMPLES_A_BIN
-    return int(min(MOST_BINS, by_time, by_number, MOST_ROWS // len(job.endpoints)))
+    return int(min(MOST_BINS, by_time, by_number, MOST_ROWS // PACES // len(job.endpoints)))
 
 
 def _rates(end: Int, cell: Int, bits: Float, shape: tuple[int, int], seconds: Float) -> tuple[Float, Float]:

@@ -64,4 +64,4 @@ def test_strangers_and_nonsense(demo: Stores, path: str) -> None:
     assert client(demo, Viewer("sue", "viewer", "search")).get(path).status_code == 404
     for query in ("measure=beauty", "order=name", "at_ns=-5", "only=" + "x" * 99):
         assert client(demo).get(f"{path}?{query}").status_code == 400
-    assert "No transfers of this job are stored" in client(demo).get(f"{path}?at_ns=5").text
+    assert "No volumes of this job are stored" in client(demo).get(f"{path}?at_ns=5").text

@@ -19,7 +19,9 @@ def pairs(*rows: tuple[int, int, int, int, float, float]) -> Frame:
     zeros = np.zeros(len(rows), np.int64)
     columns = {"job": zeros, "src": src, "dst": dst, "role": role, "start_ns": zeros, "end_ns": zeros}
     columns |= {"bytes": moved, "transfers": zeros + 1, "rate_bps": rate, "late_ratio": late}
-    return Frame(PAIR_PROFILES, {c.name: np.array(columns[c.name], c.dtype) for c in PAIR_PROFILES.columns})
+    return Frame(
+        PAIR_PROFILES, {c.name: np.array(columns[c.name], c.dtype) for c in PAIR_PROFILES.columns if c.required}
+    )
 
 
 def ring(size: int, slow: int = -1) -> Frame:

@@ -40,15 +40,18 @@ TENANTS = ("research", "search", "speech", None)
 MOST_ROWS = 20_000
 
 
-def stored_demo(folder: Path, address: str | None = None, analysis: Analysis | None = None) -> Stores:
+def stored_demo(
+    folder: Path, address: str | None = None, analysis: Analysis | None = None, inventory: Inventory | None = None
+) -> Stores:
     """The bundled capture, analysed and scanned twice, so that its fault is an open incident.
 
     Args:
         folder: for the lake of analyses, and for the database where `address` is None.
         address: of an empty results database.
         analysis: what else is stored in place of the capture's.
+        inventory: with it.
     """
-    analysis, inventory = analysis or demo_analysis(), demo_inventory()
+    analysis, inventory = analysis or demo_analysis(), inventory or demo_inventory()
     report = analysis.report
     database = Database(address or f"sqlite:///{folder}/results.sqlite")
     save_inventory(database, inventory, "tests", report.window.start_ns)
