@@ -1,4 +1,4 @@
-"""Sampling rates that an operator knows better than the feed tells."""
+"""Sampling rates that an operator configures in place of the exported ones."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from datamodel.frame import Frame, concat, empty
 
 _STATE_VERSION = 4
 _NO_COUNTERS, _NO_DROPS = empty(COUNTERS), empty(DROPS)  # made once: most batches have none
-_MOST_DOUBTED = 1000  # exporters whose doubts are told by name: a fabric of 100,000 GPUs has that many switches
+_MOST_DOUBTED = 1000  # exporters whose warnings are reported by name: a fabric of 100,000 GPUs has that many switches
 _MOST_ADDRESSES = 1 << 17  # kept between takes, so that their texts are made once; more than any fabric has
 
 
@@ -105,15 +105,15 @@ class ExportDecoder:
         return tuple(sorted(known, key=lambda e: (e.protocol, e.agent, e.domain)))
 
     def account(self, ingest_log: IngestLog) -> None:
-        """Tell `ingest_log` what was left out or guessed, over all exporters."""
+        """Report what was rejected or guessed, over all exporters, to `ingest_log`."""
         ingest_log.reject("not an export datagram of a protocol that is decoded", self._unknown)
         ingest_log.reject("datagram of one exporter too many", self._sflow.refused + self._netflow.refused)
         rejected = self._sflow.rejected + self._netflow.rejected
-        doubted = self.exporters(_MOST_DOUBTED)
-        for exporter in doubted:
+        reported = self.exporters(_MOST_DOUBTED)
+        for exporter in reported:
             for warning in exporter.warnings:
                 ingest_log.warn(f"{exporter.protocol} {exporter.agent} domain {exporter.domain}: {warning}")
-        if (more := self.exporters_known - len(doubted)) > 0:
+        if (more := self.exporters_known - len(reported)) > 0:
             ingest_log.warn(f"{more} more exporters, with fewer records, are not looked at for doubts")
         for reason, count in sorted(rejected.items()):
             ingest_log.reject(reason, count)

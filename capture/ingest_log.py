@@ -1,4 +1,4 @@
-"""What reading leaves to say: everything dropped, doubted or guessed, counted by reason."""
+"""Counts everything rejected, doubtful or guessed while reading, by reason."""
 
 from __future__ import annotations
 

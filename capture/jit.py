@@ -62,7 +62,7 @@ def _package(function: Callable[..., object]) -> Path:
 
 @lru_cache
 def package_stamp(folder: Path) -> str:
-    """What the Python files in and below `folder` say, condensed; compiled code of another stamp is compiled anew."""
+    """Hash the Python files in and below `folder`; compiled code with another hash is compiled again."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())

@@ -32,9 +32,9 @@ def iter_flows(
 
     Args:
         paths: the files.
-        ingest_log: told what was left out or guessed.
+        ingest_log: receives what was rejected or guessed.
         progress: called with (bytes of all files read, bytes of all files), from a thread.
-        rates: sampling rates of exporters that tell none or a wrong one.
+        rates: sampling rates of exporters that send none or a wrong one.
 
     Raises:
         InputError: a file cannot be used at all; the message names it and the cause, in one line.

@@ -36,7 +36,7 @@ def read_flows(path: Path, progress: Progress | None = None, rates: SamplingRate
     Args:
         path: the file.
         progress: called with (bytes of the file read, bytes of the file), from a thread.
-        rates: sampling rates of exporters that tell none or a wrong one.
+        rates: sampling rates of exporters that send none or a wrong one.
 
     Raises:
         InputError: the file cannot be used at all; the message names it and the cause, in one line.

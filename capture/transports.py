@@ -13,7 +13,7 @@ from datamodel.streams import Int
 
 ROCE, ULTRA_ETHERNET, UNREADABLE = "RoCEv2", "Ultra Ethernet", "Ultra Ethernet with unreadable headers"
 UNKNOWN = "unknown"
-# IP protocols by their names; of those that carry no data of anybody's nothing more is expected.
+# IP protocols by their names; the last ones carry no user data.
 NAMES = {0: UNKNOWN, 1: "ICMP", 2: "IGMP", TCP: "TCP", 47: "GRE", 50: "ESP", 51: "AH", 58: "ICMPv6", 89: "OSPF",
          103: "PIM", 112: "VRRP", 132: "SCTP"}  # fmt: skip
 UNDERSTOOD = frozenset({ROCE, ULTRA_ETHERNET, UNKNOWN, "TCP", "ICMP", "IGMP", "ICMPv6", "OSPF", "PIM", "VRRP"})

@@ -11,7 +11,7 @@ from capture.tables.addresses import from_words
 
 
 class WireRecords:
-    """Tells datagrams in order of arrival; templates announced in one serve those that follow."""
+    """Describes datagrams in order of arrival; templates announced in one serve those that follow."""
 
     def __init__(self) -> None:
         self._templates = netflow.WireTemplates()

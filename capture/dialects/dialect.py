@@ -1,4 +1,4 @@
-"""What a table of flow records is called by those who wrote it, and how it becomes columns of `FLOWS`."""
+"""Column names of a collector's flow record dumps and their translation to columns of `FLOWS`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Dialect:
         signature: sets of column names; a table that has all names of one of them is of this dialect.
         columns: columns that are read; the others are ignored, and named in a warning.
         required: groups of columns; of each at least one must be there.
-        translate: turns a table with some of `columns` into one with columns of `FLOWS`, and counts the rows of which
-            something is guessed or doubted. A null in a required column rejects the row.
+        translate: turns a table with some of `columns` into one with columns of `FLOWS`, and counts the rows with
+            a guessed or doubtful value. A null in a required column rejects the row.
         is_framing: whether a line that has not the header's number of fields belongs to the form, a trailer for
             example; any other is counted.
     """

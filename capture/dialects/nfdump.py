@@ -71,13 +71,13 @@ def _translate(table: pa.Table, doubts: Counter[str]) -> pa.Table:
 
 
 def _times(table: pa.Table, doubts: Counter[str]) -> dict[str, pa.Array]:
-    told = times(text_column(table, *_START))
-    start, end = dates_only(told), dates_only(times(text_column(table, *_END)))
+    reported = times(text_column(table, *_START))
+    start, end = dates_only(reported), dates_only(times(text_column(table, *_END)))
     received = times(text_column(table, *_RECEIVED))
     duration_ns, timed = _durations(text_column(table, *_DURATION))
     lasting = np.where(timed, duration_ns, end.ns - start.ns)
     first, uncertainty = _placed(start, end, lasting, timed)
-    early = told.known & ~start.known
+    early = reported.known & ~start.known
     doubts["start before 1990, which is an uptime and no date; that is taken as missing"] += int(early.sum())
     doubts["have times without a zone; taken as UTC (run nfdump with TZ=UTC)"] += int(start.zoneless.sum())
     doubts["have times cut to whole seconds; their uncertainty is kept"] += int((uncertainty > 0).sum())

@@ -1,6 +1,6 @@
 """pmacct's JSON (print and Kafka plugins) as columns of `FLOWS`.
 
-pmacct writes one row a combination of the keys it was told to aggregate by. Keys: CONFIG-KEYS and src/pmacct-data.h
+pmacct writes one row for each combination of its configured aggregation keys. Keys: CONFIG-KEYS and src/pmacct-data.h
 of pmacct 1.7.
 """
 

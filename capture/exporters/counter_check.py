@@ -3,7 +3,7 @@
 Per exporter, interface and direction, between the first and last reading of a counter, the sampled frames times their
 rate estimate what the port counted. Sampling one in N independently, the estimate has a variance of the sum over the
 samples of N (N - 1) times their squared size (Horvitz and Thompson 1952; Duffield, Lund and Thorup 2005), so chance
-can be told from a wrong rate. The rate that would agree is the counted bytes over the sampled ones.
+can be distinguished from a wrong rate. The rate that would agree is the counted bytes over the sampled ones.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Reconciliation:
     """Sums sampled volume between the readings of interface counters, for any number of pieces of flow records.
 
     Only records of a known rate that were sampled at the interface itself are taken: on its way in where the direction
-    is ingress, on its way out where it is egress. An exporter that does not tell the direction is taken to sample on
+    is ingress, on its way out where it is egress. An exporter that does not report the direction is taken to sample on
     the way in. Where a counter was reset or is not counted, that time is left out on both sides.
     """
 
@@ -163,19 +163,19 @@ def reconciled(
         return tuple(accounts)
     found: dict[tuple[str, int], list[SamplingRateMismatch]] = {}
     for d in reconcile(flows, counters):
-        where, told, likely = f"interface {d.interface} {d.direction}", round(d.told_rate), round(d.likely_rate)
+        where, exported, likely = f"interface {d.interface} {d.direction}", round(d.told_rate), round(d.likely_rate)
         own = found.setdefault((addresses[d.sampler_address], d.domain), [])
-        own.append(SamplingRateMismatch(where, told, likely, "interface counters", d.samples))
+        own.append(SamplingRateMismatch(where, exported, likely, "interface counters", d.samples))
     return tuple(replace(a, doubted_rates=(*a.doubted_rates, *found.get((a.agent, a.domain), ()))) for a in accounts)
 
 
 def _sampled(flows: Frame, direction: Direction) -> Iterator[tuple[Port, Frame]]:
     """Records by exporter, domain and the interface at which they were sampled in that direction."""
-    told = flows["flow_direction"]
+    direction_column = flows["flow_direction"]
     if direction == "in":
-        port, mask = "in_if", (told == INGRESS) | (told == UNKNOWN_DIRECTION)
+        port, mask = "in_if", (direction_column == INGRESS) | (direction_column == UNKNOWN_DIRECTION)
     else:
-        port, mask = "out_if", told == EGRESS
+        port, mask = "out_if", direction_column == EGRESS
     return _by_port(flows.take(mask & (flows[port] > 0)), port)
 
 

@@ -27,7 +27,7 @@ DATAGRAM = np.dtype(
         ("destination_port", "u2"),
         ("protocol", "u1"),  # one of PROTOCOLS
         ("cut", "u1"),  # 1: the capture holds less of the datagram than was sent
-        ("in_session", "u1"),  # 1: an IPFIX message of a TCP session; files do not tell and count as UDP
+        ("in_session", "u1"),  # 1: an IPFIX message of a TCP session; files do not show this and count as UDP
     ],
     align=True,
 )
@@ -61,7 +61,7 @@ def announced(data: Bytes, at: int, end: int) -> int:
     """Which protocol the payload `data[at:end]` says it is; NO_EXPORT where it is none that is decoded.
 
     sFlow begins with a 32-bit 5 (sFlow version 5 specification, section 5), the others with a 16-bit version
-    (NetFlow 5; RFC 3954 section 5.1; RFC 7011 section 3.1), so four bytes tell them apart.
+    (NetFlow 5; RFC 3954 section 5.1; RFC 7011 section 3.1), so four bytes distinguish them.
     """
     if at + 4 > end:
         return NO_EXPORT
@@ -79,7 +79,7 @@ def announced(data: Bytes, at: int, end: int) -> int:
 
 @jit
 def plausible(data: Bytes, at: int, end: int, bytes_sent: int) -> bool:
-    """Whether the payload `data[at:end]`, of which `bytes_sent` were sent, is built like an export datagram.
+    """Check whether the payload `data[at:end]`, `bytes_sent` long when sent, has the structure of an export datagram.
 
     The first bytes alone would take other traffic for exports; the sizes and counts behind them must fit too.
     """

@@ -1,4 +1,4 @@
-"""Who exports, and by its sequence numbers what of it was lost, came twice, came late or began anew.
+"""The exporters, with their losses, duplicates, late datagrams and restarts by sequence number.
 
 Protocols count different things: sFlow and NetFlow v9 their datagrams, NetFlow v5 and IPFIX the records before this
 datagram (sFlow version 5 specification, section 5; RFC 3954 section 5.1; RFC 7011 section 3.1). Exporters exist that
@@ -40,14 +40,14 @@ UNNUMBERED = "its sequence numbers follow no order: what it lost is not known"
 
 _RECENT = 16  # datagrams whose repetition is recognised
 _REJECTED = 48  # reasons a protocol may have
-_UPTIMES = 8  # that an exporter may tell beside one another: each line card has been up for a time of its own
+_UPTIMES = 8  # distinct uptimes of one exporter: each line card has its own
 _UPTIME_STEP_MS = 10_000  # by which the uptimes of datagrams that overtake one another may differ
 _UPTIME_WRAP_MS = 1 << 32
 _EARLY_WRAP_MS = 3_600_000  # by which an uptime may wrap sooner than the arrivals say: what is replayed runs faster
 _ENOUGH_TO_JUDGE = 8  # datagrams after which an exporter's way of counting is known
 # A way of counting that so many datagrams, and so many times as many as another way's, do not fit is none.
 _RULED_OUT_MISFITS, _RULED_OUT_RATIO = 32, 8
-# Where numbers begin anew in more than one of so many datagrams, loss is unknown: they count nothing, or there are more
+# Where numbers restart in more than one of so many datagrams, loss is unknown: they count nothing, or there are more
 # counters than can be followed.
 _DATAGRAMS_A_RESTART = 64
 
@@ -155,7 +155,7 @@ def begin(row: Exporter, protocol: int, high: int, low: int, domain: int) -> Non
 
 @jit
 def digest(data: Bytes, at: int, end: int) -> int:
-    """A check number over size and all bytes of `data[at:end]`; with the sequence number it tells copies.
+    """Compute a checksum of size and bytes of `data[at:end]`; with the sequence number it identifies duplicates.
 
     All of them count: exporters that do not number their datagrams send ones that differ in a single record. Sums of
     words and of their running sums (Fletcher) stay below 2^63 for all that UDP can carry.
@@ -230,12 +230,12 @@ def track_sequence(exporter: Exporter, port: int, sequence: int, records: int, b
 
 @jit
 def uptime_fell(exporter: Exporter, uptime_ms: int, clock_ms: int) -> bool:
-    """Whether a datagram's uptime goes on from none that its exporter told before; takes note of it.
+    """Check whether a datagram's uptime continues none of its exporter's earlier ones, and record it.
 
     Args:
         exporter: its row.
-        uptime_ms: the uptime that it tells, modulo 2^32; -1 where the protocol has none.
-        clock_ms: the time it tells beside it or, where there is none, that of its arrival.
+        uptime_ms: its uptime, modulo 2^32; -1 where the protocol has none.
+        clock_ms: its export time or, where it has none, its arrival.
     """
     if uptime_ms < 0:
         return False
@@ -260,13 +260,13 @@ def uptime_fell(exporter: Exporter, uptime_ms: int, clock_ms: int) -> bool:
 
 @jit
 def has_fallen(before_ms: int, uptime_ms: int, since_ms: int) -> bool:
-    """Whether an uptime began anew; a wrap of its 32 bits after 49.7 days is none.
+    """Check whether an uptime restarted; a wrap of its 32 bits after 49.7 days does not count.
 
     An uptime that fell has wrapped if the time that passed would carry the one before it over the end of 32 bits.
 
     Args:
-        before_ms: uptime that the datagram before told.
-        uptime_ms: what this one tells.
+        before_ms: uptime in the datagram before.
+        uptime_ms: uptime in this one.
         since_ms: between their times.
     """
     if before_ms - uptime_ms <= _UPTIME_STEP_MS:

@@ -1,6 +1,6 @@
 """Which sequence counters an exporter keeps, and what each of them lacks.
 
-An exporter may keep one counter, or several beside one another: one a transport session (RFC 7011 section 3.1), one a
+An exporter may have one counter or several: one for each transport session (RFC 7011 section 3.1) or for each
 line card or process behind the same address and sub-agent. Received numbers are stored as runs: stretches without a
 gap. A datagram continues the run that ends where it begins, whatever else arrived in between. The hole between two
 runs of one counter is loss, as long as the lower run has ended. A lower run that is continued again and again, while
@@ -29,7 +29,7 @@ FIRST, NEXT, LAST, PORT, COUNTER, SEEN, RETURNS, FILLED, OPEN, BEGAN = range(10)
 RUN_FIELDS = 10
 
 _MASK = 0xFFFFFFFF
-# Nothing loses so many units between two datagrams that arrive: it is another counter, or one that began anew.
+# Nothing loses so many units between two datagrams that arrive: it is another counter, or one that restarted.
 _LARGEST_LOSS = 1 << 26
 _LARGEST_DELAY = 1 << 16  # units by which a late datagram may lag behind
 _MOST_UNITS = 1 << 16  # records of one datagram
@@ -111,7 +111,7 @@ def overlapped(exporter: Exporter, unit: int, port: int, first: int) -> int:
     """The run of this session in whose newest datagram a number lies, above the first of it; -1 where there is none.
 
     Such a counter went on, by less than was counted in that datagram or in this one: softflowd leaves out the records
-    of options. One that began anew falls below.
+    of options. One that restarted falls below.
     """
     runs = exporter["runs"]
     for r in range(RUNS):
@@ -302,7 +302,7 @@ def begin_run(exporter: Exporter, unit: int, near: int, port: int, first: int, u
 
 @outlined
 def begin_counter(exporter: Exporter, unit: int, port: int, first: int, units: int, began_anew: bool) -> None:
-    """Begin a run in a counter of its own: a new session, or one that began anew."""
+    """Begin a run in a counter of its own: a new session, or one that restarted."""
     runs, same_session = exporter["runs"], False
     replaced = wide(runs[unit, exporter["latest"][unit], COUNTER])
     for r in range(RUNS):

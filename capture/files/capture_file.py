@@ -38,7 +38,7 @@ def batches(blocks: Iterable[bytes], name: str, ingest_log: IngestLog) -> Iterat
     Args:
         blocks: the file's decompressed content; `is_capture` of it holds.
         name: of the file, for warnings.
-        ingest_log: told of damage and of a last packet that is cut.
+        ingest_log: receives damage and a truncated last packet.
     """
     window, index, batch = ReadBuffer(), np.zeros(BATCH_FRAMES, INDEX), np.zeros(BATCH_FRAMES, PACKET)
     container: Container | None = None

@@ -40,7 +40,7 @@ def read_blocks(path: Path, ingest_log: IngestLog, progress: Progress | None = N
 
     Args:
         path: a plain, gzip (also several members) or Zstandard (also several frames) file.
-        ingest_log: told where a compressed file ends early or is damaged.
+        ingest_log: receives a truncated or damaged compressed file.
         progress: called with (bytes of the file read, bytes of the file).
 
     Raises:

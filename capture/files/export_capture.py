@@ -26,7 +26,7 @@ _LEAST_SHARE = 0.1
 _SFLOW_HEAD_BYTES = 24
 _OLD_NETFLOW_HEADER_BYTES = {1: 16, 7: 24}  # behind it records of 52 bytes
 NO_DATAGRAM = "packet that carries no export datagram"
-LACKING = "part of a datagram of which other parts are missing"
+LACKING = "fragment of a datagram whose other fragments are missing"
 
 
 class ExportPackets:

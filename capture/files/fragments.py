@@ -87,7 +87,7 @@ class Datagram:
 
 
 class Reassembly:
-    """Datagrams of which fragments were seen. Memory: 32 MiB at most."""
+    """Datagrams with received fragments. Memory: 32 MiB at most."""
 
     def __init__(self) -> None:
         self._rows = np.zeros(BATCH_FRAMES, FRAGMENT)
@@ -144,7 +144,7 @@ def find(data: Bytes, frames: Index, packets: Packets, rows: Fragments) -> int:
 
 @jit
 def fragment(data: Bytes, at: int, end: int, link: int, row: Record) -> bool:
-    """Fill `row` from the frame `data[at:end]`, of which the IP headers are whole; False where it is no fragment."""
+    """Fill `row` from the frame `data[at:end]`, which has complete IP headers; False where it is no fragment."""
     kind, at = link_layer(data, at, end, link)
     if kind == ETHERNET:
         kind, at = ethernet(data, at, end)

@@ -1,4 +1,4 @@
-"""What a file is, told by its content whatever its name: mirrored packets, export datagrams or flow records."""
+"""Detects by content what a file holds: mirrored packets, export datagrams or flow records."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from capture.files.resemblance import damaged_exports, resembles
 from capture.ingest_log import IngestLog
 from datamodel.errors import InputError
 
-HEAD_BYTES = 64  # enough to tell what a file is
+HEAD_BYTES = 64  # enough to detect the type of a file
 
 
 @dataclass(frozen=True, slots=True)
 class MirrorFile:
-    """A capture of mirrored packets: its batches, each of which overwrites the one before."""
+    """A capture of mirrored packets: its batches; each overwrites the one before."""
 
     packets: Iterator[Batch]
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """Export datagrams, bare or in a capture: their batches, each of which overwrites the one before."""
+    """Export datagrams, bare or in a capture: their batches; each overwrites the one before."""
 
     datagrams: Iterator[Datagrams]
 
@@ -47,7 +47,7 @@ def open_input(path: Path, ingest_log: IngestLog, progress: Progress | None) -> 
 
     Args:
         path: the file, plain or compressed.
-        ingest_log: told of damage and, at the end of a capture of exports, of packets that carry none.
+        ingest_log: receives damage and, at the end of a capture of exports, the packets that carry none.
         progress: called with (bytes of the file read, bytes of the file), from a thread.
 
     Raises:
@@ -103,7 +103,7 @@ def _capture(parts: Iterator[Batch], name: str, ingest_log: IngestLog) -> Mirror
 
 
 def _picked(parts: Iterator[Batch], ingest_log: IngestLog) -> Iterator[Datagrams]:
-    """The export datagrams among a capture's packets; the ingest_log is told of the others at the end."""
+    """Select the export datagrams of a capture; the other packets are counted in `ingest_log` at the end."""
     packets = ExportPackets()
     for part in parts:
         yield packets.datagrams(part)

@@ -146,13 +146,13 @@ def sflow_bytes(data: Bytes, at: int, end: int) -> int:
             return _MORE
         place += 8 + be32(data, place + 4)
         if place > at + _LONGEST_BYTES:
-            return end - at  # it lies about a length; nothing behind it can be told apart
+            return end - at  # a length is wrong; nothing behind it can be decoded
     return place - at
 
 
 @jit
 def header_time_ns(data: Bytes, at: int, end: int, protocol: int) -> int:
-    """The time a datagram's header tells."""
+    """Read the export time of a datagram's header."""
     if at + 28 > end:
         return 0
     if protocol == IPFIX:

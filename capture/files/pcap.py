@@ -1,6 +1,6 @@
 """Classic pcap files: bytes -> where each frame lies (draft-ietf-opsawg-pcap).
 
-Both byte orders, microsecond and nanosecond time stamps.
+Both byte orders, microsecond and nanosecond timestamps.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Pcap:
     def _read_header(self, header: bytes) -> None:
         order, self._unit_ns = MAGICS[header[:4]]
         self._little = order == "little"
-        # The upper half of the last field tells of frame check sequences, not of the link type.
+        # The upper half of the last field describes frame check sequences, not of the link type.
         self._link = int.from_bytes(header[20:24], "little" if self._little else "big") & 0xFFFF
         self._header_seen = True
 

@@ -1,6 +1,6 @@
 """FlowMessages of GoFlow2 to flow records, batch by batch: from a stream of length-prefixed ones, or one by one.
 
-GoFlow2's file transport puts each message behind its length (a varint) and, unless told otherwise, a line feed behind
+GoFlow2's file transport puts each message behind its length (a varint) and, by default, a line feed behind
 it. It writes message and line feed apart, so that under load two messages may stand side by side and their line feeds
 behind them: any number of line feeds is taken between messages. (Read as a length, a line feed announces ten bytes,
 which cannot hold the two times that a record needs.)
@@ -21,12 +21,12 @@ from capture.goflow2.flow_message import (
     FRAMES,
     KNOWN,
     MALFORMED,
+    NOTE_BAD_SAMPLER,
+    NOTE_EXPORT_SECOND,
+    NOTE_FRAMES,
+    NOTE_UNKNOWN_FIELDS,
+    NOTES,
     REASONS,
-    TOLD,
-    TOLD_BAD_SAMPLER,
-    TOLD_EXPORT_SECOND,
-    TOLD_FRAMES,
-    TOLD_UNKNOWN_FIELDS,
     is_flow_message,
 )
 from capture.goflow2.message_scanner import CUT, DAMAGE, LONGEST_MESSAGE_BYTES, ROWS, STATE, decode_each, scan, sound
@@ -53,7 +53,7 @@ class FlowMessages:
         self._window = ReadBuffer()
         self._appended = 0
         self._values, self._lengths = np.zeros(FIELDS, np.int64), np.zeros(FIELDS, np.int64)
-        self._told, self._rejected = np.zeros(TOLD, np.int64), np.zeros(len(REASONS), np.int64)
+        self._notes, self._rejected = np.zeros(NOTES, np.int64), np.zeros(len(REASONS), np.int64)
         self._state = np.zeros(STATE, np.int64)
         self._damage: list[int] = []
 
@@ -65,7 +65,7 @@ class FlowMessages:
         while True:
             self._book.make_room(3 * BLOCK_ROWS)
             window.start = scan(
-                window.data, window.start, window.end, last, KNOWN, self._values, self._lengths, self._told,
+                window.data, window.start, window.end, last, KNOWN, self._values, self._lengths, self._notes,
                 self._rejected, self._book.words, self._book.slots, self._book.used, self._rows.blocks, self._state,
             )  # fmt: skip
             self._keep(int(self._state[ROWS]))
@@ -82,7 +82,7 @@ class FlowMessages:
             self._book.make_room(3 * BLOCK_ROWS)
             rows = decode_each(
                 as_array(b"".join(part)), bounds, prefixed, KNOWN, self._values, self._lengths,
-                self._told, self._rejected, self._book.words, self._book.slots, self._book.used, self._rows.blocks,
+                self._notes, self._rejected, self._book.words, self._book.slots, self._book.used, self._rows.blocks,
             )  # fmt: skip
             self._keep(rows)
 
@@ -95,7 +95,7 @@ class FlowMessages:
         return flows
 
     def account(self, name: str, ingest_log: IngestLog) -> None:
-        """Tell `ingest_log` what was left out since the last time of asking, why, and what is to be doubted.
+        """Report what was rejected or doubtful since the last call to `ingest_log`, with reasons.
 
         Args:
             name: of the file or topic, for warnings.
@@ -109,14 +109,14 @@ class FlowMessages:
         if self._state[CUT]:
             ingest_log.warn(f"{name}: ends inside a message (truncated file); all messages before it were read")
         for place, what in (
-            (TOLD_UNKNOWN_FIELDS, "fields of unknown number were skipped"),
-            (TOLD_FRAMES, f"messages {FRAMES}"),
-            (TOLD_EXPORT_SECOND, f"messages {EXPORT_SECOND}"),
-            (TOLD_BAD_SAMPLER, "messages have a sampler_address that is no address; taken as unknown"),
+            (NOTE_UNKNOWN_FIELDS, "fields of unknown number were skipped"),
+            (NOTE_FRAMES, f"messages {FRAMES}"),
+            (NOTE_EXPORT_SECOND, f"messages {EXPORT_SECOND}"),
+            (NOTE_BAD_SAMPLER, "messages have a sampler_address that is no address; taken as unknown"),
         ):
-            if self._told[place]:
-                ingest_log.warn(f"{name}: {self._told[place]} {what}")
-        self._told[:], self._rejected[:], self._damage = 0, 0, []
+            if self._notes[place]:
+                ingest_log.warn(f"{name}: {self._notes[place]} {what}")
+        self._notes[:], self._rejected[:], self._damage = 0, 0, []
 
     def _keep(self, rows: int) -> None:
         if rows:
@@ -143,7 +143,7 @@ def read_dump(content: Iterable[bytes], name: str, ingest_log: IngestLog) -> Flo
     Args:
         content: the file's decompressed content, in blocks.
         name: of the file, for warnings.
-        ingest_log: told what was left out and what is to be doubted.
+        ingest_log: receives what was rejected or doubtful.
     """
     messages = FlowMessages()
     for block in content:

@@ -81,10 +81,10 @@ REASONS = (
     "row: proto, ip_tos or tcp_flags is out of range",
 )
 
-# What is counted beside the reasons, in `told`.
+# What `notes` counts of accepted messages.
 FRAMES = "of sFlow count the bytes of whole frames, link header and checksum included"
 EXPORT_SECOND = "of several packets have no times of their own, only the second of their export"
-TOLD_FRAMES, TOLD_UNKNOWN_FIELDS, TOLD_BAD_SAMPLER, TOLD_EXPORT_SECOND, TOLD = 0, 1, 2, 3, 4
+NOTE_FRAMES, NOTE_UNKNOWN_FIELDS, NOTE_BAD_SAMPLER, NOTE_EXPORT_SECOND, NOTES = 0, 1, 2, 3, 4
 
 
 @jit
@@ -187,7 +187,7 @@ def flow_row(
     known: Ints,
     values: Ints,
     lengths: Ints,
-    told: Ints,
+    notes: Ints,
     words: Words,
     slots: Words,
     used: Words,
@@ -203,7 +203,7 @@ def flow_row(
         known: `KNOWN`.
         values: scratch, shape (FIELDS,).
         lengths: scratch, shape (FIELDS,).
-        told: shape (TOLD,); counts what is worth telling.
+        notes: shape (NOTES,); counts doubtful messages.
         words: the address book's addresses, with room for three more.
         slots: its hash table.
         used: how many it holds.
@@ -215,9 +215,9 @@ def flow_row(
     reason = refusal(values, lengths)
     if reason != FINE:
         return reason
-    told[TOLD_UNKNOWN_FIELDS] += values[UNKNOWN_FIELDS]
-    told[TOLD_FRAMES] += values[TYPE] == SFLOW_5 and lengths[LAYER_STACK] > 0
-    told[TOLD_EXPORT_SECOND] += (
+    notes[NOTE_UNKNOWN_FIELDS] += values[UNKNOWN_FIELDS]
+    notes[NOTE_FRAMES] += values[TYPE] == SFLOW_5 and lengths[LAYER_STACK] > 0
+    notes[NOTE_EXPORT_SECOND] += (
         (values[TYPE] == NETFLOW_V9 or values[TYPE] == IPFIX)
         and values[PACKETS] > 1
         and values[TIME_FLOW_START_NS] == values[TIME_FLOW_END_NS]
@@ -225,7 +225,7 @@ def flow_row(
     )
     sampler_bytes = lengths[SAMPLER_ADDRESS]
     sampler = code(data, values[SAMPLER_ADDRESS], sampler_bytes, words, slots, used)
-    told[TOLD_BAD_SAMPLER] += sampler_bytes > 0 and sampler < 0
+    notes[NOTE_BAD_SAMPLER] += sampler_bytes > 0 and sampler < 0
     block["src_addr"][row] = code(data, values[SRC_ADDR], lengths[SRC_ADDR], words, slots, used)
     block["dst_addr"][row] = code(data, values[DST_ADDR], lengths[DST_ADDR], words, slots, used)
     block["sampler_address"][row] = sampler

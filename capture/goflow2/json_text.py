@@ -1,4 +1,4 @@
-"""GoFlow2's JSON as columns of `FLOWS`: nothing is translated, they have its names; sizes and times are doubted."""
+"""GoFlow2's JSON as columns of `FLOWS`: the names are the same; sizes and times are checked."""
 
 from __future__ import annotations
 

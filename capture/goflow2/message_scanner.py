@@ -66,7 +66,7 @@ def scan(
     known: Ints,
     values: Ints,
     lengths: Ints,
-    told: Ints,
+    notes: Ints,
     rejected: Ints,
     words: Words,
     slots: Words,
@@ -87,7 +87,7 @@ def scan(
         known: `KNOWN`.
         values: scratch, shape (FIELDS,).
         lengths: scratch, shape (FIELDS,).
-        told: shape (TOLD,); see `flow_row`.
+        notes: shape (NOTES,); see `flow_row`.
         rejected: shape (len(REASONS),); counts what gave no row.
         words: the address book's addresses, with room for three a row.
         slots: its hash table.
@@ -113,7 +113,7 @@ def scan(
         if length > 0:
             behind = behind_line_feeds(data, first + length, end)
             reason = flow_row(
-                data, first, first + length, known, values, lengths, told, words, slots, used, blocks[0], rows
+                data, first, first + length, known, values, lengths, notes, words, slots, used, blocks[0], rows
             )
             if reason == FINE:
                 rows += 1
@@ -146,7 +146,7 @@ def decode_each(
     known: Ints,
     values: Ints,
     lengths: Ints,
-    told: Ints,
+    notes: Ints,
     rejected: Ints,
     words: Words,
     slots: Words,
@@ -162,7 +162,7 @@ def decode_each(
         known: `KNOWN`.
         values: scratch, shape (FIELDS,).
         lengths: scratch, shape (FIELDS,).
-        told: shape (TOLD,); see `flow_row`.
+        notes: shape (NOTES,); see `flow_row`.
         rejected: shape (len(REASONS),); counts what gave no row.
         words: the address book's addresses, with room for three a row.
         slots: its hash table.
@@ -177,7 +177,7 @@ def decode_each(
             if length <= 0 or at + length != end:
                 rejected[MALFORMED] += 1
                 continue
-        reason = flow_row(data, at, end, known, values, lengths, told, words, slots, used, blocks[0], rows)
+        reason = flow_row(data, at, end, known, values, lengths, notes, words, slots, used, blocks[0], rows)
         rows += reason == FINE
         rejected[reason] += reason != FINE
     return rows

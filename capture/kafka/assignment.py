@@ -87,6 +87,6 @@ class Assignment:
         self._committed |= offsets.following
 
     def take_lost(self) -> frozenset[Partition]:
-        """Partitions of which handed-out work was lost since the last time of asking."""
+        """Return partitions whose handed-out work was lost since the last call."""
         lost, self._lost = frozenset(self._lost), set()
         return lost

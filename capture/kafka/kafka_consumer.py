@@ -1,8 +1,8 @@
-"""A Kafka consumer that yields flow records with the offsets they cover, and commits those when it is told to.
+"""A Kafka consumer that yields flow records with the offsets they cover, and commits those on request.
 
 The writer's loop: poll, make the records and their offsets durable in one step, commit, and only then poll again. If it
-dies before the step, the records are read again; if it dies between step and commit, `durable` tells the next consumer
-to begin behind them. So nothing is lost and nothing is there twice.
+dies before the step, the records are read again; if it dies between step and commit, `durable` lets the next consumer
+begin behind them. So nothing is lost or duplicated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from datamodel.ingest_result import IngestResult
 
 # What the feed's promise rests on; a user's settings cannot change it.
 _FIXED = {"enable.auto.commit": "false", "enable.auto.offset.store": "false", "enable.partition.eof": "false"}
-# Errors that trying again does not mend.
+# Errors that a retry does not fix.
 _FINAL = (
     KafkaError._AUTHENTICATION,  # noqa: SLF001 - the client's own codes are named so
     KafkaError.SASL_AUTHENTICATION_FAILED,
@@ -107,7 +107,7 @@ class KafkaConsumer:
         return KafkaBatch(flows, ingest_log.notes(), offsets, len(flows), lost)
 
     def commit(self, offsets: Offsets) -> None:
-        """Tell the broker that everything before these offsets is durable; waits for its answer.
+        """Commit these offsets to the broker: everything before them is durable. Waits for its answer.
 
         Partitions that were taken away meanwhile are left out: they are another's. Where the broker refuses, the next
         batch's notes say so, and `durable` is what stands.
@@ -132,7 +132,7 @@ class KafkaConsumer:
         self._consumer.close()
 
     def _record(self, message: Message) -> Record | None:
-        """A message's place and value; None for a message that is an error, which is told."""
+        """Convert a message to its place and value; None for an error, which is reported."""
         error = message.error()
         if error is not None:
             self._complain(error)

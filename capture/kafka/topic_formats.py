@@ -1,7 +1,7 @@
 """Values of Kafka messages to flow records, in whichever form the collector writes that topic.
 
 GoFlow2 writes protobuf (one FlowMessage a value, behind its length) or JSON, pmacct JSON (one object a value, or
-several lines). The first value that can be told decides for its topic.
+several lines). The first value with a known format decides for its topic.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TopicValues:
 
         Args:
             values: as they came; None is a tombstone.
-            ingest_log: told what gave no record, and why.
+            ingest_log: receives what gave no record, and why.
         """
         present = [value for value in values if value]
         ingest_log.reject(NO_VALUE, len(values) - len(present))
@@ -77,7 +77,7 @@ class TopicValues:
 
 
 def form_of(value: bytes) -> Form | None:
-    """The form of a value; None where it is of none that is known, or tells nothing (pmacct's purge events)."""
+    """Detect the format of a value; None where it is unknown or the value has no record (pmacct's purge events)."""
     if value.lstrip().startswith(b"{"):
         names = {name for row in json_rows(value) for name in row}
         dialect = dialect_of(names)

@@ -47,7 +47,7 @@ class SessionLosses:
         late: packets that came after later ones.
         repeated: packets that came again.
         stray: packets whose number fits nothing.
-        restarts: times the source began to count anew.
+        restarts: times the source restarted its count.
     """
 
     source: str
@@ -89,7 +89,7 @@ class ErspanSessions:
 
         Args:
             address: a local IPv4 address, the destination that the switches were given.
-            allow: networks from which sessions are let in; with none everybody's are.
+            allow: networks from which sessions are accepted; with none, from all.
             buffer_bytes: of the socket. Without CAP_NET_ADMIN the kernel's limit (net.core.rmem_max) is what counts.
             snap_bytes: how much of every mirrored frame is kept.
 
@@ -166,7 +166,7 @@ class ErspanSessions:
         return tuple(sorted(listed, key=lambda each: (each.source, each.session)))
 
     def account(self, ingest_log: IngestLog) -> None:
-        """Tell `ingest_log` what was lost, where, since the socket was opened."""
+        """Report losses since the socket was opened, and where, to `ingest_log`."""
         ingest_log.reject("dropped by the kernel (socket buffer full)", self.losses().dropped)
         ingest_log.reject("GRE packet of a source that is not allowed", self._refused)
         sessions = self.sessions()

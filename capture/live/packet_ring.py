@@ -143,7 +143,7 @@ class PacketRing:
         return self._losses
 
     def account(self, ingest_log: IngestLog) -> None:
-        """Tell `ingest_log` what was lost and what makes the packets doubtful, since the ring was opened."""
+        """Report losses and doubtful packets since the ring was opened to `ingest_log`."""
         losses = self.losses()
         ingest_log.reject("dropped by the kernel (receive ring full)", losses.dropped)
         ingest_log.reject("malformed block of a receive ring", int(self._marks[BROKEN]))

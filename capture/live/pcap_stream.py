@@ -25,10 +25,10 @@ def pcap_stream(
     A packet is handed over as soon as the writer has flushed it, however few there are.
 
     Args:
-        file: a pipe, a socket or a file, of which nothing was read yet.
-        ingest_log: told of damage and of a stream that ends inside a packet.
+        file: a pipe, a socket or a file, at its start.
+        ingest_log: receives damage and an end inside a packet.
         name: of the stream, for messages.
-        idle_s: after so long without bytes comes an empty batch, so that whoever iterates can look at the clock; None:
+        idle_s: after so long without bytes an empty batch is yielded, so that the caller can check the clock; None:
             wait for as long as it takes.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Why this machine does not let us receive: system errors told as one line that says what to do."""
+"""System errors on receiving, as one line with the remedy."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Types II and III number the packets of a session one by one; type I does not. A number that is missing may still come:
 it is lost once WINDOW higher numbers have been reached. A jump that no loss explains (JUMP ahead, or further back
-than the window) starts the session anew if the next packet continues it, as in RFC 3550 appendix A.1; else it is stray.
+than the window) restarts the session if the next packet continues it, as in RFC 3550 appendix A.1; else it is stray.
 """
 
 from __future__ import annotations

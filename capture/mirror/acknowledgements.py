@@ -1,6 +1,6 @@
 """When the receiver had it: acknowledgements matched to the records whose last payload they cover.
 
-A mirror sits beside the receiver, so the first acknowledgement that covers a record's last byte tells when the
+A mirror is next to the receiver, so the first acknowledgement that covers a record's last byte shows when the
 receiver had all of it. RoCE's acknowledgement names the sender's queue pair, which no data packet carries; which
 flow it answers is learnt.
 """

@@ -1,4 +1,4 @@
-"""Records and flows leave the mirror's memory while it goes on: what refers to them is mended, what stays moves up."""
+"""Evicts records and flows from the mirror's memory while it runs: updates references, closes gaps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def release_rows(flows: Table, flows_used: int, rows: Table, rows_used: int, bef
     """Drop the records that ended before `before_ns`, open ones included; the others keep their order.
 
     Args:
-        flows: the flow table; its entries are told where their records are now.
+        flows: the flow table; its entries get the new places of their records.
         flows_used: entries in use.
         rows: the record table.
         rows_used: records in use.
@@ -76,12 +76,12 @@ def evict_flows(flows: Table, flows_used: int, keep: Places, places: Places) -> 
     Args:
         flows: the flow table.
         flows_used: entries in use.
-        keep: (flows_used,), 1 for flows to keep. Entries that are no flows need not be told: exporters stay, and pairs
+        keep: (flows_used,), 1 for flows to keep. Entries that are no flows are not concerned: exporters stay, and pairs
             of addresses for as long as a flow refers to them.
         places: (flows_used,), filled: where every entry went, NONE for those dropped.
 
     Returns:
-        Entries left. The hash index has to be made anew.
+        Entries left. The hash index must be rebuilt.
     """
     for f in range(flows_used):
         if flows[f]["ports"] == EXPORTER_ENTRY:

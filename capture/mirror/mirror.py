@@ -37,7 +37,7 @@ FEW_FLOWS = 1 << 12
 _DOUBTS = {
     FRAGMENTS: "IP fragments count under port 0, for only the first of a datagram names its ports",
     HEADERS_CUT: "RoCE packets were cut off before their RETH or AETH; message sizes are incomplete",
-    RESTARTS: "sequence numbers began anew: several connections used the same ports or queue pair",
+    RESTARTS: "sequence numbers restarted: several connections used the same ports or queue pair",
 }
 
 
@@ -83,7 +83,7 @@ class Mirror:
             rehash(self._flows, flows_used, self._slots)
 
     def account(self, ingest_log: IngestLog) -> None:
-        """Tell `ingest_log` what was left out or guessed."""
+        """Report what was rejected or guessed to `ingest_log`."""
         for reason, text in enumerate(REASONS):
             ingest_log.reject(text, int(self._counts[FIRST_REASON + reason]))
         ingest_log.reject("duplicate packets (seen at several places)", int(self._counts[DUPLICATES]))
@@ -126,7 +126,7 @@ class Mirror:
         rows = self._rows[: self._counts[ROWS]]
         for column in ("flow", "sampler"):
             rows[column] = np.where(rows[column] >= 0, places[rows[column]], NONE)
-        # These name flows by their places. Without them, a packet whose two sightings lie before and behind this very
+        # These name flows by their places. Without them, a packet whose two observations lie before and after this very
         # moment counts twice.
         self._recent["what"] = NONE
 

@@ -288,7 +288,7 @@ def enter_data(
 
 @jit
 def close_data(flow: Record, rows: Table) -> None:
-    """End the flow's data record; where nobody acknowledged its last unit yet, it waits for that."""
+    """End the flow's data record; until its last unit is acknowledged, it waits."""
     r = flow["data_row"]
     flow["data_row"] = NONE
     if rows[r]["acknowledged_ns"]:

@@ -146,7 +146,7 @@ def set_clock(data: Bytes, at: int, progress: Row, source: Row) -> None:
     protocol = progress["protocol"]
     seconds = be32(data, at + 4) if protocol == IPFIX else be32(data, at + 8)
     fraction_ns = be32(data, at + 12) % SECOND_NS if protocol == NETFLOW5 else wide(0)
-    # NetFlow v5 tells ns, but not every exporter fills them in; seconds alone are cut off, not rounded.
+    # NetFlow v5 has ns, but not every exporter fills them in; seconds alone are cut off, not rounded.
     half_ns = wide(MILLISECOND_NS) if fraction_ns else wide(SECOND_NS // 2)
     header_ns = seconds * SECOND_NS + fraction_ns
     unset = header_ns < CLOCK_SET_NS

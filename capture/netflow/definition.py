@@ -22,7 +22,7 @@ class FieldLengthError(DefinitionError):
 
 
 class Specifier(NamedTuple):
-    """One field: its enterprise (0: none), its element, its length in bytes (VARIABLE: each record tells it).
+    """One field: its enterprise (0: none), its element, its length in bytes (VARIABLE: each record states it).
 
     `scope` marks the fields of an options template that say what its records are about.
     """
@@ -97,7 +97,7 @@ def _ipfix(data: bytes, template: int, count: int, *, options: bool) -> Definiti
         if len(data) < 6:
             raise DefinitionError("ends inside a template's header")
         scopes, at = unpack_from("!H", data, 4)[0], 6
-        if scopes > count:  # none at all is against RFC 7011 section 3.4.2.2, but harms nobody
+        if scopes > count:  # none at all is against RFC 7011 section 3.4.2.2, but does no harm
             raise DefinitionError("has an impossible number of scope fields")
     _check(count)
     fields = []

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9, PROTOCOLS
 from capture.netflow.definition import Definition, DefinitionError, Specifier, read_definition
 from capture.netflow.element_names import ENTERPRISE_BIT, V5_NAMES, V9_SCOPES, Element, element, v9_field
-from capture.netflow.exported_elements import ToldElements
+from capture.netflow.exported_elements import ExportedElements
 from capture.netflow.netflow_layout import FIRST_DATA_SET, SET_HEADER_BYTES, V5_HEADER_BYTES, V5_RECORD_BYTES, VARIABLE
 from capture.netflow.v5_template import PADDING, V5_FIELDS
 
@@ -40,11 +40,11 @@ class WireTemplates:
     """The templates announced so far, by session and id, and by exporter whatever the port; the oldest go first.
 
     Attributes:
-        told: elements that exporters described themselves.
+        described: elements that exporters described themselves.
     """
 
     def __init__(self) -> None:
-        self.told = ToldElements(_OWN_WORDS)
+        self.described = ExportedElements(_OWN_WORDS)
         self._known: OrderedDict[tuple[Session, int], Definition] = OrderedDict()
 
     def put(self, session: Session, definition: Definition) -> None:
@@ -184,7 +184,7 @@ def _data(content: bytes, number: int, session: Session, templates: WireTemplate
     while at + definition.least_bytes <= len(content):
         record, at = _record(content, at, definition, session, templates)
         if definition.options:
-            templates.told.learn(session[0], record)
+            templates.described.learn(session[0], record)
         yield head | record
     yield from _behind(content[at:], head)
 
@@ -226,10 +226,10 @@ def _told_length(content: bytes, at: int) -> tuple[int, int]:
 
 
 def _named(field: Specifier, session: Session, templates: WireTemplates) -> Element:
-    """Name and type of a field: the standard's, else what its exporter told, else those of `_standard`."""
+    """Name and type of a field: the standard's, else those its exporter described, else those of `_standard`."""
     known = _standard(field, session[2])
-    told = templates.told.get(session[0], field.enterprise, field.element)
-    return told if told.name and known.name == _numbers(field) else known
+    described = templates.described.get(session[0], field.enterprise, field.element)
+    return described if described.name and known.name == _numbers(field) else known
 
 
 def _standard(field: Specifier, protocol: int) -> Element:
@@ -256,7 +256,7 @@ def _value(content: bytes, kind: str) -> object:
 
 
 def _list(content: bytes) -> object:
-    """A basicList (RFC 6313 section 4.5.1): how its values are meant, of which element they are, and the values."""
+    """A basicList (RFC 6313 section 4.5.1): its semantic, the element of its values, and the values."""
     if len(content) < LIST_HEADER_BYTES:
         return None
     semantic, word, length = struct.unpack_from("!BHH", content)
@@ -271,7 +271,7 @@ def _list(content: bytes) -> object:
         size, at = _told_length(content, at) if length == VARIABLE else (length, at)
         if at + size > len(content):
             return None
-        # A list of lists is told as bytes, so that nothing nests beyond bounds.
+        # A list of lists is shown as bytes, so that nothing nests beyond bounds.
         values.append(_value(content[at : at + size], "octetArray" if kind == "basicList" else kind))
         at += size
     return {"semantic": LIST_SEMANTICS.get(semantic, semantic), "element": name, "values": values}

@@ -11,8 +11,8 @@ _MOST_ELEMENTS = 1 << 16
 _LONGEST_NAME = 256
 
 
-class ToldElements:
-    """Names and types of enterprises' elements, each as its exporter told it; the oldest go first."""
+class ExportedElements:
+    """Names and types of enterprises' elements, as their exporter described them; the oldest are dropped first."""
 
     def __init__(self, taken: Collection[str]) -> None:
         """Begin with none; `taken` are names that mean something else where names of elements are written."""
@@ -30,11 +30,11 @@ class ToldElements:
             return
         if not isinstance(name, str) or not name.isidentifier() or len(name) > _LONGEST_NAME or name in self._taken:
             return
-        told = Element(name, DATA_TYPES[kind] if kind < len(DATA_TYPES) else DATA_TYPES[0])
-        self._known[exporter, enterprise, number & ~ENTERPRISE_BIT] = told
+        described = Element(name, DATA_TYPES[kind] if kind < len(DATA_TYPES) else DATA_TYPES[0])
+        self._known[exporter, enterprise, number & ~ENTERPRISE_BIT] = described
         while len(self._known) > _MOST_ELEMENTS:
             self._known.popitem(last=False)
 
     def get(self, exporter: str, enterprise: int, number: int) -> Element:
-        """What this exporter told of an element."""
+        """Return an element as this exporter described it."""
         return self._known.get((exporter, enterprise, number), UNKNOWN)

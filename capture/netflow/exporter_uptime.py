@@ -1,6 +1,6 @@
 """Exporters' clocks: when their uptime began, and wire times to ns since 1970.
 
-A NetFlow v9 header tells the uptime in ms but the time in whole seconds. Each header says that the uptime began within
+A NetFlow v9 header has the uptime in ms but the time in whole seconds. Each header says that the uptime began within
 one second; what all headers of an exporter say together narrows that to a few ms (`narrow`).
 """
 
@@ -19,14 +19,14 @@ from capture.netflow.netflow_layout import (
 
 SECOND_NS, MILLISECOND_NS, MICROSECOND_NS = 1_000_000_000, 1_000_000, 1_000
 SECOND_MS = 1_000
-CLOCK_SET_NS = 946_684_800 * SECOND_NS  # 2000: no clock that was ever set tells less
+CLOCK_SET_NS = 946_684_800 * SECOND_NS  # 2000: no clock that was ever set shows less
 FAR_NS = 366 * 86_400 * SECOND_NS
 OLD_NS = 86_400 * SECOND_NS  # no meter holds back a flow that has ended for so long
 AHEAD_NS = 60 * SECOND_NS  # by which a flow may end after its export, as clocks of one exporter go
 FAR_AHEAD_NS = 30 * 86_400 * SECOND_NS  # by which none can, whatever the clocks
-IMPOSSIBLE = 0  # a wire time that no clock tells
+IMPOSSIBLE = 0  # a wire time that no clock shows
 
-LAST_MS = (1 << 33) * 1_000  # of all that ns since 1970 can tell in 64 bits
+LAST_MS = (1 << 33) * 1_000  # the last time that ns since 1970 can express in 64 bits
 
 _LAST_SECOND = 1 << 33
 _NTP_EPOCH_S = 2_208_988_800  # 1970 in seconds since 1900
@@ -45,7 +45,7 @@ def narrow(source: Row, header_ms: int, uptime_ms: int, width_ms: int) -> None:
     if source["boot_at_ms"] > 0:
         drift = abs(header_ms - source["boot_at_ms"]) // _DRIFT
         known_low, known_high = source["boot_low_ms"] - drift, source["boot_high_ms"] + drift
-        if known_low <= high and low <= known_high:  # otherwise it began anew, or its clock was set
+        if known_low <= high and low <= known_high:  # otherwise it restarted, or its clock was set
             low, high = max(low, known_low), min(high, known_high)
     source["boot_low_ms"] = low
     source["boot_high_ms"] = high
@@ -54,7 +54,7 @@ def narrow(source: Row, header_ms: int, uptime_ms: int, width_ms: int) -> None:
 
 @jit
 def at_uptime(boot_ns: int, now_ms: int, uptime_ms: int) -> int:
-    """The time at which an uptime, told modulo 2^32, was reached; `now_ms` is the uptime of the export."""
+    """Compute when an uptime, given modulo 2^32, was reached; `now_ms` is the uptime of the export."""
     behind = (now_ms - uptime_ms) & _MASK32
     if behind >= _HALF_MS:
         behind -= _MASK32 + 1
@@ -63,7 +63,7 @@ def at_uptime(boot_ns: int, now_ms: int, uptime_ms: int) -> int:
 
 @jit
 def length_ms(start_ms: int, end_ms: int) -> int:
-    """How long it is from one uptime to another, both told modulo 2^32; flows last up to seven weeks."""
+    """Compute the time between two uptimes, both given modulo 2^32; flows last up to seven weeks."""
     length = (end_ms - start_ms) & _MASK32
     return length - (_MASK32 + 1) if length > _MASK32 - _SHORT_BY_MS else length
 

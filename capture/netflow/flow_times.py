@@ -57,7 +57,7 @@ def times(
     """Write start, end and their uncertainty of `rows` rows of the block, from the first columns of the matrix.
 
     Args:
-        progress: tells of the datagram, and which row of the block is the first.
+        progress: the datagram, and the first row of the block.
         source: what is known of the exporter.
         agent: likewise, of the first exporter with its address.
         matrix: loaded values.
@@ -70,7 +70,7 @@ def times(
     has_start, has_end = present >> START & 1, present >> END & 1
     if (template["start"] == UPTIME or template["end"] == UPTIME) and progress["protocol"] == IPFIX:
         uptime_base(progress, source, agent, matrix, present, rows)
-    half = told_times(progress, source, matrix, block, template, present, rows)
+    half = write_times(progress, source, matrix, block, template, present, rows)
     if not has_start and not has_end:
         source["doubts"][NO_TIMES] += rows
         half = wide(progress["export_uncertainty_ns"])
@@ -95,8 +95,8 @@ def times(
 
 
 @jit
-def told_times(progress: Row, source: Row, matrix: Words, block: Block, template: Row, present: int, rows: int) -> int:
-    """Write the starts and ends that records tell; what they may be off, in ns."""
+def write_times(progress: Row, source: Row, matrix: Words, block: Block, template: Row, present: int, rows: int) -> int:
+    """Write the starts and ends of records; returns their uncertainty in ns."""
     start, end, row, half = block["time_flow_start_ns"], block["time_flow_end_ns"], wide(progress["rows"]), wide(0)
     has_start, has_end = present >> START & 1, present >> END & 1
     if has_end:
@@ -155,9 +155,9 @@ def repair_times(
 
 @jit
 def uptime_base(progress: Row, source: Row, agent: Row, matrix: Words, present: int, rows: int) -> None:
-    """Find out when the uptime of an IPFIX exporter began; the headers of the other protocols tell.
+    """Determine when the uptime of an IPFIX exporter began; other protocols state it in their headers.
 
-    Its records tell (systemInitTimeMilliseconds), or its options did. Where neither is so, the newest uptime in the
+    Its records (systemInitTimeMilliseconds) or its options state it. Where neither does, the newest uptime in the
     set is taken for that of the export.
     """
     init_ms = wide(source["init_ms"] if source["init_ms"] > 0 else agent["init_ms"])
@@ -200,7 +200,7 @@ def convert_times(progress: Row, source: Row, column: Words, unit: int, out: Wor
 
 @jit
 def recount(source: Row, unit: int, column: Words, out: Words, export_ns: int, row: int, rows: int) -> None:
-    """Take times that lie years off as NTP time stamps but close as plain counts for the latter."""
+    """Take times that lie years off as NTP timestamps but close as plain counts for the latter."""
     for i in range(rows):
         if abs(out[row + i] - export_ns) > FAR_NS:
             count_ns = plain(unit, column[i])

@@ -122,7 +122,7 @@ def fill_in(column: Words, other: Words, rows: int) -> None:
 
 @jit
 def counts(source: Row, column: Words, there: int, out: Column, row: int, rows: int) -> None:
-    """Write counters; those that no column can hold are set to 0 and told."""
+    """Write counters; those too large for the column are set to 0 and counted."""
     copy(column, there, _ALL_BITS, out, row, rows)
     least = wide(0)
     for i in range(row, row + rows):

@@ -49,7 +49,7 @@ from capture.packets.packet_rows import no_packet, packet_row
 from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import Block
 
-# What a packet section tells of a flow.
+# Columns of a flow that a packet section fills.
 SECTION_TELLS = (
     1 << SOURCE | 1 << DESTINATION | 1 << SRC_PORT | 1 << DST_PORT | 1 << PROTO | 1 << BYTES | 1 << PACKETS
     | 1 << TOS | 1 << TCP_FLAGS

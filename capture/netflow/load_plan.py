@@ -1,6 +1,6 @@
 """Templates to programs: which field is loaded into which target, in which unit, and what the records are.
 
-Where several fields tell the same thing, the better one is taken; the tables below are in order of preference.
+Where several fields state the same quantity, the better one is taken; the tables below are in order of preference.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ BACK = {
 # VMware's names for what a tunnel carries (enterprise 6876), with the standard elements, which are the tunnel's then.
 TENANT_ENTERPRISE = 6876
 TENANT = {880: 4, 881: 8, 882: 12, 883: 27, 884: 28, 886: 7, 887: 11}
-_PLANS = 1024  # kept: a fabric's exporters are of a few models, each of which announces a few templates
+_PLANS = 1024  # kept: a fabric's exporters are of a few models with a few templates each
 _ADDRESSES = (8, 12, 27, 28)
 RESPONDER = {231: (REVERSE_BYTES, 232), 298: (REVERSE_PACKETS, 299)}  # ASA counts both directions in its own way
 # Enterprises' own elements of the way back (RFC 5103 section 6.2): Ixia's, and YAF's from before RFC 5103.
@@ -170,11 +170,11 @@ class _Plan:
         self._look_inside()
 
     def _look_inside(self) -> None:
-        """Take what a tunnel carries for the flow where a template tells it."""
+        """Take what a tunnel carries for the flow where a template has it."""
         inside = {
             (0, TENANT[e]): place
-            for (who, e), place in self._places.items()
-            if who == TENANT_ENTERPRISE and e in TENANT
+            for (enterprise, e), place in self._places.items()
+            if enterprise == TENANT_ENTERPRISE and e in TENANT
         }
         if any(element in _ADDRESSES for _, element in inside):
             outside = {(0, element) for element in _ADDRESSES}
@@ -233,7 +233,7 @@ class _Plan:
         self._flags |= EVENTS if self._has(EVENT_KIND) else 0
 
     def rates(self) -> None:
-        """What tells sampling and is no integer, and the kind of selector that options announce."""
+        """Load sampling parameters that are no integers, and the kind of selector in options."""
         self._take(CHANCE, 311, PROBABILITY)
         if self._definition.options:
             self._take(SELECTOR, 304)
@@ -257,7 +257,7 @@ class _Plan:
     def _ranked(self, target: int, choices: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
         if target == DURATION:
             return choices
-        if self._protocol == IPFIX and (0, 160) not in self._places:  # then nobody says when the uptime began
+        if self._protocol == IPFIX and (0, 160) not in self._places:  # then the start of the uptime is unknown
             choices = tuple(sorted(choices, key=lambda choice: choice[1] == UPTIME))
         return (*choices, *OBSERVED)
 

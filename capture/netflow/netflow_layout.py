@@ -26,10 +26,10 @@ IPFIX_HEADER_BYTES = 16
 SET_HEADER_BYTES = 4
 V9_TEMPLATES, V9_OPTIONS_TEMPLATES, IPFIX_TEMPLATES, IPFIX_OPTIONS_TEMPLATES = range(4)  # ids of sets
 FIRST_DATA_SET = 256
-VARIABLE = 0xFFFF  # a field's length where each record tells it (RFC 7011 section 7)
+VARIABLE = 0xFFFF  # a field's length where each record states it (RFC 7011 section 7)
 
 # What a field is loaded into: rows of the matrix that lies between the wire and its interpretation. An address takes
-# two of them (high and low word), the second of which has no name.
+# two of them (high and low word); the second has no name.
 (
     SOURCE,
     _,
@@ -90,12 +90,12 @@ NO_TIME, SECONDS, MILLISECONDS, MICROSECONDS, NTP_MICROSECONDS, NTP_NANOSECONDS,
 # What the records of a template are.
 FLOWS, TELLING_OPTIONS, OPTIONS, WITHOUT_ADDRESSES, WITHOUT_COUNTERS, EMPTY = range(6)
 
-# Any of these tells a sampling rate; bits of `present`.
+# Any of these gives a sampling rate; bits of `present`.
 RATES = 1 << RATE | 1 << INTERVAL | 1 << POPULATION | 1 << CHANCE
 
 # What is special about a template's records; bits.
 WALKED = 1  # they must be loaded one by one
-BOTH_FAMILIES = 2  # they hold IPv4 and IPv6 addresses, of which one kind may be empty
+BOTH_FAMILIES = 2  # they hold IPv4 and IPv6 addresses; one kind may be empty
 BIFLOW = 4  # they count both directions
 SECTIONED = 8  # they hold a packet's first bytes
 COUNTS_TOTALS = 16
@@ -106,7 +106,7 @@ EVENTS = 128  # some of them may be events
 FIELD = np.dtype(
     [
         ("offset", "i4"),  # in the record; means nothing behind a field of variable length
-        ("length", "i4"),  # bytes; VARIABLE where each record tells it
+        ("length", "i4"),  # bytes; VARIABLE where each record states it
         ("target", "i2"),
         ("how", "i2"),
     ],
@@ -142,13 +142,13 @@ RATES_SEEN = 16
 SOURCES = np.dtype(
     [
         ("doubts", "i8", (DOUBTS,)),
-        ("rates", "i8", (RATES_SEEN,)),  # told by its records or for them; the first `rates_seen` are in use
+        ("rates", "i8", (RATES_SEEN,)),  # exported in its records or for them; the first `rates_seen` are in use
         ("rates_seen", "i8"),
         ("configured_rate", "i8"),
         ("boot_low_ms", "i8"),  # bounds of when its uptime began, UTC
         ("boot_high_ms", "i8"),
         ("boot_at_ms", "i8"),  # time of the header that last narrowed them; 0 where there was none
-        ("init_ms", "i8"),  # when its uptime began as its options tell, UTC; 0 unknown
+        ("init_ms", "i8"),  # start of its uptime by its options, UTC; 0 unknown
         ("waiting_bytes", "i8"),
         ("samplers", "i8"),
         ("agent", "i4"),  # first exporter row with the same address
@@ -161,8 +161,8 @@ SAMPLERS = np.dtype(
     [
         ("scope", "i8"),
         ("id", "i8"),
-        ("teller", "i8"),  # which sampler of which exporter told the rate
-        ("rate", "i8"),  # 1 in N; AMBIGUOUS where several tell different ones
+        ("origin", "i8"),  # which sampler of which exporter sent the rate
+        ("rate", "i8"),  # 1 in N; AMBIGUOUS where several differ
     ],
     align=True,
 )
@@ -209,7 +209,7 @@ _ODD = 8  # not a power of two: the matrix's rows would evict each other
 
 
 class Samplers(NamedTuple):
-    """Rates that options told: `SAMPLERS` rows and what they are found by."""
+    """Rates from options: `SAMPLERS` rows and their index."""
 
     rows: Table
     keys: Keys
@@ -233,8 +233,8 @@ class Tables(NamedTuple):
     waiting_index: Table
     waiting_used: Words
     unplaced: Words
-    blocks: Blocks  # of what every record tells
-    sections: Blocks  # of what packet sections tell besides
+    blocks: Blocks  # of the fields of every record
+    sections: Blocks  # of what packet sections add
     matrix: Words
     packets: Packets
     progress: Table

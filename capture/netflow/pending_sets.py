@@ -108,7 +108,7 @@ class PendingSets:
         return sums.astype(np.int64)
 
     def _tidy_up(self) -> None:
-        """Close the gaps that those leave who wait no longer."""
+        """Close the gaps of sets that wait no longer."""
         known = self.index[: int(self.used[SETS])]
         kept = known[known["exporter"] >= 0]
         if len(kept) == len(known):

@@ -1,11 +1,11 @@
-"""The sampling rate of each row: configured, told by its record, by its sampler's options, or by the header."""
+"""The sampling rate of each row: configured, or exported in its record, its sampler's options or the header."""
 
 from __future__ import annotations
 
 from capture.jit import jit, wide
 from capture.netflow.netflow_layout import RATES, RATES_SEEN, SAMPLER_ID, Row, Samplers, Words
 from capture.netflow.reasons import RATE_DIFFERS, RATE_REPLACED, RATE_UNKNOWN
-from capture.netflow.sampler import UNKNOWN, only_rate, sampler_rate, told_rate
+from capture.netflow.sampler import UNKNOWN, exported_rate, only_rate, sampler_rate
 from capture.tables.row_blocks import Block
 
 
@@ -34,8 +34,8 @@ def rates(progress: Row, source: Row, samplers: Samplers, matrix: Words, block: 
 
 @jit
 def of_record(source: Row, matrix: Words, present: int, otherwise: int, column: int) -> int:
-    """The rate that a record tells itself, or what it is otherwise."""
-    rate = told_rate(source, matrix, present, column)
+    """Return the rate in a record, or else `otherwise`."""
+    rate = exported_rate(source, matrix, present, column)
     if rate == UNKNOWN:
         return otherwise
     if otherwise not in (UNKNOWN, rate):
@@ -44,14 +44,14 @@ def of_record(source: Row, matrix: Words, present: int, otherwise: int, column: 
 
 
 @jit
-def judged(source: Row, told: int, rows: int) -> int:
-    """The rate that `rows` rows are given, told or configured; what is doubtful about it is counted."""
+def judged(source: Row, exported: int, rows: int) -> int:
+    """Return the rate for `rows` rows, configured or exported, and count mismatches."""
     configured = wide(source["configured_rate"])
-    if told == UNKNOWN:
+    if exported == UNKNOWN:
         source["doubts"][RATE_UNKNOWN] += rows
-    elif configured not in (UNKNOWN, told):
+    elif configured not in (UNKNOWN, exported):
         source["doubts"][RATE_REPLACED] += rows
-    rate = told if configured == UNKNOWN else configured
+    rate = exported if configured == UNKNOWN else configured
     for k in range(source["rates_seen"]):
         if source["rates"][k] == rate:
             return rate

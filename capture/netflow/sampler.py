@@ -1,9 +1,9 @@
-"""Sampling rates that exporters tell in options data, and which of them a record's rate is.
+"""Sampling rates that exporters send in options data, and their assignment to records.
 
-A rate is told for a sampler of an exporter (RFC 5477; NetFlow v9 fields 34, 48 and 50). Options may come under another
-observation domain than the records they are about, or without saying for which sampler; so each rate is kept for four
-scopes: this sampler of this exporter, this sampler of the same address whatever the domain, and both of them whatever
-the sampler. A scope in which different rates were told is ambiguous and answers nothing.
+A rate is exported for a sampler of an exporter (RFC 5477; NetFlow v9 fields 34, 48 and 50). Options may come under
+another observation domain than the records they are about, or without saying for which sampler; so each rate is stored
+for four scopes: this sampler of this exporter, this sampler of the same address whatever the domain, and both of them
+whatever the sampler. A scope with different rates is ambiguous and has no rate.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def sampler_keys(samplers: Table) -> Words:
 
 
 @jit
-def told_rate(source: Row, matrix: Words, present: int, column: int) -> int:
-    """The N of 1 in N that a record tells; UNKNOWN where it makes no sense. One that had to be rounded is counted.
+def exported_rate(source: Row, matrix: Words, present: int, column: int) -> int:
+    """Return the N of 1 in N in a record; UNKNOWN where it makes no sense. Rounded values are counted.
 
     A record may hold the elements of several kinds of samplers, those of the others being zero.
     """
@@ -64,7 +64,7 @@ def proportion(matrix: Words, present: int, column: int) -> tuple[int, int]:
 
     samplingInterval and samplerRandomInterval; samplingPacketInterval, after which samplingPacketSpace packets are left
     out; samplingSize out of samplingPopulation; samplingProbability (RFC 5477 section 8.2). A samplingPacketInterval
-    alone comes last: exporters use it for the N itself, or tell what is left out by a population instead.
+    alone comes last: exporters use it for the N itself, or give what is left out by a population instead.
     """
     if present >> RATE & 1 and matrix[RATE, column] > 0:
         return matrix[RATE, column], wide(1)
@@ -84,41 +84,41 @@ def proportion(matrix: Words, present: int, column: int) -> tuple[int, int]:
 def no_sampler(algorithm: int) -> bool:
     """Whether a selectorAlgorithm takes no fixed share of the packets: by time (2), or by what they are (5 to 9).
 
-    Numbers of IANA's registry "PSAMP Parameters": 1, 3 and 4 are the samplers whose parameters tell a rate.
+    Numbers of IANA's registry "PSAMP Parameters": 1, 3 and 4 are the samplers whose parameters give a rate.
     """
     return bool(algorithm == 2 or (5 <= algorithm <= 9))
 
 
 @jit
 def learn_rate(samplers: Samplers, source: Row, exporter: int, sampler: int, rate: int) -> bool:
-    """Keep a rate that an exporter tells for one of its samplers; False where there is no room for it."""
+    """Store the exported rate of a sampler; False where the table is full."""
     agent = wide(source["agent"])
     if known_place(samplers.keys, (exporter * 2, sampler)) < 0:
         full = samplers.keys.used[0] + ENTRIES_A_SAMPLER > len(samplers.rows)
         if full or source["samplers"] >= _MOST_OF_AN_EXPORTER:
             return False
         source["samplers"] += 1
-    teller = exporter << 32 | (sampler & 0xFFFFFFFF)
-    keep(samplers, exporter * 2, sampler, teller, rate)
-    keep(samplers, exporter * 2, wide(ANY), teller, rate)
-    keep(samplers, agent * 2 + 1, sampler, teller, rate)
-    keep(samplers, agent * 2 + 1, wide(ANY), teller, rate)
+    origin = exporter << 32 | (sampler & 0xFFFFFFFF)
+    keep(samplers, exporter * 2, sampler, origin, rate)
+    keep(samplers, exporter * 2, wide(ANY), origin, rate)
+    keep(samplers, agent * 2 + 1, sampler, origin, rate)
+    keep(samplers, agent * 2 + 1, wide(ANY), origin, rate)
     return True
 
 
 @jit
-def keep(samplers: Samplers, scope: int, sampler: int, teller: int, rate: int) -> None:
-    """Enter a rate; the scope turns ambiguous where another teller told another one."""
+def keep(samplers: Samplers, scope: int, sampler: int, origin: int, rate: int) -> None:
+    """Enter a rate; the scope becomes ambiguous where another origin sent another rate."""
     known = samplers.keys.used[0]
     place = place_of(samplers.keys, (scope, sampler))
     entry = samplers.rows[place]
     if place == known:
         entry["scope"] = scope
         entry["id"] = sampler
-        entry["teller"] = teller
+        entry["origin"] = origin
         entry["rate"] = rate
     elif entry["rate"] != AMBIGUOUS and entry["rate"] != rate:
-        entry["rate"] = rate if entry["teller"] == teller else wide(AMBIGUOUS)
+        entry["rate"] = rate if entry["origin"] == origin else wide(AMBIGUOUS)
 
 
 @jit
@@ -130,7 +130,7 @@ def entered(samplers: Samplers, scope: int, sampler: int) -> int:
 
 @jit
 def sampler_rate(samplers: Samplers, exporter: int, agent: int, sampler: int) -> int:
-    """The rate of a sampler, of this exporter or else of the same address in another domain; UNKNOWN if untold."""
+    """Return a sampler's rate from this exporter or else the same address in another domain; UNKNOWN if none."""
     if samplers.keys.used[0] == 0:
         return wide(UNKNOWN)
     rate = entered(samplers, exporter * 2, sampler)

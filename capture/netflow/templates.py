@@ -130,7 +130,7 @@ class Templates:
             idle_from_ns = int(self.rows[row]["used_ns"]) + UNUSED_NS
             if now_ns > idle_from_ns:
                 return row
-            self._nobody_idle_before_ns = idle_from_ns  # until then nobody need be looked for again
+            self._nobody_idle_before_ns = idle_from_ns  # until then no search is needed
         own = islice(self._held.get(exporter, ()), _OLDEST)
         return self._longest_unused(np.fromiter(own, np.int64))
 
@@ -182,8 +182,8 @@ class Templates:
 
         Args:
             entries: the table so far.
-            first: column that tells where a template's entries begin; it is put right.
-            count: column that tells how many they are.
+            first: column with each template's first entry; it is corrected.
+            count: column with their number.
             more: how many are to come.
             least: size of the smallest table.
         """

@@ -55,7 +55,7 @@ from capture.netflow.reasons import (
     SHORT_SET,
     WITHDRAWN_OVER_UDP,
 )
-from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, learn_rate, no_sampler, told_rate
+from capture.netflow.sampler import ENTRIES_A_SAMPLER, MOST_SAMPLERS, exported_rate, learn_rate, no_sampler
 from capture.netflow.templates import find, find_exact, same_definition
 from capture.packets.headers import be16
 from capture.tables.address_book import Book
@@ -87,9 +87,9 @@ def decode_batch(data: Bytes, index: Index, tables: Tables) -> int:
             return need
         if not progress["again"]:
             exporter = tables.exporters[progress["exporter"]]
-            anew = progress["began_anew"] != 0
+            restarted = progress["began_anew"] != 0
             track_sequence(
-                exporter, wide(progress["port"]), wide(progress["sequence"]), wide(progress["records"]), anew
+                exporter, wide(progress["port"]), wide(progress["sequence"]), wide(progress["records"]), restarted
             )
         progress["opened"] = 0
         progress["datagram"] += 1
@@ -331,7 +331,7 @@ def telling_options(data: Bytes, tables: Tables, template: Row) -> int:
         if present >> SELECTOR & 1 and no_sampler(matrix[SELECTOR, 0]):
             source["doubts"][NO_SAMPLER] += 1
         if present & RATES:
-            rate = told_rate(source, matrix, present, wide(0))
+            rate = exported_rate(source, matrix, present, wide(0))
             sampler = matrix[SAMPLER_ID, 0] if present >> SAMPLER_ID & 1 else wide(0)
             if rate and not learn_rate(tables.samplers, source, exporter, sampler, rate):
                 tables.exporters[exporter]["rejected"][SAMPLERS_FULL] += 1

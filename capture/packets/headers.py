@@ -255,7 +255,7 @@ def is_extension(proto: int) -> bool:
 
 @jit
 def behind(data: Bytes, proto: int, at: int) -> tuple[int, int]:
-    """What follows the extension header at `at`, of which eight bytes are there, and where."""
+    """Return what follows the extension header at `at`, and where; its first eight bytes are present."""
     size = 8 if proto == FRAGMENT_HEADER else (wide(data[at + 1]) + 1) * 8
     if proto == AUTHENTICATION_HEADER:  # counts words of four bytes
         size = (wide(data[at + 1]) + 2) * 4

@@ -1,4 +1,4 @@
-"""Packets as the wire told them: one row a frame, and why a frame could not be told."""
+"""Packets as they were on the wire: one row a frame, and why a frame was rejected."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PACKET_COLUMNS = (
 
 
 def last_as_first(columns: Mapping[str, Array]) -> dict[str, Array]:
-    """The columns of records of which one packet is known, with what tells of the last packet: it is the first."""
+    """Add the last-packet columns to records of a single packet: it is also the first."""
     return {**columns, "psn_last": columns["psn_first"], "roce_opcode_last": columns["roce_opcode_first"]}
 
 

@@ -127,7 +127,7 @@ def erspan(data: Bytes, kind: int, numbered: bool, at: int, end: int, packet: Re
         return ETHERNET, at + header_bytes
     word = be32(data, at + 8)
     frame_type = (word >> 10) & 0x1F  # 0 Ethernet, 2 a bare IP packet
-    at += header_bytes + (8 if word & 1 else 0)  # the O bit tells of a platform subheader
+    at += header_bytes + (8 if word & 1 else 0)  # the O bit announces a platform subheader
     if frame_type == 0:
         return ETHERNET, at
     if frame_type == 2:

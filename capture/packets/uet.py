@@ -1,9 +1,9 @@
-"""Ultra Ethernet Transport: what its public headers tell of a packet.
+"""Ultra Ethernet Transport: what its public headers show of a packet.
 
 Source: Ultra Ethernet Specification 1.0, 3.4 (semantic sublayer) and 3.5 (packet delivery sublayer); UDP port 4793.
 Behind the UDP header stand five bits of packet type, four of next header, flags, and numbers of the packet and of the
 contexts that the two ends keep for each other; then, of requests, the semantic header. What is encrypted (type TSS)
-tells nothing.
+is not visible.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEGATIVE = 0x60  # as an AETH would say it
 
 _STANDARD, _SMALL, _MEDIUM = 3, 1, 2
 _STARTS, _ENDS = 0x01, 0x02
-_NUMBERS = 0xFFFFFF  # records tell packet numbers modulo 2^24, RoCE's
+_NUMBERS = 0xFFFFFF  # records hold packet numbers modulo 2^24, RoCE's
 _REQUEST_LENGTH_AT = 40
 
 

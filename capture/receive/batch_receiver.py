@@ -39,7 +39,7 @@ _Rows = npt.NDArray[np.void]
 class BatchReceiver:
     """Room for the datagrams of one call, and the way from there into a ring.
 
-    Memory: 32 MiB of address space, of which only what datagrams fill is ever used.
+    Memory: 32 MiB of address space; only the part that datagrams fill is ever used.
     """
 
     def __init__(self, ring: Ring, allowed: Networks) -> None:
@@ -173,7 +173,7 @@ def source_of(names: Bytes, at: int, row: Header) -> None:
 
 @jit
 def refuse(header: Header, high: int, low: int) -> None:
-    """Count a datagram that is not let in, by its source while there is room to tell sources apart."""
+    """Count a refused datagram, by its source while the table has room."""
     header["refused"] += 1
     table = header["refused_sources"]
     slots = len(table)

@@ -1,4 +1,4 @@
-"""How recvmmsg(2) and sendmmsg(2) are told of many datagrams at once: Linux's structures on 64-bit machines."""
+"""Linux's structures for recvmmsg(2) and sendmmsg(2) on 64-bit machines."""
 
 from __future__ import annotations
 

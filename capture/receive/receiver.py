@@ -24,7 +24,7 @@ _DRAIN_S = 5.0  # within which sockets are emptied at the end
 
 
 class Receiver:
-    """Empties sockets into a ring until told to stop."""
+    """Moves datagrams from sockets into a ring until stopped."""
 
     def __init__(
         self, ring: Ring, doors: list[ListeningSocket], allowed: Networks, stopping: Callable[[], bool]
@@ -32,7 +32,7 @@ class Receiver:
         """Prepare.
 
         Args:
-            ring: where datagrams go; nobody else writes to it.
+            ring: where datagrams go; nothing else writes to it.
             doors: sockets to receive from; their place in the list is their number in the ring's counters.
             allowed: networks that may send; all where there is none.
             stopping: asked often; once it is true the sockets are emptied and `run` returns.
@@ -51,7 +51,7 @@ class Receiver:
             self._poller.register(descriptor, select.POLLIN)
 
     def run(self) -> None:
-        """Receive until told to stop, then take what had arrived by then and close the ring."""
+        """Receive until stopped, then take what has arrived and close the ring."""
         while not self._stopping():
             received = self._pass(self._poller.poll(_POLL_MS))
             if 0 < received < MOST_MESSAGES // 2:
@@ -84,7 +84,7 @@ class Receiver:
         header["wait_ns"] += time.monotonic_ns() - before
 
     def _drain(self, until_ns: int) -> None:
-        """Take what arrived until `until_ns`; what comes later belongs to nobody any more."""
+        """Take what arrived until `until_ns`; later datagrams are ignored."""
         deadline = time.monotonic() + _DRAIN_S
         for sock, port, number in self._udp.values():
             while self._take(sock, port, number) and self._mailbox.newest_ns() <= until_ns:

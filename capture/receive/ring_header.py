@@ -1,4 +1,4 @@
-"""The head of a ring of datagrams: what its receiver and its decoder tell each other and whoever watches them.
+"""The head of a ring of datagrams: state shared by its receiver, its decoder and their monitors.
 
 The ring is anonymous memory that several processes map (memfd_create(2)): it outlives each of them and goes with the
 last. This module needs no compiled code, so that a supervisor can watch a ring without loading the decoders.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 Header = Any  # one HEADER record; numba and NumPy have no static type for its fields in common
 
 MOST_SOCKETS = 32  # one receiver has
-MOST_REFUSED_SOURCES = 256  # told apart; the others are counted together
+MOST_REFUSED_SOURCES = 256  # counted separately; the others are counted together
 _CACHE_LINE_BYTES = 64
 
 REFUSED = np.dtype([("high", "i8"), ("low", "i8"), ("datagrams", "i8")])
@@ -59,7 +59,7 @@ HEADER_ROOM_BYTES = -(-HEADER.itemsize // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def create(size_bytes: int) -> int:
-    """A descriptor of new shared memory of `size_bytes`, header included; it is inherited by nobody unless passed on.
+    """Create shared memory of `size_bytes`, header included; its descriptor is not inherited unless passed on.
 
     Pages take memory once they are used.
     """
@@ -69,5 +69,5 @@ def create(size_bytes: int) -> int:
 
 
 def header_of(descriptor: int) -> npt.NDArray[np.void]:
-    """The header of the ring behind `descriptor`, shape (1,); shared with all who map it."""
+    """Map the header of the ring behind `descriptor`, shape (1,); shared memory."""
     return np.frombuffer(mmap.mmap(descriptor, HEADER_ROOM_BYTES), HEADER, 1)

@@ -83,7 +83,7 @@ def open_sockets(listens: tuple[Listen, ...], workers: int, buffer_bytes: int) -
 def _families(listen: Listen) -> list[tuple[int, str]]:
     if listen.host != "*":
         return [(socket.AF_INET6 if ":" in listen.host else socket.AF_INET, listen.host)]
-    both = [(int(socket.AF_INET), "0.0.0.0")]  # noqa: S104 - a collector listens everywhere unless told otherwise
+    both = [(int(socket.AF_INET), "0.0.0.0")]  # noqa: S104 - a collector listens on all addresses by default
     return [(int(socket.AF_INET6), "::"), *both] if _has_ipv6() else both
 
 
@@ -120,11 +120,11 @@ def _shared(
 
 
 def _refuse_to_share(family: int, host: str, listen: Listen) -> None:
-    """Fail where anybody else listens: sockets that share a port would let another collector have half of all."""
+    """Fail where another process listens: sockets that share a port would each get a part of the datagrams."""
     with socket.socket(family, socket.SOCK_STREAM if listen.tcp else socket.SOCK_DGRAM) as probe:
         if family == socket.AF_INET6:
             probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if listen.tcp:  # sessions of an earlier run that are not quite over are nobody
+        if listen.tcp:  # closing sessions of an earlier run do not count
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, listen.port))
         if listen.tcp:

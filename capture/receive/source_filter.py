@@ -39,7 +39,7 @@ def words(address: str) -> tuple[int, int]:
 
 
 def is_allowed(allowed: Networks, high: int, low: int) -> bool:
-    """Whether an address lies in one of the networks; with no network at all everybody is allowed."""
+    """Check whether an address is in one of the networks; without networks every address is allowed."""
     inside = ((high & allowed[:, 2]) == allowed[:, 0]) & ((low & allowed[:, 3]) == allowed[:, 1])
     return len(allowed) == 0 or bool(inside.any())
 

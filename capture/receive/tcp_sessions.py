@@ -35,7 +35,7 @@ class _Session:
     peer_port: int
     port: int
     number: int
-    heard: float
+    received_s: float
     waiting: bytearray = field(default_factory=bytearray)
 
 
@@ -74,7 +74,7 @@ class Sessions:
         if now - self._swept < _SWEEP_S:
             return
         self._swept = now
-        for session in [s for s in self._open.values() if now - s.heard > IDLE_S]:
+        for session in [s for s in self._open.values() if now - s.received_s > IDLE_S]:
             self._end(session, "sessions_idle")
 
     def finish(self, deadline: float) -> None:
@@ -93,7 +93,7 @@ class Sessions:
         while True:
             try:
                 connection, peer = door.socket.accept()
-            except OSError:  # nobody waits, or he has gone
+            except OSError:  # no connection waits, or it is gone
                 return
             address = words(peer[0])
             if len(self._open) >= MOST_SESSIONS or not is_allowed(self._allowed, *address):
@@ -120,7 +120,7 @@ class Sessions:
             if not content:
                 self._end(session)
                 return False
-            session.heard = time.monotonic()
+            session.received_s = time.monotonic()
             session.waiting += content
             if not self._deliver(session):
                 self._end(session, "sessions_broken")

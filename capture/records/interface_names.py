@@ -22,7 +22,7 @@ def resolve_interfaces(frame: Frame, names: tuple[str, ...], ingest_log: IngestL
     Args:
         frame: rows of `FLOWS` where -1 - i in an interface column stands for `names[i]`.
         names: the names.
-        ingest_log: told what was guessed and what was dropped.
+        ingest_log: receives what was guessed and what was dropped.
     """
     matches = [_ONE_NUMBER.fullmatch(name) for name in names]
     number = np.array([int(match[1]) if match else 0 for match in matches], np.int64)

@@ -35,7 +35,7 @@ def read_records(path: Path, ingest_log: IngestLog, progress: Progress | None = 
 
     Args:
         path: a Parquet file, or CSV, JSON lines or a GoFlow2 dump, these also compressed with gzip or Zstandard.
-        ingest_log: told what was rejected, why, and what was guessed or ignored.
+        ingest_log: receives what was rejected, why, and what was guessed or ignored.
         progress: called with (bytes of the file read, bytes of the file).
 
     Raises:

@@ -57,7 +57,7 @@ def check_columns(path: Path, names: Iterable[str], ingest_log: IngestLog, diale
 
 
 def text_tables(path: Path, content: Iterator[bytes], ingest_log: IngestLog) -> tuple[Dialect, Iterator[pa.Table]]:
-    """Who wrote CSV or JSON lines, and the columns of flow records that they hold, in batches.
+    """Detect the dialect of CSV or JSON lines and read their flow record columns in batches.
 
     Raises:
         InputError: the content is neither, or lacks a required column.
@@ -161,7 +161,7 @@ def _json_tables(
 
 
 def json_rows(block: bytes) -> list[dict[str, Any]]:
-    """The objects in the first lines of JSON lines, broken ones left out: what columns and types can be told from."""
+    """Parse the objects of the first JSON lines, to detect columns and types; broken lines are skipped."""
     return [row for line in islice(block.splitlines(), _PEEKED_LINES) for row in _json_objects(line)]
 
 

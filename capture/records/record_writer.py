@@ -50,8 +50,8 @@ def write_records(flows: Flows, path: Path) -> None:
 def write_pieces(pieces: Iterable[Flows], path: Path) -> int:
     """Write flow records that come in pieces as `write_records` would all at once; how many they were.
 
-    One piece is in memory at a time. Which columns tell something is known at the end only, so what each piece tells is
-    kept in a temporary file beside `path` until then.
+    One piece is in memory at a time. Which columns have values is known only at the end, so each piece is
+    kept in a temporary file next to `path` until then.
 
     Raises:
         InputError: as `write_records`.
@@ -66,17 +66,17 @@ def write_pieces(pieces: Iterable[Flows], path: Path) -> int:
 
 
 def _keep(pieces: Iterable[Flows], file: BinaryIO) -> tuple[int, list[str]]:
-    """Write what pieces tell to a file, a stream each; how many records they have, and which columns tell something."""
-    records, telling = 0, set[str]()
+    """Write pieces to a file, a stream each; returns the number of records and the columns with values."""
+    records, filled = 0, set[str]()
     # Read back once and thrown away: LZ4 costs half of what Zstandard does, for half as much again on disk.
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     for flows in pieces:
         table = _table(flows, _telling(flows))
         with pa.ipc.new_stream(file, table.schema, options=options) as stream:
             stream.write_table(table)
-        telling.update(table.column_names)
+        filled.update(table.column_names)
         records += len(flows)
-    return records, [name for name in FLOWS.names if name in telling]
+    return records, [name for name in FLOWS.names if name in filled]
 
 
 def _kept(file: BinaryIO) -> Iterator[pa.RecordBatch]:
@@ -89,10 +89,10 @@ def _kept(file: BinaryIO) -> Iterator[pa.RecordBatch]:
 
 
 def _completed(batch: pa.RecordBatch, names: list[str]) -> pa.Table:
-    """A piece with all of these columns; those it does not tell hold their default."""
-    told = set(batch.schema.names)
+    """Add the missing ones of these columns to a piece, with their default."""
+    present = set(batch.schema.names)
     columns = [
-        batch[f.name] if f.name in told else pa.repeat(pa.scalar(_DEFAULTS[f.name]).cast(f.type), len(batch))
+        batch[f.name] if f.name in present else pa.repeat(pa.scalar(_DEFAULTS[f.name]).cast(f.type), len(batch))
         for f in _schema(names)
     ]
     return pa.table(columns, _schema(names))

@@ -21,9 +21,9 @@ _SOURCES_NAMED = 3  # in one warning; the others are counted
 
 _COUNTED = (
     ("without_rate", "{} flow samples without a sampling rate"),
-    ("overruled", "{} flow samples tell another sampling rate than the configured one, which replaces it"),
+    ("overruled", "{} flow samples give another sampling rate than the configured one, which replaces it"),
     ("dropped", "agent dropped {} samples for lack of resources"),
-    ("far_stamps", "{} time stamps more than 10 s off the arrival; the arrival was taken instead"),
+    ("far_stamps", "{} timestamps more than 10 s off the arrival; the arrival was taken instead"),
     ("cut_headers", "{} sampled headers end inside the transport header; ports, queue pairs or message sizes lack"),
 )
 
@@ -48,14 +48,14 @@ def _account(exporter: Exporter, agent: Record, sources: Table) -> ExporterStats
     known = collect_stats(exporter, REASONS)
     rates = sorted(int(rate) for rate in agent["rates"][: int(agent["rates_used"])])
     warnings = [*known.warnings, *(text.format(int(agent[name])) for name, text in _COUNTED if agent[name])]
-    doubted = tuple(
+    mismatches = tuple(
         SamplingRateMismatch(
-            _name(s), _ratio(s["told_packets"], s), _ratio(s["packets"], s), "sample pool", int(s["samples"])
+            _name(s), _ratio(s["exported_packets"], s), _ratio(s["packets"], s), "sample pool", int(s["samples"])
         )
         for s in sources[_contradicted(sources)]
     )
     warnings += _doubted_sources(sources)
-    return replace(known, sampling_rates=tuple(rates), warnings=tuple(warnings), doubted_rates=doubted)
+    return replace(known, sampling_rates=tuple(rates), warnings=tuple(warnings), doubted_rates=mismatches)
 
 
 def _doubted_sources(sources: Table) -> list[str]:
@@ -64,7 +64,7 @@ def _doubted_sources(sources: Table) -> list[str]:
     wrong = sources[_contradicted(sources)]
     if len(wrong):
         said = [
-            f"{_name(s)} tells 1:{_ratio(s['told_packets'], s)} but samples 1:{_ratio(s['packets'], s)}"
+            f"{_name(s)} reports 1:{_ratio(s['exported_packets'], s)} but samples 1:{_ratio(s['packets'], s)}"
             for s in wrong[:_SOURCES_NAMED]
         ]
         warnings.append("sampling rate and sample pool disagree: " + _list(said, len(wrong)))
@@ -76,13 +76,13 @@ def _doubted_sources(sources: Table) -> list[str]:
 
 
 def _contradicted(sources: Table) -> npt.NDArray[np.bool_]:
-    """Sources whose pool grew otherwise than their rate tells, beyond tolerance and chance.
+    """Find sources whose pool growth contradicts their rate, beyond tolerance and chance.
 
     Sampling takes n of N packets with a standard deviation of about sqrt(n), hence 1 / sqrt(n) of the ratio.
     """
-    samples, told = sources["samples"].astype(float), sources["told_packets"].astype(float)
-    judged = (samples >= _ENOUGH_SAMPLES) & (told > 0)
-    ratio = sources["packets"] / np.where(judged, told, 1)
+    samples, exported = sources["samples"].astype(float), sources["exported_packets"].astype(float)
+    judged = (samples >= _ENOUGH_SAMPLES) & (exported > 0)
+    ratio = sources["packets"] / np.where(judged, exported, 1)
     allowed = _TOLERATED_RATIO + _CHANCE_SIGMAS / np.sqrt(np.maximum(samples, 1))
     return np.asarray(judged & (np.abs(ratio - 1) > allowed))
 

@@ -122,7 +122,7 @@ class Output(NamedTuple):
 def decode_batch(data: Bytes, index: Index, first: int, memory: Memory, output: Output) -> int:
     """Decode datagrams from `first` on until the batch ends or something is short; answers where to go on.
 
-    `state["stopped"]` tells why it ended: mostly because something has no room for the rows of one more datagram,
+    `state["stopped"]` says why it ended: mostly because a table has no room for the rows of one more datagram,
     however large. The datagram it answers with is untouched.
     """
     state, head, moment = output.state[0], output.head[0], output.moment[0]
@@ -215,8 +215,8 @@ def register_datagram(
     check = digest(data, max(at, end - _CHECKED_BYTES), end) ^ head["uptime_ms"] ^ (end - at) << 32
     if is_copy(exporter, head["sequence"], time_ns, end - at, check):
         return False
-    anew = uptime_fell(exporter, head["uptime_ms"], time_ns // 1_000_000)
-    verdict = track_sequence(exporter, wide(datagram["source_port"]), head["sequence"], head["samples"], anew)
+    restarted = uptime_fell(exporter, head["uptime_ms"], time_ns // 1_000_000)
+    verdict = track_sequence(exporter, wide(datagram["source_port"]), head["sequence"], head["samples"], restarted)
     state["in_order"] = 1 if verdict == IN_ORDER else 0
     moment["arrival_ns"] = time_ns
     moment["hold_ns"] = held if verdict == IN_ORDER else wide(LONGEST_HOLD_NS)

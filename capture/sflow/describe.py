@@ -53,7 +53,7 @@ _AGGREGATION = (0, 1016)
 _FLAT = {number: structure for number, structure in FLOW_STRUCTURES.items() if number != _AGGREGATION}
 
 
-class _Stop(Exception):  # noqa: N818 - it ends the reading of one structure and is told as data
+class _Stop(Exception):  # noqa: N818 - it ends the reading of one structure and is shown as data
     """What was to be read does not fit."""
 
 
@@ -105,9 +105,9 @@ def describe(payload: bytes) -> Iterator[Fields]:
         for name in ("sub_agent_id", "sequence_number", "uptime"):
             head[name] = reader.u32()
         announced = reader.u32()
-        for told in range(announced):
+        for decoded in range(announced):
             if reader.at >= reader.end:
-                yield head | {"error": f"ends after {told} of {announced} samples"}
+                yield head | {"error": f"ends after {decoded} of {announced} samples"}
                 return
             yield head | _sample(reader)
     except _Stop as stop:
@@ -143,9 +143,9 @@ def _sample(reader: _Reader) -> Fields:
 
 def _structures(reader: _Reader, known: dict[Number, Structure], found: list[Fields]) -> None:
     announced = reader.u32()
-    for told in range(announced):
+    for decoded in range(announced):
         if reader.at >= reader.end:
-            raise _Stop(f"ends after {told} of {announced} structures")
+            raise _Stop(f"ends after {decoded} of {announced} structures")
         word, size = reader.u32(), reader.u32()
         lacking = reader.at + size - reader.end
         fields = _structure(reader.inside(size), word, known)

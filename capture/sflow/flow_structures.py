@@ -1,4 +1,4 @@
-"""What sFlow tells of sampled packets, by enterprise and format, in the notation of `capture.sflow.structures`."""
+"""sFlow's descriptions of sampled packets, by enterprise and format, in the notation of `capture.sflow.structures`."""
 
 from __future__ import annotations
 

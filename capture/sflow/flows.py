@@ -15,7 +15,7 @@ from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import Block
 from datamodel.flows import TCP
 
-# What `flow_row` and `name_ends` write. A record is one packet, so what tells of its end is what tells of its start.
+# What `flow_row` and `name_ends` write. A record is one packet, so its last packet is its first.
 FLOW_COLUMNS = (
     "time_received_ns", "time_flow_start_ns", "time_uncertainty_ns", "sampler_address",
     "observation_domain_id", "sampling_rate", "in_if", "out_if", "flow_direction", "src_addr", "dst_addr", "src_port",
@@ -25,9 +25,9 @@ FLOW_COLUMNS = (
 
 @jit
 def sampled_packet(data: Bytes, sample: Record, packet: Record, agent: Record) -> int:
-    """Fill `packet` from a sample's header or, where that tells no IP packet, from its IP data; FINE or the reason.
+    """Fill `packet` from a sample's header or, where that has no IP packet, from its IP data; FINE or the reason.
 
-    A header that ends inside the transport header still says who sent how much to whom. It counts in `agent`.
+    A header that ends inside the transport header still has addresses and size. It counts in `agent`.
     """
     clear(packet)
     reason = wide(NO_PACKET)
@@ -123,6 +123,6 @@ def flow_row(packet: Record, moment: Record, block: Block, row: int) -> None:
     block["bytes"][row] = packet["ip_bytes"]
     block["ip_tos"][row] = packet["tos"]
     block["tcp_flags"][row] = packet["tcp_flags"]
-    told = packet["proto"] == TCP and packet["src_port"] > 0  # without ports the header was cut before its numbers
-    block["tcp_seq_first"][row] = packet["sequence"] if told else wide(ABSENT)
+    numbered = packet["proto"] == TCP and packet["src_port"] > 0  # without ports the header was cut before its numbers
+    block["tcp_seq_first"][row] = packet["sequence"] if numbered else wide(ABSENT)
     packet_row(packet, block, row)

@@ -1,7 +1,7 @@
 """What a sample means before its packet is looked at: its rate, its interfaces and direction, its time.
 
 Per data source the sample pool and the sample numbers are followed: between two samples of one source the pool grows
-by the packets that could have been sampled, so pool over samples is the rate as it was, whatever rate is told and
+by the packets that could have been sampled, so pool over samples is the actual rate, whatever rate is exported and
 however many datagrams were lost (sFlow version 5, section 5: sample_pool, sequence_number, drops).
 """
 
@@ -19,7 +19,7 @@ from capture.sflow.walk import ABSENT
 from capture.tables.key_table import Keys, Words, place_of
 
 MOST_SOURCES = 1 << 16  # more ports than a fabric's switches have; beyond it sources are invented
-MOST_RATES = 8  # of one exporter that are told apart
+MOST_RATES = 8  # of one exporter that are counted separately
 
 INGRESS, EGRESS, NO_DIRECTION = 0, 1, 255
 LONGEST_HOLD_NS = 1_000_000_000  # no agent may hold a sample longer (sFlow version 5, section 4)
@@ -40,7 +40,7 @@ SOURCE = np.dtype(
         ("counters", "i8"),  # and how many counters of datagrams that had begun
         ("samples", "i8"),  # that the agent took between the samples that came, by their numbers
         ("packets", "i8"),  # that could have been sampled meanwhile, by the pool
-        ("told_packets", "i8"),  # the same by the rate that samples tell
+        ("exported_packets", "i8"),  # the same by the rate in the samples
         ("missing", "i8"),  # samples that did not come though every datagram did, whole and in turn
     ]
 )
@@ -48,7 +48,7 @@ SOURCE = np.dtype(
 AGENT = np.dtype(
     [
         ("configured", "i8"),  # rate an operator gave; 0 where none
-        ("overruled", "i8"),  # samples that told another rate than the configured one
+        ("overruled", "i8"),  # samples with another rate than the configured one
         ("without_rate", "i8"),
         ("dropped", "i8"),  # samples the agent could not take for lack of resources
         ("cut_headers", "i8"),  # sampled headers that end inside the transport header or before a RETH or AETH
@@ -116,10 +116,10 @@ def follow_source(source: Record, agent: Record, sample: Record, exporter: Expor
         fewer = step(source["drops"], sample["drops"])
         if fewer > 0:
             agent["dropped"] += fewer
-        if max(source["packets"], source["told_packets"]) < _MOST_COUNTED:
+        if max(source["packets"], source["exported_packets"]) < _MOST_COUNTED:
             source["samples"] += ahead
             source["packets"] += (sample["pool"] - source["pool"]) & 0xFFFFFFFF
-            source["told_packets"] += ahead * sample["sampling_rate"]
+            source["exported_packets"] += ahead * sample["sampling_rate"]
         if source["unsteady"] == unsteady:
             source["missing"] += ahead - 1
     source["sequence"] = sample["sequence"]
@@ -130,12 +130,12 @@ def follow_source(source: Record, agent: Record, sample: Record, exporter: Expor
 
 
 @jit
-def rate(agent: Record, told: int) -> int:
+def rate(agent: Record, exported: int) -> int:
     """The rate that a sample's record is to carry; 0 is unknown."""
-    used = told
+    used = exported
     if agent["configured"] > 0:
         used = agent["configured"]
-        if told != used:
+        if exported != used:
             agent["overruled"] += 1
     if used == 0:
         agent["without_rate"] += 1

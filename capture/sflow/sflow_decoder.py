@@ -204,7 +204,7 @@ class SflowDecoder:
 
 
 def _configured(rates: SamplingRates) -> tuple[AddressBook, npt.NDArray[np.int64]]:
-    """The exporters of which a rate is configured and, by code, their rates; the last one is that of all others."""
+    """Index the exporters with a configured rate; returns also the rates by code, last that of all others."""
     book = AddressBook()
     for text in rates.by_exporter:
         try:

@@ -1,4 +1,4 @@
-"""sFlow datagrams as the wire told them: header, samples and the structures inside, without an opinion on any value.
+"""sFlow datagrams as they were on the wire: header, samples and the structures inside, with uninterpreted values.
 
 Every function takes the bytes and the positions [at, end) it may read; what does not fit is answered with a reason
 code (`capture.sflow.reasons`). All lengths are checked here, and every step goes forward by at least eight bytes, so
@@ -299,7 +299,7 @@ def flow_structure(data: Bytes, word: int, at: int, size: int, sample: Record) -
 
 @jit
 def needed_bytes(word: int) -> int:
-    """The least size of a flow structure of which something is made; 0 of others."""
+    """Return the minimum size of a flow structure that is decoded; 0 for others."""
     if word == IPV4_DATA:
         return IPV4_DATA_BYTES
     if word == IPV6_DATA:

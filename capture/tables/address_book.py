@@ -89,7 +89,7 @@ class AddressBook:
 
 @jit
 def is_ipv4(high: int, low: int) -> bool:
-    """Whether an address is IPv4-mapped: the low 32 bits are all there is to tell."""
+    """Check whether an address is IPv4-mapped: only its low 32 bits vary."""
     return high == 0 and low >> 32 == MAPPED >> 32
 
 
@@ -156,7 +156,7 @@ def code_of(book: Book, high: int, low: int) -> int:
 
 @jit
 def expect(book: Book, high: int, low: int) -> None:
-    """Ask memory for what tells the code of an address that is looked up soon."""
+    """Prefetch the index slot of an address that is looked up soon."""
     prefetch(book.slots, stirred(stirred(wide(0), high), low) & (len(book.slots) - 1))
 
 

@@ -46,7 +46,7 @@ class BlockWriter:
         return self._blocks
 
     def taken(self, rows: int) -> dict[str, Array]:
-        """The columns of the first `rows` rows; the block can be filled anew.
+        """The columns of the first `rows` rows; the block can be refilled.
 
         A block that is mostly full is given away, and another one takes its place.
         """

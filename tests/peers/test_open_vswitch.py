@@ -188,7 +188,7 @@ def test_ipfix(tmp_path: Path, one_in: int, record_property: Note) -> None:
         assert volumes(flows, rows).keys() == carried.keys()
     (exporter,) = [e for e in there.collector.status()["exporters"] if e["records"]]
     assert (exporter["protocol"], exporter["domain"]) == ("IPFIX", 7)
-    assert exporter["warnings"] == [f"{len(flows)} records come without a sampling rate, and no option tells one"]
+    assert exporter["warnings"] == [f"{len(flows)} records come without a sampling rate, and no option gives one"]
 
 
 def test_netflow(tmp_path: Path) -> None:

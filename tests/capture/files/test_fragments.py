@@ -87,7 +87,7 @@ def test_what_lacks_a_fragment_is_read_up_to_the_gap(tmp_path: Path) -> None:
     frames = fragments4(udp(1, 6343, LONG))
     ingest_log = IngestLog()
     assert payloads(tmp_path, [frames[0], *frames[2:]], ingest_log) == [(LONG[:792], True)]
-    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": len(frames) - 1}
+    assert ingest_log.rejected == {"fragment of a datagram whose other fragments are missing": len(frames) - 1}
 
 
 def test_without_the_first_fragment_nothing_is_known(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_without_the_first_fragment_nothing_is_known(tmp_path: Path) -> None:
     neighbour = ethernet(ip(17, udp(40000, 2055, SHORT), AGENT, COLLECTOR))
     frames = fragments4(udp(1, 6343, LONG))
     assert payloads(tmp_path, [neighbour, *frames[1:]], ingest_log) == [(SHORT, False)]
-    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": len(frames) - 1}
+    assert ingest_log.rejected == {"fragment of a datagram whose other fragments are missing": len(frames) - 1}
 
 
 def test_fragments_that_the_snap_length_cut(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_overlapping_fragments_end(tmp_path: Path) -> None:
     frames = [ethernet(ip(17, body, AGENT, COLLECTOR, ident=7, fragment=0x2000 | n)) for n in range(100)]
     ingest_log = IngestLog()
     assert payloads(tmp_path, frames, ingest_log) == [(LONG[:792], True)]
-    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": 100 - 82}
+    assert ingest_log.rejected == {"fragment of a datagram whose other fragments are missing": 100 - 82}
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
@@ -120,4 +120,4 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     frames = [fragments4(udp(1, 6343, LONG), ident)[0] for ident in range(600)]
     ingest_log = IngestLog()
     assert payloads(tmp_path, frames, ingest_log) == [(LONG[:792], True)] * 600
-    assert ingest_log.rejected == {"part of a datagram of which other parts are missing": 600}
+    assert ingest_log.rejected == {"fragment of a datagram whose other fragments are missing": 600}

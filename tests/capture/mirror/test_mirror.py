@@ -145,7 +145,7 @@ def test_new_connection_on_old_ports(read: Read) -> None:
     second = [(MS, tcp_frame(500, 0, flags=SYN)), (MS + US, tcp_frame(501, 100))]
     reading = read(first + second)
     assert data(reading, "payload_bytes", "retransmitted_packets") == [(100, 0), (100, 0)]
-    assert "began anew" in reading.notes.warnings[0]
+    assert "restarted" in reading.notes.warnings[0]
 
 
 def test_acknowledgement_time(read: Read) -> None:

@@ -109,7 +109,7 @@ def test_rounded_rates_are_told(fields: tuple[Field, ...], value: bytes, expecte
     collector.rows(ipfix(known, one_set(300, struct.pack("!I", 1) + value)))
     (row,) = collector.rows(ipfix(KNOWN, DATA, sequence=1))
     assert row["sampling_rate"] == expected
-    assert any("1 records tell a sampling rate of one in no whole number" in t for t in collector.account().warnings)
+    assert any("1 records give a sampling rate of one in no whole number" in t for t in collector.account().warnings)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_configured_rate_wins() -> None:
     """The operator's rate replaces a told one, with a warning, and fills in an unknown one."""
     collector = Collector(SamplingRates({"192.0.2.1": 500}))
     collector.rows(ipfix(KNOWN, OPTIONS, told((1, 64)), DATA))
-    assert any("believed" in text and "configured" in text for text in collector.account().warnings)
+    assert any("the configured one is used" in text for text in collector.account().warnings)
     (row,) = collector.rows(ipfix(DATA, sequence=2))
     assert row["sampling_rate"] == 500
     collector = Collector(SamplingRates(otherwise=700))

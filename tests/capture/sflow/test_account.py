@@ -71,7 +71,7 @@ def test_a_true_rate_is_not_doubted() -> None:
 def test_a_rate_that_the_pool_contradicts_is_named(true: int) -> None:
     """The source, what it tells and what its pool shows."""
     (warning,) = fed(*series(1000, told=100, true=true)).notes().warnings
-    assert warning.startswith("sampling rate and sample pool disagree: interface 3 tells 1:100 but samples 1:")
+    assert warning.startswith("sampling rate and sample pool disagree: interface 3 reports 1:100 but samples 1:")
     assert abs(int(warning.rpartition(":")[2]) / true - 1) < 0.12
 
 
@@ -127,7 +127,7 @@ def test_a_configured_rate_replaces_the_told_one() -> None:
     told = Fed(rates).feed(*(datagram(flow(PACKET, rate=100), agent=a) for a in ("10.255.0.1", "2001:db8::1", "::5")))
     assert [row["sampling_rate"] for row in told.rows()] == [100, 7, 9]
     warnings = [e.warnings for e in told.decoder.exporters()]
-    text = "1 flow samples tell another sampling rate than the configured one, which replaces it"
+    text = "1 flow samples give another sampling rate than the configured one, which replaces it"
     assert warnings == [(), (text,), (text,)]
     unknown = Fed(SamplingRates(otherwise=50)).feed(datagram(flow(PACKET, rate=0)))
     assert unknown.row()["sampling_rate"] == 50

@@ -221,7 +221,7 @@ def test_the_agents_own_time_stamp_is_exact() -> None:
     assert (first["time_flow_start_ns"], first["time_flow_end_ns"]) == (BEGIN_NS - 400 * MS,) * 2
     assert (first["time_received_ns"], first["time_uncertainty_ns"]) == (BEGIN_NS, 0)
     assert (second["time_flow_start_ns"], second["time_uncertainty_ns"]) == (BEGIN_NS - 250 * MS, 500 * MS)
-    assert told.notes().warnings == ("1 time stamps more than 10 s off the arrival; the arrival was taken instead",)
+    assert told.notes().warnings == ("1 timestamps more than 10 s off the arrival; the arrival was taken instead",)
 
 
 def test_without_a_stamp_the_last_datagram_bounds_the_time() -> None:
