@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.findings import Finding
-from datamodel.streams import Bool, Int
-from diagnose.compute.compute_findings import load_finding, regression_finding, stage_finding, straggler_finding
-from diagnose.compute.culprits import culprits
+from datamodel.streams import Int
+from diagnose.compute.compute_findings import load_finding, regression_finding, stage_finding
+from diagnose.compute.culprits import Culprits, culprits
 from diagnose.compute.load_imbalance import waiting_ratio
 from diagnose.compute.own_time_findings import computes_longer_finding
-from diagnose.compute.send_delays import PP, SendDelays, add_time_bounds, assign_peer_classes, sends
+from diagnose.compute.send_delays import PP, SendDelays, add_time_bounds, sends
 from diagnose.compute.stage_compute import stage_compute
-from diagnose.compute.stragglers import EVERYBODY, compute_ratio, drop_ring_predecessors, drop_waiting_stages, lateness
-from diagnose.endpoint_index import Numbering, group_numbers
 from diagnose.events import rests
 from diagnose.hangs.hang_detection import Hang, hang
 from diagnose.hangs.hang_findings import hang_finding
@@ -26,7 +24,6 @@ from diagnose.links.slow_links import LinkComparison, SlowLink, slow_links, slow
 from diagnose.links.uplink_suspects import narrow_to_uplinks
 from diagnose.measures.stream_rates import Rates, rates
 from diagnose.model.compute import ComparedIterations
-from diagnose.model.own_time import OwnTime
 from diagnose.options import MODEL
 from diagnose.pace_intervals import PaceInterval, durations_ns, find_sporadic, split_intervals
 
@@ -143,11 +140,8 @@ def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
     found = [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
     held_up_ns = slowest_loss_ns(measured.rates, by_links, job.fabric)
     if held_up_ns < (1 - MODEL.least_share) * longer:
-        compared = ComparedIterations(slow, baseline, period.duration_ns, longer, held_up_ns)
-        found += (
-            _of_own_time(measured, job.own, period, compared)
-            if job.own is not None
-            else _of_compute(measured, period, compared)
+        found += _of_compute(
+            measured, period, ComparedIterations(slow, baseline, period.duration_ns, longer, held_up_ns)
         )
     return found or [regression_finding(job, period, span)]
 
@@ -158,13 +152,11 @@ def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]
     return slow_links(measured.rates, compared, job.fabric, job.notices, job.edges_ns)
 
 
-def _of_own_time(
-    measured: _Measured, own: OwnTime, period: PaceInterval, compared: ComparedIterations
-) -> list[Finding]:
-    """Who computes longer in a slow period than before, by how long it was each one's turn."""
+def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
+    """Who computes longer in a slow period than before; nobody where none is told apart."""
     job, span, ratio = measured.job, _span(measured.job, period), period.slowdown_ratio
-    found = culprits(job, own, compared, MODEL.sure_among_peers if period.only else MODEL.sure)
-    if not found.named or len(found.named) > MODEL.most_culprits:
+    found = culprits(job, measured.kinds, compared, MODEL.sure_among_peers if period.only else MODEL.sure)
+    if not found.named or found.places > MODEL.most_culprits or not _told_apart(measured, found, compared):
         return []
     best, probability = found.named[0].best, found.named[0].near[0][1]
     if best.who == "everybody":
@@ -173,32 +165,22 @@ def _of_own_time(
         compute = stage_compute(measured.kinds, job.stages, compared.interval)
         heavy = found.stage(best)
         return [stage_finding(job, compute, heavy, span, ratio, probability)] if compute is not None else []
-    return [computes_longer_finding(job, own, late, found.grown, span, ratio) for late in found.named]
+    return [computes_longer_finding(job, found, late, span, ratio) for late in found.named]
 
 
-def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
-    """Who computes longer in a slow period than before, by the delays of sends; nobody where none is told apart."""
-    job, span, kinds, ratio = measured.job, _span(measured.job, period), measured.kinds, period.slowdown_ratio
-    slow, baseline = compared.interval, compared.baseline
-    if compared.held_up_ns >= EXPLAINS * compared.longer_ns:
-        return []  # who waits for a slow stream is late as well
-    least = measured.options.least_slowdown_ratio / 2
-    seen = lateness(kinds, job.stages, slow, baseline, period.duration_ns, least)
-    uncertain = job.dates is not None
-    if uncertain and _begin_together(kinds, slow, float(seen.excess_ns.max())):
-        return []  # dates that do not tell who sent first do not tell who was late
-    if _everybody(measured, seen.late, slow, baseline, ratio):
-        waits = _begin_together(kinds, slow, float(seen.excess_ns.max())) or _in_pairs(job, seen.late)
-        return [] if waits else [regression_finding(job, period, span, MODEL.everybody_right_ratio)]
-    uneven = _uneven(measured, seen.late)
-    if uneven is not None:
-        compute = stage_compute(measured.kinds, job.stages, slow)
-        right = MODEL.late_right_ratio
-        return [stage_finding(job, compute, uneven, span, ratio, right)] if compute is not None else []
-    late = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, slow, baseline)])
-    if 0 < len(late) <= MODEL.most_culprits:
-        return [straggler_finding(job, part, seen, span, ratio, MODEL.late_right_ratio) for part in late]
-    return []
+def _told_apart(measured: _Measured, found: Culprits, compared: ComparedIterations) -> bool:
+    """Whether delays before sends tell who is late, where no ready messages do.
+
+    Not where dates do not tell who sent first; not where all are late and begin together, or are in rings of two.
+    """
+    job, lost_ns = measured.job, found.grown.lost_ns
+    if job.own is not None:
+        return True
+    together = _begin_together(measured.kinds, compared.interval, float(lost_ns.max()))
+    if job.dates is not None and together:
+        return False
+    all_late = bool((lost_ns >= MODEL.least_share * lost_ns.max()).all())
+    return not all_late or not (together or _in_pairs(job))
 
 
 def _slow_ones(job: JobView, period: PaceInterval) -> Int:
@@ -234,48 +216,10 @@ def _sporadic(measured: _Measured, period: PaceInterval | None) -> list[Finding]
     return [f.model_copy(update={"cause": f.cause or "sporadic"}) for f in found if f.kind in LOCATED]
 
 
-def _roots(measured: _Measured, late: Bool, period: Int, baseline: Int) -> Bool:
-    """Late endpoints without those that only wait for another late one."""
-    job = measured.job
-    if any(k.role == PP for k in measured.kinds):
-        together = group_numbers(job.endpoints, job.groups.get("tp", ()))
-        ratio = compute_ratio(measured.kinds, job.stages, period, baseline, together)
-        return drop_waiting_stages(late, job.endpoints, job.groups.get("pp", ()), ratio)
-    return drop_ring_predecessors(late, job.endpoints, job.successors())
-
-
-def _by_tensor_group(job: JobView, late: Int) -> list[Int]:
-    """Late endpoints by tensor group; all together where hosts are not known, because late ones may share one."""
-    if not job.fabric.host or not len(late):
-        return [late] if len(late) else []
-    group = group_numbers(late, job.groups.get("tp", ()))
-    alone = [np.array([e], np.int64) for e in late[group < 0].tolist()]
-    return [late[group == g] for g in np.unique(group[group >= 0])] + alone
-
-
-def _everybody(measured: _Measured, late: Bool, period: Int, baseline: Int, slowdown_ratio: float) -> bool:
-    """Whether compute grew in every stage, and every pipeline, alike: then no rank is the cause.
-
-    In a ring each late rank makes its predecessor look as late: twice as many late ones as causes are not everybody.
-    """
-    stages, chains = measured.job.stages, [c for c in measured.job.groups.get("pp", ()) if c]
-    if chains:
-        place = Numbering(measured.job.endpoints).of(np.concatenate([np.array(c, np.int64) for c in chains]))
-        first = np.cumsum([0, *(len(c) for c in chains[:-1])])
-        if not np.logical_or.reduceat(np.append(late, False)[place], first).all():
-            return False
-    now, before = (stage_compute(measured.kinds, stages, i) for i in (period, baseline))
-    if now is not None and before is not None:
-        grown = now.least_ns / before.least_ns
-        return bool((grown >= 1 + 0.5 * (slowdown_ratio - 1)).all())
-    causes = int(_roots(measured, late, period, baseline).sum())
-    return bool(late.mean() >= EVERYBODY) and not causes < late.sum() <= 2 * causes
-
-
-def _in_pairs(job: JobView, late: Bool) -> bool:
-    """Whether late endpoints are in rings of two without a pipeline: each waits for the other, whoever is the cause."""
+def _in_pairs(job: JobView) -> bool:
+    """Whether all are in rings of two without a pipeline: each waits for the other, whoever is the cause."""
     after = job.successors()
-    return not any(job.groups.get("pp", ())) and all(after.get(after.get(int(e), -1)) == e for e in job.endpoints[late])
+    return not any(job.groups.get("pp", ())) and all(after.get(peer) == e for e, peer in after.items())
 
 
 def _begin_together(kinds: tuple[SendDelays, ...], period: Int, excess_ns: float) -> bool:
@@ -289,19 +233,6 @@ def _begin_together(kinds: tuple[SendDelays, ...], period: Int, excess_ns: float
     apart = early.max(axis=0) - late.min(axis=0)
     seen = apart[np.isfinite(apart)]
     return bool(len(seen) and np.median(seen) < AT_THE_SAME_MOMENT * excess_ns)
-
-
-def _uneven(measured: _Measured, late: Bool) -> int | None:
-    """The stage whose every endpoint became late while the other stages did not; None where there is none."""
-    stages = measured.job.stages
-    if stages.max(initial=0) == 0:
-        return None
-    for stage in np.unique(stages[late]):
-        members = measured.job.endpoints[stages == stage]
-        several = len({measured.job.fabric.host.get(e, str(e)) for e in members.tolist()}) > 1
-        if late[stages == stage].all() and not late[stages != stage].any() and several and (stages == stage).sum() > 2:
-            return int(stage)
-    return None
 
 
 def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Finding]:
@@ -318,31 +249,16 @@ def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Fi
     if told:
         held = [_of_link(measured, link, (best, nobody), span, ratio) for link, ratio in told]
         return [f for link in held for f in _always(link, found)]
-    placed = tuple(
-        k for k in measured.kinds if k.role != PP or k.towards
-    )  # other turns are of nobody knows which stages
-    alike = assign_peer_classes(job.operations, job.endpoints, job.stages)
-    seen = lateness(placed, alike, best, nobody, iteration_ns, least)
-    compute = stage_compute(measured.kinds, job.stages, best)
-    late = _late_among_peers(measured, job.own, best, iteration_ns) if job.own is not None and job.stages_known else []
+    waits_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
+    late = _late_among_peers(measured, best, iteration_ns, waits_ns)
     if late:
         return late
+    compute = stage_compute(measured.kinds, job.stages, best)
     heaviest = compute.heaviest() if compute is not None else None
     if compute is not None and heaviest is not None:
         ratio = compute.slowdown_ratio(iteration_ns)
         if ratio >= 1 + least:
             return [stage_finding(job, compute, heaviest, span, ratio, compute.certainty(heaviest))]
-    waits_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
-    if (
-        job.own is None
-        and seen.late.any()
-        and seen.late.mean() < EVERYBODY / 2
-        and waits_ns < EXPLAINS * seen.excess_ns.max()
-    ):
-        ranks = _by_tensor_group(job, job.endpoints[_roots(measured, seen.late, best, nobody)])
-        ratio = _without(float(seen.excess_ns.max()), iteration_ns)
-        if len(ranks) <= MODEL.most_culprits:
-            return [straggler_finding(job, part, seen, span, ratio, MODEL.late_right_ratio) for part in ranks]
     wait = waiting_ratio(job.operations, job.endpoints, job.groups.get("dp", ()), job.stages, best, iteration_ns)
     least_wait = measured.options.load_wait_ratio
     # a stream that is slower than its peers makes others wait as uneven work does
@@ -351,15 +267,18 @@ def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Fi
     return [load_finding(job, wait, least_wait, span)] if loud else []
 
 
-def _late_among_peers(measured: _Measured, own: OwnTime, best: Int, iteration_ns: float) -> list[Finding]:
+def _late_among_peers(measured: _Measured, best: Int, iteration_ns: float, held_up_ns: float) -> list[Finding]:
     """Who computes longer than peers of the same place all along."""
     job, least = measured.job, measured.options.least_slowdown_ratio
-    compared = ComparedIterations(best, np.zeros(0, np.int64), iteration_ns, iteration_ns * least / (1 + least))
-    found = culprits(job, own, compared, MODEL.sure_among_peers)
-    late = found.named if len(found.named) <= MODEL.most_culprits else ()
+    if not job.stages_known:
+        return []
+    least_ns = iteration_ns * least / (1 + least)
+    compared = ComparedIterations(best, np.zeros(0, np.int64), iteration_ns, least_ns, held_up_ns)
+    found = culprits(job, measured.kinds, compared, MODEL.sure_among_peers)
+    late = found.named if found.places <= MODEL.most_culprits else ()
     told = [(one, _without(one.best.lost_ns, iteration_ns)) for one in late]
     span = (int(job.edges_ns[0]), None)
-    return [computes_longer_finding(job, own, one, found.grown, span, ratio) for one, ratio in told]
+    return [computes_longer_finding(job, found, one, span, ratio) for one, ratio in told]
 
 
 def _always(finding: Finding, found: list[Finding]) -> list[Finding]:

@@ -46,6 +46,7 @@ class ModelOptions:
         own_least_ratio: what is added to own times, so that the shift of next to none is none.
         own_victim_share: of what an iteration lost, by which the own time of a cell that only waits changes.
         own_missing_ratio: chance that a cell does not show that it computes longer.
+        behind_missing_ratio: chance that who waits for a late cell does not look late itself.
         own_misfit_ratio: by which share of its logarithm a cell's own time differs from the hypothesis.
         group_penalty: of a host, a stage or everybody in place of a cell.
         group_least_share: of what an iteration lost that three quarters of a group's cells must have lost, each.
@@ -53,8 +54,6 @@ class ModelOptions:
         second_penalty: of a second cause, for the share of the lost time that a hypothesis leaves unexplained.
         most_culprits: what is late in more places at once has a cause that is in none of them.
         most_confidence: measurements of one window make nothing surer.
-        late_right_ratio, everybody_right_ratio: share of stragglers, and of regressions, that delays of sends alone
-            named rightly, of simulated jobs without ready messages (docs/diagnosis.md), one wrong and one right added.
         everybody_most: everybody computes at most so many times as long; beyond that, all wait for something.
     """
 
@@ -100,6 +99,7 @@ class ModelOptions:
     own_least_ratio: float = 0.02
     own_victim_share: float = 0.15
     own_missing_ratio: float = 0.10
+    behind_missing_ratio: float = 0.5
     own_misfit_ratio: float = 0.10
     group_penalty: float = 1.0
     group_least_share: float = 0.6
@@ -107,8 +107,6 @@ class ModelOptions:
     second_penalty: float = 12.0
     most_culprits: int = 2
     most_confidence: float = 0.95
-    late_right_ratio: float = 0.825
-    everybody_right_ratio: float = 0.917
     everybody_most: float = 3.0
 
 

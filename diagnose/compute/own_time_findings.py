@@ -6,10 +6,10 @@ import numpy as np
 
 from datamodel.findings import Evidence, Finding, Subject, Suspect
 from datamodel.streams import Int
+from diagnose.compute.culprits import Culprits
 from diagnose.finding_text import finding_id, listed, percent, severity
 from diagnose.job_view import JobView
 from diagnose.model.compute import ComputeHypothesis, Explanation, Grown
-from diagnose.model.own_time import OwnTime
 from diagnose.options import MODEL
 
 Span = tuple[int, int | None]
@@ -18,25 +18,24 @@ SHOWN = 4
 
 
 def computes_longer_finding(
-    job: JobView, own: OwnTime, late: Explanation, seen: Grown, span_ns: Span, slowdown_ratio: float
+    job: JobView, found: Culprits, late: Explanation, span_ns: Span, slowdown_ratio: float
 ) -> Finding:
     """Describe a cell or a host that computes longer than it did, or than its peers do.
 
     Args:
         job: theirs.
-        own: own time of its cells.
+        found: own time of all cells.
         late: who, and who may be instead.
-        seen: own time of all cells.
         span_ns: how long they compute longer, so far.
         slowdown_ratio: what the job pays.
     """
     places = _places(late)
-    members = job.endpoints[np.any([h.own for h, _ in places], axis=0)[own.cell]]
-    subject = _subject(job, own, late.best) if len(places) == 1 else _holding(job, members)
+    members = job.endpoints[np.any([h.own for h, _ in places], axis=0)[found.cell]]
+    subject = _subject(job, found.cell, late.best) if len(places) == 1 else _holding(job, members)
     names = job.names(members)
     hosts = tuple(sorted({job.fabric.host[e] for e in members.tolist() if e in job.fabric.host}))
     where = listed(names) + (f" on {listed(hosts)}" if hosts else "")
-    lost_ms = float(np.nanmax(seen.lost_ns[late.best.own])) / 1e6
+    lost_ms = float(np.nanmax(found.grown.lost_ns[late.best.own])) / 1e6
     together = " The ranks may share a tensor group: from the fabric they look alike." if len(names) > 1 else ""
     return Finding(
         id=finding_id(job.id, "straggler", subject.ids, span_ns[0]),
@@ -48,8 +47,8 @@ def computes_longer_finding(
         confidence=round(min(late.near[0][1], MODEL.most_confidence), 4),
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=subject,
-        suspects=_suspects(job, own, late),
-        evidence=_evidence(job, own, late.best, seen, span_ns),
+        suspects=_suspects(job, found.cell, late),
+        evidence=_evidence(job, found.cell, late.best, found.grown, span_ns),
         summary=f"{where} computes too long: {lost_ms:.0f} ms more per iteration lie between what "
         f"reaches it and what it does next, and every iteration takes {percent(slowdown_ratio)} longer.",
         action="Check the GPU's clocks, temperature and power, and other processes on the host; "
@@ -57,12 +56,12 @@ def computes_longer_finding(
     )
 
 
-def _members(job: JobView, own: OwnTime, who: ComputeHypothesis) -> Int:
-    return job.endpoints[who.own[own.cell]]
+def _members(job: JobView, cell: Int, who: ComputeHypothesis) -> Int:
+    return job.endpoints[who.own[cell]]
 
 
-def _subject(job: JobView, own: OwnTime, who: ComputeHypothesis) -> Subject:
-    members = _members(job, own, who)
+def _subject(job: JobView, cell: Int, who: ComputeHypothesis) -> Subject:
+    members = _members(job, cell, who)
     if who.who == "host":
         return Subject(type="host", ids=(job.fabric.host[int(members[0])],))
     names = job.names(members)
@@ -81,16 +80,16 @@ def _holding(job: JobView, members: Int) -> Subject:
     return Subject(type="host", ids=(host,)) if host else Subject(type="group", ids=job.names(members))
 
 
-def _suspects(job: JobView, own: OwnTime, late: Explanation) -> tuple[Suspect, ...]:
+def _suspects(job: JobView, cell: Int, late: Explanation) -> tuple[Suspect, ...]:
     """All cells and hosts that are as likely; of one tensor group its endpoints, which look alike."""
-    near = [(_subject(job, own, h), share) for h, share in _places(late)]
+    near = [(_subject(job, cell, h), share) for h, share in _places(late)]
     if len(near) > 1:
         return tuple(Suspect(type=s.type, ids=s.ids, probability=round(share, 4)) for s, share in near)
     ids = near[0][0].ids if near[0][0].type == "group" else ()
     return tuple(Suspect(type="endpoint", ids=(name,), probability=round(1 / len(ids), 4)) for name in ids)
 
 
-def _evidence(job: JobView, own: OwnTime, who: ComputeHypothesis, seen: Grown, span_ns: Span) -> tuple[Evidence, ...]:
+def _evidence(job: JobView, cell: Int, who: ComputeHypothesis, seen: Grown, span_ns: Span) -> tuple[Evidence, ...]:
     """Own time of who computes longer, and of the others."""
     window = job.measured_ns(span_ns)
 
@@ -98,7 +97,7 @@ def _evidence(job: JobView, own: OwnTime, who: ComputeHypothesis, seen: Grown, s
         value, baseline = round(value_ns / 1e9, 6), round(normal_ns / 1e9, 6)
         return Evidence(metric=metric, value=value, baseline=baseline, unit="s", where=where, window_ns=window)
 
-    first = job.endpoints[np.unique(own.cell, return_index=True)[1]]
+    first = job.endpoints[np.unique(cell, return_index=True)[1]]
     found = [
         row("own time, per iteration", seen.now_ns[c], seen.normal_ns[c], job.name(int(first[c])))
         for c in np.flatnonzero(who.own)[:SHOWN].tolist()

@@ -13,6 +13,7 @@ from datamodel.transfers import ROLES
 from diagnose.compute.first_stage import STANDS_OUT, first_stage, overlaps
 from diagnose.compute.pass_times import compute_min_delay, sampled, select_informative
 from diagnose.compute.send_delays import DP, PP, SendDelays
+from diagnose.compute.stragglers import READY_SHARE
 
 TP = ROLES.index("tp")
 
@@ -39,12 +40,14 @@ class StageCompute:
     def heaviest(self) -> int | None:
         """The stage that has more compute than any other for certain; None where there is none.
 
-        Where passes differ as much from one micro-batch to the next, stages do not differ.
+        Where passes differ as much from one micro-batch to the next, stages do not differ. A stage of which next to
+        nothing is seen had its messages ready: nor is it known then what others compute.
         """
         stage = int(np.argmax(self.least_ns))
         rest = np.delete(self.most_ns, stage)
         stands_out = self.least_ns[stage] > (1 + max(STANDS_OUT, self.spread_ratio)) * rest.max()
-        return stage if self.whole and stands_out else None
+        seen = self.most_ns.min() >= READY_SHARE * self.least_ns[stage]
+        return stage if self.whole and seen and stands_out else None
 
     def certainty(self, stage: int) -> float:
         """How likely a stage has more compute than any other, by how far single passes of one stage differ."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import ROLES
 from diagnose.compute.send_delays import PP, SendDelays
-from diagnose.endpoint_index import Numbering
+from diagnose.endpoint_index import group_numbers
 from reconstruct.numeric.medians import group_medians, row_medians, typical_over
 
 # Of tokens, of keys and values, and of tensor groups across hosts: all in the passes.
@@ -19,18 +19,14 @@ EXCHANGES = frozenset(ROLES.index(name) for name in ("ep", "cp", "tp"))
 HEALTHY_PERCENTILE = 95
 # Without a better time to compare with: so many percent of the peers are taken to be healthy.
 PEERS_PERCENTILE = 75
-# An endpoint is late by this share of the most late one's excess, or more.
-AS_LATE = 0.5
-# ... and is so in this share of the iterations.
-STEADILY = 0.7
-# When this share of all endpoints is late, no one of them is the cause.
-EVERYBODY = 0.6
 # A send whose delay is below this share of the longest of its direction was ready before its turn came.
 READY_SHARE = 0.1
-# A message had no slack where its usual delay is at most this many times the quickest one's of its direction.
-WITHOUT_SLACK = 1.25
 # Of several late stages of one pipeline, those whose compute grew by this share of what the most grown one's did count.
 SLOWEST_OF_CHAIN = 0.5
+# The latest one is late by this share of an iteration, half the smallest slowdown reported.
+LATE = 0.025
+# A message had no slack where its usual delay is at most this many times the quickest one's of its direction.
+WITHOUT_SLACK = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +37,16 @@ class Lateness:
         excess_ns: (e,) sum over the sends of an iteration of what exceeds the slowest healthy one.
         typical_ns: (e,) sum of the median delays in the period.
         normal_ns: (e,) sum of what is healthy.
-        late: (e,) who is late.
+        spread_ns: (e,) median distance of an iteration from what is typical.
     """
 
     excess_ns: Float
     typical_ns: Float
     normal_ns: Float
-    late: Bool
+    spread_ns: Float
 
 
-def lateness(
-    kinds: tuple[SendDelays, ...], stages: Int, period: Int, baseline: Int, iteration_ns: float, least_ratio: float
-) -> Lateness:
+def lateness(kinds: tuple[SendDelays, ...], stages: Int, period: Int, baseline: Int) -> Lateness:
     """Compare each endpoint's delays in a period with those of its stage at the job's best.
 
     Where dates leave open how long a delay was, it is as short as they allow, and the healthy ones as long: a lateness
@@ -69,29 +63,23 @@ def lateness(
         stages: (e,) stage of each endpoint.
         period: iterations to judge.
         baseline: iterations of the job at its best; may be empty.
-        iteration_ns: iteration time in the period.
-        least_ratio: excess worth naming, as a share of the iteration.
     """
-    telling = _of_the_passes(kinds)
     excess, typical, normal = (np.zeros(len(stages)) for _ in range(3))
-    usuals: list[Float] = []
-    for kind in telling:
-        usuals.append(np.full(len(stages), np.nan))
+    total = np.zeros((len(stages), len(period)))
+    for kind in _of_the_passes(kinds):
         now = typical_over(kind.delay_ns, period)
         least, most = (now, now) if kind.bounds is None else _between(kind, period)
         seen = np.isfinite(now)
         for stage in np.unique(stages[seen]):
             peers = np.flatnonzero(seen & (stages == stage))
             usual = _reference(kind.within.most_ns, most, np.flatnonzero(stages == stage), baseline)
-            usuals[-1][peers] = usual
             if np.isfinite(usual):
                 excess[peers] += np.maximum(least[peers] - usual, 0)
                 normal[peers] += usual
             typical[peers] += now[peers]
-    late = excess >= max(least_ratio * iteration_ns, AS_LATE * float(excess.max(initial=0)))
-    rows = np.flatnonzero(late)
-    late[rows] = _steadily(telling, usuals, rows, period, excess[rows] / 2)
-    return Lateness(excess, typical, normal, late)
+        total += np.nan_to_num(kind.delay_ns[:, period])
+    spread = row_medians(np.abs(total - row_medians(total)[:, None]))
+    return Lateness(excess, typical, normal, spread)
 
 
 def _between(kind: SendDelays, period: Int) -> tuple[Float, Float]:
@@ -103,19 +91,6 @@ def _of_the_passes(kinds: tuple[SendDelays, ...]) -> tuple[SendDelays, ...]:
     """Sends of the passes: messages between stages, else exchanges of tokens, keys and values; all where none are."""
     messages = tuple(k for k in kinds if k.role == PP)
     return messages or tuple(k for k in kinds if k.role in EXCHANGES) or kinds
-
-
-def _steadily(kinds: tuple[SendDelays, ...], usuals: list[Float], rows: Int, period: Int, least_ns: Float) -> Bool:
-    """(rows,) whether endpoints are late by so much in most iterations, not only on the median.
-
-    Work that differs from iteration to iteration makes somebody's median long by chance. Sends that are late on the
-    median are added up, early ones among them too.
-    """
-    total = np.zeros((len(rows), len(period)))
-    for kind, usual in zip(kinds, usuals, strict=True):
-        beyond = kind.within.most_ns[np.ix_(rows, period)] - usual[rows, None]
-        total += np.where(row_medians(beyond)[:, None] > 0, np.nan_to_num(beyond), 0.0)
-    return np.asarray((total >= least_ns[:, None]).mean(axis=1) >= STEADILY)
 
 
 def _reference(delay_ns: Float, now: Float, peers: Int, baseline: Int) -> float:
@@ -132,17 +107,6 @@ def _percentile(values: Float, percent: int) -> float:
     """The value that so many percent are not above."""
     at = (len(values) - 1) * percent // 100
     return float(np.partition(values, at)[at])
-
-
-def drop_ring_predecessors(late: Bool, endpoints: Int, successor: Mapping[int, int]) -> Bool:
-    """Late endpoints, less those whose successor in a ring is late too.
-
-    In a rendezvous ring a rank can send only when the next one is ready to receive, so the predecessor of a late rank
-    looks as late as the rank itself; the last late one before a punctual one is the cause.
-    """
-    members = {int(e) for e in endpoints[late]}
-    roots = [e for e in members if successor.get(e) not in members]
-    return np.isin(endpoints, roots) if roots else late
 
 
 def compute_ratio(kinds: tuple[SendDelays, ...], stages: Int, period: Int, baseline: Int, together: Int) -> Float:
@@ -189,24 +153,16 @@ def _without_slack(usual_ns: Float) -> Bool:
     return np.asarray(known & ~ready & (usual_ns <= WITHOUT_SLACK * quickest))
 
 
-def drop_waiting_stages(late: Bool, endpoints: Int, chains: Sequence[tuple[int, ...]], ratio: Float) -> Bool:
-    """Late endpoints, less those that wait for another late one of their own pipeline.
+def share_of_chain(endpoints: Int, chains: Sequence[tuple[int, ...]], ratio: Float) -> Float:
+    """(e,) how much longer each computes, as a share of half of what the one of its pipeline does that does so most.
 
     Args:
-        late: (e,) who is late.
         endpoints: (e,) address codes.
         chains: pipelines as address codes.
         ratio: (e,) from `compute_ratio`.
     """
-    kept = late.copy()
-    if not chains:
-        return kept
-    number = np.repeat(np.arange(len(chains)), [len(c) for c in chains])
-    place = Numbering(endpoints).of(np.concatenate([np.array(c, np.int64) for c in chains]))
-    number, place = number[place >= 0], place[place >= 0]
-    number, place = number[late[place]], place[late[place]]
-    most = np.zeros(len(chains))
-    np.maximum.at(most, number, ratio[place] - 1)
-    behind = ratio[place] - 1 < SLOWEST_OF_CHAIN * most[number]
-    kept[place[behind]] = False
-    return kept
+    number = group_numbers(endpoints, chains)
+    most = np.zeros(len(chains) + 1)
+    np.maximum.at(most, number, ratio - 1)
+    share = (ratio - 1) / (SLOWEST_OF_CHAIN * np.maximum(most[number], np.finfo(np.float64).tiny))
+    return np.where(number >= 0, np.clip(share, 0.0, 1.0), 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -60,12 +60,27 @@ class Grown:
         return np.nan_to_num(self.now_ns - self.normal_ns)
 
 
+class Cells(NamedTuple):
+    """What computes together.
+
+    Attributes:
+        hosts: of each cell; names of their own where unknown.
+        stages: (cells,) number of the stage.
+        waits: (n, 2) pairs of cells of which the second may look as late as the first for waiting for it.
+    """
+
+    hosts: Sequence[str]
+    stages: Int
+    waits: Int
+
+
 class ComputeHypothesis(NamedTuple):
     """Some cells that may compute longer.
 
     Attributes:
         who: what they are.
         own: (cells,) which.
+        behind: (cells,) which others may look as late for waiting for them.
         likelihood: tempered logarithm of how much better it explains all cells than nothing does.
         score: that, less what it costs to assume it.
         lost_ns: what an iteration loses by them.
@@ -74,6 +89,7 @@ class ComputeHypothesis(NamedTuple):
 
     who: Who
     own: Bool
+    behind: Bool
     likelihood: float
     score: float
     lost_ns: float
@@ -102,14 +118,17 @@ def grown(own: OwnTime, compared: ComparedIterations, place: Int, options: Model
         normal, before = _level(own.own_ns[:, compared.baseline], floor_ns, options)
     else:
         normal, before = _of_peers(now, place, floor_ns, options)
-    now -= np.clip(np.nan_to_num(now - normal), 0.0, compared.held_up_ns)
-    return _beside(now, normal, scatter + before, compared, options)
+    return compare(now, normal, scatter + before, compared, options)
 
 
-def _beside(
+def compare(
     now_ns: Float, normal_ns: Float, variance: Float, compared: ComparedIterations, options: ModelOptions
 ) -> Grown:
-    """Shifts with their errors: times of those who only wait change by a share of what the latest one takes longer."""
+    """Shifts with their errors: times of those who only wait change by a share of what the latest one takes longer.
+
+    What slow streams may have held everybody up for is nobody's own.
+    """
+    now_ns = now_ns - np.clip(np.nan_to_num(now_ns - normal_ns), 0.0, compared.held_up_ns)
     most = float(np.nan_to_num(now_ns - normal_ns).max(initial=0.0))
     victim = options.own_victim_share * max(compared.longer_ns, most)
     least = options.own_least_ratio * compared.iteration_ns
@@ -140,7 +159,7 @@ def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions)
 
 
 def pursue(
-    found: Grown, hosts: Sequence[str], place: Int, compared: ComparedIterations, sure: float, options: ModelOptions
+    found: Grown, cells: Cells, compared: ComparedIterations, sure: float, options: ModelOptions
 ) -> list[Explanation]:
     """Who computes longer, the most likely first; empty where nobody does beyond doubt.
 
@@ -148,15 +167,14 @@ def pursue(
 
     Args:
         found: own time of all cells.
-        hosts: of each cell; names of their own where unknown.
-        place: (cells,) number of the stage.
+        cells: where they are, and who waits for whom.
         compared: which iterations were.
         sure: tempered log-likelihood ratio from which an explanation counts.
         options: of the model.
     """
     named: list[Explanation] = []
     while len(named) <= options.most_culprits:
-        ordered = compute_hypotheses(found, hosts, place, compared, sure, options)
+        ordered = compute_hypotheses(found, cells, compared, sure, options)
         if not ordered:
             break
         best = ordered[0]
@@ -165,31 +183,34 @@ def pursue(
         named.append(Explanation(best, tuple(zip(near, (weight / weight.sum()).tolist(), strict=True))))
         if len(compared.baseline) and best.lost_ns >= (1 - options.least_share) * compared.longer_ns:
             break  # nothing is left to be explained
-        explained = np.any([h.own for h in near], axis=0)
+        explained = np.any([h.own | h.behind for h in near], axis=0)
         normal_ns = np.where(explained, np.nan, found.normal_ns)
-        found = _beside(found.now_ns, normal_ns, found.variance, compared, options)
+        found = compare(found.now_ns, normal_ns, found.variance, replace(compared, held_up_ns=0.0), options)
     return named
 
 
 def compute_hypotheses(
-    found: Grown, hosts: Sequence[str], place: Int, compared: ComparedIterations, sure: float, options: ModelOptions
+    found: Grown, cells: Cells, compared: ComparedIterations, sure: float, options: ModelOptions
 ) -> list[ComputeHypothesis]:
     """All that are sure and lost enough, the most likely first; arguments as those of `pursue`."""
-    told = gains(found.shift, found.error, options.own_missing_ratio, options.own_misfit_ratio, options)
-    cells, group = len(found.shift), options.group_penalty
-    number = np.unique(np.array(hosts), return_inverse=True)[1].ravel()
+    told = tuple(
+        gains(found.shift, found.error, missing, options.own_misfit_ratio, options)
+        for missing in (options.own_missing_ratio, options.behind_missing_ratio)
+    )
+    count, group, place = len(found.shift), options.group_penalty, cells.stages
+    number = np.unique(np.array(cells.hosts), return_inverse=True)[1].ravel()
     of_host = number == np.unique(number)[:, None]
     enough = options.least_share * compared.longer_ns if len(compared.baseline) else compared.longer_ns
     late = np.flatnonzero((found.lost_ns >= enough) & np.isfinite(found.shift))
-    sets: list[tuple[Who, Bool, float]] = [("cell", np.arange(cells) == n, 0.0) for n in late]
-    sets += [("host", own, group) for own in of_host if 1 < own.sum() < cells]
-    every = [_scored(who, own, told, found, np.log(cells) + penalty, options) for who, own, penalty in sets]
+    sets: list[tuple[Who, Bool, float]] = [("cell", np.arange(count) == n, float(np.log(count))) for n in late]
+    sets += [("host", own, np.log(count) + group) for own in of_host if 1 < own.sum() < count]
     if len(compared.baseline):
         of_stage = [own for own in place == np.unique(place)[:, None] if not own.all()]
         several = [own for own in of_stage if (of_host & own).any(axis=1).sum() > 1]
-        every += [_scored("stage", own, told, found, np.log(place.max() + 1) + group, options) for own in several]
-        whole = _scored("everybody", np.ones(cells, np.bool_), told, found, group, options)
-        every.append(_everybody(whole, found, compared, options))
+        sets += [("stage", own, np.log(place.max() + 1) + group) for own in several]
+        sets.append(("everybody", np.ones(count, np.bool_), group))
+    every = [_scored(who, own, cells, told, found, penalty, options) for who, own, penalty in sets]
+    every = [_everybody(h, found, compared, options) if h.who == "everybody" else h for h in every]
     of_group = max(enough, options.group_least_share * compared.longer_ns)
     kept = [h for h in every if h.lost_ns >= (enough if h.who == "cell" else of_group) and h.likelihood > sure]
     return sorted((_weighed(h, found, late, compared.longer_ns, options) for h in kept), key=lambda h: -h.score)
@@ -215,9 +236,15 @@ def _weighed(
     return hypothesis._replace(score=hypothesis.score - options.second_penalty * left)
 
 
-def _scored(who: Who, own: Bool, told: Float, found: Grown, penalty: float, options: ModelOptions) -> ComputeHypothesis:
-    total = told[own].sum(axis=0)
+def _scored(
+    who: Who, own: Bool, cells: Cells, told: tuple[Float, ...], found: Grown, penalty: float, options: ModelOptions
+) -> ComputeHypothesis:
+    """How well it explains its own cells, and those that wait for them."""
+    behind = np.zeros(len(own), np.bool_)
+    behind[cells.waits[own[cells.waits[:, 0]], 1]] = True
+    behind &= ~own
+    total = told[0][own].sum(axis=0) + told[1][behind].sum(axis=0)
     best = int(total.argmax())
     lost = float(np.percentile(found.lost_ns[own], options.quarter))
     ratio = float(np.exp(sizes(options)[best]))
-    return ComputeHypothesis(who, own, float(total[best]), float(total[best] - penalty), lost, ratio)
+    return ComputeHypothesis(who, own, behind, float(total[best]), float(total[best] - penalty), lost, ratio)

@@ -9,7 +9,6 @@ import numpy as np
 from datamodel.findings import Finding
 from datamodel.streams import Int
 from diagnose.compute.compute_findings import regression_finding
-from diagnose.compute.stragglers import EVERYBODY
 from diagnose.diagnosis import DiagnosisOptions, merge_recurring
 from diagnose.job_view import JobView
 from diagnose.options import MODEL
@@ -24,6 +23,10 @@ from diagnose.sampled.suspect_links import suspects
 
 # A slow link holds up messages too: a ring that lost this share of what iterations became longer shows it.
 EXPLAINS = 0.1
+
+
+# When this share of those that compute together is late, no one of them is the cause.
+EVERYBODY = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def _of_late(view: SampledView, slow: _Slow, late: Late) -> list[Finding]:
     seen = np.unique(number[late.endpoints[np.isfinite(late.excess_ns)]])
     surely = np.unique(number[late.endpoints[late.surely]])
     if len(seen) and len(surely) >= EVERYBODY * len(seen):
-        return [regression_finding(view.job, slow.period, slow.span_ns, MODEL.everybody_right_ratio)]
+        return [regression_finding(view.job, slow.period, slow.span_ns, len(surely) / len(seen))]
     groups = np.unique(number[late.endpoints[late.late]])
     if 0 < len(groups) <= MODEL.most_culprits:
         members = [_members(late, number, int(g)) for g in groups]

@@ -127,7 +127,7 @@ def late_finding(view: SampledView, members: Int, late: Late, span: Span) -> Fin
     """Describe endpoints that send late after all they waited for; `members` are their address codes."""
     excess = np.nan_to_num(late.excess_ns)
     before = np.nan_to_num(late.before_ns)
-    seen = Lateness(np.maximum(excess, 0.0), before + excess, before, late.late)
+    seen = Lateness(np.maximum(excess, 0.0), before + excess, before, np.nan_to_num(late.error_ns))
     own = np.isin(late.endpoints, members)
     with np.errstate(invalid="ignore", divide="ignore"):
         sigma = float(np.nanmin(np.where(own, late.excess_ns / late.error_ns, np.nan)))

@@ -8,8 +8,7 @@ import pytest
 
 from benchmarks.mutations.changing import broken
 from benchmarks.mutations.declared import CASES, MUTATIONS, Mutation
-from diagnose import diagnosis
-from diagnose.compute import stragglers
+from diagnose.compute import culprits, stragglers
 from flowprism.evaluation.suite import parse_case
 
 
@@ -41,12 +40,12 @@ def test_a_missing_target_is_told() -> None:
 
 def test_a_function_changes_where_it_is_used() -> None:
     """Modules that imported it by name have the broken one too; what it returns may use its arguments."""
-    with broken(Mutation("diagnose.compute.stragglers", "drop_ring_predecessors", "late", "")):
-        assert diagnosis.drop_ring_predecessors is stragglers.drop_ring_predecessors  # type: ignore[attr-defined]
-        assert stragglers.drop_ring_predecessors("late", None, None) == "late"  # type: ignore[arg-type]
+    with broken(Mutation("diagnose.compute.stragglers", "share_of_chain", "ratio", "")):
+        assert culprits.share_of_chain is stragglers.share_of_chain  # type: ignore[attr-defined]
+        assert stragglers.share_of_chain(None, None, "ratio") == "ratio"  # type: ignore[arg-type]
 
 
 def test_a_constant_changes() -> None:
     """To the value of the expression."""
-    with broken(Mutation("diagnose.compute.stragglers", "AS_LATE", "0.1 + 0.1", "")):
-        assert stragglers.AS_LATE == 0.2
+    with broken(Mutation("diagnose.compute.stragglers", "LATE", "0.1 + 0.1", "")):
+        assert stragglers.LATE == 0.2

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from diagnose.model.compute import ComparedIterations, Explanation, grown, pursue
+from datamodel.streams import Int
+from diagnose.model.compute import Cells, ComparedIterations, Explanation, grown, pursue
 from diagnose.model.own_time import OwnTime
 from diagnose.options import MODEL
 
@@ -14,17 +15,18 @@ BEFORE, COUNT = 12, 24
 CELLS = 8
 HOSTS = ("a", "a", "b", "b", "c", "c", "d", "d")
 STAGES = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+NOBODY_WAITS = np.zeros((0, 2), np.int64)
 BASELINE, SLOW = np.arange(1, BEFORE), np.arange(BEFORE, COUNT)
 
 
-def named(more_s: Mapping[int, float], held_up_s: float = 0.0) -> list[Explanation]:
+def named(more_s: Mapping[int, float], held_up_s: float = 0.0, waits: Int = NOBODY_WAITS) -> list[Explanation]:
     """Who is named of eight cells that take 0.5 s of 1 s, and so much more in the slow half; noise of 1 ms."""
     own_s = 0.5 + np.random.default_rng(1).normal(0, 0.001, (CELLS, COUNT))
     for cell, more in more_s.items():
         own_s[cell, BEFORE:] += more
     compared = ComparedIterations(SLOW, BASELINE, 1.2e9, 0.2e9, held_up_s * 1e9)
     found = grown(OwnTime(np.arange(CELLS), own_s * 1e9), compared, STAGES, MODEL)
-    return pursue(found, HOSTS, STAGES, compared, MODEL.sure, MODEL)
+    return pursue(found, Cells(HOSTS, STAGES, waits), compared, MODEL.sure, MODEL)
 
 
 def who(late: Explanation) -> tuple[str, list[int]]:
@@ -84,6 +86,16 @@ def test_half_of_all_are_not_everybody() -> None:
     assert who(late) == ("cell", [3])
 
 
+def test_who_only_waits_for_a_late_one_in_a_ring_is_no_suspect() -> None:
+    """Each cell sends to the next, which must be ready: 1 and 2 look alike, and 2 explains them both."""
+    ring = np.array([((n + 1) % CELLS, n) for n in range(CELLS)])
+    (late,) = named({1: 0.2, 2: 0.2}, waits=ring)
+    assert who(late) == ("cell", [2])
+    assert len(late.near) == 1
+    (late,) = named({2: 0.2}, waits=ring)
+    assert who(late) == ("cell", [2])
+
+
 def test_who_is_held_up_by_a_slow_stream_computes_no_longer() -> None:
     """All that grow by what it lost wait for it; who grows by far more has a cause of its own."""
     assert named(dict.fromkeys(range(CELLS), 0.1), held_up_s=0.1) == []
@@ -97,7 +109,7 @@ def among_peers(own_s: list[float], place: list[int]) -> list[Explanation]:
     compared = ComparedIterations(np.arange(1, COUNT), np.zeros(0, np.int64), 1e9, 0.05e9)
     found = grown(OwnTime(np.arange(len(own_s)), own * 1e9), compared, np.array(place), MODEL)
     hosts = [str(n) for n in range(len(own_s))]
-    return pursue(found, hosts, np.array(place), compared, MODEL.sure_among_peers, MODEL)
+    return pursue(found, Cells(hosts, np.array(place), NOBODY_WAITS), compared, MODEL.sure_among_peers, MODEL)
 
 
 def test_without_a_past_peers_of_the_same_place_are_the_measure() -> None:
