@@ -32,6 +32,11 @@ class Pipelines:
     chains: list[Members]
     stage: Int
 
+    @property
+    def stage_of(self) -> dict[int, int]:
+        """Endpoint -> stage, of those in chains."""
+        return {e: s for chain in self.chains for s, e in enumerate(chain)}
+
 
 @dataclass(frozen=True, slots=True)
 class GridFit:
@@ -58,11 +63,6 @@ def build_pipelines(edges: TrafficEdges, chosen: Int) -> Pipelines:
     for chain in chains:
         stage[list(chain)] = np.arange(len(chain))
     return Pipelines(chosen, chains, stage)
-
-
-def stage_of(chains: Sequence[Members]) -> dict[int, int]:
-    """Endpoint -> stage, of those in chains."""
-    return {e: s for chain in chains for s, e in enumerate(chain)}
 
 
 def fit_grid(
@@ -97,18 +97,16 @@ def fit_grid(
     closed = joint = close(within)
     if not _crosses_rails(edges, pipelines.edges, seats):  # where even chains cross rails, ranks were placed so
         closed = join_hosts(edges, labels.get("dp", none), closed, seats)
-    groups["dp"] = complete(pipelines.chains, closed)
+    groups["dp"] = closed
     sizes = {kind: _usual_size(own) for kind, own in groups.items()}
     score += outside_chains(pipelines, members, penalties)
     for kind, own in groups.items():
         odd = sum(len(g) for g in own if len(g) != sizes[kind])
         odd += len(members) - sum(len(g) for g in own) if own else 0
         score += penalties.odd_group * min(odd, penalties.most)
-    score += penalties.crossed_chains * min(_crossed_chains(pipelines.chains, groups["dp"]), penalties.most)
     score += penalties.embedding_inside * min(
         _inside_chains(edges, labels.get("embedding", none), pipelines), penalties.most
     )
-    score += _order_score(edges, labels, groups, penalties)
     half_a_stage = len(members) / (2 * len(pipelines.chains[0]) if pipelines.chains else 2)
     spans = [_usual_size(close(own)) for own in classes if len(np.unique(edges.src[own])) >= half_a_stage]
     score += _reduction_score(spans, _usual_size(joint), sizes, penalties)
@@ -133,22 +131,6 @@ def _usual_size(groups: tuple[Members, ...]) -> int:
     return max(count, key=lambda size: (count[size], size)) if count else 1
 
 
-def _crossed_chains(chains: list[Members], reducing: tuple[Members, ...]) -> int:
-    """Chains that share a gradient group with other chains at one stage than at most others."""
-    if not chains or not reducing:
-        return 0
-    of = {e: n for n, group in enumerate(reducing) for e in group}
-    columns = [tuple(of.get(e, -1) for e in chain) for chain in chains]
-    stages = len(chains[0])
-    bad = 0
-    for s in range(stages):
-        to_column: dict[int, Counter[tuple[int, ...]]] = {}
-        for column in columns:
-            to_column.setdefault(column[s], Counter())[column] += 1
-        bad += sum(sum(c.values()) - max(c.values()) for c in to_column.values())
-    return bad
-
-
 def _inside_chains(edges: TrafficEdges, chosen: Int, pipelines: Pipelines) -> int:
     """Embedding edges that do not link a chain's first and last stage."""
     if not len(chosen):
@@ -163,22 +145,6 @@ def _inside_chains(edges: TrafficEdges, chosen: Int, pipelines: Pipelines) -> in
 def _one_sided(edges: TrafficEdges, gradient: Int) -> int:
     """Endpoints that only send gradients or only receive them; every reduction has its members do both."""
     return len(np.setxor1d(edges.src[gradient], edges.dst[gradient]))
-
-
-def _order_score(
-    edges: TrafficEdges, labels: Mapping[str, Int], groups: Mapping[str, tuple[Members, ...]], penalties: GridPenalties
-) -> float:
-    """Context and expert groups lie in a group that reduces gradients, and not all of a kind may hide another."""
-    of = {e: n for n, group in enumerate(groups["dp"]) for e in group}
-    score = 0.0
-    gradient = labels.get("dp", np.zeros(0, np.int64))
-    reduced = set(edges.src[gradient].tolist()) | set(edges.dst[gradient].tolist())
-    for kind in ("cp", "ep"):
-        if groups[kind] and sum(set(g) <= reduced for g in groups[kind]) * 2 < len(groups[kind]):
-            score += penalties.never_reduced
-        if any(len({of.get(e, -1) for e in group}) > 1 for group in groups[kind]):
-            score += penalties.never_reduced
-    return score
 
 
 def _reduction_score(spans: Sequence[int], joint: int, sizes: Mapping[str, int], penalties: GridPenalties) -> float:
@@ -199,29 +165,6 @@ def _reduction_score(spans: Sequence[int], joint: int, sizes: Mapping[str, int],
     if sizes["cp"] > 1 and sizes["ep"] == 1 and min(spans) < joint in spans:
         score += penalties.reduced_in_part
     return score
-
-
-def complete(chains: list[Members], reducing: tuple[Members, ...]) -> tuple[Members, ...]:
-    """Gradient groups, those of one stage completed by those of another; as they are where they contradict another.
-
-    Chains that meet in one gradient group meet in one at every stage. Where the groups of a stage lack members whose
-    traffic was not seen, or rings fell apart, a stage whose groups hold all chains shows which chains belong together.
-    """
-    chain_of = {e: n for n, chain in enumerate(chains) for e in chain}
-    stage = stage_of(chains)
-    if not chains or any(e not in stage for group in reducing for e in group):
-        return reducing
-    seen: dict[int, list[frozenset[int]]] = {}
-    for group in reducing:
-        seen.setdefault(stage[group[0]], []).append(frozenset(chain_of[e] for e in group))
-    whole = [sorted(sets, key=min) for sets in seen.values() if sum(len(s) for s in sets) == len(chains)]
-    even = [sets for sets in whole if len({len(s) for s in sets}) == 1]
-    if not even or any(sets != even[0] for sets in even):
-        return reducing
-    holder = {chain: full for full in even[0] for chain in full}
-    if not all(part <= holder[min(part)] for sets in seen.values() for part in sets):
-        return reducing
-    return tuple(sorted(tuple(sorted(chains[n][s] for n in full)) for full in even[0] for s in range(len(chains[0]))))
 
 
 def join_hosts(

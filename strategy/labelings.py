@@ -15,7 +15,7 @@ from strategy.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid, out
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.role_table import COLLECTIVE_ROLES, KIND, Table, load_role_table, log_likelihood
-from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+from strategy.traffic_edges import TrafficEdges
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,6 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
     found: list[Labeling] = []
     for gain, labels in _best_sums(choices, options.beam):
         bound = part.gain + gain + _log_prior(labels, options)
-        bound += options.odd_gather_prior * _gathers_oddly(edges, labels)
         if found and bound < max(one.log_score for one in found) - options.negligible:
             continue  # no grid adds to a score
         kinds = _edges_by_kind(labels)
@@ -229,18 +228,6 @@ def _log_prior(roles: list[tuple[str, Int]], options: LayoutOptions) -> float:
     for role, own in options.program_priors.items():
         prior += own * (role in names)
     return prior + options.repeated_kind_prior * sum(max(names.count(k) - 1, 0) for k in ("cp", "ep", "param_gather"))
-
-
-def _gathers_oddly(edges: TrafficEdges, labels: list[tuple[str, Int]]) -> bool:
-    """Whether gathered parameters are not as many bytes as reduced gradients, or half of them (16 and 32 bits)."""
-    sent = dict.fromkeys(("param_gather", "all_reduce"), 0.0)
-    for role, own in labels:
-        if role in sent:
-            sent[role] += float(np.median(edges.iteration_bytes[own]))
-    if not sent["param_gather"]:
-        return False
-    ratio = sent["param_gather"] / max(sent["all_reduce"], 1.0)
-    return min(abs(ratio - 1.0), abs(ratio - 0.5) / 0.5) > SAME_BYTES
 
 
 def _piece_roles(

@@ -15,7 +15,6 @@ from datamodel.transfers import ROLES
 from strategy.assumptions import list_assumptions
 from strategy.closure import Members
 from strategy.current_members import select_current
-from strategy.grid_fit import stage_of
 from strategy.labelings import Labeling, find_labelings
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
@@ -101,7 +100,7 @@ def infer_layout(
     likeliest = next((one for one in candidates if one.split is not None), candidates[0])
     best = likeliest.labeling
     inner = place_inside_hosts(likeliest, endpoints, seats)
-    stage = stage_of(best.pipelines.chains) or dict.fromkeys(endpoints.tolist(), 0)
+    stage = best.pipelines.stage_of or dict.fromkeys(endpoints.tolist(), 0)
     groups = {
         "dp": inner.gradients, "tp": inner.tensor, "pp": tuple(best.pipelines.chains),
         "ep": best.fit.groups["ep"], "cp": best.fit.groups["cp"],

@@ -14,9 +14,7 @@ class GridPenalties:
         across_stages: an edge of a data-parallel collective links two stages.
         outside_chains: an endpoint of a pipelined job in no chain of the commonest length.
         odd_group: an endpoint whose group differs from the commonest size, or is missing.
-        crossed_chains: a chain whose gradient groups disagree between stages.
         embedding_inside: an embedding edge that does not link a first and a last stage.
-        never_reduced: groups of context or expert parallelism that do not reduce gradients.
         no_gradients, no_gradients_in_pipeline: no class reduces gradients; a pipeline's may stay inside hosts.
         reduced_in_steps: no class spans all ranks that share dense gradients.
         reduced_in_part: contexts without experts, but a class reduces over fewer ranks than share dense gradients.
@@ -28,9 +26,7 @@ class GridPenalties:
     across_stages: float = -4.0
     outside_chains: float = -3.5
     odd_group: float = -3.0
-    crossed_chains: float = -2.3
     embedding_inside: float = -3.5
-    never_reduced: float = -4.0
     no_gradients: float = -3.0
     no_gradients_in_pipeline: float = -1.0
     reduced_in_steps: float = -3.0
@@ -86,7 +82,6 @@ class LayoutOptions:
         other_prior: a class that no role explains.
         odd_size_prior: contexts or experts of a number that is no power of two.
         repeated_kind_prior: a second class of an exchange that a program has once a layer.
-        odd_gather_prior: gathered parameters that are neither as many bytes as reduced gradients nor half of them.
         in_phase_share: without stages all gradient groups begin within this share of the iteration.
         decisive: a size is answered from this posterior on.
         listed: alternatives cover this much of the posterior.
@@ -127,7 +122,6 @@ class LayoutOptions:
     other_prior: float = -4.0
     odd_size_prior: float = -3.0
     repeated_kind_prior: float = -3.0
-    odd_gather_prior: float = -3.0
     in_phase_share: float = 0.05
     convention: float = 0.97
     shown_behind_nic: float = 0.95

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from datamodel.streams import Int
 from strategy.closure import Members
-from strategy.grid_fit import stage_of
 from strategy.placement import Seat
 from strategy.posterior import Candidate
 
@@ -41,7 +40,7 @@ def place_inside_hosts(candidate: Candidate, endpoints: Int, seats: Mapping[int,
 
 def _cells(candidate: Candidate, endpoints: Int, seats: Mapping[int, Seat]) -> list[list[int]]:
     """Endpoints of each host and stage, by rail."""
-    stage = stage_of(candidate.labeling.pipelines.chains)
+    stage = candidate.labeling.pipelines.stage_of
     cells: dict[tuple[str, int], list[int]] = {}
     for e in sorted(endpoints.tolist(), key=lambda e: (seats[e].rail or 0, e) if e in seats else (0, e)):
         if e in seats:
@@ -70,7 +69,7 @@ def _span_replicas(
     inside, split = candidate.inside, candidate.split
     if inside is None or split is None or inside.rest == split.local_size or not seats:
         return seen
-    stage = stage_of(candidate.labeling.pipelines.chains)
+    stage = candidate.labeling.pipelines.stage_of
     by_cell: dict[tuple[str, int], list[Members]] = {}
     for group in local_groups:
         if group[0] in seats:
