@@ -1,4 +1,4 @@
-"""What `analyze` and `decode` take in: files of any kind that capture reads, and folders that `collect` wrote."""
+"""What `analyze` and `decode` take in: files of any kind that capture reads, folders of them or of `collect`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def read_inputs(
     Raises:
         InputError: there is none, or one of them cannot be used at all.
     """
-    folders = [path for path in paths if path.is_dir()]
-    files = [path for path in paths if not path.is_dir()]
+    files, folders = _files_and_folders(paths)
     readings = [read_all(files, progress, rates)] if files or not folders else []
     newest = [newest_ns(reading.flows) for reading in readings]
     if folders:
@@ -61,14 +60,36 @@ def input_pieces(
     """
     if not paths:
         raise InputError("no input files given")
-    yield from iter_flows([path for path in paths if not path.is_dir()], ingest_log, progress, rates)
-    for folder in (path for path in paths if path.is_dir()):
+    files, folders = _files_and_folders(paths)
+    yield from iter_flows(files, ingest_log, progress, rates)
+    for folder in folders:
         reading = read_inputs([folder], None, rates)
         for reason, count in reading.notes.rejected.items():
             ingest_log.reject(reason, count)
         for warning in reading.notes.warnings:
             ingest_log.warn(warning)
         yield reading.flows
+
+
+def _files_and_folders(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """(files to read, folders of collected records); of any other folder the files in it and below, by name.
+
+    Raises:
+        InputError: there is no file in such a folder.
+    """
+    files, folders = [path for path in paths if not path.is_dir()], [path for path in paths if path.is_dir()]
+    if not folders:
+        return files, []
+    from storage.lake.object_names import is_store  # noqa: PLC0415 - importing pyarrow takes as long as a short capture
+
+    collected = [folder for folder in folders if is_store(folder)]
+    for folder in folders:
+        if folder not in collected:
+            inside = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+            if not inside:
+                raise InputError(f"{folder}: no file in this folder")
+            files += inside
+    return files, collected
 
 
 def _since(reading: IngestResult, begin_ns: int | None) -> IngestResult:

@@ -103,7 +103,7 @@ def _evidence(
             value=round(_rate_bps(view, some, "now")),
             baseline=round(_rate_bps(view, some, "before")),
             unit="bit/s",
-            where=listed(view.job.names(np.unique(np.concatenate([view.src[r.ring] for r in some])))),
+            where=_members(view, np.unique(np.concatenate([view.src[r.ring] for r in some]))),
             window_ns=window,
         )
         for metric, some in (("rate of the slow ring", slow), ("rate of the other rings, median", others))
@@ -112,13 +112,19 @@ def _evidence(
     return (*found, *(_certainty(view, r, window) for r in slow))
 
 
+def _members(view: SampledView, endpoints: Int) -> str:
+    """Hosts of a ring where they are known, else addresses; as many as a line holds."""
+    host = view.job.fabric.host
+    return listed(tuple(dict.fromkeys(host.get(e, view.job.fabric.addresses[e]) for e in endpoints.tolist())), 16)
+
+
 def _certainty(view: SampledView, ring: RingPace, window_ns: tuple[int, int]) -> Evidence:
     return Evidence(
         metric="time for the ring's bytes: longer by, in standard errors",
         value=round(ring.longer_ns / ring.error_ns, 2) if ring.error_ns else 0.0,
         baseline=0.0,
         unit="",
-        where=listed(view.job.names(view.src[ring.ring])),
+        where=_members(view, view.src[ring.ring]),
         window_ns=window_ns,
     )
 

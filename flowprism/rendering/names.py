@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from datamodel.inventory import Endpoint, Inventory
+
+# Words of digits, dots and colons: addresses, and what is in no inventory.
+_ADDRESS = re.compile(r"(?<![\w.:])[0-9a-fA-F:.]*[0-9a-fA-F:](?![\w])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,10 @@ class Names:
         if place is None:
             return address
         return f"{address} ({place.host} gpu {place.gpus})" if place.gpus else f"{address} ({place.host})"
+
+    def in_text(self, text: str) -> str:
+        """A sentence with `s1/0` in the place of each address that is known."""
+        return _ADDRESS.sub(lambda found: self.short(found[0]), text) if self.places else text
 
     def port_bps(self, *addresses: str) -> float | None:
         """Speed of the slowest port of some endpoints; None where none is known."""

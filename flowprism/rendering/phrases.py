@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -156,6 +157,20 @@ def detectability(of: Detectability) -> list[str]:
     if of.smallest_slowdown_ratio is not None:
         lines.append(f"smallest detectable slowdown: {share(of.smallest_slowdown_ratio - 1)}")
     return [*lines, *of.reasons]
+
+
+_SPLIT = re.compile(r"(?<=\d) (?=(?:%|×|[kMGTP]?B|[kMGTP]?bit/s|[nµm]?s|min|h|GPU-hours)(?![\w-]))")
+
+
+def keep_units(text: str) -> str:
+    """A sentence whose figures stay on the line of their units."""
+    return _SPLIT.sub("\N{NO-BREAK SPACE}", text)
+
+
+def headline(kind: str, where: str, slowdown_ratio: float) -> str:
+    """An incident in three lines of a phone: `slow link, leaf1 port 6 – h5/0: 33 % slower`."""
+    slower = f": {format_slowdown(slowdown_ratio)}" if slowdown_ratio > 1 else ""
+    return f"{kind[:1].upper()}{kind[1:]}, {where}{slower}"
 
 
 def within(half: float, unit: str) -> str:

@@ -119,6 +119,15 @@ def connected(address: str) -> Engine:
     raise InputError(f"{url.get_backend_name()}: results are kept in SQLite or PostgreSQL")
 
 
+def is_there(address: str) -> bool:
+    """Whether a database may answer at an address: only a file of SQLite's can be seen to be missing."""
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        return True  # what is wrong with it is for opening to say
+    return url.get_backend_name() != "sqlite" or not url.database or Path(url.database).exists()
+
+
 def _sqlite(engine: Engine) -> Engine:
     path = engine.url.database
     if path and path != ":memory:":

@@ -36,7 +36,16 @@ def test_a_folder_alone(folder: Path) -> None:
     assert len(read_inputs([folder], None, SamplingRates()).flows) == 30
 
 
-def test_any_other_folder_is_refused(tmp_path: Path) -> None:
-    """A folder without a manifest is named."""
-    with pytest.raises(InputError, match="not a folder of collected records"):
+def test_a_folder_of_files_is_read_by_name(tmp_path: Path) -> None:
+    """Those in folders below too; what is hidden is left alone."""
+    (tmp_path / "below").mkdir()
+    for name, size in (("b.dat", 2), ("a.dat", 1), ("below/c.dat", 3)):
+        (tmp_path / name).write_bytes(netflow5((record5(size=size),)))
+    (tmp_path / ".hidden").write_text("no capture")
+    assert read_inputs([tmp_path], None, SamplingRates()).flows.frame["bytes"].tolist() == [1, 2, 3]
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    """It is named."""
+    with pytest.raises(InputError, match="no file in this folder"):
         read_inputs([tmp_path], None, SamplingRates())

@@ -19,7 +19,7 @@ from flowprism.service.access.tokens import new_token
 from flowprism.service.access.user_accounts import new_user, set_password
 from flowprism.service.config.settings_file import load_settings
 from storage.database import access
-from storage.database.connection import Database
+from storage.database.connection import Database, is_there
 
 _DAY_NS = 86_400 * 10**9
 
@@ -31,7 +31,7 @@ def add_user(name: str, role: Role, tenant: str | None, *, no_password: bool, re
         InputError: there is one of this name, or something given cannot be.
         StorageError: the database cannot be reached.
     """
-    with _opened(results) as database:
+    with _opened(results, made=True) as database:
         if access.user(database, name) is not None:
             raise InputError(f"{name}: there is a user of this name in {database.name}")
         user = new_user(name, role, tenant, None, time.time_ns())
@@ -140,8 +140,12 @@ def revoke_token(token: str, results: str | None) -> None:
 
 
 @contextmanager
-def _opened(results: str | None) -> Iterator[Database]:
-    database = Database(results or load_settings(None, os.environ).store.database)
+def _opened(results: str | None, *, made: bool = False) -> Iterator[Database]:
+    """The results database; one that is not there is `made`, or else an error: who only looks makes nothing."""
+    address = results or load_settings(None, os.environ).store.database
+    if not made and not is_there(address):
+        raise InputError(f"{address}: there is no results database; `flowprism user add` makes one")
+    database = Database(address)
     try:
         yield database
     finally:

@@ -6,7 +6,7 @@ import { overlay } from "./timeline/overlay.js";
 import { load } from "./timeline/pack.js";
 import { Painter } from "./timeline/paint.js";
 import { AXIS, View } from "./timeline/view.js";
-import { duration, kindName, sentence, volume } from "./timeline/words.js";
+import { duration, kindName, rate, sentence, volume } from "./timeline/words.js";
 
 const NARROW = 600;
 const HIGHEST = 0.72; // of the window
@@ -26,6 +26,7 @@ class Board {
     this.view = new View(pack);
     this.painter = new Painter();
     this.chosen = null;
+    this.measured = null; // two times, ms, in order
     this.lane = -1;
     this.keyboard = false;
     this.frames = []; // how long the last pictures took, ms; what the tests and `data-frame-ms` read
@@ -84,7 +85,7 @@ class Board {
     context.setTransform(1, 0, 0, 1, 0, 0);
     this.painter.paint(context, view, this.colours, ratio, path ? 0.35 : 1);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    overlay(context, view, this.colours, { path, chosen: this.chosen, lane: this.lane, keyboard: this.keyboard });
+    overlay(context, view, this.colours, { path, chosen: this.chosen, measured: this.measured, lane: this.lane, keyboard: this.keyboard });
     this.frames.push(performance.now() - began);
     if (this.frames.length > 120) this.frames.shift();
     this.root.dataset.frameMs = this.frames.at(-1).toFixed(2);
@@ -120,6 +121,20 @@ class Board {
   }
 
   // --- choosing spans
+
+  /** How long it is between two times: a band over all lanes, and in words. */
+  measure(from, to) {
+    const within = (time) => Math.min(Math.max(time, this.view.all[0]), this.view.all[1]);
+    this.measured = [within(Math.min(from, to)), within(Math.max(from, to))];
+    this.told.textContent = `${duration(this.measured[1] - this.measured[0])} measured`;
+    this.hover(null);
+    this.draw();
+  }
+
+  letGo() {
+    this.measured = null;
+    this.choose(null);
+  }
 
   hover(place) {
     const found = place && this.spanAt(place);
@@ -225,7 +240,7 @@ class Board {
       ["iteration", String(part.iteration[n])],
     ];
     if (part.peer[n] >= 0) facts.push([{ wait: "for", pp_recv: "from" }[name] ?? "to", this.pack.lanes[part.peer[n]].full]);
-    if (part.bytes[n] > 0) facts.push(["moved", `${volume(part.bytes[n])}, ${volume((part.bytes[n] / Math.max(part.end[n] - part.start[n], 1e-6)) * 1e3)}/s`]);
+    if (part.bytes[n] > 0) facts.push(["moved", `${volume(part.bytes[n])}, ${rate(part.bytes[n], part.end[n] - part.start[n])}`]);
     if (part.group[n] >= 0) facts.push(["group", part.groups[part.group[n]].split(" ")[0] + " " + part.groups[part.group[n]].split(",").length]);
     for (const [term, text] of facts) {
       const entry = document.createElement("div");

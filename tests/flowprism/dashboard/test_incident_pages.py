@@ -83,7 +83,7 @@ def test_the_page_tells_evidence_in_figures_and_tables(demo: Stores) -> None:
     assert figures == 3
     assert page.count("<summary>As a table</summary>") == figures
     assert "1 suspected against 7 peers" in page
-    assert "539 ms" in page.partition("buys-heading")[2]
+    assert "539\N{NO-BREAK SPACE}ms" in page.partition("buys-heading")[2]
     assert page.count('scope="row">link rate<') == 4
     assert "Burst rate" not in page
 

@@ -129,8 +129,8 @@ def test_all_is_done_by_keys(visit: Visit) -> None:
     page.locator(".tl canvas").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    assert page.evaluate(f"{BOARD}.lane") == 1
-    assert page.locator(".tl-told").inner_text().startswith("s1/1: ")
+    assert page.evaluate(f"{BOARD}.lane") == page.evaluate(f"{BOARD}.view.order[1]")
+    assert page.locator(".tl-told").inner_text().startswith(page.evaluate(f"{BOARD}.pack.lanes[{BOARD}.lane].name"))
     for _ in range(60):
         if "wait" in facts(page):
             break
@@ -176,6 +176,56 @@ def test_what_is_in_sight_stands_in_the_address(chromium: Browser, visit: Visit)
         state = f"[{BOARD}.view.sort, {BOARD}.view.rows, {BOARD}.lane]"
         assert other.page.evaluate(state) == page.evaluate(state)
         other.quiet()
+
+
+def test_suspects_come_first_and_are_in_sight(visit: Visit) -> None:
+    """By stage, the default order: the lanes that the incident points at stand above all others."""
+    suspected = visit.page.evaluate(f"{BOARD}.view.order.map((lane) => {BOARD}.pack.lanes[lane].suspect)")
+    assert suspected[0]
+    assert suspected == sorted(suspected, reverse=True)
+    assert visit.page.evaluate(f"{BOARD}.view.visible().includes({BOARD}.view.order[0])")
+
+
+def test_letters_move_as_in_perfetto_and_shift_measures(visit: Visit) -> None:
+    """W and S zoom, A and D move; a drag with Shift says how long it is and moves nothing, Escape lets go of it."""
+    page = visit.page
+    page.locator(".tl canvas").focus()
+    whole = sight(page)
+    page.keyboard.press("w")
+    start, end = sight(page)
+    assert end - start < whole[1] - whole[0]
+    page.keyboard.press("d")
+    assert sight(page)[0] > start
+    page.keyboard.press("a")
+    assert sight(page)[0] == pytest.approx(start)
+    page.keyboard.press("s")
+    assert sight(page) == pytest.approx(whole)
+    (x, y), (to, _) = place(page, 2, 400), place(page, 2, 900)
+    page.keyboard.down("Shift")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(to, y, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert page.evaluate(f"{BOARD}.measured") == pytest.approx([400, 900], abs=2)
+    assert page.locator(".tl-told").inner_text().endswith("ms measured")
+    assert sight(page) == pytest.approx(whole)
+    page.keyboard.press("Escape")
+    assert page.evaluate(f"{BOARD}.measured") is None
+
+
+TICKS = """async ([ticks, step]) => {
+    const address = document.querySelector('script[src$="timeline.js"]').src.replace(".js", "/words.js");
+    return (await import(address)).tickWords(ticks, step);
+}"""
+
+
+def test_a_zoomed_axis_has_digits_enough(visit: Visit) -> None:
+    """Ticks that three digits tell apart stand alone; closer ones count from an offset of as many digits as needed."""
+    assert visit.page.evaluate(TICKS, [[0, 200, 400], 200]) == ["", ["0 s", "200 ms", "400 ms"]]
+    offset, words = visit.page.evaluate(TICKS, [[1234.56, 1234.57, 1234.58], 0.01])
+    assert offset == "1234.56 ms"
+    assert words == ["+0 s", "+10.0 µs", "+20.0 µs"]
 
 
 def test_latest_come_first_on_demand(visit: Visit) -> None:

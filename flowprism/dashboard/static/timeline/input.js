@@ -12,18 +12,22 @@ const KEYS = {
   "+": (board) => board.move((view) => view.zoom(ZOOM, board.focusTime())),
   "=": (board) => board.move((view) => view.zoom(ZOOM, board.focusTime())),
   "-": (board) => board.move((view) => view.zoom(1 / ZOOM, board.focusTime())),
+  w: (board) => board.move((view) => view.zoom(ZOOM, board.focusTime())),
+  s: (board) => board.move((view) => view.zoom(1 / ZOOM, board.focusTime())),
+  a: (board) => board.move((view) => view.pan(-PAN)),
+  d: (board) => board.move((view) => view.pan(PAN)),
   Home: (board) => board.move((view) => view.show(...view.all)),
   ",": (board) => board.stepSpan(-1),
   ".": (board) => board.stepSpan(1),
   Enter: (board) => board.zoomToSpan(),
   f: (board) => board.follow(),
-  Escape: (board) => board.choose(null),
+  Escape: (board) => board.letGo(),
 };
 
 export function listen(canvas, board) {
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const key = event.shiftKey && event.key === "ArrowRight" ? "." : event.shiftKey && event.key === "ArrowLeft" ? "," : event.key;
+    const key = event.shiftKey && event.key === "ArrowRight" ? "." : event.shiftKey && event.key === "ArrowLeft" ? "," : event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const action = KEYS[key];
     if (!action) return;
     event.preventDefault();
@@ -49,10 +53,11 @@ function wheel(event, canvas, board) {
   }
 }
 
-/** One pointer pans and, where it did not move, chooses; two zoom. */
+/** One pointer pans, measures with Shift and, where it did not move, chooses; two zoom. */
 function drag(canvas, board) {
   const down = new Map();
   let moved = false;
+  let measured = null; // the time where a measurement began
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -62,6 +67,7 @@ function drag(canvas, board) {
     canvas.setPointerCapture(event.pointerId);
     down.set(event.pointerId, place(event));
     moved = false;
+    measured = event.shiftKey ? board.view.time(place(event)[0]) : null;
   });
   canvas.addEventListener("pointermove", (event) => {
     const now = place(event);
@@ -73,6 +79,7 @@ function drag(canvas, board) {
     moved = true;
     down.set(event.pointerId, now);
     const { view } = board;
+    if (measured !== null) return board.measure(measured, view.time(now[0]));
     if (down.size === 2) return board.move(() => view.zoom(apart / Math.max(spread(down), 1), view.time(now[0])));
     return board.move(() => view.pan(-by / (view.width - view.gutter)));
   });

@@ -1,7 +1,7 @@
 /** What lies over the painted spans: time axis, names of lanes, the critical path, and the span that is chosen. */
 
 import { AXIS } from "./view.js";
-import { duration, kindName } from "./words.js";
+import { duration, kindName, tickWords } from "./words.js";
 
 const LABEL_PX = 12;
 
@@ -12,6 +12,7 @@ export function overlay(context, view, colours, state) {
   if (!state.path) labels(context, view, colours);
   if (state.path) path(context, view, colours, state.path);
   if (state.chosen) chosen(context, view, colours, state.chosen, state.keyboard);
+  if (state.measured) measured(context, view, colours, state.measured);
   axis(context, view, colours);
   names(context, view, colours, state);
   context.restore();
@@ -34,18 +35,53 @@ function axis(context, view, colours) {
   context.textBaseline = "middle";
   context.textAlign = "center";
   context.lineWidth = 1;
-  for (const time of roundTicks(view.from, view.to, Math.max(Math.floor((view.width - view.gutter) / 110), 2))) {
+  const ticks = roundTicks(view.from, view.to, Math.max(Math.floor((view.width - view.gutter) / 110), 2));
+  const [offset, words] = tickWords(ticks, ticks.length > 1 ? ticks[1] - ticks[0] : view.to - view.from);
+  if (offset) offsetOf(context, view, colours, offset);
+  for (const [n, time] of ticks.entries()) {
     const x = Math.round(view.x(time)) + 0.5;
     context.strokeStyle = colours.rule;
     context.globalAlpha = 0.45;
     line(context, x, AXIS - 4, x, view.height);
     context.globalAlpha = 1;
     context.fillStyle = colours.quiet;
-    context.fillText(duration(time), Math.min(Math.max(x, view.gutter + 16), view.width - 24), AXIS - 13);
+    context.fillText(words[n], Math.min(Math.max(x, view.gutter + 16), view.width - 24), AXIS - 13);
   }
   for (const [index, start] of view.pack.shown.iterations) iterationEdge(context, view, colours, index, start);
   context.strokeStyle = colours.rule;
   line(context, 0, AXIS - 0.5, view.width, AXIS - 0.5);
+}
+
+/** What the ticks count from, above the names of lanes. */
+function offsetOf(context, view, colours, offset) {
+  context.fillStyle = colours.ink;
+  context.textAlign = "right";
+  context.fillText(offset, view.gutter - 8, AXIS - 13);
+  context.textAlign = "center";
+}
+
+/** A measured stretch of time over all lanes. */
+function measured(context, view, colours, [from, to]) {
+  clip(context, view);
+  const [left, right] = [view.x(from), view.x(to)];
+  context.fillStyle = colours.accent;
+  context.globalAlpha = 0.16;
+  context.fillRect(left, AXIS, right - left, view.height);
+  context.globalAlpha = 1;
+  context.strokeStyle = colours.accent;
+  context.lineWidth = 1;
+  for (const x of [left, right]) line(context, Math.round(x) + 0.5, AXIS, Math.round(x) + 0.5, view.height);
+  context.font = `650 12px ${colours.font}`;
+  context.textBaseline = "middle";
+  const text = duration(to - from);
+  const half = context.measureText(text).width / 2 + 6;
+  const middle = Math.min(Math.max((left + right) / 2, view.gutter + half), view.width - half);
+  context.fillStyle = colours.ground;
+  context.fillRect(middle - half, AXIS + 4, 2 * half, 20);
+  context.fillStyle = colours.ink;
+  context.textAlign = "center";
+  context.fillText(text, middle, AXIS + 14);
+  context.restore();
 }
 
 function iterationEdge(context, view, colours, index, start) {

@@ -26,6 +26,8 @@ export class View {
     const { lanes } = this.pack;
     this.order = lanes.map((_, n) => n);
     if (sort === "lateness") this.order.sort((a, b) => (lanes[b].late_s ?? -Infinity) - (lanes[a].late_s ?? -Infinity) || a - b);
+    const first = (lane) => sort === "stage" && lanes[lane].suspect;
+    this.order.sort((a, b) => first(b) - first(a)); // stable: each keeps its order
     const staged = sort === "stage" && lanes.some((lane) => lane.stage !== null);
     const doubled = this.pack.other ? 1.6 : 1;
     const fitting = (this.height - AXIS - 60) / lanes.length;
@@ -36,8 +38,9 @@ export class View {
     this.place = new Uint32Array(lanes.length);
     this.order.forEach((lane, place) => {
       this.place[lane] = place;
-      if (staged && (place === 0 || lanes[lane].stage !== lanes[this.order[place - 1]].stage)) {
-        this.headings.push([y, lanes[lane].stage === null ? "in no stage" : `stage ${lanes[lane].stage}`]);
+      const group = (one) => (first(one) ? "suspects" : lanes[one].stage === null ? "in no stage" : `stage ${lanes[one].stage}`);
+      if ((staged || first(this.order[0])) && (place === 0 || group(lane) !== group(this.order[place - 1]))) {
+        this.headings.push([y, staged || first(lane) ? group(lane) : "others"]);
         y += HEADING;
       }
       this.y[lane] = y;

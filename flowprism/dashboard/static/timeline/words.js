@@ -20,12 +20,28 @@ export function duration(ms) {
   return `${significant(seconds * 1e9)} ns`;
 }
 
+/**
+ * Times of ticks that lie `step` apart, all in ms: the offset that all of them count from, "" where three digits tell
+ * them apart, and a text for each.
+ */
+export function tickWords(ticks, step) {
+  const most = Math.max(...ticks.map(Math.abs), step);
+  if (step * (1 + 1e-9) >= 10 ** (Math.floor(Math.log10(most)) - 2)) return ["", ticks.map(duration)];
+  const decimals = Math.max(-Math.floor(Math.log10(step) + 1e-9), 0);
+  return [`${ticks[0].toFixed(decimals)} ms`, ticks.map((time) => `+${duration(Math.round((time - ticks[0]) / step) * step)}`)];
+}
+
 /** Bytes in decimal units: `512 B`, `1.53 GB`. */
 export function volume(bytes) {
   let step = 0;
   let value = bytes;
   for (; Math.abs(value) >= 999.5 && step < 5; step += 1) value /= 1000;
   return `${step === 0 ? value.toFixed(0) : significant(value)} ${["", "k", "M", "G", "T", "P"][step]}B`;
+}
+
+/** Bytes of a span of so many ms per second. */
+export function rate(bytes, ms) {
+  return `${volume((bytes / Math.max(ms, 1e-6)) * 1e3)}/s`;
 }
 
 /** A kind of span as people say it. */
@@ -39,6 +55,6 @@ export function sentence(pack, part, n) {
   const lane = pack.lanes[part.lane[n]];
   let text = `${lane.name}: ${kindName(name)} ${duration(part.end[n] - part.start[n])}`;
   if (part.peer[n] >= 0) text += ` ${{ wait: "for", pp_recv: "from" }[name] ?? "to"} ${pack.lanes[part.peer[n]].full}`;
-  if (part.bytes[n] > 0) text += `, ${volume(part.bytes[n])}`;
+  if (part.bytes[n] > 0) text += `, ${volume(part.bytes[n])} at ${rate(part.bytes[n], part.end[n] - part.start[n])}`;
   return `${text}, from ${duration(part.start[n])} of the iteration on`;
 }

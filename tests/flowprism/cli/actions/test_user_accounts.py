@@ -36,6 +36,13 @@ def run(*words: str, typed: str = "") -> Result:
     return CliRunner().invoke(app, list(words), input=typed)
 
 
+def test_listing_tokens_makes_no_database(tmp_path: Path) -> None:
+    """Who only looks is told that there is none, and leaves none."""
+    done = CliRunner().invoke(app, ["token", "list", "--results", f"sqlite:///{tmp_path}/none.sqlite"])
+    assert "there is no results database" in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_user_is_added_and_can_log_in(results: str) -> None:
     """With the password of stdin; the database is named, so that a wrong one is noticed."""
     said = run("user", "add", "ann", "--role", "admin", "--results", results, typed=f"{PASSWORD}\n")
