@@ -165,7 +165,7 @@ def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIte
         compute = stage_compute(measured.kinds, job.stages, compared.interval)
         heavy = found.stage(best)
         return [stage_finding(job, compute, heavy, span, ratio, probability)] if compute is not None else []
-    return [computes_longer_finding(job, found, late, span, ratio) for late in found.named]
+    return [computes_longer_finding(job, found.cell, found.grown, late, span, ratio) for late in found.named]
 
 
 def _told_apart(measured: _Measured, found: Culprits, compared: ComparedIterations) -> bool:
@@ -278,7 +278,7 @@ def _late_among_peers(measured: _Measured, best: Int, iteration_ns: float, held_
     late = found.named if found.places <= MODEL.most_culprits else ()
     told = [(one, _without(one.best.lost_ns, iteration_ns)) for one in late]
     span = (int(job.edges_ns[0]), None)
-    return [computes_longer_finding(job, found, one, span, ratio) for one, ratio in told]
+    return [computes_longer_finding(job, found.cell, found.grown, one, span, ratio) for one, ratio in told]
 
 
 def _always(finding: Finding, found: list[Finding]) -> list[Finding]:

@@ -1,94 +1,18 @@
-"""Late compute, uneven stages and whole-job slowdowns as findings."""
+"""Uneven work and whole-job slowdowns as findings."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, Severity, Subject, Suspect
-from datamodel.streams import Int
+from datamodel.findings import Evidence, Finding, Severity, Subject
 from diagnose.compute.load_imbalance import Waiting
 from diagnose.compute.stage_compute import StageCompute
-from diagnose.compute.stragglers import Lateness
-from diagnose.finding_text import finding_id, listed, percent, severity
+from diagnose.finding_text import finding_id, percent, severity
 from diagnose.job_view import JobView
 from diagnose.options import MODEL
 from diagnose.pace_intervals import PaceInterval
 
 Span = tuple[int, int | None]
-
-
-def straggler_finding(
-    job: JobView, late: Int, seen: Lateness, span_ns: Span, slowdown_ratio: float, confidence: float
-) -> Finding:
-    """Describe endpoints that start late and move their bytes at normal speed.
-
-    Args:
-        job: theirs.
-        late: their address codes.
-        seen: delays of all endpoints.
-        span_ns: how long they are late, so far.
-        slowdown_ratio: what the job pays.
-        confidence: how likely it is they.
-    """
-    members = job.tensor_group(int(late[0])) if len(late) else ()
-    group = members if set(late.tolist()) <= set(members) and len(members) > 1 else tuple(late.tolist())
-    names = job.names(group)
-    subject = Subject(type="group", ids=names, group="tp") if len(names) > 1 else Subject(type="endpoint", ids=names)
-    hosts = sorted({job.fabric.host[e] for e in group if e in job.fabric.host})
-    where = f"{listed(names)}" + (f" on {listed(tuple(hosts))}" if hosts else "")
-    rows = np.flatnonzero(np.isin(job.endpoints, late))
-    lead = rows[int(np.argmax(seen.excess_ns[rows]))]
-    suspects = tuple(Suspect(type="endpoint", ids=(n,), probability=round(1 / len(names), 4)) for n in names)
-    return Finding(
-        id=finding_id(job.id, "straggler", names, span_ns[0]),
-        job=job.id,
-        kind="straggler",
-        severity=severity(slowdown_ratio),
-        start_ns=span_ns[0],
-        end_ns=span_ns[1],
-        confidence=round(confidence, 4),
-        slowdown_ratio=round(slowdown_ratio, 4),
-        subject=subject,
-        suspects=suspects if len(names) > 1 else (),
-        evidence=_delay_evidence(job, seen, rows, span_ns),
-        summary=f"{where} computes too long: it sends {seen.excess_ns[lead] / 1e6:.0f} ms later per iteration "
-        "than a healthy peer, at normal speed once it sends, and every iteration takes "
-        f"{percent(slowdown_ratio)} longer.",
-        action="Check the GPU's clocks, temperature and power, and other processes on the host; "
-        "replace the rank if it does not recover."
-        + (" The ranks may share a tensor group: from the fabric they look alike." if len(names) > 1 else ""),
-    )
-
-
-def _delay_evidence(job: JobView, seen: Lateness, rows: Int, span_ns: Span) -> tuple[Evidence, ...]:
-    window = job.measured_ns(span_ns)
-
-    def row(metric: str, value: float, baseline: float, where: str) -> Evidence:
-        return Evidence(
-            metric=metric,
-            value=round(value / 1e9, 6),
-            baseline=round(baseline / 1e9, 6),
-            unit="s",
-            where=where,
-            window_ns=window,
-        )
-
-    found = [
-        row(
-            "delay before sending, per iteration",
-            seen.typical_ns[r],
-            seen.normal_ns[r],
-            job.name(int(job.endpoints[r])),
-        )
-        for r in rows[:4]
-    ]
-    others = np.setdiff1d(np.arange(len(job.endpoints)), rows)
-    if len(others):
-        value, normal = float(np.median(seen.typical_ns[others])), float(np.median(seen.normal_ns[others]))
-        found.append(
-            row("delay before sending, median of the others", value, normal, f"{len(others)} endpoints of {job.id}")
-        )
-    return tuple(found)
 
 
 def stage_finding(

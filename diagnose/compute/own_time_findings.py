@@ -6,7 +6,6 @@ import numpy as np
 
 from datamodel.findings import Evidence, Finding, Subject, Suspect
 from datamodel.streams import Int
-from diagnose.compute.culprits import Culprits
 from diagnose.finding_text import finding_id, listed, percent, severity
 from diagnose.job_view import JobView
 from diagnose.model.compute import ComputeHypothesis, Explanation, Grown
@@ -18,24 +17,25 @@ SHOWN = 4
 
 
 def computes_longer_finding(
-    job: JobView, found: Culprits, late: Explanation, span_ns: Span, slowdown_ratio: float
+    job: JobView, cell: Int, seen: Grown, late: Explanation, span_ns: Span, slowdown_ratio: float
 ) -> Finding:
     """Describe a cell or a host that computes longer than it did, or than its peers do.
 
     Args:
         job: theirs.
-        found: own time of all cells.
+        cell: (e,) number of each endpoint's cell.
+        seen: own time of all cells.
         late: who, and who may be instead.
         span_ns: how long they compute longer, so far.
         slowdown_ratio: what the job pays.
     """
     places = _places(late)
-    members = job.endpoints[np.any([h.own for h, _ in places], axis=0)[found.cell]]
-    subject = _subject(job, found.cell, late.best) if len(places) == 1 else _holding(job, members)
+    members = job.endpoints[np.any([h.own for h, _ in places], axis=0)[cell]]
+    subject = _subject(job, cell, late.best) if len(places) == 1 else _holding(job, members)
     names = job.names(members)
     hosts = tuple(sorted({job.fabric.host[e] for e in members.tolist() if e in job.fabric.host}))
     where = listed(names) + (f" on {listed(hosts)}" if hosts else "")
-    lost_ms = float(np.nanmax(found.grown.lost_ns[late.best.own])) / 1e6
+    lost_ms = float(np.nanmax(seen.lost_ns[late.best.own])) / 1e6
     together = " The ranks may share a tensor group: from the fabric they look alike." if len(names) > 1 else ""
     return Finding(
         id=finding_id(job.id, "straggler", subject.ids, span_ns[0]),
@@ -47,8 +47,8 @@ def computes_longer_finding(
         confidence=round(min(late.near[0][1], MODEL.most_confidence), 4),
         slowdown_ratio=round(slowdown_ratio, 4),
         subject=subject,
-        suspects=_suspects(job, found.cell, late),
-        evidence=_evidence(job, found.cell, late.best, found.grown, span_ns),
+        suspects=_suspects(job, cell, late),
+        evidence=_evidence(job, cell, late.best, seen, span_ns),
         summary=f"{where} computes too long: {lost_ms:.0f} ms more per iteration lie between what "
         f"reaches it and what it does next, and every iteration takes {percent(slowdown_ratio)} longer.",
         action="Check the GPU's clocks, temperature and power, and other processes on the host; "

@@ -35,13 +35,11 @@ class Lateness:
 
     Attributes:
         excess_ns: (e,) sum over the sends of an iteration of what exceeds the slowest healthy one.
-        typical_ns: (e,) sum of the median delays in the period.
         normal_ns: (e,) sum of what is healthy.
         spread_ns: (e,) median distance of an iteration from what is typical.
     """
 
     excess_ns: Float
-    typical_ns: Float
     normal_ns: Float
     spread_ns: Float
 
@@ -64,7 +62,7 @@ def lateness(kinds: tuple[SendDelays, ...], stages: Int, period: Int, baseline: 
         period: iterations to judge.
         baseline: iterations of the job at its best; may be empty.
     """
-    excess, typical, normal = (np.zeros(len(stages)) for _ in range(3))
+    excess, normal = np.zeros(len(stages)), np.zeros(len(stages))
     total = np.zeros((len(stages), len(period)))
     for kind in _of_the_passes(kinds):
         now = typical_over(kind.delay_ns, period)
@@ -76,10 +74,9 @@ def lateness(kinds: tuple[SendDelays, ...], stages: Int, period: Int, baseline: 
             if np.isfinite(usual):
                 excess[peers] += np.maximum(least[peers] - usual, 0)
                 normal[peers] += usual
-            typical[peers] += now[peers]
         total += np.nan_to_num(kind.delay_ns[:, period])
     spread = row_medians(np.abs(total - row_medians(total)[:, None]))
-    return Lateness(excess, typical, normal, spread)
+    return Lateness(excess, normal, spread)
 
 
 def _between(kind: SendDelays, period: Int) -> tuple[Float, Float]:

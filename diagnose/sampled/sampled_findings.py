@@ -8,14 +8,17 @@ import numpy as np
 
 from datamodel.findings import Evidence, Finding, FindingKind, Subject, Suspect
 from datamodel.streams import Int
-from diagnose.compute.compute_findings import straggler_finding
-from diagnose.compute.stragglers import Lateness
+from diagnose.compute.own_time_findings import computes_longer_finding
+from diagnose.endpoint_index import Numbering
 from diagnose.finding_text import finding_id, gbps, listed, percent, severity
+from diagnose.model.compute import ComputeHypothesis, Explanation, Grown
+from diagnose.model.own_time import cells
 from diagnose.options import MODEL
 from diagnose.sampled.late_senders import Late
 from diagnose.sampled.ring_pace import MOST_EVIDENCE, RingPace
 from diagnose.sampled.sampled_job_view import SampledView
 from diagnose.sampled.suspect_links import SuspectLinks
+from reconstruct.numeric.medians import group_medians
 
 # Since when, until when (None: still on), and how many times as long iterations take.
 Span = tuple[tuple[int, int | None], float]
@@ -131,13 +134,20 @@ def _certainty(view: SampledView, ring: RingPace, window_ns: tuple[int, int]) ->
 
 def late_finding(view: SampledView, members: Int, late: Late, span: Span) -> Finding:
     """Describe endpoints that send late after all they waited for; `members` are their address codes."""
-    excess = np.nan_to_num(late.excess_ns)
-    before = np.nan_to_num(late.before_ns)
-    seen = Lateness(np.maximum(excess, 0.0), before + excess, before, np.nan_to_num(late.error_ns))
-    own = np.isin(late.endpoints, members)
+    job, own = view.job, np.isin(late.endpoints, members)
+    cell = cells(job.endpoints, job.groups.get("tp", ()))
+    number = cell[Numbering(job.endpoints).of(late.endpoints)]
+    count = int(cell.max()) + 1
+    before, excess, error = (group_medians(v, number, count) for v in (late.before_ns, late.excess_ns, late.error_ns))
     with np.errstate(invalid="ignore", divide="ignore"):
         sigma = float(np.nanmin(np.where(own, late.excess_ns / late.error_ns, np.nan)))
-    return straggler_finding(view.job, members, seen, *span, _late_probability(view, late, sigma))
+        now = before + np.maximum(excess, 0.0)
+        seen = Grown(now, before, error**2, np.log(now / before), error / before)
+    which = np.isin(np.arange(count), number[own])
+    lost_ns = float(seen.lost_ns[which].max())
+    best = ComputeHypothesis("cell", which, np.zeros(count, np.bool_), 0.0, 0.0, lost_ns, 1.0)
+    known = Explanation(best, ((best, _late_probability(view, late, sigma)),))
+    return computes_longer_finding(job, cell, seen, known, *span)
 
 
 def _late_probability(view: SampledView, late: Late, sigma: float) -> float:

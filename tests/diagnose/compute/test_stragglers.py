@@ -48,7 +48,7 @@ def late(seen: Lateness) -> list[int]:
 def test_a_late_rank_stands_out() -> None:
     """50 ms became 80: 30 ms more than it should be, and nobody else is late."""
     seen = judged(gradient(delays(e3=80)))
-    assert (seen.excess_ns[3], seen.typical_ns[3], seen.normal_ns[3]) == (30 * MS, 80 * MS, 50 * MS)
+    assert (seen.excess_ns[3], seen.normal_ns[3]) == (30 * MS, 50 * MS)
     assert seen.excess_ns.sum() == 30 * MS
 
 
