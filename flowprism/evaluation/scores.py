@@ -14,6 +14,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from datamodel.findings import Finding, Subject, Suspect
+from datamodel.incidents import Incident
 from datamodel.report import JobReport, Report
 from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
 
@@ -312,7 +313,7 @@ def _onset(fault: Fault, right: Sequence[Finding]) -> tuple[float, ...]:
     return (min(abs(f.start_ns - fault.start_ns) for f in right) / fault.iteration_ns,)
 
 
-def weight(finding: Finding, accepted: Sequence[AcceptedSubject]) -> float:
+def weight(finding: Finding | Incident, accepted: Sequence[AcceptedSubject]) -> float:
     """What a finding's subject is worth: 1 where accepted, 1/n where n suspects or n ids hold an accepted one."""
     if _accepts(accepted, finding.subject):
         return 1.0

@@ -62,6 +62,12 @@ def evaluate(
             SuiteArguments,
             score_suite,
         )
+        from flowprism.cli.actions.evaluate_windows import asks_for_windows, score_windows
+
+        if asks_for_windows(family or (), case or ()):
+            if not score_windows(suite.value, case or (), need or (), out, as_json=as_json):
+                raise typer.Exit(1)
+            return
 
         arguments = SuiteArguments(suite.value, tuple(family or ()), tuple(case or ()), captures, keep, workers)
         met = score_suite(arguments, need or (), out, against, as_json=as_json)
