@@ -28,6 +28,7 @@ from strategy.current_members import select_current
 from strategy.edge_classes import EdgeClass, classify
 from strategy.grid_fit import build_pipelines
 from strategy.labelings import find_passes
+from strategy.options import LayoutOptions
 from strategy.role_table import ROLES
 from strategy.stream_profiles import build_profiles
 from strategy.traffic_edges import TrafficEdges, build_edges
@@ -98,7 +99,7 @@ def _count(
     labeled = [pair for one in classify(edges) for pair in _label(edges, one, addresses, job, pairs)]
     p2p = np.sort(np.concatenate([np.zeros(0, np.int64), *(own for role, own in labeled if role == "pp")]))
     others = [own for role, own in labeled if role != "pp"]
-    passes = find_passes(edges, build_pipelines(edges, p2p), others, len(endpoints))
+    passes = find_passes(edges, build_pipelines(edges, p2p), others, len(endpoints), LayoutOptions())
     for role, own in labeled:
         bins = to_bins(measure_shape(edges, own, host), SHAPE)
         if role != "pp":

@@ -40,7 +40,7 @@ class Passes:
 
     Attributes:
         begin, end: (edges,) of the sender's passes.
-        latest: latest median end of any class that reduces, as a share of the iteration.
+        latest: classes that end later are among the last of the iteration, as a share of it.
     """
 
     begin: Float
@@ -92,7 +92,7 @@ def measure_timing(edges: TrafficEdges, chosen: Int, passes: Passes) -> dict[str
         "pass_thirds": float(np.median(thirds.min(axis=0))),
         "after_passes": float(np.median(after)),
         "pass_end": float(np.median((last - begin) / length)),
-        "ends_last": float(np.median(last) >= passes.latest - 0.03),
+        "ends_last": float(np.median(last) >= passes.latest),
     }
 
 

@@ -167,14 +167,16 @@ def _shape_scores(job: _Evidence, chosen: Int, roles: Sequence[str]) -> dict[str
     return {role: job.weight(chosen) * _ratio(role, shape, job.table) for role in roles}
 
 
-def find_passes(edges: TrafficEdges, pipelines: Pipelines, pieces: Sequence[Int], endpoints: int) -> Passes:
+def find_passes(
+    edges: TrafficEdges, pipelines: Pipelines, pieces: Sequence[Int], endpoints: int, options: LayoutOptions
+) -> Passes:
     """When each sender's passes run.
 
     With a pipeline: from its first to its last point-to-point byte. Without one: until the last collective begins
     that a good part of the endpoints takes part in.
     """
     period = max(edges.period_ns, 1.0)
-    starts = [float(np.median(edges.first_ns[p])) / period for p in pieces if len(p) >= 0.4 * endpoints]
+    starts = [float(np.median(edges.first_ns[p])) / period for p in pieces if len(p) >= options.broad_share * endpoints]
     latest = max((float(np.median(edges.last_ns[p])) / period for p in pieces), default=1.0)
     codes = int(max(edges.src.max(), edges.dst.max())) + 1
     begin, end = np.full(codes, np.inf), np.full(codes, -np.inf)
@@ -186,7 +188,7 @@ def find_passes(edges: TrafficEdges, pipelines: Pipelines, pieces: Sequence[Int]
     return Passes(
         np.where(own, np.maximum(np.where(own, begin[edges.src], 0.0) / period, 0.0), 0.0),
         np.where(own, np.minimum(np.where(own, end[edges.src], 0.0) / period, 1.0), last),
-        latest,
+        latest - options.together_share,
     )
 
 
@@ -194,7 +196,7 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
     """Labelings with these point-to-point edges: the best roles of all other pieces, as the grid allows them."""
     edges, options = job.edges, job.options
     pipelines = build_pipelines(edges, np.sort(np.concatenate([np.zeros(0, np.int64), *part.chosen])))
-    passes = find_passes(edges, pipelines, part.rest, len(job.members))
+    passes = find_passes(edges, pipelines, part.rest, len(job.members), options)
     roles = (*COLLECTIVE_ROLES, "embedding") if part.chosen else COLLECTIVE_ROLES
     choices = [_piece_roles(job, piece, passes, roles) for piece in part.rest]
     found: list[Labeling] = []

@@ -82,6 +82,10 @@ class LayoutOptions:
         other_prior: a class that no role explains.
         odd_size_prior: contexts or experts of a number that is no power of two.
         repeated_kind_prior: a second class of an exchange that a program has once a layer.
+        broad_share: without a pipeline, passes last until the last class begins that has so many edges an endpoint;
+            what few endpoints do says nothing of all.
+        together_share: classes that end within this share of the iteration of one another end together: the jitter of
+            ranks is of this size.
         in_phase_share: without stages all gradient groups begin within this share of the iteration.
         decisive: a size is answered from this posterior on.
         listed: alternatives cover this much of the posterior.
@@ -122,6 +126,8 @@ class LayoutOptions:
     other_prior: float = -4.0
     odd_size_prior: float = -3.0
     repeated_kind_prior: float = -3.0
+    broad_share: float = 0.4
+    together_share: float = 0.03
     in_phase_share: float = 0.05
     convention: float = 0.97
     shown_behind_nic: float = 0.95
