@@ -16,6 +16,7 @@ from flowprism.cli.actions.user_accounts import system_user
 from flowprism.cli.output_errors import name_output_errors
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import.listing_reader import import_listings
+from flowprism.rendering.units import plural
 from flowprism.service.access.audit_log import audit_command
 from storage.database.connection import Database
 from storage.database.feed_statistics import inventory as in_force
@@ -74,8 +75,10 @@ def _write(inventory: Inventory, out: Path | None) -> None:
 def _say(inventory: Inventory, left_out: Mapping[str, int]) -> None:
     endpoints = sum(len(host.endpoints) for host in inventory.hosts)
     typer.echo(
-        f"{len(inventory.hosts)} hosts with {endpoints} endpoints, {len(inventory.switches)} switches, "
-        f"{len(inventory.links)} links between them, {len(inventory.tenants)} tenants, {len(inventory.jobs)} jobs",
+        f"{plural(len(inventory.hosts), 'host')} with {plural(endpoints, 'endpoint')}, "
+        f"{len(inventory.switches)} {'switch' if len(inventory.switches) == 1 else 'switches'}, "
+        f"{plural(len(inventory.links), 'link')} between them, {plural(len(inventory.tenants), 'tenant')}, "
+        f"{plural(len(inventory.jobs), 'job')}",
         err=True,
     )
     for reason, count in left_out.items():

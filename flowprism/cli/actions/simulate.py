@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from flowprism.cli.progress_bars import progress_bars
+from flowprism.rendering.units import plural
 from simulate.case import write_case
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import CATALOGUE, scenario
@@ -28,7 +29,7 @@ def simulate_scenario(name: str, out: Path, wish: ScenarioOptions, feeds: tuple[
     made = add_feeds(scenario(name, wish), feeds)
     with progress_bars() as progress:
         size = write_case(made, out, wish.seed, progress)
-    text = f"{out}: {size.records} flow records, {size.bytes / 1e9:.1f} GB, {len(made.jobs)} jobs"
+    text = f"{out}: {size.records} flow records, {size.bytes / 1e9:.1f} GB, {plural(len(made.jobs), 'job')}"
     if size.exact_ratio < 1:
         text += f"; {1 - size.exact_ratio:.1%} of the rate changes shared links approximately"
     typer.echo(text, err=True)

@@ -30,7 +30,7 @@ def render_incidents(after: IncidentUpdate | None) -> str:
 
 def _lines(scan: Scan) -> Iterator[str]:
     span = units.duration((scan.window.end_ns - scan.window.start_ns) / 1e9)
-    yield f"{scan.verdict}: {len(scan.jobs)} jobs, {span} from {units.utc(scan.window.start_ns)} UTC"
+    yield f"{scan.verdict}: {units.plural(len(scan.jobs), 'job')}, {span} from {units.utc(scan.window.start_ns)} UTC"
     for job in sorted(scan.jobs, key=lambda job: ORDER.index(job.verdict)):
         yield f"{job.verdict:<9} {_title(job)}"
         yield from (f"          {finding.severity}: {finding.summary}" for finding in job.findings)

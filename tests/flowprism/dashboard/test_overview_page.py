@@ -44,7 +44,13 @@ def test_the_worst_incident_is_the_headline(demo: Stores) -> None:
     """Sentence, job, place, certainty and what to do stand before everything else."""
     (row,) = incidents(demo, ADMIN, 2**62)
     top = unescape(_page(demo, "/").partition('id="counts"')[0])
-    for words in (row.incident.summary, "llama-demo", "95 %", row.incident.action, f"/incidents/{row.incident.id}"):
+    for words in (
+        row.incident.summary,
+        "llama-demo",
+        "95\N{NO-BREAK SPACE}%",
+        row.incident.action,
+        f"/incidents/{row.incident.id}",
+    ):
         assert words in top
 
 

@@ -12,9 +12,9 @@ export function overlay(context, view, colours, state) {
   if (!state.path) labels(context, view, colours);
   if (state.path) path(context, view, colours, state.path);
   if (state.chosen) chosen(context, view, colours, state.chosen, state.keyboard);
-  if (state.measured) measured(context, view, colours, state.measured);
   axis(context, view, colours);
   names(context, view, colours, state);
+  if (state.measured) measured(context, view, colours, state.measured);
   context.restore();
 }
 
@@ -45,7 +45,7 @@ function axis(context, view, colours) {
     line(context, x, AXIS - 4, x, view.height);
     context.globalAlpha = 1;
     context.fillStyle = colours.quiet;
-    context.fillText(words[n], Math.min(Math.max(x, view.gutter + 16), view.width - 24), AXIS - 13);
+    context.fillText(words[n], Math.min(Math.max(x, view.gutter + 16), view.width - context.measureText(words[n]).width / 2 - 2), AXIS - 13);
   }
   for (const [index, start] of view.pack.shown.iterations) iterationEdge(context, view, colours, index, start);
   context.strokeStyle = colours.rule;
