@@ -161,7 +161,7 @@ SAMPLERS = np.dtype(
     [
         ("scope", "i8"),
         ("id", "i8"),
-        ("origin", "i8"),  # which sampler of which exporter sent the rate
+        ("origin", "i8"),  # exporter and sampler that sent the rate
         ("rate", "i8"),  # 1 in N; AMBIGUOUS where several differ
     ],
     align=True,
