@@ -76,9 +76,9 @@ def read_timelines(location: ObjectStore | Path | str, selection: Selection = EV
     return Timelines(recoded.sort("job", "endpoint", "start_ns", "end_ns", "span"), addresses, jobs, groups)
 
 
-def _spans(told: Timelines, jobs: int) -> Frame:
+def _spans(timelines: Timelines, jobs: int) -> Frame:
     """Spans with codes into one book: jobs, then addresses, then groups."""
-    spans, addresses = told.spans, len(told.addresses)
+    spans, addresses = timelines.spans, len(timelines.addresses)
     return spans.replace(
         endpoint=spans["endpoint"] + jobs,
         peer=_moved(spans["peer"], jobs),

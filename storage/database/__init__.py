@@ -1,1 +1,1 @@
-"""The one gate to the results database: SQLite on one machine, PostgreSQL for several; nobody else writes SQL."""
+"""The only access to the results database, SQLite on one host or PostgreSQL; no other package writes SQL."""

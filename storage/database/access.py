@@ -103,7 +103,7 @@ def remove_sessions(database: Database, owner: str) -> int:
 
 
 def audit(database: Database, entry: AuditEntry) -> None:
-    """Keep who did what. Entries are never changed; a request told twice is one."""
+    """Store audit entries. They are never changed; a request stored twice is one entry."""
     with database.writing() as connection:
         row = {**asdict(entry), "detail": json.dumps(dict(entry.detail), sort_keys=True)}
         insert_new(connection, AUDIT, row)
@@ -126,7 +126,7 @@ def forget_audit(database: Database, before_ns: int) -> int:
 
 
 def take_lease(database: Database, name: str, holder: str, now_ns: int, until_ns: int) -> bool:
-    """Take or prolong a lease; whether `holder` has it now. One that has run out is anybody's."""
+    """Take or extend a lease; returns whether `holder` has it now. An expired lease is free."""
     with database.writing() as connection:
         if insert_new(connection, LEASES, {"name": name, "holder": holder, "until_ns": until_ns}):
             return True
@@ -155,6 +155,6 @@ def _owner(row: Row[tuple[object, ...]]) -> User:
 
 
 def _token(row: Row[tuple[object, ...]]) -> Token:
-    told = row._asdict()
-    said = {column.name: told[column.name] for column in TOKENS.c}
+    values = row._asdict()
+    said = {column.name: values[column.name] for column in TOKENS.c}
     return Token(**{**said, "scopes": tuple(json.loads(said["scopes"]))})

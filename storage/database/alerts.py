@@ -15,7 +15,7 @@ from storage.database.connection import Database, insert_new
 from storage.database.tables import ALERTS, INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS
 
 _WAITING = ALERTS.c.sent_ns.is_(None) & (ALERTS.c.due_ns < WITHHELD_NS)
-_TOLD = ALERTS.c.sent_ns.is_not(None) | (ALERTS.c.due_ns != WITHHELD_NS)
+_SENT = ALERTS.c.sent_ns.is_not(None) | (ALERTS.c.due_ns != WITHHELD_NS)
 
 
 def write_alerts(connection: Connection, alerts: Sequence[OutgoingAlert]) -> None:
@@ -32,7 +32,7 @@ def add_alerts(database: Database, alerts: Sequence[OutgoingAlert]) -> None:
 
 
 def waiting_alerts(database: Database, receiver: str, most: int = 1000) -> list[OutgoingAlert]:
-    """What a receiver has not accepted yet, in the order in which it came to be told."""
+    """List what a receiver has not accepted yet, in order of creation."""
     query = select(ALERTS).where(_WAITING & (ALERTS.c.receiver == receiver))
     return _alerts(database, query.order_by(ALERTS.c.created_ns, ALERTS.c.id).limit(most))
 
@@ -64,7 +64,7 @@ def claim_alerts(database: Database, names: Collection[str], message: str, due_n
         database: the results.
         names: ids.
         message: what they are sent as.
-        due_ns: when to try again, should nothing more be heard.
+        due_ns: when to try again without an answer.
     """
     with database.writing() as connection:
         rows = connection.execute(select(ALERTS.c.id, ALERTS.c.document).where(ALERTS.c.id.in_(names))).all()
@@ -85,14 +85,14 @@ def mark_failed(database: Database, names: Collection[str], problem: str, due_ns
 
 
 def suppress(database: Database, names: Collection[str], reason: str) -> None:
-    """These are not told."""
+    """Mark these as suppressed, for a reason."""
     _mark(database, names, problem=reason, due_ns=WITHHELD_NS)
 
 
 def get_last_sent(database: Database) -> dict[tuple[str, str], int]:
     """(Open incident, receiver) -> when an alert of it was created last that is not withheld."""
     query = select(ALERTS.c.incident, ALERTS.c.receiver, func.max(ALERTS.c.created_ns).label("created_ns"))
-    query = query.join(INCIDENTS, INCIDENTS.c.id == ALERTS.c.incident).where((INCIDENTS.c.state == "open") & _TOLD)
+    query = query.join(INCIDENTS, INCIDENTS.c.id == ALERTS.c.incident).where((INCIDENTS.c.state == "open") & _SENT)
     with database.reading() as connection:
         found = connection.execute(query.group_by(ALERTS.c.incident, ALERTS.c.receiver)).all()
     return {(row.incident, row.receiver): row.created_ns for row in found}
@@ -108,15 +108,15 @@ def open_incidents(database: Database) -> list[tuple[Incident, str | None, str |
 
 
 def list_unsent_resolutions(database: Database, since_ns: int) -> list[tuple[str, Incident, str | None, str | None]]:
-    """Receiver, incident, label and tenant: who was told of an incident that is over since, and not of its end.
+    """List receiver, incident, label and tenant of ended incidents whose start was sent, but not their end.
 
-    Scans leave ends themselves; one that was made by hand, by somebody who knows no receivers, does not.
+    Scans leave ends themselves, except one that was started by hand without receivers.
     """
     ends = ALERTS.c.id.like("%.resolved.%")
-    told, ended = func.max(ALERTS.c.created_ns), func.max(ALERTS.c.created_ns).filter(ends)
+    sent, ended = func.max(ALERTS.c.created_ns), func.max(ALERTS.c.created_ns).filter(ends)
     pairs = select(ALERTS.c.incident, ALERTS.c.receiver).join(INCIDENTS, INCIDENTS.c.id == ALERTS.c.incident)
-    pairs = pairs.where((INCIDENTS.c.state == "resolved") & (INCIDENTS.c.resolved_ns >= since_ns) & _TOLD)
-    missing = pairs.group_by(ALERTS.c.incident, ALERTS.c.receiver).having(ended.is_(None) | (ended < told)).subquery()
+    pairs = pairs.where((INCIDENTS.c.state == "resolved") & (INCIDENTS.c.resolved_ns >= since_ns) & _SENT)
+    missing = pairs.group_by(ALERTS.c.incident, ALERTS.c.receiver).having(ended.is_(None) | (ended < sent)).subquery()
     query = select(missing.c.receiver, INCIDENTS.c.document, JOBS.c.label, JOBS.c.tenant)
     query = query.join(INCIDENTS, INCIDENTS.c.id == missing.c.incident)
     query = query.join(JOBS, JOBS.c.id == INCIDENTS.c.job, isouter=True).order_by(INCIDENTS.c.id, missing.c.receiver)

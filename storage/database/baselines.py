@@ -1,4 +1,4 @@
-"""What iterations of jobs take when nothing slows them down, one row since each time that it was set anew."""
+"""What iterations of jobs take when nothing slows them down: one row for each time a baseline was set."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class NewScan:
 
 @dataclass(frozen=True, slots=True)
 class TouchedIncident:
-    """An incident that a scan or a person touched, and whose it is; None for nobody's."""
+    """An incident that a scan or a person changed, with its tenant, or None."""
 
     id: str
     job: str | None
@@ -63,7 +63,7 @@ def touched_by_scans(database: Database, ends_ns: Collection[int]) -> list[Touch
 
 
 def touched_by_people(database: Database, since_ns: int) -> list[TouchedIncident]:
-    """Incidents of which something was said behind this time."""
+    """List incidents with notes after this time."""
     noted = select(INCIDENT_NOTES.c.incident).where(INCIDENT_NOTES.c.time_ns > since_ns)
     return _touched(database, INCIDENTS.c.id.in_(noted))
 

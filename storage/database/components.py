@@ -17,13 +17,13 @@ def save_component(database: Database, component: ComponentStatus) -> None:
 
 
 def components(database: Database) -> list[ComponentStatus]:
-    """All components that were ever heard of and not forgotten, by name."""
+    """List all components with a stored heartbeat, by name."""
     with database.reading() as connection:
         found = connection.execute(select(PARTS.c.document).order_by(PARTS.c.name)).scalars()
         return [ComponentStatus.model_validate_json(text) for text in found]
 
 
 def forget_components(database: Database, before_ns: int) -> int:
-    """Remove components that were last heard of before a time; how many."""
+    """Remove components with their last heartbeat before a time; returns their number."""
     with database.writing() as connection:
         return connection.execute(delete(PARTS).where(PARTS.c.seen_ns < before_ns)).rowcount

@@ -36,7 +36,7 @@ class Database:
             address: `sqlite:///PATH` or `postgresql://USER@HOST/NAME`.
 
         Raises:
-            InputError: the address is none, nobody answers there, or the tables are of a newer version.
+            InputError: the address is invalid, no server answers, or the tables are of a newer version.
         """
         self.engine = connected(address)
         self._read: ContextVar[Connection | None] = ContextVar("read", default=None)
@@ -59,7 +59,7 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """A transaction that only reads; inside another one of the same thread, that one.
 
-        Who asks several things for one answer opens it around all of them: on a server, each transaction is several
+        Callers with several queries for one answer open it around all of them: on a server, each transaction is several
         messages there and back.
 
         Raises:

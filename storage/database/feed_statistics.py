@@ -18,7 +18,7 @@ from storage.database.tables import FEED_STATISTICS, INVENTORIES
 
 
 def save_feed_statistics(database: Database, statistics: Sequence[FeedStatistics]) -> None:
-    """Keep what exporters sent; a stretch of time told again replaces what was said of it."""
+    """Store what exporters sent; a time range stored again replaces its earlier values."""
     rows = [{**asdict(one), "rejected": json.dumps(dict(one.rejected), sort_keys=True)} for one in statistics]
     with database.writing() as connection:
         upsert(connection, FEED_STATISTICS, rows)
@@ -39,16 +39,16 @@ def feed_statistics(
 def losses(database: Database, since_ns: int) -> list[tuple[FeedStatistics, int]]:
     """Stretches of time that begin since a time and in which records were missed, each with when its hole may begin.
 
-    What is missing was sent after the exporter was heard last, which may be long before it was noticed: the second
+    The missing records were sent after the last received ones, maybe long before the loss was noticed: the second
     number is the begin of its stretch before, or of the stretch itself where there is none.
     """
     before = FEED_STATISTICS.alias()
-    heard = select(func.max(before.c.start_ns)).where(
+    received = select(func.max(before.c.start_ns)).where(
         (before.c.exporter == FEED_STATISTICS.c.exporter)
         & (before.c.length_ns == FEED_STATISTICS.c.length_ns)
         & (before.c.start_ns < FEED_STATISTICS.c.start_ns)
     )
-    since = func.coalesce(heard.scalar_subquery(), FEED_STATISTICS.c.start_ns).label("since_ns")
+    since = func.coalesce(received.scalar_subquery(), FEED_STATISTICS.c.start_ns).label("since_ns")
     query = select(FEED_STATISTICS, since).where(
         (FEED_STATISTICS.c.start_ns >= since_ns) & (FEED_STATISTICS.c.lost > 0)
     )
@@ -70,7 +70,7 @@ def newest_stretch(database: Database) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class LastReport:
     """When an exporter sent anything: begin of its first and last stretch of time since a time, UTC, and how many."""
 
     exporter: str
@@ -80,7 +80,7 @@ class Heard:
     stretches: int
 
 
-def heard(database: Database, since_ns: int) -> list[Heard]:
+def last_reports(database: Database, since_ns: int) -> list[LastReport]:
     """Exporters that sent anything in a stretch of time that began since a time, by name."""
     sent = (FEED_STATISTICS.c.records > 0) | (FEED_STATISTICS.c.datagrams > 0)
     begin = FEED_STATISTICS.c.start_ns
@@ -93,7 +93,7 @@ def heard(database: Database, since_ns: int) -> list[Heard]:
     ).where(begin >= since_ns, sent)
     with database.reading() as connection:
         rows = connection.execute(query.group_by(FEED_STATISTICS.c.exporter).order_by(FEED_STATISTICS.c.exporter))
-        return [Heard(*row) for row in rows]
+        return [LastReport(*row) for row in rows]
 
 
 def forget_feed_statistics(database: Database, before_ns: int) -> int:
@@ -137,5 +137,5 @@ def _statistics(row: Row[Any]) -> FeedStatistics:
 
 @lru_cache(maxsize=2)
 def _read(text: str) -> Inventory:
-    """The inventory of a text; it cannot be changed, so everybody may have the same one."""
+    """Parse an inventory; it is immutable, so it is cached."""
     return Inventory.model_validate_json(text)

@@ -20,7 +20,7 @@ class IncidentStatus:
     """What people said of an incident, as it counts now.
 
     Attributes:
-        acknowledged_by: who did last; None where nobody did since it came back.
+        acknowledged_by: author of the last acknowledgement; None without one since it reopened.
         muted: whether it is.
         muted_until_ns: until when; None for ever, and where it is not muted.
     """
@@ -77,9 +77,9 @@ def incident_key(incident: Incident) -> str:
 
 
 def standings(database: Database, names: Sequence[str], now_ns: int) -> dict[str, IncidentStatus]:
-    """How each of some incidents stands, by id; those of which nothing was said are left out.
+    """Return the status of incidents by id; those without notes are omitted.
 
-    An acknowledgement counts until the incident is resolved and comes back; of mutes the last word counts.
+    An acknowledgement counts until the incident is resolved and comes back; the latest mute counts.
     """
     back = select(INCIDENT_CHANGES.c.incident, func.max(INCIDENT_CHANGES.c.time_ns))
     back = back.where(INCIDENT_CHANGES.c.incident.in_(names) & (INCIDENT_CHANGES.c.kind == "reopened"))
@@ -103,7 +103,7 @@ def _with(before: IncidentStatus, note: Row[tuple[object, ...]], now_ns: int) ->
 
 
 def _joined() -> Query:
-    """Incidents beside their jobs; those of no job stay."""
+    """Join incidents with their jobs; those without a job remain."""
     query = select(INCIDENTS.c.id, INCIDENTS.c.document, JOBS.c.label, JOBS.c.tenant)
     return query.outerjoin(JOBS, JOBS.c.id == INCIDENTS.c.job)
 

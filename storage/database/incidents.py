@@ -65,7 +65,7 @@ def history(database: Database, name: str) -> list[IncidentChange]:
 
 
 def add_note(database: Database, note: IncidentNote) -> bool:
-    """Keep what a person did about an incident; told twice it is one note. Whether there is such an incident."""
+    """Store a person's note on an incident, once if repeated; returns whether there is such an incident."""
     try:
         with database.writing() as connection:
             upsert(connection, INCIDENT_NOTES, [asdict(note)])

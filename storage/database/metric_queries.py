@@ -1,4 +1,4 @@
-"""Counts of what the results database holds, for those who watch the service: few rows, whatever the table's size."""
+"""Counts of the results database for monitoring: few rows, whatever the table's size."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Stretch(NamedTuple):
 
 
 def of_policies() -> ColumnElement[bool]:
-    """Whether a scan is a policy's, and not one that somebody asked for or of a silent job alone."""
+    """Select scans of a policy: neither requested ones nor those of a silent job alone."""
     return SCANS.c.policy.not_like(f"{REQUESTED}%") & (SCANS.c.policy != WATCH)
 
 
@@ -95,8 +95,8 @@ def job_marks(
     """
     under_way = _incidents_under_way()
     rank, count = func.coalesce(under_way.c.rank, 0), func.coalesce(under_way.c.count, 0)
-    told = (rank.label("rank"), count.label("open_count"), under_way.c.hangs, under_way.c.may_hang)
-    query = select(JOBS.c.id, JOBS.c.world_size, JOBS.c.last_seen_ns, *told)
+    columns = (rank.label("rank"), count.label("open_count"), under_way.c.hangs, under_way.c.may_hang)
+    query = select(JOBS.c.id, JOBS.c.world_size, JOBS.c.last_seen_ns, *columns)
     query = query.outerjoin(under_way, under_way.c.job == JOBS.c.id)
     for condition in _conditions(wanted):
         query = query.where(condition)
@@ -260,8 +260,8 @@ def _behind(after: str) -> ColumnElement[bool]:
 
 def _with_incidents(open_now: Subquery) -> Query:
     rank, count = func.coalesce(open_now.c.rank, 0), func.coalesce(open_now.c.count, 0)
-    told = (rank.label("incident_rank"), count.label("incident_count"))
-    return select(JOBS, *told).outerjoin(open_now, open_now.c.job == JOBS.c.id)
+    columns = (rank.label("incident_rank"), count.label("incident_count"))
+    return select(JOBS, *columns).outerjoin(open_now, open_now.c.job == JOBS.c.id)
 
 
 def _glance(row: Row[tuple[object, ...]]) -> JobSummary:

@@ -33,7 +33,7 @@ def requests(database: Database, most: int = 100) -> list[ScanRequest]:
 
 
 def next_requests(database: Database, most: int = 100) -> list[ScanRequest]:
-    """Requests that are not over, the oldest first; which of them nobody works on any more is for leases to say."""
+    """List unfinished requests, the oldest first; leases decide which are abandoned."""
     query = select(SCAN_REQUESTS).where(SCAN_REQUESTS.c.state.in_(("waiting", "running")))
     query = query.order_by(SCAN_REQUESTS.c.requested_ns, SCAN_REQUESTS.c.id).limit(most)
     with database.reading() as connection:

@@ -1,4 +1,4 @@
-"""Scans and what they found: one transaction a scan, which counts once however often it is told."""
+"""Scans and what they found: one transaction a scan; a repeated one is ignored."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ScanResult:
         events: that happened to its jobs.
         alerts: of what it changed.
         baselines: of its jobs, those that it began or measured.
-        doubted: jobs whose layouts are not kept: where the feed has holes they seem to lack members.
+        doubted: jobs whose layouts are not stored: in feed gaps they seem to lack members.
     """
 
     kept: ScanRecord
@@ -72,7 +72,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
     """Keep what a scan left, all or nothing; whether it is new.
 
     A scan of the same policy and window that is kept already stays as it is, and nothing is changed. Rows are made
-    before the transaction begins: while it lasts nobody else can write into SQLite, and people comment meanwhile.
+    before the transaction begins: it blocks other writers of SQLite, such as people's comments.
     """
     end_ns = result.kept.scan.window.end_ns
     scan, jobs = _scan_row(result.kept), [_job_row(report, end_ns) for report in result.jobs]
@@ -82,7 +82,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         trusted = [job for job in result.jobs if job.id not in result.doubted]
         layouts = _new_layouts(connection, trusted, end_ns)
     with database.writing() as connection:
-        # Of two replicas that tell of the same scan, the later one waits here for the other, and is then refused.
+        # Of two replicas that store the same scan, the later one waits here for the other, and is then refused.
         if not insert_new(connection, SCANS, scan):
             return False
         _write_jobs(connection, jobs, end_ns)
@@ -183,7 +183,7 @@ def forget_scans(database: Database, before_ns: int) -> int:
 
 
 def _sum_hours(connection: Connection, minutes: Iterable[int], until_ns: int) -> None:
-    """Tell again the hours that end by a time and that some minutes lie in, out of all their minutes that are kept."""
+    """Recompute the hours up to a time that contain some minutes, from all their stored minutes."""
     hours = {start_ns // _HOUR_NS * _HOUR_NS for start_ns in minutes}
     for hour_ns in sorted(hour for hour in hours if hour + _HOUR_NS <= until_ns):
         upsert_selected(connection, ROLLUPS, _ROLLUP, _hour(hour_ns))
@@ -244,7 +244,7 @@ def _new_layouts(connection: Connection, reports: Sequence[JobReport], since_ns:
 
 
 def _job_row(report: JobReport, seen_ns: int) -> dict[str, object]:
-    """A job that nobody knew before."""
+    """Build the row of a new job."""
     return {
         "id": report.id,
         "label": report.label,

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from datamodel.errors import InputError
 
-_LOCK = 0x666C6F77  # one migration at a time, whoever starts it
+_LOCK = 0x666C6F77  # one migration at a time, in any process
 
 
 def upgrade(connection: Connection, to: str = "head") -> None:

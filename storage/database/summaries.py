@@ -1,4 +1,4 @@
-"""A scan in short: what lists tell of it, and of each tenant's part, without its long document."""
+"""Summaries of a scan for lists, whole and for each tenant, without its long document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ScanSummary:
         whole: all of it.
         tenants: the part of each tenant whose jobs were in it.
         records: that it read.
-        reasons: why the scan as a whole cannot tell.
+        reasons: why the verdict of the scan as a whole is unknown.
     """
 
     whole: PartSummary
@@ -68,6 +68,6 @@ def parsed(text: str) -> ScanSummary:
 
 
 def _part(jobs: list[dict[str, Any]]) -> PartSummary:
-    told = Counter(job["verdict"] for job in jobs)
-    worst = max(told, key=_ORDER.index)
+    verdicts = Counter(job["verdict"] for job in jobs)
+    worst = max(verdicts, key=_ORDER.index)
     return PartSummary(len(jobs), sum(len(job["findings"]) for job in jobs), worst)

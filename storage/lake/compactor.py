@@ -1,6 +1,6 @@
 """The compactor of a lake: packs small segments, removes what is not to be kept, and shortens the manifest.
 
-One at a time; on a local disk a lock sees to that, in a bucket whoever starts it. It may be killed at any moment: what
+Only one may run; a local disk has a lock for that, a bucket leaves it to the operator. It may be killed any time: what
 it does counts from its commit on, and a successor removes what an interrupted one wrote. What counts no longer is
 removed when readers that began before have had time to finish.
 """
@@ -37,7 +37,7 @@ from storage.lake.snapshot import Snapshot, newest_checkpoint, put_again, snapsh
 from storage.lake.writer_session import take_lock
 
 GRACE_NS = 3_600_000_000_000  # longer than any reader takes
-_ORPHAN_NS = 24 * GRACE_NS  # what nobody has committed for so long, nobody will
+_ORPHAN_NS = 24 * GRACE_NS  # what is uncommitted for so long stays so
 _CHECKPOINT_COMMITS = 256
 
 

@@ -52,8 +52,8 @@ class LakeWriter:
     """One writer's place in a lake.
 
     After a crash a new `Store` of the same writer goes on behind the newest commit: what was written but not
-    committed is removed, and its names are used again. Whoever repeats a task under the same writer sees by `newest`
-    that it is done.
+    committed is removed, and its names are used again. A caller that repeats a task under the same writer sees by
+    `newest` that it is done.
 
     Attributes:
         newest: the writer's newest commit; None before the first.
@@ -64,7 +64,7 @@ class LakeWriter:
 
         Args:
             location: the lake.
-            writer: who writes; nobody else does under this name.
+            writer: who writes; unique to this caller.
             workers: how many workers the session has.
 
         Raises:

@@ -94,7 +94,7 @@ def _logged(writer: Writer, content: bytes, covered: int) -> Manifest:
     lines = content.splitlines(keepends=True)
     found = [decode_commit(line) for line in lines]
     if lines and not lines[-1].endswith(b"\n"):
-        found.pop()  # torn by a crash: its commit was never promised to anybody
+        found.pop()  # torn by a crash: its commit was never confirmed
     commits = [
         replace(commit, segments=tuple(replace(s, file=f"{SEGMENTS}/{s.file}") for s in commit.segments))
         for commit in found

@@ -1,8 +1,8 @@
 """The manifest: which segments count. What it does not name does not exist, so a segment counts wholly or not at all.
 
 An object for each commit, numbered by its writer: the CRC-32 of what follows in eight hex digits, a space, one JSON
-object, a newline. It is put when all that it names is durable. One torn by a crash is no commit; its writer puts it
-anew.
+object, a newline. It is put when all that it names is durable. One torn by a crash is no commit; its writer
+repeats it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def decode_commit(line: bytes) -> Commit | None:
 
 
 def add_checksum(said: Mapping[str, Any]) -> bytes:
-    """A line from which damage can be told."""
+    """Format a line with a checksum."""
     text = json.dumps(said, separators=(",", ":"))
     return f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
 

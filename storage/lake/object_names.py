@@ -6,9 +6,9 @@
     checkpoint/NUMBER.json.zst                                    the commits so far in one object
     state/SESSION-wWORKER-NUMBER.state                            what decoding must remember after that commit
 
-A session is one run of whoever writes; a worker counts its commits from 1. No name is used twice and nothing is
+A session is one run of a writer; a worker counts its commits from 1. No name is used twice and nothing is
 renamed, so that the same layout works in an object store. Folders of flowprism 0.1 have `segments/NAME.parquet` and
-`manifest/SESSION-wWORKER.log` instead; they are read as they are, and new commits stand beside.
+`manifest/SESSION-wWORKER.log` instead; they are read as they are, and new commits are added next to them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHECKPOINT = re.compile(rf"{CHECKPOINT}/(\d+)\.json\.zst")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Writer:
-    """Who writes: one worker of one run."""
+    """A writer: one worker of one run."""
 
     session: str
     worker: int
@@ -82,7 +82,7 @@ def checkpoint_name(number: int) -> str:
 
 
 def parse_name(name: str) -> tuple[Writer, int] | None:
-    """Who wrote the file of this name, and in which commit (0 where none is named); None where it is none of ours."""
+    """Parse a file name into writer and commit (0 where none is named); None for other files."""
     match = _NAME.fullmatch(name.rpartition("/")[2])
     if match is None:
         return None

@@ -128,7 +128,7 @@ class LocalStore:
         """Have a folder, and its name durable. The first ones are not made: their disk may be away."""
         if folder.parent != self.folder and not folder.is_dir():
             self._make_folder(folder.parent)
-            with suppress(FileExistsError):  # somebody else's commit made it in this moment
+            with suppress(FileExistsError):  # a concurrent commit made it
                 folder.mkdir()
             sync_folder(folder.parent)
 
@@ -150,7 +150,7 @@ class LocalStore:
 class BucketStore:
     """A prefix of a bucket, or of any file system that pyarrow knows.
 
-    A name that is taken is refused, but two writers at the same moment are not told apart: what must have one writer
+    A name that is taken is refused, but two concurrent writers are not detected: what must have one writer
     only is held by the caller.
     """
 

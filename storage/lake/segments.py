@@ -2,7 +2,7 @@
 
 Packed ones are sorted by exporter, pair and connection, then by time. Parquet then holds each pair once a run, and the
 differences of times and sequence numbers, which are small: that is a dictionary of pairs without a second table,
-and whoever reads Parquet can read it. Small row groups with statistics let readers pass over other jobs' pairs.
+and any Parquet reader can read it. Small row groups with statistics let readers pass over other jobs' pairs.
 """
 
 from __future__ import annotations

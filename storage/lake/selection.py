@@ -70,7 +70,7 @@ class Selected:
     at: Snapshot
 
 
-class _Outdated(Exception):  # noqa: N818 - no error: the reader was slow, and begins anew
+class _Outdated(Exception):  # noqa: N818 - no error: the reader was slow, and restarts
     """A segment has been replaced and removed since the snapshot."""
 
 

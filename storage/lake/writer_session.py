@@ -1,4 +1,4 @@
-"""A run of a collector takes hold of a folder: nobody else collects there, and what a crash left behind goes."""
+"""A collector run's exclusive use of a folder; removes what a crash left behind."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def begin_session(location: Path | str, patience_s: float, home: Path | None = N
             against collectors of the same home.
 
     Raises:
-        InputError: another collector writes there, or nobody may.
+        InputError: another collector writes there, or the folder is not writable.
     """
     store, home = open_store(location), Path(location) if home is None else home
     try:
@@ -79,7 +79,7 @@ def take_lock(path: Path, patience_s: float, otherwise: str) -> int:
     """A descriptor that holds a file as long as it is open, here or in a process that inherited it.
 
     Raises:
-        InputError: somebody else holds it for longer than `patience_s`; `otherwise` says what that means.
+        InputError: another process holds it for longer than `patience_s`; `otherwise` says what that means.
         OSError: the file cannot be made.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

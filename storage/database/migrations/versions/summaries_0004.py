@@ -1,4 +1,4 @@
-"""What lists of jobs and scans tell, beside the long documents: what a feed can show of a job, a scan in short."""
+"""Short columns for lists of jobs and scans next to the long documents: a job's detectability, a scan's summary."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -34,6 +34,6 @@ def _fill() -> None:
 
 
 def downgrade() -> None:
-    """Remove the columns, in place: SQLite would empty what refers to a table that is made anew."""
+    """Remove the columns, in place: SQLite would empty what refers to a table that is recreated."""
     for table, column in (("scans", "summary"), ("jobs", "reasons"), ("jobs", "smallest_slowdown_ratio")):
         op.execute(sa.text(f"ALTER TABLE {table} DROP COLUMN {column}"))
