@@ -1,4 +1,4 @@
-"""What a collector is told."""
+"""Settings of a collector run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CollectorOptions:
         listens: where exporters send to; none where only `sources` are read.
         sources: mirrors, and topics of at most one Kafka.
         workers: pairs of processes that share the exporters.
-        allow: networks that may send; everybody where there is none.
+        allow: networks that may send; empty for all.
         rates: configured sampling rates.
         commit_every_s: after which what was received is made durable, at the latest.
         ring_bytes: memory of each worker for datagrams that are not durable yet.
@@ -67,7 +67,7 @@ class CollectorOptions:
         """
         if is_address(self.out):
             if self.folder is None:
-                raise InputError(f"{redact_address(self.out)}: a folder for lock and status is needed beside a bucket")
+                raise InputError(f"{redact_address(self.out)}: a bucket also needs a local folder for lock and status")
             return self.folder
         return Path(self.out)
 

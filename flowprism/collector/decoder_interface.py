@@ -37,7 +37,7 @@ class Decoder(Protocol):
         """The accounts of the exporters with most records, at least so many where there are; None: of all."""
 
     def account(self, ingest_log: IngestLog) -> None:
-        """Tell what was left out."""
+        """Report what was rejected."""
 
     def state(self) -> bytes:
         """What must be remembered."""

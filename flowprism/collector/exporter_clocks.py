@@ -4,7 +4,7 @@ A service scans windows of the present. Records that a wrong clock dates hours b
 those ahead would make windows look complete that are not. How far a clock is off follows from the records themselves:
 a meter sends a record some seconds after the flow's end, so the records of one exporter reach us with a lag that is
 small and never negative. An exporter whose lag, in the median, is neither has a wrong clock, and all its records are
-moved by the least lag among them, which keeps the times between them. Single records that lie as far off beside good
+moved by the least lag among them, which keeps the times between them. Single records that are as far off among good
 ones are dated by their receipt.
 """
 

@@ -17,7 +17,7 @@ from capture.packets.packet_columns import Packets
 from flowprism.collector.sources import MirrorKind
 
 _IDLE_S = 0.05  # how often a stream without bytes lets us look at the clock
-_MOST_SESSIONS_TOLD = 1000
+_MOST_SESSIONS_REPORTED = 1000
 
 
 class MirrorInput(Protocol):
@@ -33,13 +33,13 @@ class MirrorInput(Protocol):
         """The next packets, None where there are none for so long; the next call overwrites them."""
 
     def account(self, ingest_log: IngestLog) -> None:
-        """Tell what was lost or is doubtful since the source was opened."""
+        """Report losses and doubts since the source was opened."""
 
     def losses(self) -> tuple[int, int]:
         """Packets that the kernel had no room for, and packets lost on their way to this machine."""
 
     def details(self) -> dict[str, Any]:
-        """What else is worth telling of it, JSON-able."""
+        """Return further statistics of it, JSON-able."""
 
 
 class RingInput:
@@ -76,7 +76,7 @@ class ErspanInput:
 
     def details(self) -> dict[str, Any]:
         """The account of each session, and how many packets came from sources that are not allowed."""
-        sessions = [asdict(session) for session in self._sessions.sessions()[:_MOST_SESSIONS_TOLD]]
+        sessions = [asdict(session) for session in self._sessions.sessions()[:_MOST_SESSIONS_REPORTED]]
         return {"sessions": sessions, "refused": self._sessions.losses().refused}
 
 
@@ -103,7 +103,7 @@ class StreamInput:
         return batch
 
     def account(self, ingest_log: IngestLog) -> None:
-        """Tell what was damaged."""
+        """Report damage."""
         for reason, count in self._ledger.rejected.items():
             ingest_log.reject(reason, count)
         for warning in self._ledger.warnings:
@@ -125,7 +125,7 @@ def open_input(kind: MirrorKind, name: str, descriptor: int, allow: Sequence[str
         kind: how packets come.
         name: the interface or address.
         descriptor: of the open stream, where it is one.
-        allow: networks from which ERSPAN sessions may come; everybody's where there is none.
+        allow: networks from which ERSPAN sessions may come; empty for all.
 
     Raises:
         InputError: there is no such interface or address, or receiving from it is not permitted.

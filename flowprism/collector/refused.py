@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from capture.receive.ring_header import Header
 from capture.tables.addresses import from_words
 
-OTHERS = "others"  # sources beyond those that are told apart
+OTHERS = "others"  # sources beyond those counted separately
 
 
 def refused_sources(headers: Iterable[Header]) -> dict[str, int]:

@@ -53,7 +53,7 @@ class SourceWriter:
         self.totals = Counter(newest.totals if newest else {})
         self.state = read_state(lake, newest.state) if newest else None
         self._before = Counter(newest.rejected if newest else {})
-        self._told_s: float | None = 0.0  # None where nobody listens any more
+        self._reported_s: float | None = 0.0  # None once the supervisor is gone
 
     def rejected(self, now: Mapping[str, int]) -> dict[str, int]:
         """What was left out in the whole session, given what this process left out."""
@@ -89,15 +89,15 @@ class SourceWriter:
             else:
                 return
 
-    def tell(
+    def report(
         self, account: Callable[[], Mapping[str, object]], warnings: Callable[[], Sequence[str]], *, force: bool = False
     ) -> None:
-        """Tell the supervisor how it goes, twice a second, or in any case."""
+        """Report progress to the supervisor, at most twice a second unless forced."""
         now = time.monotonic()
-        if self._told_s is None or (now - self._told_s < _TELL_S and not force):
+        if self._reported_s is None or (now - self._reported_s < _TELL_S and not force):
             return
         said = {**account(), "totals": self.totals, "warnings": list(warnings())[:_MOST_WARNINGS]}
-        self._told_s = now if _said(said) else None
+        self._reported_s = now if _said(said) else None
 
 
 def until_terminated(work: Callable[[dict[str, Any], Callable[[], bool]], None]) -> None:
@@ -140,7 +140,7 @@ def refuse(text: str) -> None:
 
 
 def _said(account: Mapping[str, object]) -> bool:
-    """Whether the supervisor could be told."""
+    """Send to the supervisor; returns whether it could be reached."""
     try:
         sys.stdout.write(json.dumps(account) + "\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Sources beside the exporters: mirrors and Kafka topics, as they are typed and as their processes are told of them."""
+"""Mirrors and Kafka topics as sources: as typed, and as passed to their processes."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Drops:
 
 @dataclass(slots=True)
 class Status:
-    """Gathers what is told of a run, and writes it."""
+    """Gathers the status of a run, and writes it."""
 
     folder: Path
     session: str
@@ -104,18 +104,18 @@ class Status:
         lost = Counter[str]()
         for each in self._all():
             lost.update(each.account.get("lost", {}))
-        told = [each.account.get("totals", {}) for each in self._all()]
+        totals_of = [each.account.get("totals", {}) for each in self._all()]
         headers = [worker.header for worker in self.workers]
         return Totals(
             received=sum(int(h["written"]) for h in headers),
             durable=sum(int(h["committed"]) for h in headers),
-            records=sum(totals.get("flows", 0) for totals in told),
+            records=sum(totals.get("flows", 0) for totals in totals_of),
             kernel_drops=sum(drops.total for drops in self._drops.values())
             + sum(source_process.account.get("kernel_drops", 0) for source_process in self.source_processes),
             refused=sum(int(h["refused"]) + int(h["sessions_refused"]) for h in headers),
-            set_aside=sum(totals.get("set_aside", 0) for totals in told),
+            set_aside=sum(totals.get("set_aside", 0) for totals in totals_of),
             lost=dict(lost),
-            packets=sum(totals.get("packets", 0) for totals in told),
+            packets=sum(totals.get("packets", 0) for totals in totals_of),
             packets_lost_here=sum(source_process.lost for source_process in self.source_processes),
         )
 

@@ -1,4 +1,4 @@
-"""The supervisor: binds the sockets, holds the rings, keeps each worker's two processes alive, and tells how it goes.
+"""The supervisor: binds the sockets, holds the rings, keeps each worker's two processes alive, and reports the status.
 
 Sockets and rings outlive the processes that use them. It decodes and stores nothing itself, so there is little in it
 that could fail; if it is killed all the same, its workers take what has arrived, store it and end.
@@ -111,7 +111,7 @@ class CollectorSupervisor:
         }
 
     def _source_processes(self, begun: writer_session.WriterSession) -> list[SourceProcess]:
-        """The sources beside the exporters; as writers they have the numbers behind the workers'.
+        """Start the mirror and Kafka sources; as writers they have the numbers after the workers'.
 
         The first of these is the topics' alone: what is durable of them must not pass for the past of a mirror.
         """
@@ -170,8 +170,8 @@ class CollectorSupervisor:
         receivers_end = time.monotonic() + _RECEIVERS_END_S
         progress: list[tuple[int, int, bool]] = []
         progress_s = time.monotonic()
-        everybody: list[Worker | SourceProcess] = [*workers, *source_processes]
-        while unfinished := [each for each in everybody if not each.finished]:
+        processes: list[Worker | SourceProcess] = [*workers, *source_processes]
+        while unfinished := [each for each in processes if not each.finished]:
             now = time.monotonic()
             for worker in workers:
                 if now > receivers_end and not worker.emptied:
@@ -204,7 +204,7 @@ class CollectorSupervisor:
             )
         if doors and begun.workers not in (0, options.workers):
             process.print_message(
-                f"there were {begun.workers} workers before, now {options.workers}: templates are learnt anew"
+                f"there were {begun.workers} workers before, now {options.workers}: templates are learned again"
             )
         reading = [f"reading {source}" for source in options.sources]
         listening = [f"listening on {', '.join(str(d.listen) for d in own)}; {len(doors)} workers" for own in doors[:1]]

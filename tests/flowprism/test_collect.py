@@ -127,7 +127,7 @@ def test_a_replayed_capture_is_collected(tmp_path: Path) -> None:
     assert set(reading.flows.frame["sampling_rate"].tolist()) == {512}
     assert "received 101 datagrams, durable 101, flow records 200" in said
     assert (
-        f"nothing packs or removes records but --compact, or `flowprism compact {tmp_path}/out --every 10` beside"
+        f"records are compacted and removed only with --compact, or by `flowprism compact {tmp_path}/out --every 10`"
         in said
     )
     (exporter,) = running.status()["exporters"]

@@ -71,7 +71,7 @@ class Decoding:
         self._suspects = range(int(header["mark_from"]), int(header["mark_to"]))
         twice = self._suspects and header["mark_alone"] and self._suspects.start >= self._at
         self._poison = self._suspects.start if twice else None
-        self._told: dict[str, Any] | None = {}  # the account told last; None where nobody listens any more
+        self._reported: dict[str, Any] | None = {}  # the account reported last; None once the supervisor is gone
 
     def run(self) -> None:
         """Decode until the ring is closed and empty.
@@ -83,7 +83,7 @@ class Decoding:
         while True:
             count = self._step()
             self._commit_if_due()
-            self._tell()
+            self._report()
             if count:
                 self._heard_s = time.monotonic()
             elif self._is_over():
@@ -93,7 +93,7 @@ class Decoding:
         self._accounts.refresh(force=True)
         if self._at > self._committed:
             self._commit()
-        self._tell(force=True)
+        self._report(force=True)
 
     def _step(self) -> int:
         """Decode the next batch, if there is one; how many datagrams it had."""
@@ -175,17 +175,17 @@ class Decoding:
         orphaned = os.getppid() != self._supervisor and time.monotonic() - self._heard_s > _ORPHAN_S
         return bool(header["closed"] or orphaned) and int(written(self._ring.shared)) == self._at
 
-    def _tell(self, *, force: bool = False) -> None:
-        """Tell the supervisor the account, where it is new."""
+    def _report(self, *, force: bool = False) -> None:
+        """Report the account to the supervisor if it is new."""
         self._accounts.refresh()
-        if self._told is None or (self._told is self._accounts.told and not force):
+        if self._reported is None or (self._reported is self._accounts.latest and not force):
             return
-        self._told = self._accounts.told
+        self._reported = self._accounts.latest
         try:
-            sys.stdout.write(json.dumps({**self._told, "totals": self._totals}) + "\n")
+            sys.stdout.write(json.dumps({**self._reported, "totals": self._totals}) + "\n")
             sys.stdout.flush()
         except BrokenPipeError:
-            self._told = None
+            self._reported = None
 
 
 def _restored(plan: dict[str, Any], state: str) -> decoder_interface.Decoder:
@@ -199,7 +199,7 @@ def _restored(plan: dict[str, Any], state: str) -> decoder_interface.Decoder:
     try:
         decodes.restore(read_state(plan["out"], state))
     except InputError as error:
-        process.print_message(f"{error}; templates and counts begin anew")
+        process.print_message(f"{error}; templates and counts start over")
         return make(rates)
     return decodes
 

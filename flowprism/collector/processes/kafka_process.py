@@ -1,6 +1,6 @@
 """The process that reads Kafka topics: each poll's records and the offsets behind them become durable in one commit.
 
-Only then does the broker hear of the offsets. A successor, and the next session, begin where the manifest stands, so
+Only then are the offsets committed. A successor, and the next session, begin where the manifest stands, so
 that every message's records are committed once.
 """
 
@@ -19,7 +19,7 @@ from flowprism.collector.source_writer import SourceWriter, until_terminated
 from storage.lake.lake_writer import read_state
 
 _MOST_MESSAGES = 1 << 17
-_LONGEST_POLL_S = 5.0  # the client does not hear a signal while it waits
+_LONGEST_POLL_S = 5.0  # the client does not react to a signal while it waits
 _OFFSETS = "kafka_offsets"
 
 
@@ -50,7 +50,7 @@ class Consuming:
         self._feed = KafkaConsumer(plan["settings"], plan["topics"], lambda: self._offsets)
 
     def run(self) -> None:
-        """Read until told to stop.
+        """Read until stopped.
 
         Raises:
             OSError: records cannot be stored; nothing is lost, they are read again.
@@ -61,13 +61,13 @@ class Consuming:
                 batch = self._feed.poll(self._poll_s, _MOST_MESSAGES)
                 if batch is not None:
                     self._keep(batch)
-                self._writer.tell(self._account, lambda: list(self._warnings))
-            self._writer.tell(self._account, lambda: list(self._warnings), force=True)
+                self._writer.report(self._account, lambda: list(self._warnings))
+            self._writer.report(self._account, lambda: list(self._warnings), force=True)
         finally:
             self._feed.close()
 
     def _keep(self, batch: KafkaBatch) -> None:
-        """Make a batch durable, then tell the broker."""
+        """Make a batch durable, then commit its offsets."""
         self._rejected.update(batch.notes.rejected)
         self._warnings.update(dict.fromkeys(batch.notes.warnings))
         if not batch.offsets.following:

@@ -54,7 +54,7 @@ class Mirroring:
         self._committed_s = time.monotonic()
 
     def run(self) -> None:
-        """Follow until told to stop or nothing more can come; then keep the rest.
+        """Follow until stopped or the source ends; then store the rest.
 
         Raises:
             OSError: records cannot be stored.
@@ -65,14 +65,14 @@ class Mirroring:
                 self._take_in(_POLL_S)
                 if self._is_due():
                     self._commit(self._mirror.take(self._clock_ns() - SETTLED_NS))
-                self._writer.tell(self._account, self._warnings)
+                self._writer.report(self._account, self._warnings)
             self._take_in_the_rest()
         except InputError:
             self._salvage()
             raise
         finally:
             self._commit(self._mirror.flows())
-            self._writer.tell(self._account, self._warnings, force=True)
+            self._writer.report(self._account, self._warnings, force=True)
 
     def _take_in(self, timeout_s: float) -> bool:
         """Follow the next packets; whether there were any."""
@@ -87,7 +87,7 @@ class Mirroring:
     def _clock_ns(self) -> int:
         """What time it is at the mirror: nothing that is older can still be on its way to us.
 
-        It is told by the packets, and goes on while there are none. So a process that lags behind its ring does not cut
+        It follows the packets, and advances while there are none. So a process that lags behind its ring does not cut
         records that go on in it, and a recording may be years old.
         """
         return self._newest_ns + round((time.monotonic() - self._newest_s) * 1e9)
@@ -115,7 +115,7 @@ class Mirroring:
             time.sleep(_LAST_WAIT_S / 10)
 
     def _commit(self, flows: Flows) -> None:
-        """Store records, where there are any or there is anything new to be told."""
+        """Store records, if there are any or the account is new."""
         self._committed_s = time.monotonic()
         if not len(flows) and self._seen == self._seen_committed:
             return

@@ -23,7 +23,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Run `module` as a process of its own.
 
-    It reads its plan from its standard input and tells what it has to say on its standard output. It is a fresh
+    It reads its plan from its standard input and reports on its standard output. It is a fresh
     interpreter, not a fork: nothing of the supervisor's state is in it but the descriptors passed on.
 
     Args:

@@ -1,4 +1,4 @@
-"""A source beside the exporters as its supervisor sees it: one process that reads it and stores."""
+"""The supervisor's view of a mirror or Kafka source: one process that reads it and stores."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SourceProcess:
         index: its number as a writer, behind those of the workers.
         source: what is read.
         process: the process.
-        account: what it has told last.
-        lost: packets that died with processes before they were durable, as far as they had told of them.
+        account: its last report.
+        lost: packets that died with processes before they were durable, as far as they had reported them.
         finished: nothing is left to be done.
         is_open: it is being read; its process has said so.
         failure: why it ended before its time, for good; empty where it did not.
@@ -39,9 +39,9 @@ class SourceProcess:
         """
         self.index, self.source = index, source
         self._stream = -1
-        module, told = self._process_of(source)
+        module, reading = self._process_of(source)
         descriptors = [lock] if self._stream < 0 else [lock, self._stream]
-        self.process = Process(module, {**plan, **told, "worker": index}, descriptors, keeps_memory=True)
+        self.process = Process(module, {**plan, **reading, "worker": index}, descriptors, keeps_memory=True)
         self.account: dict[str, Any] = {}
         self.lost = 0
         self.finished, self.refused, self.failure = False, False, ""
@@ -52,16 +52,16 @@ class SourceProcess:
         if isinstance(source, MirrorSource):
             if source.kind is MirrorKind.STREAM:  # its own standard input is where a process reads its plan
                 self._stream = os.dup(sys.stdin.fileno())
-            told: dict[str, object] = {"kind": source.kind, "name": source.name, "descriptor": self._stream}
-            return "flowprism.collector.processes.mirror_process", told
-        told = {"topics": source.topics, "settings": dict(source.settings)}
-        return "flowprism.collector.processes.kafka_process", told
+            reading: dict[str, object] = {"kind": source.kind, "name": source.name, "descriptor": self._stream}
+            return "flowprism.collector.processes.mirror_process", reading
+        reading = {"topics": source.topics, "settings": dict(source.settings)}
+        return "flowprism.collector.processes.kafka_process", reading
 
     def watch(self, *, stopping: bool) -> None:
         """Take note of what the process did, and start it again where it died before its time.
 
         Args:
-            stopping: it is to store what it has, and end; it is told so here.
+            stopping: send it the request to store what it has and end.
         """
         self._listen()
         code = self.process.ended()

@@ -15,7 +15,7 @@ from flowprism.collector.processes import process
 
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 30.0
 _MOST_DOUBLINGS = 16
-_LONG_LIFE_S = 60.0  # whoever lived so long did not die of its start
+_LONG_LIFE_S = 60.0  # a process that ran so long did not fail at its start
 _STALL_S = 120.0  # at one batch, which takes milliseconds
 
 
@@ -98,9 +98,9 @@ class Worker:
         index: its number.
         doors: its sockets, in the order of the ring's counters.
         ring_bytes: size of its ring.
-        header: what the two processes tell, see `capture.receive.ring_header`.
+        header: state of the two processes, see `capture.receive.ring_header`.
         receiver, decoder: the processes.
-        account: what the decoder has told last, see `flowprism.collector.stats_cache`.
+        account: the decoder's last report, see `flowprism.collector.stats_cache`.
         emptied: the receiver has taken all there was, and ended.
         finished: the decoder has stored all there was, and ended.
     """
@@ -118,10 +118,10 @@ class Worker:
         ring = create(plan["ring_bytes"])
         self.header = header_of(ring)[0]
         shared = {"ring": ring, "ring_bytes": plan["ring_bytes"]}
-        told = [{"socket": door.socket.fileno(), "listen": asdict(door.listen)} for door in doors]
-        sockets = [door.socket.fileno() for door in doors]
-        receiving = {**shared, "doors": told, "allow": plan["allow"]}
-        self.receiver = Process("flowprism.collector.processes.receiver_process", receiving, [ring, *sockets])
+        listening = [{"socket": door.socket.fileno(), "listen": asdict(door.listen)} for door in doors]
+        receivable = [door.socket.fileno() for door in doors]
+        receiving = {**shared, "doors": listening, "allow": plan["allow"]}
+        self.receiver = Process("flowprism.collector.processes.receiver_process", receiving, [ring, *receivable])
         self.decoder = Process(
             "flowprism.collector.processes.decoder_process", {**plan, **shared}, [ring, lock], keeps_memory=True
         )
@@ -133,7 +133,7 @@ class Worker:
         """Take note of what the processes did, and start those again that died before their time.
 
         Args:
-            stopping: both are to end when nothing is left to do; receivers are told so here.
+            stopping: both are to end when nothing is left to do; receivers are signaled here.
         """
         self.account = self.decoder.said() or self.account
         self._watch_receiver(stopping=stopping)

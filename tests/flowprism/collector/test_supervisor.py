@@ -136,5 +136,5 @@ def test_another_number_of_workers(tmp_path: Path) -> None:
             sock.sendto(datagram(workers), ("127.0.0.1", collector.port()))
             said.append(collector.stop())
     assert "there were 1 workers before, now 2" not in said[0]
-    assert "there were 1 workers before, now 2: templates are learnt anew" in said[1]
+    assert "there were 1 workers before, now 2: templates are learned again" in said[1]
     assert len(collector.kept()) == 2
