@@ -25,7 +25,7 @@ def application(shelf: Stores, settings: Settings, access: AccessSettings) -> Fa
     Args:
         shelf: where answers are read from.
         settings: of the whole service; answers follow from them.
-        access: who may ask.
+        access: settings of access control.
     """
     app = FastAPI(
         title="flowprism",

@@ -51,7 +51,7 @@ class PolicyScan:
 
 @dataclass(frozen=True, slots=True)
 class ExporterHeard:
-    """When an exporter was heard last, UTC, and whether that is too long ago by the clock."""
+    """The last records of an exporter, UTC, and whether that is too long ago by the clock."""
 
     exporter: str
     heard_ns: int
@@ -74,7 +74,7 @@ class Situation:
 
     @property
     def silent_since_ns(self) -> int | None:
-        """Since when no exporter at all is heard; None where one is, and where none is known."""
+        """Return since when no exporter sends; None if one sends, or none is known."""
         if not self.exporters or not all(one.silent for one in self.exporters):
             return None
         return max(one.heard_ns for one in self.exporters)
@@ -153,7 +153,7 @@ def judge(job: JobEvidence, at: Situation) -> Judgement:
 def _vanished(job: JobEvidence, at: Situation, newest: PolicyScan) -> Judgement:
     """The state of a job that the newest window does not show.
 
-    Its last bytes lie in the last window that showed it. An exporter that was heard last in that window may have taken
+    Its last bytes lie in the last window that showed it. An exporter that sent last in that window may have taken
     the job out of sight.
     """
     length_ns = newest.window_end_ns - newest.window_start_ns

@@ -21,7 +21,7 @@ _LOG = structlog.get_logger(__name__)
 
 
 def add_middleware(app: FastAPI, shelf: Stores, settings: Settings, access: AccessSettings) -> None:
-    """Let nobody past but who may, and add the routes by which people log in and are managed.
+    """Add access control, and the routes for log-in and user management.
 
     The server must leave what proxies say of a client to us: uvicorn with `proxy_headers=False`.
     """

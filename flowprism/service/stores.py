@@ -15,7 +15,7 @@ _MANY = 4  # of each kind: pages of a few jobs, or of a few people
 
 
 class ResultCache:
-    """What is dear to make, kept for whoever asks for the same again; the newest few of each kind.
+    """Caches expensive results: the newest few of each kind.
 
     Several threads may ask at once: at worst each makes its own.
     """
@@ -24,7 +24,7 @@ class ResultCache:
         self._made: dict[str, tuple[tuple[tuple[object, ...], object], ...]] = {}
 
     def once(self, kind: str, of: tuple[object, ...], make: Callable[[], Made]) -> Made:
-        """What `make` makes, which follows from `of` alone and is not to be changed; made anew where `of` differs."""
+        """Return the immutable result of `make`, which depends on `of` alone; recomputed where `of` differs."""
         known = self._made.get(kind, ())
         for one, value in known:
             if one == of:

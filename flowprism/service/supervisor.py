@@ -35,7 +35,7 @@ class _Component:
     Attributes:
         kind: which one.
         process: it.
-        plan: what its process is told; the same object that the process is started with.
+        plan: the settings of its process; the same object that the process is started with.
         ended: it was asked to end, and has.
     """
 
@@ -52,7 +52,7 @@ class Supervisor:
     Attributes:
         settings: of all components.
         components: which of them run here.
-        greet: told the address of the dashboard as soon as its door is open; "" where it is not served.
+        greet: called with the dashboard's address as soon as its socket is open; "" where it is not served.
         stop: set it to end the service.
     """
 

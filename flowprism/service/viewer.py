@@ -1,4 +1,4 @@
-"""Who asks, and what they may see and do."""
+"""The caller of a request, with rights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROLES: tuple[Role, ...] = ("viewer", "operator", "admin")
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks.
+    """The caller of a request.
 
     Attributes:
         name: of the user, for the audit log and as author of what they write.

@@ -1,1 +1,1 @@
-"""Who may see and do what: passwords, sessions, tokens, a proxy's word, limits, and a log of every change."""
+"""Access control: passwords, sessions, tokens, proxy headers, rate limits, and the audit log."""

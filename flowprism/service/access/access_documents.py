@@ -1,4 +1,4 @@
-"""Users, tokens and the audit log as the API tells them: never a password, a secret, or the hash of one."""
+"""API documents of users, tokens and the audit log, without passwords, secrets or hashes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LONGEST_LIFE_DAYS = 3650
 
 
 class Me(Document):
-    """Who asks."""
+    """The caller."""
 
     name: str
     role: Role
     tenant: str | None = Field(description="whose jobs they see; null: all")
-    by: Literal["local", "token", "session", "proxy"] = Field(description="how they showed who they are")
+    by: Literal["local", "token", "session", "proxy"] = Field(description="means of authentication")
 
 
 class UserRow(Document):
@@ -85,14 +85,14 @@ class TokenAsked(Document):
 
 
 class TokenMade(Document):
-    """A new token; its text is told this once."""
+    """A new token; its text is shown this once."""
 
     token: TokenRow
     text: str = Field(description="what a program shows: `Authorization: Bearer TEXT`")
 
 
 class AuditRow(Document):
-    """Who did what."""
+    """An audit entry."""
 
     number: int
     time_ns: int
@@ -110,7 +110,7 @@ class AuditPage(Document):
 
 
 def user_row(user: User) -> UserRow:
-    """A user, told."""
+    """Convert a user to its API document, without the password hash."""
     return UserRow(
         name=user.name,
         role=user.role,
@@ -122,7 +122,7 @@ def user_row(user: User) -> UserRow:
 
 
 def token_row(token: Token) -> TokenRow:
-    """A token, told."""
+    """Convert a token to its API document."""
     return TokenRow(
         id=token.id,
         user=token.user,
@@ -134,7 +134,7 @@ def token_row(token: Token) -> TokenRow:
 
 
 def audit_row(number: int, entry: AuditEntry) -> AuditRow:
-    """An entry, told."""
+    """Convert an audit entry to its API document."""
     return AuditRow(
         number=number,
         time_ns=entry.time_ns,

@@ -27,9 +27,9 @@ router = APIRouter(prefix="/api/v1", tags=["access"])
 _DAY_NS = 86_400 * 10**9
 
 
-@router.get("/me", response_model=access_documents.Me, summary="Who asks")
+@router.get("/me", response_model=access_documents.Me, summary="The caller")
 def me(request: Request, viewer: Seeing) -> Response:
-    """Who asks, and what they may: what a token is good for."""
+    """Return the caller and its rights: what a token is good for."""
     known: Authentication = request.state.identified
     return respond(
         request, access_documents.Me(name=viewer.name, role=viewer.role, tenant=viewer.tenant, by=known.means)
@@ -41,7 +41,7 @@ def change_password(request: Request, viewer: Seeing, given: access_documents.Pa
     """Change it; one is logged out everywhere."""
     user = access.user(_database(request), viewer.name)
     if request.state.identified.means != "session" or user is None:
-        raise HTTPException(403, "only who is logged in by password may change it")
+        raise HTTPException(403, "only a user logged in by password may change it")
     if not verify_password(given.old.get_secret_value(), user.password_hash):
         raise wrong("body", "old", "this is not the password")
     add_detail(request, subject=viewer.name)
@@ -60,9 +60,9 @@ def users(request: Request, _: Administering) -> Response:
 
 @router.put("/users/{name}", response_model=access_documents.UserRow, summary="Make or change a user")
 def put_user(request: Request, viewer: Administering, name: Name, given: access_documents.UserGiven) -> Response:
-    """Make a user, or change role, tenant, password; who gets a new password or is disabled is logged out."""
+    """Create a user, or change role, tenant, password; a new password or disabling logs the user out."""
     if name == viewer.name and (given.role != "admin" or given.disabled):
-        raise HTTPException(409, "another admin has to do this: nobody would be left to undo it")
+        raise HTTPException(409, "another admin has to do this: no admin would be left to undo it")
     database, known = _database(request), access.user(_database(request), name)
     try:
         password = given.password.get_secret_value() if given.password is not None else None
@@ -83,21 +83,21 @@ def put_user(request: Request, viewer: Administering, name: Name, given: access_
 def remove_user(request: Request, viewer: Administering, name: Name) -> None:
     """Remove a user with all tokens and log-ins."""
     if name == viewer.name:
-        raise HTTPException(409, "another admin has to do this: nobody would be left to undo it")
+        raise HTTPException(409, "another admin has to do this: no admin would be left to undo it")
     if not access.remove_user(_database(request), name):
         raise HTTPException(404, "there is no user of this name")
 
 
 @router.get("/tokens", response_model=access_documents.TokenList, summary="Tokens")
 def tokens(request: Request, viewer: Seeing) -> Response:
-    """One's own tokens; an admin's are everybody's."""
+    """List the caller's tokens; for an admin, those of all users."""
     kept = access.tokens(_database(request), None if _is_admin(viewer) else viewer.name)
     return respond(request, access_documents.TokenList(items=tuple(map(access_documents.token_row, kept))))
 
 
 @router.post("/tokens", response_model=access_documents.TokenMade, status_code=201, summary="Make a token")
 def make_token(request: Request, viewer: Seeing, asked: access_documents.TokenAsked) -> access_documents.TokenMade:
-    """Make a token on one's own behalf or, as an admin, on anybody's; never one that may more than its maker."""
+    """Create a token for the caller or, as an admin, for any user; never with more rights than the caller."""
     owner = _owner(request, viewer, asked)
     now_ns = time.time_ns()
     expires_ns = None if asked.expires_days is None else now_ns + round(asked.expires_days * _DAY_NS)
@@ -110,14 +110,14 @@ def make_token(request: Request, viewer: Seeing, asked: access_documents.TokenAs
 
 @router.delete("/tokens/{token}", status_code=204, summary="Revoke a token")
 def revoke_token(request: Request, viewer: Seeing, token: Name) -> None:
-    """Make one's own token void or, as an admin, anybody's."""
+    """Revoke a token of the caller or, as an admin, of any user."""
     found = access.token(_database(request), token)
     if found is None or not (_is_admin(viewer) or found[1].name == viewer.name):
         raise HTTPException(404, "there is no token of this id")
     access.revoke_token(_database(request), token, time.time_ns())
 
 
-@router.get("/audit", response_model=access_documents.AuditPage, summary="Who changed what")
+@router.get("/audit", response_model=access_documents.AuditPage, summary="The audit log")
 def audit(request: Request, _: Administering, asked: Annotated[PageParameters, Query()]) -> Response:
     """The audit log, the newest entry first."""
     after = decode_cursor(asked.cursor)
@@ -134,13 +134,13 @@ def _owner(request: Request, viewer: Viewer, asked: access_documents.TokenAsked)
     known: Authentication = request.state.identified
     name = asked.user or viewer.name
     if not _is_admin(viewer) and (name != viewer.name or known.means == "token"):
-        raise HTTPException(403, "a token makes no tokens, and nobody but an admin makes another one's")
+        raise HTTPException(403, "a token cannot create tokens, and only an admin creates those of other users")
     user = access.user(_database(request), name) if name.isprintable() else None
     if user is None:
         raise HTTPException(404, "there is no user of this name: tokens belong to users")
     granted = role_by(asked.scopes, user.role)
     if granted is not None and ROLES.index(granted) > ROLES.index(viewer.role):
-        raise HTTPException(403, "a token may not do more than who makes it")
+        raise HTTPException(403, "a token may not have more rights than its creator")
     return user
 
 

@@ -1,4 +1,4 @@
-"""How people and programs show who they are, and how much they may ask."""
+"""Settings of authentication and rate limits."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Grant(_Closed):
 
 
 class AccessSettings(_Closed):
-    """The section `access`. Without it everybody who reaches this machine's own loopback address may do everything."""
+    """The section `access`. Without it every local user of this host's loopback address is an admin."""
 
     mode: Mode = Field(
         default="none",
-        description="`none`: everybody on this machine is an admin; `login`: users with passwords; "
-        "`proxy`: a reverse proxy says who it is",
+        description="`none`: every local user is an admin; `login`: users with passwords; "
+        "`proxy`: a reverse proxy authenticates users",
     )
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
         default=(), description="whose word on client, scheme and user is taken; never an address that clients have"
@@ -80,7 +80,7 @@ ADMIN_OF_TENANT = "an admin sees all tenants' jobs: leave the tenant out, or giv
 
 
 def check_listening(access: AccessSettings, address: str, setting: str = "api.host") -> None:
-    """Refuse to serve other machines without asking who they are.
+    """Refuse to serve other hosts without authentication.
 
     Args:
         access: the settings.

@@ -1,4 +1,4 @@
-"""The audit log: who changed what, from where, and what came of it. What was tried and refused stands in it too."""
+"""The audit log: user, change, address and result, including refused attempts."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def audit_request(database: Database, request: Request, status: int, now_ns: int
     try:
         audit(database, entry)
     except StorageError as error:
-        told = {"actor": entry.actor, "action": entry.action, "subject": entry.subject, "detail": dict(entry.detail)}
-        _LOG.error("not in the audit log", cause=str(error), **told)
+        fields = {"actor": entry.actor, "action": entry.action, "subject": entry.subject, "detail": dict(entry.detail)}
+        _LOG.error("not in the audit log", cause=str(error), **fields)
 
 
 def audit_command(database: Database, actor: str, action: str, subject: str, now_ns: int, **detail: str) -> None:

@@ -1,4 +1,4 @@
-"""Who asks: by token, by log-in, by a proxy's word, or, where that is the mode, by being on this machine."""
+"""Authenticates requests: by token, log-in, proxy header or, if so configured, as local."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """Somebody who showed who they are.
+    """An authenticated caller.
 
     Attributes:
-        viewer: who, and what they may.
+        viewer: the user, with rights.
         means: how.
         token: id of the token they showed; "" where they showed none.
         metrics_only: whether the token is good for nothing but metrics.
@@ -42,7 +42,7 @@ class Authentication:
 def authenticate(
     connection: HTTPConnection, peer: Peer, database: Database, settings: AccessSettings, now_ns: int
 ) -> Authentication | None:
-    """Who asks; None where they show nothing.
+    """Identify the caller; None without credentials.
 
     Raises:
         Refusal: what they show is not valid, or counts for nothing here.
@@ -77,7 +77,7 @@ def _by_token(text: str, database: Database, now_ns: int) -> Authentication:
 
 
 def _here(peer: Peer) -> Authentication:
-    """Whoever is on this machine. A name that leads here from elsewhere, or a proxy, would let others in."""
+    """Accept a local caller. A foreign host name that leads here, or a proxy, would let others in."""
     if not peer.here or peer.forwarded:
         raise AccessDenied(403, "access.mode is none: this machine only, and no proxy before it", {})
     if not is_loopback(host_name(peer.host)):

@@ -1,4 +1,4 @@
-"""What whoever may not ask is answered: a problem document (RFC 9457) for programs, a way to log in for people."""
+"""Responses to denied requests: a problem document (RFC 9457) for programs, the log-in page for people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AccessDenied(Exception):  # noqa: N818 - no error of ours: an answer
     """A request that is not let through."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        """Say why, in a sentence that whoever asked may read."""
+        """Store the reason, a sentence for the caller."""
         super().__init__(detail)
         self.status = status
         self.detail = detail

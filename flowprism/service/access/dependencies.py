@@ -1,4 +1,4 @@
-"""What a route writes to say who may ask: `def jobs(viewer: Seeing) -> ...`."""
+"""Route dependencies that require rights: `def jobs(viewer: Seeing) -> ...`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from flowprism.service.viewer import Viewer
 
 
 def require_viewer(request: Request) -> Viewer:
-    """Whoever may see anything.
+    """Require a viewer.
 
     Raises:
-        HTTPException: 401, nobody is logged in.
+        HTTPException: 401, not logged in.
     """
     viewer = getattr(request.state, "viewer", None)
     if not isinstance(viewer, Viewer):
@@ -22,10 +22,10 @@ def require_viewer(request: Request) -> Viewer:
 
 
 def require_operator(viewer: Annotated[Viewer, Depends(require_viewer)]) -> Viewer:
-    """Whoever may change what goes on: incidents, scans.
+    """Require the right to change incidents and scans.
 
     Raises:
-        HTTPException: 401, nobody is logged in; 403, they may only look.
+        HTTPException: 401, not logged in; 403, a viewer only.
     """
     if not viewer.may("operator"):
         raise HTTPException(403, f"{viewer.name} is a {viewer.role}: this needs the role operator")
@@ -33,10 +33,10 @@ def require_operator(viewer: Annotated[Viewer, Depends(require_viewer)]) -> View
 
 
 def require_admin(viewer: Annotated[Viewer, Depends(require_viewer)]) -> Viewer:
-    """Whoever may change who may do what, and the inventory.
+    """Require the right to change users and the inventory.
 
     Raises:
-        HTTPException: 401, nobody is logged in; 403, they are no admin.
+        HTTPException: 401, not logged in; 403, no admin.
     """
     if not viewer.may("admin") or viewer.tenant is not None:
         raise HTTPException(403, f"{viewer.name} is a {viewer.role}: this needs the role admin")

@@ -1,4 +1,4 @@
-"""The door: requests are by somebody known, not too often, from a page of ours; changes are written down."""
+"""Checks requests: authentication, rate limits, same site; audits changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flowprism.service.access.limits import TokenBuckets
 from flowprism.service.access.peers import peer_of
 from storage.database.connection import Database
 
-# What somebody unknown may ask for: the way in, what its page needs, and whether the service is well.
+# Open without authentication: log-in, its page's files, and health.
 OPEN_PATHS = frozenset({"/login", "/readyz"})
 OPEN_FOLDER = "/static/"
 ALIVE_PATH = "/healthz"  # whether this process lives does not depend on a database that answers
@@ -34,9 +34,9 @@ class Guard:
     Attributes:
         app: what answers requests that are let through, with `state.viewer` set.
         database: users, tokens, log-ins and the audit log.
-        settings: who is known how.
+        settings: means of authentication.
         clock: UTC, ns.
-        asked: how much everybody may still ask.
+        asked: what each caller may still ask.
     """
 
     app: ASGIApp
@@ -46,7 +46,7 @@ class Guard:
     asked: TokenBuckets = field(init=False)
 
     def __post_init__(self) -> None:
-        """Everybody may ask as much as the settings say."""
+        """Begin with full buckets."""
         self.asked = TokenBuckets(self.settings.requests_per_minute, 60.0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,27 +75,27 @@ class Guard:
         await self.app(scope, receive, self._written_down(request, send) if writing else send)
 
     def _look(self, request: Request) -> Authentication | None:
-        """Who asks; None where nobody need be known.
+        """Identify the caller; None where none is needed.
 
         Raises:
             Refusal: they are not let through.
             StorageError: the database cannot be reached.
         """
         peer, path = request.state.peer, request.url.path
-        anybody = path in OPEN_PATHS or (path == METRICS_PATH and self.settings.open_metrics)
+        is_open = path in OPEN_PATHS or (path == METRICS_PATH and self.settings.open_metrics)
         who, problem = None, None
         try:
             who = authenticate(request, peer, self.database, self.settings, self.clock())
         except AccessDenied as refusal:
             problem = refusal
         except StorageError:
-            if not anybody:
+            if not is_open:
                 raise
         key = f"address {peer.neighbourhood}" if who is None else f"{who.means} {who.token or who.viewer.name}"
         wait_s = self.asked.take(key)
         if wait_s:
             raise deny_rate(wait_s, "too many requests")
-        if not anybody:
+        if not is_open:
             _check(who, problem, path)
         check_same_site(request, peer, who)
         return who

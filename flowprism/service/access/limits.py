@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket for each, which fills steadily and holds so much."""
+"""Rate limits: a token bucket for each caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-MOST_KEYS = 20_000  # the longest unseen are forgotten first: whoever comes from ever new addresses fills no memory
+MOST_KEYS = 20_000  # the longest unseen are dropped first: callers from ever new addresses fill no memory
 
 
 @dataclass(slots=True)

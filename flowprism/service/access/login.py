@@ -29,7 +29,7 @@ _MOST_FORM_BYTES = 10_000
 _FILL_S = 900.0
 # One name may be tried from many places: its owner is locked out by ten strangers, not by one.
 _MORE_FOR_A_NAME = 10
-# Each takes a processor and 32 MiB for a moment; more at once would only make everybody wait.
+# Each takes a processor and 32 MiB for a moment; more at once would only make all wait.
 _AT_ONCE = 2
 
 
@@ -66,10 +66,10 @@ class LoginLimits:
 
 @router.post("/login")
 async def log_in(request: Request) -> Response:
-    """Log in with `name`, `password` and `next`, the page to go on to; who fails goes back to the log-in page."""
+    """Log in with `name`, `password` and `next`, the page to go on to; a failure leads back to the log-in page."""
     settings: AccessSettings = request.app.state.access
     if settings.mode != "login":
-        raise HTTPException(404, f"nobody logs in here: access.mode is {settings.mode}")
+        raise HTTPException(404, f"log-in is off: access.mode is {settings.mode}")
     form = await _form(request)
     name, following = form.get("name", ""), local_path(form.get("next", "/"))
     address = request.state.peer.address

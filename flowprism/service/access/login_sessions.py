@@ -30,7 +30,7 @@ def log_in(database: Database, name: str, password: str, now_ns: int, hours: flo
 
 
 def logged_in(database: Database, text: str, now_ns: int) -> User | None:
-    """Who showed this text and is logged in; None where that is over, or they are disabled.
+    """Find the user of a session's text; None if it has ended, or the user is disabled.
 
     Raises:
         StorageError: the database cannot be reached.

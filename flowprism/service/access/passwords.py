@@ -1,4 +1,4 @@
-"""Passwords: kept as scrypt hashes, which cost whoever stole them time and memory for each guess."""
+"""Passwords: kept as scrypt hashes, which make each guess cost time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is at the other end of a request, by the connection itself and by what a trusted proxy says of it."""
+"""The client of a request, by its connection and a trusted proxy's headers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end.
+    """The client of a request.
 
     Attributes:
         address: of the client; "" where it came through a socket that has none.
-        host: whom it asked, `HOST[:PORT]`.
+        host: the requested `HOST[:PORT]`.
         secure: whether it asked by https.
         by_proxy: whether the request came from a trusted proxy.
         forwarded: whether it went through any proxy, by its headers.

@@ -1,4 +1,4 @@
-"""What every answer tells browsers: run and load nothing but what is ours, frame it nowhere, guess nothing."""
+"""Security headers of every response: own scripts and files only, no frames, no type guessing."""
 
 from __future__ import annotations
 

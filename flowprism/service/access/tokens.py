@@ -1,4 +1,4 @@
-"""Tokens that programs show: `fp_<id>_<secret>`. The secret is random, so its plain SHA-256 tells a thief nothing."""
+"""Tokens that programs show: `fp_<id>_<secret>`. The secret is random, so a plain SHA-256 protects it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def new_token(user: str, scopes: Iterable[str], now_ns: int, expires_ns: int | N
 
 
 def valid_token(database: Database, text: str, now_ns: int) -> tuple[Token, User] | None:
-    """The token whose text somebody shows, and its user; None where it is none, is void, or its user is disabled.
+    """Find the token of a text, and its user; None if there is none, it is revoked, or its user is disabled.
 
     Raises:
         StorageError: the database cannot be reached.

@@ -15,7 +15,7 @@ LONGEST_NAME = 200
 
 
 def new_user(name: str, role: Role, tenant: str | None, password: str | None, now_ns: int) -> User:
-    """A user who may log in by password or, without one, shows tokens or comes through a proxy.
+    """Create a user with a password or, without one, for tokens or a proxy.
 
     Raises:
         InputError: the name or the password cannot be one, or an admin would see one tenant only.
@@ -50,7 +50,7 @@ def set_password(database: Database, user: User, password: str | None) -> int:
 
 
 def nobody_can_administer(database: Database, settings: AccessSettings) -> str | None:
-    """What to do where a service that asks who one is has no admin yet; None where it has one, or asks nobody.
+    """Return instructions if authentication is on without an admin; else None.
 
     Raises:
         StorageError: the database cannot be reached.

@@ -1,1 +1,1 @@
-"""What changed of incidents, told to people and programs: routes, an outbox that forgets nothing, and senders."""
+"""Alerts on changed incidents: routes, a durable outbox, and senders."""

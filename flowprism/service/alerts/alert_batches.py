@@ -25,7 +25,7 @@ def next_message(waiting: Iterable[OutgoingAlert], by: Grouping, now_ns: int) ->
     for them: an end never overtakes a beginning.
 
     Args:
-        waiting: in the order in which they came to be told.
+        waiting: in order of creation.
         by: what a message is about.
         now_ns: UTC.
     """
@@ -64,5 +64,5 @@ def muting(notes: Sequence[IncidentNote], now_ns: int) -> IncidentNote | None:
 
 
 def acknowledged(notes: Sequence[IncidentNote], worsened_ns: int) -> bool:
-    """Whether somebody looks after an incident, and knows that it opened, came back or escalated at `worsened_ns`."""
+    """Check whether an incident was acknowledged after it opened, reopened or escalated at `worsened_ns`."""
     return any(note.kind == "acknowledged" and note.time_ns >= worsened_ns for note in notes)

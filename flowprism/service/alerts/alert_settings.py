@@ -1,4 +1,4 @@
-"""Who is told of what: receivers, the routes that lead to them, and how often they may be disturbed."""
+"""Settings of alerts: receivers, routes, and limits on their frequency."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ Receiver = Annotated[AlertmanagerReceiver | WebhookReceiver | AppriseReceiver, F
 
 
 class Route(_Closed):
-    """Which incidents are told to whom; every route that an incident fits takes it."""
+    """Which incidents a receiver gets; every matching route takes an incident."""
 
     receivers: tuple[str, ...] = Field(min_length=1, description="names of receivers")
     at_least: Severity = Field(default="warning", description="the least of an incident's worst severity")
@@ -126,14 +126,14 @@ class Route(_Closed):
 
 
 class AlertSettings(_Closed):
-    """The section `alerts`. Without receivers nobody is told."""
+    """The section `alerts`. Without receivers no alert is sent."""
 
-    receivers: tuple[Receiver, ...] = Field(default=(), description="who can be told")
-    routes: tuple[Route, ...] = Field(default=(), description="who is told of what; none: everybody of all warnings")
+    receivers: tuple[Receiver, ...] = Field(default=(), description="receivers of alerts")
+    routes: tuple[Route, ...] = Field(default=(), description="by receiver; none: all warnings to all receivers")
     dashboard_url: Url | None = Field(default=None, description="what links in alerts begin with; none: no links")
     group_wait_s: float = Field(default=10.0, ge=0, le=3600, description="how long the first alert waits for others")
     repeat_after_s: float = Field(default=14_400.0, ge=60, description="reminders while an incident stays open")
-    resend_every_s: float = Field(default=60.0, ge=1, le=3600, description="how often an Alertmanager is told what is")
+    resend_every_s: float = Field(default=60.0, ge=1, le=3600, description="how often an Alertmanager is sent what is")
     most_per_minute: int = Field(default=30, ge=1, description="messages to one receiver")
     timeout_s: float = Field(default=10.0, gt=0, le=120, description="for one message, from begin to end")
     give_up_after_s: float = Field(default=86_400.0, ge=60, description="how long delivery is tried")

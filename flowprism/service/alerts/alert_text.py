@@ -1,4 +1,4 @@
-"""Alerts in words, for people who are woken by them: first what is wrong, then since when, then what to do."""
+"""Alerts as text: what is wrong, since when, and what to do."""
 
 from __future__ import annotations
 

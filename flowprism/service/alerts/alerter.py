@@ -36,7 +36,7 @@ from storage.database.connection import Database
 _LOG = logging.getLogger(__name__)
 _LEASE = "alerter"
 _LEASE_S, _RENEW_S, _LOOK_S = 15.0, 5.0, 0.5
-_TELL_S, _REMIND_S, _FORGET_S = 5.0, 30.0, 3600.0
+_DELIVER_S, _REMIND_S, _FORGET_S = 5.0, 30.0, 3600.0
 _DAY_NS = 86_400 * 1_000_000_000
 _KEPT_NS, _ENDS_NS = 90 * _DAY_NS, 7 * _DAY_NS
 _LEAVE_S = 3.0  # that messages under way have to come to their end; what has not is sent again, with the same key
@@ -50,7 +50,7 @@ class Alerter:
         """Take note of the settings; nothing is sent yet.
 
         Args:
-            settings: whom to tell, and how.
+            settings: receivers and routes.
             database: the results, the outbox in them.
             restarts: how often this part has died before.
 
@@ -66,10 +66,10 @@ class Alerter:
         self._problem = ""
         self._started_ns = time.time_ns()
         self._couriers = [ReceiverDelivery(database, receiver, settings) for receiver in settings.receivers]
-        self._due_s = {"renew": 0.0, "tell": 0.0, "remind": 0.0, "forget": 0.0}
+        self._due_s = {"renew": 0.0, "deliver": 0.0, "remind": 0.0, "forget": 0.0}
 
     def run(self, stop: threading.Event) -> None:
-        """Deliver until told to stop; what is under way then has a moment to come to its end."""
+        """Deliver until stopped; deliveries under way may finish."""
         threads = [threading.Thread(target=self._serve, args=(one, stop), daemon=True) for one in self._couriers]
         for thread in threads:
             thread.start()
@@ -86,7 +86,7 @@ class Alerter:
         try:
             if self._is_due("renew", _RENEW_S):
                 self._renew()
-            if self._is_due("tell", _TELL_S):
+            if self._is_due("deliver", _DELIVER_S):
                 save_component(self._database, self.part(time.time_ns()))
             if self._leads and self._is_due("remind", _REMIND_S):
                 self.remind(time.time_ns())
@@ -97,7 +97,7 @@ class Alerter:
             self._complain(str(error))
 
     def remind(self, now_ns: int) -> None:
-        """Put into the outbox what no scan did: reminders, what somebody was never told of, missing ends.
+        """Add what no scan did to the outbox: reminders, never sent alerts, missing resolutions.
 
         Raises:
             StorageError: the database cannot be reached.
@@ -111,8 +111,8 @@ class Alerter:
             if muting(notes[name], now_ns) is not None or acknowledged(notes[name], worsened.get(name, 0))
         }
         again = reminders(opened, get_last_sent(self._database), quiet, now_ns, self._settings)
-        untold = list_unsent_resolutions(self._database, now_ns - _ENDS_NS)
-        add_alerts(self._database, [*again, *build_resolutions(untold, now_ns, self._settings)])
+        unsent = list_unsent_resolutions(self._database, now_ns - _ENDS_NS)
+        add_alerts(self._database, [*again, *build_resolutions(unsent, now_ns, self._settings)])
 
     def give_up_orphans(self, now_ns: int) -> None:
         """Give up what has long waited for receivers that the settings do not name any more.
@@ -138,9 +138,9 @@ class Alerter:
         }
         ill = {one.receiver.name: one.problem for one in self._couriers if one.problem}
         late = sorted(name for name, wait_s in waits_s.items() if wait_s > _LATE_S)
-        told = [f"{name}: {problem}" for name, problem in sorted(ill.items())]
-        told += [f"{name}: alerts have waited for {waits_s[name]:.0f} s" for name in late if name not in ill]
-        told += [f"{name}: {tally.given_up} given up" for name, tally in tallies.items() if tally.given_up]
+        problems = [f"{name}: {problem}" for name, problem in sorted(ill.items())]
+        problems += [f"{name}: alerts have waited for {waits_s[name]:.0f} s" for name in late if name not in ill]
+        problems += [f"{name}: {tally.given_up} given up" for name, tally in tallies.items() if tally.given_up]
         figures = {
             "leads": float(self._leads),
             "receivers": float(len(self._couriers)),
@@ -158,7 +158,7 @@ class Alerter:
             started_ns=self._started_ns,
             seen_ns=now_ns,
             healthy=not (ill or late),
-            detail="; ".join(told),
+            detail="; ".join(problems),
             figures=figures,
         )
 
@@ -203,10 +203,10 @@ class Alerter:
 
 
 def run(settings: AlertSettings, results: str, stop: threading.Event, restarts: int = 0) -> None:
-    """Deliver alerts until told to stop.
+    """Deliver alerts until stopped.
 
     Args:
-        settings: whom to tell, and how.
+        settings: receivers and routes.
         results: address of the results database.
         stop: set it to end; a message that is under way has a moment to come to its end.
         restarts: how often this part has died before.

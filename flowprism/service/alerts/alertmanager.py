@@ -1,8 +1,8 @@
 """Incidents as alerts of a Prometheus Alertmanager, by its API v2.
 
 An alert there is known by its labels, so these hold only what stays the same for as long as an incident lives; of
-several severities the worst. It ends at `endsAt`; an open one gets an end that lies some rounds ahead, and is told
-anew every round, as Prometheus does it.
+several severities the worst. It ends at `endsAt`; an open one gets an end that lies some rounds ahead, and is sent
+again every round, as Prometheus does it.
 https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml
 """
 
@@ -22,7 +22,7 @@ _ROUNDS = 4  # that may fail before Alertmanager takes an open incident for reso
 def send_to_alertmanager(
     receiver: AlertmanagerReceiver, alerts: Iterable[Alert], now_ns: int, round_s: float, timeout_s: float
 ) -> None:
-    """Tell an Alertmanager how incidents are; of several alerts of one incident the last counts.
+    """Send the state of incidents to an Alertmanager; of several alerts of one incident the last counts.
 
     Args:
         receiver: where it is.

@@ -15,7 +15,7 @@ from flowprism.service.alerts import alert_text
 from flowprism.service.alerts.alert_settings import AppriseReceiver
 from flowprism.service.alerts.http_post import NotDeliveredError
 
-# Why something failed Apprise tells its log and nobody else; the context goes with it into its threads.
+# Apprise writes the reason of a failure only to its log; the context goes with it into its threads.
 _COMPLAINTS: ContextVar[list[str] | None] = ContextVar("complaints", default=None)
 _TYPES = {
     None: apprise.NotifyType.SUCCESS,

@@ -28,7 +28,7 @@ from storage.database.alerts import (
 from storage.database.connection import Database
 
 _LOG = logging.getLogger(__name__)
-# An Alertmanager that was restarted has forgotten what was resolved, and notifies nobody of it: Prometheus's own time.
+# An Alertmanager that was restarted has forgotten what was resolved, and does not notify: Prometheus's own time.
 _RESOLVED_AGAIN_NS = 15 * 60 * 1_000_000_000
 _NAME = "alerts: %s: %s"
 
@@ -52,7 +52,7 @@ class ReceiverDelivery:
         Raises:
             StorageError: the database cannot be reached; what was sent and could not be marked is sent again.
         """
-        waiting = self._told(waiting_alerts(self._database, self.receiver.name), now_ns)
+        waiting = self._select_sendable(waiting_alerts(self._database, self.receiver.name), now_ns)
         chosen = next_message(waiting, grouping(self.receiver), now_ns)
         if not chosen or not self._pace.allows(time.monotonic()):
             return False
@@ -71,7 +71,7 @@ class ReceiverDelivery:
         return True
 
     def tell_state(self, now_ns: int) -> None:
-        """Tell an Alertmanager every so often what is open, and what was resolved lately; others are told of changes.
+        """Send an Alertmanager what is open or recently resolved, repeatedly; others get changes only.
 
         Raises:
             StorageError: the database cannot be reached.
@@ -114,8 +114,8 @@ class ReceiverDelivery:
         wait_ns = round(compute_retry_delay_s(chosen[0].attempts + 1, problem.wait_s) * 1e9)
         mark_failed(self._database, names, str(problem), now_ns + wait_ns)
 
-    def _told(self, waiting: Sequence[OutgoingAlert], now_ns: int) -> list[OutgoingAlert]:
-        """What waits, without what is not to be told: what is muted, and ends of what never was told."""
+    def _select_sendable(self, waiting: Sequence[OutgoingAlert], now_ns: int) -> list[OutgoingAlert]:
+        """Select what waits, without muted incidents and resolutions of unsent ones."""
         notes = notes_about(self._database, {one.alert.incident.id for one in waiting})
         kept: list[OutgoingAlert] = []
         for one in waiting:
@@ -123,12 +123,12 @@ class ReceiverDelivery:
             if one.attempts or (one.alert.status == "firing" and mute is None) or self._began(one):
                 kept.append(one)
             else:
-                reason = f"muted by {mute.author}: {mute.text}" if mute else "its beginning was not told"
+                reason = f"muted by {mute.author}: {mute.text}" if mute else "its start was not sent"
                 suppress(self._database, [one.id], reason)
         return kept
 
     def _began(self, end: OutgoingAlert) -> bool:
-        """Whether an end must be told: unless all that came before it was withheld."""
+        """Check whether a resolution must be sent: unless all before it was suppressed."""
         if end.alert.status == "firing":
             return False
         own = [one for one in alerts(self._database, end.alert.incident.id, most=1000) if one.id != end.id]

@@ -38,7 +38,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) ->
     Args:
         url: http or https.
         body: what to deliver.
-        headers: beside the usual ones.
+        headers: in addition to the usual ones.
         timeout_s: for all of it; an answer that comes byte by byte does not last longer.
 
     Raises:
@@ -85,7 +85,7 @@ def _connection(parts: SplitResult, timeout_s: float) -> tuple[http.client.HTTPC
 
 @contextmanager
 def _deadline(connection: http.client.HTTPConnection, timeout_s: float) -> Iterator[None]:
-    """Cut the connection when the time is over; timeouts of a socket begin anew with every byte.
+    """Cut the connection when the time is over; timeouts of a socket restart with every byte.
 
     Raises:
         TimeoutError: it was cut.

@@ -10,8 +10,8 @@ from datamodel.report import JobReport
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings
 from flowprism.service.alerts.routing import receivers_of
 
-# Of several changes that one scan made of an incident, the first of these is told; its document says the rest.
-_TOLD: tuple[AlertChange, ...] = ("resolved", "reopened", "opened", "escalated", "relocated")
+# Of several changes that one scan made of an incident, the first of these is sent; its document says the rest.
+_SENT_CHANGES: tuple[AlertChange, ...] = ("resolved", "reopened", "opened", "escalated", "relocated")
 
 
 def alerts_of(
@@ -23,26 +23,26 @@ def alerts_of(
 ) -> list[OutgoingAlert]:
     """The alerts that follow from one scan, each with an id that the same scan gives again.
 
-    Incidents that are only suspected, were dismissed or have eased are not told of.
+    Incidents that are only suspected, were dismissed or have eased are not sent.
 
     Args:
         incidents: as the scan left them.
         changes: what it changed.
         jobs: as it saw them; labels and tenants are theirs.
         now_ns: when the scan was made, UTC.
-        settings: whom to tell, and how long the first of a group waits for the others.
+        settings: receivers, and how long the first of a group waits for the others.
     """
     kinds: dict[tuple[str, str], int] = {(change.incident, change.kind): change.time_ns for change in changes}
     by_job = {job.id: job for job in jobs}
     found: list[OutgoingAlert] = []
     for incident in incidents:
-        change = next((kind for kind in _TOLD if (incident.id, kind) in kinds), None)
+        change = next((kind for kind in _SENT_CHANGES if (incident.id, kind) in kinds), None)
         if change is None or incident.state == "suspected":
             continue
         job = by_job.get(incident.job or "")
         label, tenant = (job.label, job.tenant) if job else (None, None)
-        told = alert(incident, change, kinds[incident.id, change], label, tenant, settings)
-        found += _addressed(told, now_ns, now_ns + round(settings.group_wait_s * 1e9), settings)
+        sent = alert(incident, change, kinds[incident.id, change], label, tenant, settings)
+        found += _addressed(sent, now_ns, now_ns + round(settings.group_wait_s * 1e9), settings)
     return found
 
 
@@ -53,47 +53,47 @@ def reminders(
     now_ns: int,
     settings: AlertSettings,
 ) -> list[OutgoingAlert]:
-    """What receivers are to be told of again, or have never been told of: one configured since, or after a mute.
+    """Build reminders, and first alerts for receivers without one: configured since, or after a mute.
 
     An Alertmanager reminds people by itself.
 
     Args:
         opened: open incidents with labels and tenants of their jobs.
-        told_ns: (incident, receiver) -> when that was last told.
-        quiet: incidents that somebody muted or looks after.
+        told_ns: (incident, receiver) -> when that was last sent.
+        quiet: muted or acknowledged incidents.
         now_ns: UTC.
-        settings: whom to tell, and after how long again.
+        settings: receivers, and the repeat interval.
     """
     every_ns = round(settings.repeat_after_s * 1e9)
     found: list[OutgoingAlert] = []
     for incident, label, tenant in opened:
         if incident.id in quiet:
             continue
-        told = alert(incident, "reminder", now_ns // every_ns * every_ns, label, tenant, settings)
+        reminder = alert(incident, "reminder", now_ns // every_ns * every_ns, label, tenant, settings)
         found += (
             one
-            for one in _addressed(told, now_ns, now_ns, settings, managers=False)
+            for one in _addressed(reminder, now_ns, now_ns, settings, managers=False)
             if now_ns - told_ns.get((incident.id, one.receiver), now_ns - every_ns) >= every_ns
         )
     return found
 
 
 def build_resolutions(
-    untold: Sequence[tuple[str, Incident, str | None, str | None]], now_ns: int, settings: AlertSettings
+    unsent: Sequence[tuple[str, Incident, str | None, str | None]], now_ns: int, settings: AlertSettings
 ) -> list[OutgoingAlert]:
-    """The ends that receivers have not been told of: those of scans that were made by hand. Ids are a scan's own.
+    """Build resolutions that receivers lack: those of manual scans. Ids are a scan's own.
 
     Args:
-        untold: receiver, incident, label and tenant.
+        unsent: receiver, incident, label and tenant.
         now_ns: UTC.
-        settings: who is a receiver still.
+        settings: the current receivers.
     """
     known = {receiver.name for receiver in settings.receivers}
     return [
         OutgoingAlert(
             name, now_ns, now_ns, alert(incident, "resolved", incident.resolved_ns or now_ns, label, tenant, settings)
         )
-        for name, incident, label, tenant in untold
+        for name, incident, label, tenant in unsent
         if name in known
     ]
 
@@ -106,7 +106,7 @@ def alert(
     tenant: str | None,
     settings: AlertSettings,
 ) -> Alert:
-    """What is told of one change of an incident."""
+    """Build the alert of one change of an incident."""
     key = f"flowprism-{incident.id}"
     return Alert(
         id=f"{key}.{change}.{time_ns}",
@@ -122,8 +122,8 @@ def alert(
 
 
 def _addressed(
-    told: Alert, now_ns: int, due_ns: int, settings: AlertSettings, *, managers: bool = True
+    one: Alert, now_ns: int, due_ns: int, settings: AlertSettings, *, managers: bool = True
 ) -> Iterator[OutgoingAlert]:
-    for receiver in receivers_of(told.incident, told.label, told.tenant, settings):
+    for receiver in receivers_of(one.incident, one.label, one.tenant, settings):
         if managers or not isinstance(receiver, AlertmanagerReceiver):
-            yield OutgoingAlert(receiver.name, now_ns, due_ns, told)
+            yield OutgoingAlert(receiver.name, now_ns, due_ns, one)

@@ -10,12 +10,12 @@ from flowprism.service.alerts.alert_settings import AlertSettings, Receiver, Rou
 def receivers_of(
     incident: Incident, label: str | None, tenant: str | None, settings: AlertSettings
 ) -> tuple[Receiver, ...]:
-    """Whom the routes lead to, in the order of the settings, each once.
+    """Find an incident's receivers, in the order of the settings, each once.
 
-    An incident is routed by its worst severity, which never falls, so that whoever was told of it hears its end too.
+    An incident is routed by its worst severity, which never falls, so that notified receivers get the resolution.
 
     Args:
-        incident: what is to be told.
+        incident: what to send.
         label: of its job, from the inventory.
         tenant: of its job.
         settings: receivers and routes.

@@ -1,4 +1,4 @@
-"""One message to one receiver, of whatever kind; what went wrong is told without the receiver's secrets."""
+"""One message to one receiver, of whatever kind; errors are reported without the receiver's secrets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def send(receiver: Receiver, message: AlertMessage, now_ns: int, settings: Alert
 
 
 def send_state(receiver: AlertmanagerReceiver, alerts: Sequence[Alert], now_ns: int, settings: AlertSettings) -> None:
-    """Tell an Alertmanager how things stand, whether or not they changed.
+    """Send the current state to an Alertmanager, changed or not.
 
     Raises:
         NotDeliveredError: it has not accepted that, as far as we know.

@@ -1,4 +1,4 @@
-"""A webhook's message: JSON, a key that repetitions share, and a signature that says when and by whom it was sent."""
+"""A webhook's message: JSON, a key that repetitions share, and a signature of sender and time."""
 
 from __future__ import annotations
 

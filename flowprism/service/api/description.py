@@ -1,4 +1,4 @@
-"""The API's own description, OpenAPI 3.1: what every route may answer besides success, who may ask, and examples."""
+"""The API's own description, OpenAPI 3.1: error responses, required rights and examples of every route."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from flowprism.service.http.problem_details import MEDIA_TYPE, Problem
 PREFIX = "/api/v1/"
 _REFERENCE = "#/components/schemas/Problem"
 _ALWAYS = {
-    "401": "nobody is logged in, and no token was shown",
-    "403": "who asks may not",
+    "401": "not logged in, and no token given",
+    "403": "the caller may not",
     "422": "a parameter or the body cannot be taken; `errors` says where",
     "429": "too many requests; `Retry-After` says when to come again",
     "503": "the results database or the lake is away; `Retry-After` says when to come again",
@@ -24,13 +24,13 @@ _ALWAYS = {
 _SOMETIMES = {
     "400": "the body is no text that could be read",
     "304": "the client has it already",
-    "404": "there is none, or none that who asks may see",
+    "404": "there is none, or none that the caller may see",
     "409": "it would contradict what is there",
     "413": "the body is longer than this service takes",
 }
 _TAGS = {
     "jobs": "Training jobs: at a glance, one by one, their layouts, iterations and pace.",
-    "timelines": "What each endpoint did, and who sends how much to whom: tables, as JSON or as Arrow streams.",
+    "timelines": "Timelines of endpoints and traffic matrices, as JSON or as Arrow streams.",
     "exports": "Files for people: the HTML report and the Perfetto trace.",
     "incidents": "What is wrong, since when, because of what, and what people do about it.",
     "events": "What happened to jobs and is no fault.",
@@ -38,7 +38,7 @@ _TAGS = {
     "feeds": "Exporters, components of the service, the fabric.",
     "inventory": "What is known of the fabric beforehand.",
     "stream": "What is new, as it comes.",
-    "access": "Who may ask: users, tokens, the audit log.",
+    "access": "Access: users, tokens, the audit log.",
 }
 
 
@@ -90,12 +90,12 @@ def _responses(path: str, method: str, operation: dict[str, Any]) -> dict[str, A
     for response in own.values():
         if example is not None and "application/json" in response.get("content", {}):
             response["content"]["application/json"]["example"] = example
-    told = dict(_ALWAYS)
+    texts = dict(_ALWAYS)
     if "{" in path or path.endswith(("/inventory", "/tokens")):
-        told["404"] = _SOMETIMES["404"]
+        texts["404"] = _SOMETIMES["404"]
     if method != "GET":
-        told |= {status: _SOMETIMES[status] for status in ("400", "409", "413")}
-    problems = {status: _problem(text) for status, text in told.items()}
+        texts |= {status: _SOMETIMES[status] for status in ("400", "409", "413")}
+    problems = {status: _problem(text) for status, text in texts.items()}
     unchanged = {"304": {"description": _SOMETIMES["304"]}} if method == "GET" else {}
     return dict(sorted((own | problems | unchanged).items()))
 

@@ -1,6 +1,6 @@
-"""`/stream`: server-sent events, so that pages know when to ask anew (https://html.spec.whatwg.org, 9.2).
+"""`/stream`: server-sent events, so that pages know when to reload (https://html.spec.whatwg.org, 9.2).
 
-One look at the database each half second serves everybody who listens to this process. An event names what is new;
+One query each half second serves all listeners of this process. An event names what is new;
 what it is like now, one asks for.
 """
 
@@ -26,7 +26,7 @@ from flowprism.service.viewer import Viewer
 router = APIRouter(tags=["stream"])
 LOOK_EVERY_S = 0.5  # a page waits up to a second more after it was renewed, and shows what is new within two
 HEARTBEAT_S = 15.0  # proxies close what is silent for long
-LONGEST_S = 600.0  # then the client comes again and shows anew who it is
+LONGEST_S = 600.0  # then the client reconnects and authenticates again
 MOST_LISTENERS = 500
 _KEPT, _BEHIND = 1000, 1000
 _RETRY_MS = 2000
@@ -42,7 +42,7 @@ class _Numbered:
 
 @dataclass(slots=True)
 class EventBroadcaster:
-    """Looks for changes while anybody listens, and tells all listeners.
+    """Queries changes while there are listeners, and notifies them.
 
     Attributes:
         shelf: where to look.
@@ -87,7 +87,7 @@ class EventBroadcaster:
         return [_text(one) for one in self._past if one.number > last and one.change.is_for(viewer)]
 
     async def _look(self) -> None:
-        """Look again and again until nobody listens any more."""
+        """Query repeatedly until there is no listener."""
         self._watch = self._watch or ChangeTracker(self.shelf)
         while self.listeners:
             try:

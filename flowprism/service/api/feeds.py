@@ -19,19 +19,19 @@ router = APIRouter(tags=["feeds"])
 
 @router.get("/feeds", response_model=FeedList, summary="Exporters")
 def feeds(request: Request, viewer: Seeing) -> Response:
-    """Exporters: what of the last hour came and was lost, sampling rates, clocks. For who sees all tenants."""
+    """List exporters: records and losses of the last hour, sampling rates, clocks. For users of all tenants."""
     require_all_seen(viewer)
     return respond(request, FeedList(items=tuple(answers.exporters(request.app.state.shelf, time.time_ns()))))
 
 
 @router.get("/components", response_model=ComponentList, summary="Components of the service")
 def components(request: Request, viewer: Seeing) -> Response:
-    """Running components of the service, each by its own last word. For who sees all tenants."""
+    """List the service's components, each with its last heartbeat. For users of all tenants."""
     require_all_seen(viewer)
     return respond(request, ComponentList(items=tuple(answers.components(request.app.state.shelf))))
 
 
 @router.get("/fabric", response_model=FabricView, summary="The fabric with loads and suspects")
 def fabric(request: Request, viewer: Seeing) -> Response:
-    """Switches, hosts, endpoints and cables of the inventory; for who sees one tenant, those its jobs touch."""
+    """List switches, hosts, endpoints and links of the inventory; for users of one tenant, those its jobs touch."""
     return respond(request, fabric_answers.fabric(request.app.state.shelf, viewer, time.time_ns()))

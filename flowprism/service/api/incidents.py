@@ -28,7 +28,7 @@ class IncidentParameters(PageParameters):
 
     state: list[IncidentState] = Field(default=["open"], description="one or several")
     job: Text | None = Field(default=None, description="a job's id")
-    tenant: Text | None = Field(default=None, description="whose jobs'; empty: of nobody's and of no job")
+    tenant: Text | None = Field(default=None, description="of its jobs; empty: of no tenant or no job")
     kind: list[FindingKind] = Field(default=[], description="one or several; none: all")
     severity: list[Severity] = Field(default=[], description="one or several; none: all")
     text: Text = Field(default="", description="part of the summary, the job's label or an id in the subject")
@@ -70,7 +70,7 @@ def incident(request: Request, viewer: Seeing, incident: Name) -> Response:
 
 @router.post("/incidents/{incident}/acknowledge", response_model=IncidentDetail, summary="Look after an incident")
 def acknowledge(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
-    """Say that somebody looks after it; this counts until it is resolved and comes back."""
+    """Acknowledge an incident; this counts until it is resolved and reopens."""
     shelf, now_ns = request.app.state.shelf, time.time_ns()
     return respond(request, answers.acknowledge(shelf, viewer, now_ns, incident, said.text), _WHAT)
 

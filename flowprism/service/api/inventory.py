@@ -32,7 +32,7 @@ class Replaced(Document):
 
 @router.get("/inventory", response_model=Inventory, summary="The inventory in force")
 def inventory(request: Request, viewer: Seeing) -> Response:
-    """The inventory in force (`flowprism.inventory/v1`). For who sees all tenants."""
+    """The inventory in force (`flowprism.inventory/v1`). For users of all tenants."""
     return respond(request, answers.inventory(request.app.state.shelf, viewer), "inventory")
 
 
@@ -61,8 +61,8 @@ async def sent_inventory(request: Request, _: Administering) -> Inventory:
     try:
         return await run_in_threadpool(Inventory.model_validate_json, body)
     except ValidationError as error:
-        told = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False, include_context=False)]
-        raise RequestValidationError(told) from None
+        found = [{**e, "loc": ("body", *e["loc"])} for e in error.errors(include_url=False, include_context=False)]
+        raise RequestValidationError(found) from None
 
 
 def _from_yaml(body: bytes) -> Inventory:

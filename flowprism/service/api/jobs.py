@@ -27,7 +27,7 @@ class JobParameters(PageParameters):
 
     limit: int = Field(default=50, ge=1, le=500, description="how many on a page at most")
     text: Text = Field(default="", description="part of the id, label, tenant, a host's name or an address")
-    tenant: Text | None = Field(default=None, description="whose; empty: those of nobody")
+    tenant: Text | None = Field(default=None, description="their tenant; empty: those without one")
     state: list[JobState] = Field(default=[], description="one or several; none: all")
     order: JobOrder = Field(default="id", description="`worst`: by severity and number of open incidents")
 
@@ -69,7 +69,7 @@ def layouts(request: Request, viewer: Seeing, job: Name) -> Response:
 
 @router.get("/jobs/{job:path}/iterations", response_model=IterationSeries, summary="A job's iterations")
 def iterations(request: Request, viewer: Seeing, job: Name, asked: Annotated[IterationParameters, Query()]) -> Response:
-    """Iterations that ended in a stretch of time; where they are many, put together, and the slowest told."""
+    """List iterations that ended in a time range; many are aggregated, with the slowest given."""
     found = answers.iterations(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
     return respond(request, found, "job of this id")
 

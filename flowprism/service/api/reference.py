@@ -1,6 +1,6 @@
 """The part of docs/api.md that is made from the API's own description.
 
-`python -m flowprism.service.api.reference docs/api.md` makes it anew.
+`python -m flowprism.service.api.reference docs/api.md` writes it again.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def scan(
 
 @router.post("/scan-requests", response_model=ScanRequest, status_code=201, summary="Ask for a scan")
 def ask(request: Request, viewer: Operating, asked: Ask) -> Response:
-    """Ask for a scan now: a scanner makes it soon, and `state` tells how it went."""
+    """Ask for a scan now: a scanner runs it soon, and `state` shows how it went."""
     settings: Settings = request.app.state.settings
     names = [policy.name for policy in settings.scans.policies]
     policy = asked.policy or names[0]

@@ -104,10 +104,10 @@ class Pairs(Document):
 
 
 class Matrix(Document):
-    """Who sends how much to whom in one window, those that move most first."""
+    """Return the traffic matrix of one window, the largest pairs first."""
 
     job: str
-    start_ns: int | None = Field(description="begin of the window; null where no window tells of it")
+    start_ns: int | None = Field(description="begin of the window; null where no window has data")
     end_ns: int | None
     total: int = Field(description="pairs there are")
     pairs: Pairs
@@ -146,7 +146,7 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
     """Spans of a job's endpoints: compute, communication, waiting.
 
     Where there are more than `most`, short ones that lie close together are put together; the longest are not.
-    As an Arrow stream, the schema's metadata and the header `Link` tell what the JSON's other fields do.
+    As an Arrow stream, the schema's metadata and the header `Link` hold what the JSON's other fields do.
     """
     shelf: Stores = request.app.state.shelf
     members = job_answers.members(shelf, viewer, job)
@@ -194,7 +194,7 @@ def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RatePara
     return respond(request, MeanIterations(job=job, start_ns=start_ns, end_ns=end_ns, rates=found_rates))
 
 
-@router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=_TABLE, summary="Who sends how much to whom")
+@router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=_TABLE, summary="The traffic matrix")
 def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixParameters, Query()]) -> Response:
     """Volumes, rates and delays of a job's pairs in one window."""
     found = answers.pairs(request.app.state.shelf, viewer, job, asked.at_ns)

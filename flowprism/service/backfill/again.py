@@ -48,7 +48,7 @@ def looked_again(
     """A policy's windows that end in [from_ns, until_ns], in order of time, each analysed with today's code.
 
     Args:
-        settings: of the lake, the inventory and who analyses.
+        settings: of the lake, the inventory and the workers.
         database: the results.
         policy: whose windows.
         from_ns: the first end of a window, UTC.
@@ -107,7 +107,7 @@ def _in_force(database: Database, job: str, at_ns: int) -> LayoutRecord | None:
 
 
 def _new(database: Database, policy: Policy, sight: Sight, started_ns: int, *, fill: bool) -> Again:
-    """A window that was never scanned; its verdict is kept beside where that is wanted and there were records."""
+    """Scan a window for the first time; its verdict is stored on request if there were records."""
     window = sight.report.window
     if sight.analysis is None or not sight.report.feed.records:
         return Again(window, was_kept=False, problem=sight.problem or "the lake has no records of it")

@@ -12,19 +12,19 @@ from datamodel.result_rows import LayoutRecord
 from datamodel.scan import JobScan, Scan
 from flowprism.rendering.phrases import sharding, sizes
 
-# Figures that differ by less are the same to whoever acts on them; severities begin at a 5 % slower iteration.
+# Figures that differ by less are the same in practice; severities begin at a 5 % slower iteration.
 SAME_RATIO = 0.01
 _NOTHING = "not seen"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that two looks at a window tell differently.
+    """A difference between two scans of a window.
 
     Attributes:
         what: verdict, job, layout, groups, iterations, period or finding.
         job: id of the job it is about; None for the scan, and for findings of no job.
-        then, now: what was told and what is told, for people.
+        then, now: the old and the new value, as text.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""The alerter: delivers what is in the outbox; it tells how it goes by itself."""
+"""The alerter: delivers what is in the outbox, and sends its own heartbeats."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from flowprism.service.alerts import alerter
 from flowprism.service.components.component_context import ComponentContext
 
 
-def run(birth: ComponentContext) -> None:
+def run(context: ComponentContext) -> None:
     """Deliver alerts until the component is to end.
 
     Raises:
         InputError: the database or a receiver cannot be used.
     """
-    alerter.run(birth.settings.alerts, birth.settings.store.database, birth.stop, birth.deaths)
+    alerter.run(context.settings.alerts, context.settings.store.database, context.stop, context.deaths)

@@ -35,7 +35,7 @@ def open_socket(settings: Settings) -> socket.socket:
     """The socket that API and dashboard answer on.
 
     Raises:
-        InputError: the port is taken or not permitted, the address is not ours, or anybody could come in.
+        InputError: the port is taken or not permitted, the address is not ours, or access would be open to all.
     """
     api = settings.api
     check_listening(settings.access, api.host, "api.host")
@@ -54,14 +54,14 @@ def open_socket(settings: Settings) -> socket.socket:
 
 
 def address_of(door: socket.socket) -> str:
-    """What a browser on this machine is told."""
+    """Return the address for a browser on this host."""
     host, port = door.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - the other way round
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def make_ready(shelf: Stores) -> None:
-    """Make once what pages have in common, so that whoever comes first does not wait for it longer than others.
+    """Build what pages share once, so that the first request is not slower than others.
 
     That is their templates, compiled, and the inventory with what people call its endpoints.
     """
@@ -71,14 +71,14 @@ def make_ready(shelf: Stores) -> None:
         names(shelf)
 
 
-def run(birth: ComponentContext) -> None:
+def run(context: ComponentContext) -> None:
     """Answer until SIGTERM or Ctrl-C, on the door the part was given, or on one of its own.
 
     Raises:
         InputError: the database or the port cannot be used.
     """
-    settings = birth.settings
-    door = socket.socket(fileno=os.dup(birth.doors[0])) if birth.doors else open_socket(settings)
+    settings = context.settings
+    door = socket.socket(fileno=os.dup(context.doors[0])) if context.doors else open_socket(settings)
     database = Database(settings.store.database)
     shelf = Stores(database, settings.store.flow_lake, settings.store.analysis_lake)
     app = application(shelf, settings, settings.access)
@@ -94,10 +94,10 @@ def run(birth: ComponentContext) -> None:
         timeout_graceful_shutdown=_LEAVE_S,
     )
     raise_gc_threshold()
-    with closing(door), closing(database), send_heartbeats(birth, database, Heartbeat):
+    with closing(door), closing(database), send_heartbeats(context, database, Heartbeat):
         make_ready(shelf)
         server = BoundedServer(config)
-        server.should_exit = birth.stop.is_set()  # it listens to signals itself from now on
+        server.should_exit = context.stop.is_set()  # it listens to signals itself from now on
         server.run(sockets=[door])
 
 

@@ -30,7 +30,7 @@ _TOTALS = ("received", "durable", "records", "kernel_drops", "refused", "set_asi
 
 
 def options(settings: Settings) -> CollectorOptions:
-    """What a collector is told.
+    """Build a collector's settings.
 
     Raises:
         InputError: a source's settings cannot be used.
@@ -56,7 +56,7 @@ def options(settings: Settings) -> CollectorOptions:
 def open_doors(settings: Settings) -> list[socket.socket]:
     """The sockets that exporters send to, worker by worker, for a collector that inherits them.
 
-    Who holds them loses nothing of what comes while a collector that died is started again, as long as the kernel has
+    Holding them loses nothing that arrives while a dead collector is restarted, as long as the kernel has
     room for it.
 
     Raises:
@@ -71,19 +71,19 @@ def open_doors(settings: Settings) -> list[socket.socket]:
         raise InputError(f"{error} (settings collect.listen)") from None
 
 
-def run(birth: ComponentContext) -> None:
+def run(context: ComponentContext) -> None:
     """Collect until SIGTERM or Ctrl-C, and then store all that was received.
 
     Raises:
         InputError: a source or the folder cannot be used, or not all that was received could be stored.
     """
-    settings = birth.settings
+    settings = context.settings
     said = options(settings)
     database = Database(settings.store.database)
     watch = _Watch(said.home / FILE, FeedMinutes(database), said.rates)
     watch.begin()
-    with closing(database), send_heartbeats(birth, database, watch.look):
-        complete = CollectorSupervisor(said, _inherited(birth.doors, said.workers)).run()
+    with closing(database), send_heartbeats(context, database, watch.look):
+        complete = CollectorSupervisor(said, _inherited(context.doors, said.workers)).run()
     if not complete:
         raise InputError(f"{redact_address(said.out)}: not all that was received could be stored")
 

@@ -55,19 +55,19 @@ def limits(store: StoreSettings) -> dict[str, Limit]:
     return {**DEFAULT_LIMITS, **said}
 
 
-def run(birth: ComponentContext) -> None:
+def run(context: ComponentContext) -> None:
     """Keep until the component is to end.
 
     Raises:
         InputError: the database cannot be used.
     """
-    settings = birth.settings
+    settings = context.settings
     database, rounds = Database(settings.store.database), Rounds()
-    leases = Leases(database, birth.instance, settings.scans.lease_s)
-    with closing(database), send_heartbeats(birth, database, lambda: _word(rounds)):
-        while not birth.stop.is_set():
+    leases = Leases(database, context.instance, settings.scans.lease_s)
+    with closing(database), send_heartbeats(context, database, lambda: _word(rounds)):
+        while not context.stop.is_set():
             _round(settings, database, leases, rounds)
-            birth.stop.wait(settings.store.keep_every_s)
+            context.stop.wait(settings.store.keep_every_s)
 
 
 def _round(settings: Settings, database: Database, leases: Leases, rounds: Rounds) -> None:

@@ -33,33 +33,33 @@ def plan_of(kind: ComponentKind, settings: Settings, instance: str, doors: tuple
     return {"kind": kind, "settings": pickled, "instance": instance, "doors": list(doors), "deaths": 0}
 
 
-def run_in_process(birth: ComponentContext) -> None:
+def run_in_process(context: ComponentContext) -> None:
     """Run a component in this process until it has ended.
 
     Raises:
         FlowprismError: its settings cannot be used.
     """
-    run: Callable[[ComponentContext], None] = import_module(f"flowprism.service.components.{birth.kind}").run
-    run(birth)
+    run: Callable[[ComponentContext], None] = import_module(f"flowprism.service.components.{context.kind}").run
+    run(context)
 
 
-def listen_for_end(birth: ComponentContext) -> None:
+def listen_for_end(context: ComponentContext) -> None:
     """Have SIGTERM and Ctrl-C end a component that runs in this process."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: birth.stop.set())
+        signal.signal(number, lambda *_: context.stop.set())
 
 
 def main() -> int:
     """Be the component that the plan says."""
     stop = threading.Event()
     plan = begin(lambda *_: stop.set())
-    birth = _birth(plan, stop)
-    ctypes.CDLL(None).prctl(_SET_NAME, f"fp-{birth.kind}".encode())
+    context = _read_context(plan, stop)
+    ctypes.CDLL(None).prctl(_SET_NAME, f"fp-{context.kind}".encode())
     if stop.is_set():
         return 0
-    configure_logs(birth.settings.log, birth.kind)
+    configure_logs(context.settings.log, context.kind)
     try:
-        run_in_process(birth)
+        run_in_process(context)
     except FlowprismError as error:
         sys.stdout.write(json.dumps({"refused": str(error)}) + "\n")
         sys.stdout.flush()
@@ -67,7 +67,7 @@ def main() -> int:
     return 0
 
 
-def _birth(plan: Mapping[str, Any], stop: threading.Event) -> ComponentContext:
+def _read_context(plan: Mapping[str, Any], stop: threading.Event) -> ComponentContext:
     settings = pickle.loads(base64.b64decode(plan["settings"]))  # noqa: S301 - from our own supervisor, by a pipe
     return ComponentContext(plan["kind"], settings, plan["instance"], plan["deaths"], tuple(plan["doors"]), stop)
 

@@ -1,7 +1,7 @@
 """HTTP connections with bounds: a request that does not come to its end, or one connection too many, is closed.
 
 uvicorn waits for the rest of a request as long as a client likes. A client that opens connections and sends nothing
-would take every file descriptor of the process, and nobody else would get an answer.
+would take every file descriptor of the process, and no other client would get an answer.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class FeedMinutes:
     _sums: dict[str, Counter[str]] = field(default_factory=dict)
 
     def take(self, exporters: Iterable[Mapping[str, Any]]) -> None:
-        """Add what counters have grown by since the last time; the first time only tells where they stand.
+        """Add what counters have grown by since the last time; the first time only records their values.
 
         Args:
             exporters: accounts as the collector's status has them (`datamodel.exporter_stats.ExporterStats`).
@@ -65,10 +65,10 @@ class FeedMinutes:
 
 def _in_datagrams(grown: Counter[str], so_far: Counter[str]) -> Counter[str]:
     """What counters have grown by, with records that were lost as the datagrams that would have held them."""
-    told = Counter(grown)
-    records = told.pop(_LOST_RECORDS, 0)
-    told["lost"] += -(-records * max(so_far["datagrams"], 1) // max(so_far["records"], 1))
-    return told
+    counts = Counter(grown)
+    records = counts.pop(_LOST_RECORDS, 0)
+    counts["lost"] += -(-records * max(so_far["datagrams"], 1) // max(so_far["records"], 1))
+    return counts
 
 
 def _by_name(exporters: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:

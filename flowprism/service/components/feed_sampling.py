@@ -22,12 +22,12 @@ def sampled(exporters: Iterable[Mapping[str, Any]], rates: SamplingRates) -> tup
     for one in exporters:
         name = f"{one['agent']}/{one['domain']}"
         before = found.get(name, ExporterSampling(exporter=name))
-        doubted = tuple(CountedRate(**{field: doubt[field] for field in _DOUBT}) for doubt in one["doubted_rates"])
+        mismatches = tuple(CountedRate(**{field: doubt[field] for field in _DOUBT}) for doubt in one["doubted_rates"])
         configured = rates.of(one["agent"])
         found[name] = ExporterSampling(
             exporter=name,
             rates=tuple(sorted({*before.rates, *one["sampling_rates"]})),
             configured=None if configured == UNKNOWN_RATE else configured,
-            doubted=before.doubted + doubted,
+            doubted=before.doubted + mismatches,
         )
     return tuple(found[name] for name in sorted(found))

@@ -29,19 +29,19 @@ class Heartbeat:
 
 
 @contextmanager
-def send_heartbeats(birth: ComponentContext, database: Database, word: Callable[[], Heartbeat]) -> Iterator[None]:
-    """Tell while the block runs, and once more at its end. A database that is away is told later."""
+def send_heartbeats(context: ComponentContext, database: Database, word: Callable[[], Heartbeat]) -> Iterator[None]:
+    """Send heartbeats while the block runs, and once more at its end. If the database is unreachable, try later."""
     over = threading.Event()
 
-    def tell() -> None:
+    def send() -> None:
         with suppress(FlowprismError):
-            save_component(database, status_of(birth, word()))
+            save_component(database, status_of(context, word()))
 
     def repeat() -> None:
         while not over.wait(EVERY_S):
-            tell()
+            send()
 
-    tell()
+    send()
     thread = threading.Thread(target=repeat, daemon=True)
     thread.start()
     try:
@@ -49,18 +49,18 @@ def send_heartbeats(birth: ComponentContext, database: Database, word: Callable[
     finally:
         over.set()
         thread.join(EVERY_S)
-        tell()
+        send()
 
 
-def status_of(birth: ComponentContext, word: Heartbeat) -> ComponentStatus:
+def status_of(context: ComponentContext, word: Heartbeat) -> ComponentStatus:
     """The row of a component."""
     return ComponentStatus(
-        name=birth.name,
-        kind=birth.kind,
-        started_ns=birth.started_ns,
+        name=context.name,
+        kind=context.kind,
+        started_ns=context.started_ns,
         seen_ns=time.time_ns(),
         healthy=word.healthy,
         detail=word.detail,
-        figures={"restarts_total": float(birth.deaths), **word.figures},
+        figures={"restarts_total": float(context.deaths), **word.figures},
         sampling=word.sampling,
     )

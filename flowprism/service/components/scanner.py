@@ -33,17 +33,17 @@ _LEAVE_S = 3.0  # that a scan has to come to its end by itself
 _LOG = structlog.get_logger(__name__)
 
 
-def run(birth: ComponentContext) -> None:
+def run(context: ComponentContext) -> None:
     """Scan until the component is to end.
 
     Raises:
         InputError: the database cannot be used.
     """
-    settings = birth.settings
+    settings = context.settings
     logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a look that takes long is no news
     database = Database(settings.store.database)
     tally = Tally(waiting=GETTING_READY)
-    scanner = Scanner(settings, database, Leases(database, birth.instance, settings.scans.lease_s), tally)
+    scanner = Scanner(settings, database, Leases(database, context.instance, settings.scans.lease_s), tally)
     wakes: queue.SimpleQueue[str] = queue.SimpleQueue()
     clock = BackgroundScheduler(timezone="UTC")
     for policy in settings.scans.policies:
@@ -51,13 +51,13 @@ def run(birth: ComponentContext) -> None:
         clock.add_job(wakes.put, IntervalTrigger(seconds=every_s), args=[policy.name], coalesce=True)
     clock.add_job(wakes.put, IntervalTrigger(seconds=_REQUESTS_S), args=["requests"], coalesce=True)
     watch = HangWatch(settings, database, scanner.leases)
-    threading.Thread(target=_leave, args=(birth.stop, scanner.leases), daemon=True).start()
-    with closing(database), send_heartbeats(birth, database, lambda: _word(tally, watch)):
+    threading.Thread(target=_leave, args=(context.stop, scanner.leases), daemon=True).start()
+    with closing(database), send_heartbeats(context, database, lambda: _word(tally, watch)):
         warm_up()
         clock.start()
-        threading.Thread(target=_keep_watch, args=(watch, birth.stop), daemon=True).start()
-        while not birth.stop.is_set():
-            _wait(wakes, birth.stop)
+        threading.Thread(target=_keep_watch, args=(watch, context.stop), daemon=True).start()
+        while not context.stop.is_set():
+            _wait(wakes, context.stop)
             _look(scanner)
         clock.shutdown(wait=False)
 
@@ -72,7 +72,7 @@ def warm_up() -> None:
 def _leave(stop: threading.Event, leases: Leases) -> None:
     """End the process soon after it was asked to, also in the middle of a scan.
 
-    A scan counts wholly or not at all, and whoever scans next catches it up; but analysing a large window takes a
+    A scan counts wholly or not at all, and the next scanner catches up on it; but analyzing a large window takes a
     minute, and compiled code cannot be interrupted.
     """
     stop.wait()

@@ -11,11 +11,11 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field
 from structlog.typing import EventDict, Processor
 
-# Whatever is said under these names is nobody's business; libraries' messages may hold a token's text as well.
+# Values under these names are secret; libraries' messages may hold a token's text as well.
 SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "token_text"})
 HIDDEN = "***"
 _TOKEN_TEXT = re.compile(r"\bfp_([0-9a-f]{16})_[A-Za-z0-9_-]+")
-# Libraries that say more than anybody wants to know while all is well.
+# Libraries that log too much in normal operation.
 _QUIET = (
     "alembic",
     "apscheduler",

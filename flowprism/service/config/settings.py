@@ -1,4 +1,4 @@
-"""What the service is told: one YAML file and the environment, every setting with a default that works on a laptop."""
+"""Settings of the service: one YAML file and the environment, with defaults that work on a laptop."""
 
 from __future__ import annotations
 
@@ -97,15 +97,13 @@ class StoreSettings(Section):
 
 
 class CollectSettings(Section):
-    """The section `collect`: what is received, and from whom."""
+    """The section `collect`: what is received, and its allowed senders."""
 
     enabled: bool = Field(default=True, description="whether this machine collects")
     listen: tuple[Door, ...] = Field(
         default=tuple(map(str, DEFAULT_LISTENS)), description="where exporters send to, `[tcp:]HOST:PORT`"
     )
-    allow: tuple[Network, ...] = Field(
-        default=PRIVATE_NETWORKS, description="networks that may send; empty: everybody may"
-    )
+    allow: tuple[Network, ...] = Field(default=PRIVATE_NETWORKS, description="networks that may send; empty: all")
     mirror: tuple[str, ...] = Field(default=(), description="interfaces that packets are mirrored to")
     erspan: tuple[str, ...] = Field(default=(), description="our addresses at which ERSPAN sessions end")
     kafka_topics: tuple[str, ...] = Field(default=(), description="topics that another collector writes to")
@@ -133,7 +131,7 @@ class Policy(Section):
     jobs: tuple[str, ...] = Field(default=(), description="labels or ids; one that is not seen is unknown; empty: all")
     tenants: tuple[str, ...] = Field(default=(), description="jobs of these tenants; empty: all")
     hosts: tuple[str, ...] = Field(default=(), description="jobs that have one of these hosts; empty: all")
-    at_least: Severity = Field(default="warning", description="findings of less are told and do not count")
+    at_least: Severity = Field(default="warning", description="findings of less are reported and do not count")
 
     @model_validator(mode="after")
     def _windows_touch(self) -> Policy:
@@ -180,7 +178,7 @@ class ScanSettings(Section):
 class IncidentSettings(Section):
     """The section `incidents`: when a finding becomes an incident, and when that is over."""
 
-    confirming_scans: int = Field(default=2, ge=1, description="that must have seen it before anybody is told")
+    confirming_scans: int = Field(default=2, ge=1, description="that must have seen it before an alert is sent")
     quiet_scans: int = Field(default=3, ge=1, description="in a row that did not see it, after which it is over")
     reopen_within_s: float = Field(
         default=1800.0,

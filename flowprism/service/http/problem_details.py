@@ -16,7 +16,7 @@ from datamodel.errors import LimitExceededError, PermissionDeniedError, StorageE
 
 PREFIX = "/api/"
 MEDIA_TYPE = "application/problem+json"
-RETRY_S = 5  # a database that was stopped is back sooner or later; asking more often helps nobody
+RETRY_S = 5  # a database that was stopped is back sooner or later; asking more often does not help
 
 
 class InvalidField(Document):
@@ -37,7 +37,7 @@ class Problem(Document):
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Have every error of the API told as a problem."""
+    """Make every error of the API a problem document."""
     app.add_exception_handler(RequestValidationError, _unprocessable)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(PermissionDeniedError, _not_allowed)
@@ -48,9 +48,9 @@ def add_problem_handlers(app: FastAPI) -> None:
 def problem(
     status: int, detail: str = "", errors: tuple[InvalidField, ...] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The answer that tells a problem."""
-    told = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, errors=errors)
-    return Response(told.model_dump_json(), status, headers, MEDIA_TYPE)
+    """Build the response of a problem."""
+    problem = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, errors=errors)
+    return Response(problem.model_dump_json(), status, headers, MEDIA_TYPE)
 
 
 async def _unprocessable(_: Request, error: Exception) -> Response:

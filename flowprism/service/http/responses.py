@@ -1,4 +1,4 @@
-"""How documents become answers: JSON with an entity tag, and cursors that nobody need understand."""
+"""How documents become answers: JSON with an entity tag, and opaque cursors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def respond(request: Request, document: BaseModel | None, what: str = "") -> Res
 
     Args:
         request: whose `If-None-Match` counts.
-        document: what to tell; None where there is none that the viewer sees.
+        document: what to send; None where there is none that the viewer sees.
         what: was asked for, for the 404's sentence.
 
     Raises:
@@ -32,7 +32,7 @@ def respond_with_etag(
 ) -> Response:
     """Bytes with their entity tag; 304 without them where the client has them already (RFC 9110, 13.1.2).
 
-    What is answered depends on who asks, and may change at any time: a cache asks anew each time.
+    The response depends on the caller, and may change at any time: a cache revalidates each time.
     """
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     further = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"}

@@ -9,7 +9,7 @@ NO_ROUTE = "none"
 
 def route_of(scope: Scope) -> str:
     """Its path with names for what varies, such as `/api/v1/jobs/{name}`; "none" where none fitted."""
-    # A router that is included keeps its routes as they are; where they were put is told beside them.
+    # A router that is included keeps its routes as they are; their prefix is given separately.
     placed = scope.get("fastapi", {}).get("effective_route_context")
     path = getattr(placed or scope.get("route"), "path_format", None)
     if isinstance(path, str):

@@ -44,8 +44,8 @@ class ComparedWindow:
     Attributes:
         report: its report: slowdowns that last are added, those that a baseline accepts are left out.
         baselines: of its jobs, those that are new or were measured.
-        events: baselines that were set anew.
-        over: incidents that are over without having been mended, by id, and why.
+        events: baselines that were reset.
+        over: incidents that ended without a fix, by id, and why.
     """
 
     report: Report

@@ -63,7 +63,7 @@ def after_scan(
         options: how patient to be.
         present: ids of all jobs that the window shows, whether or not the scan is about them; empty where it shows
             none, or is not trusted.
-        closed: incidents that are over without having been mended, by id, and why.
+        closed: incidents that ended without a fix, by id, and why.
     """
     findings = _each_once([*(f for job in scan.jobs for f in job.findings), *scan.findings])
     living = [incident for incident in known if _may_be_seen(incident, now_ns, options)]

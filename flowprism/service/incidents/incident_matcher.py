@@ -12,7 +12,7 @@ def match_findings(incidents: Sequence[Incident], findings: Sequence[Finding]) -
     """Index of a finding -> index of the incident that it is, one to one.
 
     Both must be of one job and one kind. Then the more their subjects are alike the better: the same thing; one that
-    the other's suspects name; one that holds the other; sets of which half is common. A scan may know the fault's
+    the other's suspects name; one that holds the other; sets with half in common. A scan may know the fault's
     place better or worse than the one before it. Equally good pairs go by start, the nearest first, then by id.
     """
     pairs = []

@@ -30,12 +30,12 @@ class CompletedScan:
     Attributes:
         policy: what it is kept under.
         started_ns, finished_ns: when, UTC.
-        report: of what; jobs are kept as it tells them.
+        report: its result; jobs are stored as it gives them.
         scan: the verdict.
-        rollups, events: what else it tells of its jobs.
+        rollups, events: further results on its jobs.
         doubted: jobs that holes of the feed touch; their layouts are not kept.
         baselines: of its jobs, those that it began or measured.
-        over: incidents that are over without having been mended, by id, and why.
+        over: incidents that ended without a fix, by id, and why.
     """
 
     policy: str
@@ -66,7 +66,7 @@ def record(
     present = set[str]() if made.doubted else {job.id for job in made.report.jobs}
     after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present, made.over)
     kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
-    told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
+    alerts_now = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
     result = ScanResult(
         kept,
         jobs=made.report.jobs,
@@ -74,7 +74,7 @@ def record(
         changes=after.changes,
         rollups=made.rollups,
         events=made.events,
-        alerts=told,
+        alerts=alerts_now,
         baselines=made.baselines,
         doubted=made.doubted,
     )
@@ -94,12 +94,12 @@ def record_hangs(
     known = [one for one in _under_way(database, now_ns, options) if one.kind == "hang" and one.job in names]
     after = after_scan(known, made.scan, now_ns, options, names)
     kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
-    told = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
-    save_scan(database, ScanResult(kept, incidents=after.incidents, changes=after.changes, alerts=told))
+    alerts_now = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
+    save_scan(database, ScanResult(kept, incidents=after.incidents, changes=after.changes, alerts=alerts_now))
 
 
 def record_requested_scan(database: Database, made: CompletedScan) -> bool:
-    """Keep a scan that somebody asked for: its verdict alone. What is known of jobs and incidents goes on without it.
+    """Store a requested scan: its verdict alone. Jobs and incidents are not changed by it.
 
     A window that was asked for may be of yesterday, or the one that the next scan of a policy counts.
 

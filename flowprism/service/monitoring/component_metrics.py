@@ -1,4 +1,4 @@
-"""What components of the service tell of themselves, as metrics: a name, a type and a meaning for each figure."""
+"""Metrics from heartbeats of the service's components: name, type and meaning of each figure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from datamodel.api_models import ComponentStatus
 
-ANY = "any"  # a figure that components of every kind tell
+ANY = "any"  # a figure that components of every kind report
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure that a kind of component tells.
+    """A figure that a kind of component reports.
 
     Attributes:
         kind: of the component, or `ANY`.
-        name: as the component tells it.
+        name: as the component reports it.
         metric: as Prometheus knows it; a counter ends in `_total`.
         help: what it means.
         unit: value of the label `unit`, where several figures are one metric; "" where there is no such label.
@@ -93,13 +93,13 @@ FIGURES = (
     ),
     Figure("alerter", "failures", "flowprism_alerter_failures_total", "Messages that a receiver did not accept."),
 )
-# Told better by the database, for all replicas at once: see `stored_metrics`.
+# Reported better by the database, for all replicas at once: see `stored_metrics`.
 TOLD_ELSEWHERE = {("alerter", name) for name in ("waiting", "oldest_waiting_s", "sent", "given_up", "withheld")}
 _KNOWN = {(figure.kind, figure.name): figure for figure in FIGURES}
 
 
 def component_metrics(components: Sequence[ComponentStatus]) -> Iterator[Metric]:
-    """All figures of all components, by component; one that is not known here is told under a common name."""
+    """All figures of all components, by component; unknown ones share a common name."""
     families: dict[str, Metric] = {figure.metric: _family(figure) for figure in FIGURES}
     other = GaugeMetricFamily(
         "flowprism_component_figure",

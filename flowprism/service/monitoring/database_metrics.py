@@ -19,7 +19,7 @@ from flowprism import __version__
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring.component_metrics import component_metrics
 from flowprism.service.monitoring.health import GONE_S, checks
-from flowprism.service.queries.feeds import feeds, heard
+from flowprism.service.queries.feeds import feeds, last_reports
 from flowprism.service.queries.job_states import job_states, situation
 from flowprism.service.queries.jobs import jobs
 from flowprism.service.stores import Stores
@@ -39,13 +39,13 @@ _VERDICTS = ("healthy", "findings", "unknown")
 
 
 class StoredMetrics(Collector):
-    """Reads them whenever somebody asks; what cannot be read is left out, and `flowprism_check_ok` says why."""
+    """Reads them on each request; what cannot be read is left out, and `flowprism_check_ok` says why."""
 
     def __init__(self, shelf: Stores, settings: Settings, clock: Callable[[], int] | None = None) -> None:
         self._shelf, self._settings, self._clock = shelf, settings, clock
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing is read before somebody asks."""
+        """Begin without reading anything."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -53,8 +53,8 @@ class StoredMetrics(Collector):
         now_ns = self._clock() if self._clock else time.time_ns()
         yield _gauge("flowprism_build_info", "The version that answers.", ("version",), {(__version__,): 1.0})
         looked = checks(self._shelf, self._settings, now_ns)
-        told = {(check.name,): float(check.well) for check in looked}
-        yield _gauge("flowprism_check_ok", "Whether what was looked at is well: 1 or 0.", ("check",), told)
+        states = {(check.name,): float(check.well) for check in looked}
+        yield _gauge("flowprism_check_ok", "Whether a check is well: 1 or 0.", ("check",), states)
         if not all(check.well for check in looked if check.needed):
             return
         try:
@@ -148,20 +148,20 @@ def _each_job(shelf: Stores, now_ns: int) -> Iterator[Metric]:
 def _each_exporter(shelf: Stores, now_ns: int) -> Iterator[Metric]:
     """Of the silent exporters and then of those that lose most, each for itself; how many there are beyond."""
     rows = sorted(feeds(shelf, now_ns), key=lambda row: (not row.silent, -_lost_ratio(row), row.exporter))
-    told = rows[:MOST_EXPORTERS]
+    shown = rows[:MOST_EXPORTERS]
     yield _gauge(
         "flowprism_exporter_newest_timestamp_seconds",
-        "End of the newest minute in which the exporter was heard.",
+        "End of the newest minute with records of the exporter.",
         ("exporter",),
-        {(row.exporter,): row.newest_ns / 1e9 for row in told},
+        {(row.exporter,): row.newest_ns / 1e9 for row in shown},
     )
     yield _gauge(
         "flowprism_exporter_lost_ratio",
         "Share of the exporter's datagrams or records of the newest hour that were lost on the way.",
         ("exporter",),
-        {(row.exporter,): _lost_ratio(row) for row in told},
+        {(row.exporter,): _lost_ratio(row) for row in shown},
     )
-    beyond: dict[tuple[str, ...], float] = {(): float(len(rows) - len(told))}
+    beyond: dict[tuple[str, ...], float] = {(): float(len(rows) - len(shown))}
     yield _gauge("flowprism_exporters_left_out", "Exporters beyond those that have metrics of their own.", (), beyond)
 
 
@@ -171,7 +171,7 @@ def _lost_ratio(row: FeedRow) -> float:
 
 
 def _exporters(shelf: Stores, now_ns: int) -> Iterator[Metric]:
-    counted = Counter("silent" if one.silent else "sending" for one in heard(shelf, now_ns))
+    counted = Counter("silent" if one.silent else "sending" for one in last_reports(shelf, now_ns))
     values = {(state,): float(counted[state]) for state in ("sending", "silent")}
     yield _gauge("flowprism_exporters", "Exporters of the last hours, by what they do now.", ("state",), values)
 
@@ -203,8 +203,8 @@ def _alerts(shelf: Stores, now_ns: int) -> Iterator[Metric]:
 def _feeds(shelf: Stores, _: int) -> Iterator[Metric]:
     """Sums over all exporters."""
     stretch = newest_stretch(shelf.database)
-    told = feed_statistics(shelf.database, stretch[0], stretch[0] + 1) if stretch else []
-    of_length = [one for one in told if stretch and one.length_ns == stretch[1]]
+    statistics = feed_statistics(shelf.database, stretch[0], stretch[0] + 1) if stretch else []
+    of_length = [one for one in statistics if stretch and one.length_ns == stretch[1]]
     sums: dict[tuple[str, ...], float] = {
         (name,): float(sum(getattr(one, name) for one in of_length))
         for name in ("datagrams", "records", "lost", "late", "duplicates")

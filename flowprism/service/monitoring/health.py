@@ -15,7 +15,7 @@ from storage.database.metric_queries import newest_scans
 from storage.lake.object_store import is_address
 
 SILENT_S = 30.0  # components speak every few seconds
-GONE_S = 3600.0  # after this time a component that is silent was taken away, and nobody waits for it
+GONE_S = 3600.0  # after this time a silent component counts as removed
 LEAST_FREE_RATIO = 0.02
 
 
@@ -56,7 +56,7 @@ def checks(shelf: Stores, settings: Settings, now_ns: int) -> list[Check]:
 def _lake(place: str | None) -> Iterator[Check]:
     """The lake of flow records, where it is a folder of this machine.
 
-    Of a bucket, or a folder that is mounted here for reading only, those who write to it tell.
+    Of a bucket, or a folder that is mounted read-only, its writers report.
     """
     if place is None or is_address(place):
         return

@@ -27,7 +27,7 @@ _LEFT = 499  # what others call it that a client did not wait for its answer
 
 
 def new_registry(shelf: Stores, settings: Settings) -> CollectorRegistry:
-    """What `/metrics` of one process tells."""
+    """Metrics of one process."""
     disable_created_metrics()  # type: ignore[no-untyped-call] # when a counter began is when its process did
     registry = CollectorRegistry(auto_describe=False)
     registry.register(StoredMetrics(shelf, settings))
@@ -35,7 +35,7 @@ def new_registry(shelf: Stores, settings: Settings) -> CollectorRegistry:
 
 
 class RequestMonitor:
-    """Counts and logs requests; an error that nobody foresaw is logged, and told without its insides."""
+    """Counts and logs requests; an unexpected error is logged, and answered without details."""
 
     def __init__(self, app: ASGIApp, metrics: HttpMetrics) -> None:
         self.app = app
@@ -111,10 +111,11 @@ def readyz(request: Request, response: Response, strict: bool = False) -> dict[s
     response.status_code = 200 if ready else 503
     well = all(check.well for check in found)
     insider = getattr(request.state, "viewer", None)
-    told = {check.name: _told(check, in_full=insider is not None and insider.tenant is None) for check in found}
-    return {"status": ("ok" if well else "degraded") if ready else "not ready", "checks": told}
+    in_full = insider is not None and insider.tenant is None
+    described = {check.name: _describe_check(check, in_full=in_full) for check in found}
+    return {"status": ("ok" if well else "degraded") if ready else "not ready", "checks": described}
 
 
-def _told(check: Check, *, in_full: bool) -> str:
+def _describe_check(check: Check, *, in_full: bool) -> str:
     """Strangers learn whether, not what."""
     return "ok" if check.well else (check.detail if in_full else "failed")

@@ -1,1 +1,1 @@
-"""What is known, as documents, for those who may know it: one module a subject, for the API and for the dashboard."""
+"""Queries of the results, restricted to the viewer's rights, for API and dashboard: one module a subject."""

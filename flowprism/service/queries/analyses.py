@@ -44,20 +44,20 @@ def kept_analysis(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> A
     frame = iteration_frame(shelf, name, span.start_ns, span.end_ns + 1)
     if known is not None and len(frame) * len(known.endpoints) * _SPANS_AN_ITERATION > MOST_SPANS:
         raise LimitExceededError(f"{len(frame)} iterations of {len(known.endpoints)} endpoints: ask for a shorter time")
-    told = timeline(shelf, viewer, name, span.start_ns, span.end_ns)
-    if known is None or told is None:
+    found = timeline(shelf, viewer, name, span.start_ns, span.end_ns)
+    if known is None or found is None:
         return None
     behaviour, book = pairs(shelf, viewer, name, span.end_ns - 1) or (None, ())
-    told, own = _joined(told, behaviour, book)
+    found, own = _joined(found, behaviour, book)
     report = Report(
         provenance=Provenance(version=__version__, inputs=("what scans kept",)),
         window=Window(start_ns=span.start_ns, end_ns=span.end_ns),
-        feed=_feed(own, told),
+        feed=_feed(own, found),
         jobs=(_job(known, _layout_at(layouts(shelf.database, name), span.end_ns), frame),),
         events=_events(shelf, name, span),
         findings=tuple(masked(viewer, _finding(one, span), {name}) for one in _incidents(shelf, name, span)),
     )
-    return Analysis(report, told, {} if own is None else {name: own})
+    return Analysis(report, found, {} if own is None else {name: own})
 
 
 def names(shelf: Stores) -> Names:
@@ -66,23 +66,23 @@ def names(shelf: Stores) -> Names:
     return shelf.at_hand.once("names", (drawn,), lambda: names_of(drawn))
 
 
-def _joined(told: Timelines, behaviour: Frame | None, book: tuple[str, ...]) -> tuple[Timelines, Frame | None]:
+def _joined(found: Timelines, behaviour: Frame | None, book: tuple[str, ...]) -> tuple[Timelines, Frame | None]:
     """Timelines and pairs with codes into the same addresses."""
     if behaviour is None or not len(behaviour):
-        return told, None
+        return found, None
     used = {book[code] for code in np.unique(np.concatenate([behaviour["src"], behaviour["dst"]])).tolist()}
-    addresses = (*told.addresses, *sorted(used - set(told.addresses)))
+    addresses = (*found.addresses, *sorted(used - set(found.addresses)))
     place = {address: code for code, address in enumerate(addresses)}
     table = np.array([place.get(text, -1) for text in book])
     ends = {"src": table[behaviour["src"]], "dst": table[behaviour["dst"]]}
     own = Frame(PAIRS, {name: behaviour[name] for name in PAIRS.names} | ends)
-    return Timelines(told.spans, addresses, told.jobs, told.groups), own
+    return Timelines(found.spans, addresses, found.jobs, found.groups), own
 
 
-def _feed(own: Frame | None, told: Timelines) -> FeedSummary:
-    """What was read of this job alone: its transfers, where windows tell of them, or its spans."""
+def _feed(own: Frame | None, found: Timelines) -> FeedSummary:
+    """Summarize the records of this job alone: its transfers, where windows have them, or its spans."""
     if own is None:
-        return FeedSummary(records=len(told.spans), bytes=int(told.spans["bytes"].sum()))
+        return FeedSummary(records=len(found.spans), bytes=int(found.spans["bytes"].sum()))
     return FeedSummary(records=int(own["transfers"].sum()), bytes=int(own["bytes"].sum()))
 
 

@@ -1,4 +1,4 @@
-"""What became new since one looked last, and who may be told of it."""
+"""Changes since the last query, and their visibility."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Change:
     Attributes:
         kind: of what.
         about: what it is, by name.
-        tenants: whose; who sees all is told of everything.
+        tenants: their tenants; viewers of all tenants get all changes.
     """
 
     kind: ChangeKind
@@ -34,7 +34,7 @@ class Change:
     tenants: frozenset[str] = frozenset()
 
     def is_for(self, viewer: Viewer) -> bool:
-        """Whether a viewer may be told."""
+        """Check whether a viewer may see the change."""
         return viewer.tenant is None or viewer.tenant in self.tenants
 
 

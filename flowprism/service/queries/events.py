@@ -16,7 +16,7 @@ def events(shelf: Stores, viewer: Viewer, wanted: EventFilter = _ANY, after: str
 
     Args:
         shelf: where answers are read from.
-        viewer: who asks.
+        viewer: the caller.
         wanted: which events.
         after: `after_event` of the last one of the page before; "" for the first page.
         most: how many.

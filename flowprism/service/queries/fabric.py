@@ -1,4 +1,4 @@
-"""The fabric as the inventory draws it: who is plugged in where, how loaded cables are, and which are suspected."""
+"""The fabric by the inventory: ports, loads of links, and suspected links."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _Scene:
 
 
 def fabric(shelf: Stores, viewer: Viewer, now_ns: int) -> FabricView:
-    """Switches, hosts, endpoints and cables; who sees one tenant only, those its live jobs touch.
+    """Return switches, hosts, endpoints and links; for viewers of one tenant, those its live jobs touch.
 
     The load of an endpoint's cable is the larger of what it sent and what it received; between two leaves it is shared
     evenly by all cables of shortest paths, which hashing does not quite do. It counts the traffic of jobs only, those
@@ -125,7 +125,7 @@ def _loads(shelf: Stores, nics: Iterable[_Nic], live: list[JobSummary]) -> tuple
 
 
 def _rates(shelf: Stores, live: list[JobSummary]) -> Iterable[tuple[str, str, float]]:
-    """Source, destination and mean bit/s of each pair of each job, in the newest window that tells of it."""
+    """Source, destination and mean bit/s of each pair of each job, in the newest window with data."""
     if not live:
         return
     newest_ns = {one.job.id: one.job.last_seen_ns for one in live}

@@ -13,18 +13,18 @@ from flowprism.service.job_state import ExporterHeard
 from flowprism.service.queries.reference_time import HOUR_NS, MINUTE_NS
 from flowprism.service.stores import Stores
 from storage.database import components as kept
-from storage.database.feed_statistics import Heard, feed_statistics, newest_stretch
-from storage.database.feed_statistics import heard as kept_heard
+from storage.database.feed_statistics import LastReport, feed_statistics, newest_stretch
+from storage.database.feed_statistics import last_reports as stored_reports
 from storage.database.scans import scans
 
 _MOST_STEPS = 60
 _SILENT_NS = 2 * MINUTE_NS
 _REMEMBERED_NS = 6 * HOUR_NS
-_SCANS = 4  # are looked through for one that tells of clocks: policies look at different jobs
+_SCANS = 4  # are searched for one with clocks: policies analyze different jobs
 
 
-def heard(shelf: Stores, now_ns: int) -> list[ExporterHeard]:
-    """Exporters of the last hours before the newest records: when each was heard last, and whether it is silent now.
+def last_reports(shelf: Stores, now_ns: int) -> list[ExporterHeard]:
+    """List exporters of the hours before the newest records: last records of each, and whether it is silent now.
 
     The clock decides, not other exporters: one is silent when it has sent nothing for twice its own mean interval, and
     not for less than two minutes.
@@ -35,10 +35,12 @@ def heard(shelf: Stores, now_ns: int) -> list[ExporterHeard]:
     newest = newest_stretch(shelf.database)
     if newest is None:
         return []
-    return [_heard(one, now_ns) for one in kept_heard(shelf.database, min(newest[0], now_ns) - _REMEMBERED_NS)]
+    return [
+        _last_report(one, now_ns) for one in stored_reports(shelf.database, min(newest[0], now_ns) - _REMEMBERED_NS)
+    ]
 
 
-def _heard(one: Heard, now_ns: int) -> ExporterHeard:
+def _last_report(one: LastReport, now_ns: int) -> ExporterHeard:
     interval_ns = (one.last_ns - one.first_ns) / (one.stretches - 1) if one.stretches > 1 else one.length_ns
     end_ns = min(one.last_ns + one.length_ns, now_ns)
     return ExporterHeard(one.exporter, end_ns, silent=now_ns - end_ns > max(_SILENT_NS, 2 * interval_ns))
@@ -49,11 +51,11 @@ def feeds(shelf: Stores, now_ns: int) -> list[FeedRow]:
 
     One that fell silent before it is in the list for some hours more, with nothing in that hour.
 
-    They are everybody's: routes tell them to whoever sees all tenants only.
+    They belong to all tenants: routes show them only to viewers of all tenants.
 
     Args:
         shelf: where answers are read from.
-        now_ns: the clock, UTC; what claims to be later is not told.
+        now_ns: the clock, UTC; later records are ignored.
 
     Raises:
         StorageError: the database cannot be reached.
@@ -63,24 +65,23 @@ def feeds(shelf: Stores, now_ns: int) -> list[FeedRow]:
         return []
     newest_ns, step_ns = min(newest[0], now_ns), newest[1]
     begin_ns = newest_ns - max(HOUR_NS // step_ns, 1) * step_ns + step_ns
-    told = [one for one in feed_statistics(shelf.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
+    statistics = [one for one in feed_statistics(shelf.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
     steps = min((newest_ns - begin_ns) // step_ns + 1, _MOST_STEPS)
     sampling = {one.exporter: one for component in kept.components(shelf.database) for one in component.sampling}
-    by_exporter = {exporter: list(rows) for exporter, rows in groupby(told, key=lambda one: one.exporter)}
+    by_exporter = {exporter: list(rows) for exporter, rows in groupby(statistics, key=lambda one: one.exporter)}
     span = _Steps(newest_ns, step_ns, steps)
-    return [
-        _row(one, by_exporter.get(one.exporter, []), span, sampling.get(one.exporter)) for one in heard(shelf, now_ns)
-    ]
+    reports = last_reports(shelf, now_ns)
+    return [_row(one, by_exporter.get(one.exporter, []), span, sampling.get(one.exporter)) for one in reports]
 
 
 def exporters(shelf: Stores, now_ns: int) -> list[FeedRow]:
-    """The same with each exporter's clock, by the newest scan that tells of any.
+    """Add each exporter's clock, by the newest scan that has any.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    told = (one.scan.feed.clocks for one in scans(shelf.database, most=_SCANS))
-    clocks = {clock.exporter: clock for clock in next(filter(None, told), ())}
+    clocks_of_scans = (one.scan.feed.clocks for one in scans(shelf.database, most=_SCANS))
+    clocks = {clock.exporter: clock for clock in next(filter(None, clocks_of_scans), ())}
     rows = feeds(shelf, now_ns)
     return [row.model_copy(update={"clock": clocks.get(row.exporter.rpartition("/")[0])}) for row in rows]
 

@@ -27,7 +27,7 @@ def incidents(
 
     Args:
         shelf: where answers are read from.
-        viewer: who asks.
+        viewer: the caller.
         now_ns: the clock, by which mutes end, UTC.
         wanted: which incidents; by default the open ones.
         after: `after_incident` of the last one of the page before; "" for the first page.
@@ -63,13 +63,13 @@ def _detail(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDe
         Note(time_ns=one.time_ns, author=one.author, kind=one.kind, text=one.text, until_ns=one.until_ns)
         for one in notes(shelf.database, name)
     )
-    told = tuple(_alerts(shelf, name)) if viewer.tenant is None else ()
-    whole = IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said, alerts=told)
+    alerts = tuple(_alerts(shelf, name)) if viewer.tenant is None else ()
+    whole = IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said, alerts=alerts)
     return masked(viewer, whole, {found.incident.job})
 
 
 def acknowledge(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
-    """Say that somebody looks after an incident; None where there is none that the viewer sees.
+    """Acknowledge an incident; None where there is none that the viewer sees.
 
     Raises:
         PermissionDeniedError: the viewer is no operator.

@@ -38,7 +38,7 @@ def inventory(shelf: Stores, viewer: Viewer) -> Inventory | None:
     """The inventory in force; None where there is none.
 
     Raises:
-        PermissionDeniedError: the viewer sees one tenant only, and it tells of all.
+        PermissionDeniedError: the viewer sees one tenant only, and the inventory covers all.
         StorageError: the database cannot be reached.
     """
     require_all_seen(viewer)
@@ -67,7 +67,7 @@ def merge_listing(
 
     Args:
         shelf: where the inventory is kept.
-        viewer: who does it.
+        viewer: the caller.
         now_ns: the clock, UTC.
         listing: as the system writes it.
         suffix: what the name of a file that holds such would end with, `.csv` or `.json`.

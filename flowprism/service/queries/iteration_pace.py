@@ -45,7 +45,7 @@ def recent(database: Database, names: Sequence[str], end_ns: int) -> dict[str, R
 
 
 def pace(
-    told: Recent, end_ns: int, clock_ns: int, world_size: int | None, worst: Incident | None = None
+    past: Recent, end_ns: int, clock_ns: int, world_size: int | None, worst: Incident | None = None
 ) -> IterationPace:
     """A job's pace up to `end_ns`, the newest that is known of it; what it lost counts from the clock's midnight, UTC.
 
@@ -53,16 +53,16 @@ def pace(
     that slows it most, `worst`: the newest stretch may have recovered, or be part healthy and part slow. Without one it
     is the newest stretch against the norm.
     """
-    newest = next((one for one in (*reversed(told.minutes), *reversed(told.hours)) if one.iterations), None)
+    newest = next((one for one in (*reversed(past.minutes), *reversed(past.hours)) if one.iterations), None)
     now_s = None if newest is None else _mean_s(newest)
-    norm_s = _norm_s(told)
+    norm_s = _norm_s(past)
     span_ns = None if newest is None else (newest.start_ns, newest.start_ns + newest.length_ns)
     slowdown = None if now_s is None or norm_s is None else now_s / norm_s
     slow_ns = None if slowdown is None else span_ns
     if worst is not None:
         slowdown, slow_ns = worst.slowdown_ratio, worst.measured_ns
-    lost = None if world_size is None else world_size * _lost_hours(told, _whole(clock_ns, DAY_NS))
-    return IterationPace(_trend(told, end_ns), now_s, span_ns, norm_s, slowdown, slow_ns, lost)
+    lost = None if world_size is None else world_size * _lost_hours(past, _whole(clock_ns, DAY_NS))
+    return IterationPace(_trend(past, end_ns), now_s, span_ns, norm_s, slowdown, slow_ns, lost)
 
 
 def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) -> Trend:
@@ -81,28 +81,28 @@ def series(rows: Sequence[Stretch], start_ns: int, end_ns: int, step_ns: int) ->
     return Trend(start_ns=start_ns, step_ns=step_ns, mean_s=means, severity=tuple(worst))
 
 
-def _trend(told: Recent, until_ns: int) -> Trend:
+def _trend(past: Recent, until_ns: int) -> Trend:
     """The last hour by the minute or, where no minute is known, the last day by the hour."""
-    if told.minutes or not told.hours:
+    if past.minutes or not past.hours:
         end_ns = _whole(until_ns, MINUTE_NS)
-        return series(told.minutes, end_ns - HOUR_NS, end_ns, MINUTE_NS)
+        return series(past.minutes, end_ns - HOUR_NS, end_ns, MINUTE_NS)
     end_ns = _whole(until_ns, HOUR_NS)
-    return series(told.hours, end_ns - DAY_NS, end_ns, HOUR_NS)
+    return series(past.hours, end_ns - DAY_NS, end_ns, HOUR_NS)
 
 
-def _norm_s(told: Recent) -> float | None:
-    clean = [_mean_s(one) for one in told.hours if one.iterations and one.severity is None]
+def _norm_s(past: Recent) -> float | None:
+    clean = [_mean_s(one) for one in past.hours if one.iterations and one.severity is None]
     if len(clean) < _ENOUGH:
-        clean += [_mean_s(one) for one in told.minutes if one.iterations and one.severity is None]
+        clean += [_mean_s(one) for one in past.minutes if one.iterations and one.severity is None]
     return median(clean) if len(clean) >= _ENOUGH else None
 
 
-def _lost_hours(told: Recent, since_ns: int) -> float:
+def _lost_hours(past: Recent, since_ns: int) -> float:
     """Hours that findings cost since then: whole hours, and the minutes behind the last of them."""
-    counted_ns = max((one.start_ns + one.length_ns for one in told.hours), default=since_ns)
+    counted_ns = max((one.start_ns + one.length_ns for one in past.hours), default=since_ns)
     behind_ns = max(counted_ns, since_ns)
-    wrong = [one for one in told.hours if one.severity is not None and one.start_ns >= since_ns]
-    wrong += [one for one in told.minutes if one.severity is not None and one.start_ns >= behind_ns]
+    wrong = [one for one in past.hours if one.severity is not None and one.start_ns >= since_ns]
+    wrong += [one for one in past.minutes if one.severity is not None and one.start_ns >= behind_ns]
     return sum(_spent_ns(one) * (1 - 1 / one.slowdown_ratio) for one in wrong if one.slowdown_ratio > 1) / HOUR_NS
 
 

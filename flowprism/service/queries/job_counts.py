@@ -50,7 +50,7 @@ def census(shelf: Stores, viewer: Viewer, now_ns: int) -> Census:
 
     Args:
         shelf: where answers are read from.
-        viewer: who asks; one tenant's viewer is told of its jobs.
+        viewer: the caller; a viewer of one tenant sees its jobs.
         now_ns: the clock, UTC.
 
     Raises:

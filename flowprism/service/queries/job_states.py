@@ -9,7 +9,7 @@ from datamodel.filters import JobFilter
 from datamodel.job_state import Judgement
 from datamodel.scan import JobScan, Verdict
 from flowprism.service.job_state import JobEvidence, PolicyScan, Situation, judge, state_rules
-from flowprism.service.queries.feeds import heard
+from flowprism.service.queries.feeds import last_reports
 from flowprism.service.stores import Stores
 from storage.database.metric_queries import NewestScan, newest_scans
 from storage.database.overview import JobMark, job_marks
@@ -33,7 +33,7 @@ def situation(shelf: Stores, now_ns: int) -> Situation:
         StorageError: the database cannot be reached.
     """
     scans = tuple(_policy_scans(shelf, newest_scans(shelf.database)))
-    return Situation(now_ns, scans, tuple(heard(shelf, now_ns)), state_rules(shelf.settings))
+    return Situation(now_ns, scans, tuple(last_reports(shelf, now_ns)), state_rules(shelf.settings))
 
 
 def job_states(

@@ -44,7 +44,7 @@ def jobs(
 
     Args:
         shelf: where answers are read from.
-        viewer: who asks.
+        viewer: the caller.
         now_ns: the clock, UTC.
         wanted: which jobs.
         after: the last id of the page before; "" for the first page.
@@ -154,7 +154,7 @@ def iteration_frame(shelf: Stores, name: str, start_ns: int, end_ns: int) -> Fra
 
 
 def iterations_of(frame: Frame) -> tuple[Iteration, ...]:
-    """Iterations that were kept, as reports tell them."""
+    """List stored iterations in the form of reports."""
     columns = (frame[name].tolist() for name in ("index", "start_ns", "end_ns", "duration_error_ns"))
     return tuple(
         Iteration(index=n, start_ns=start, end_ns=end, duration_error_ns=None if error < 0 else error)

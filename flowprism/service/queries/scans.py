@@ -39,7 +39,7 @@ def scans(shelf: Stores, viewer: Viewer, wanted: ScanFilter = _ANY, after: str =
 
     Args:
         shelf: where answers are read from.
-        viewer: who asks; who sees one tenant only is told of its jobs and findings only.
+        viewer: the caller; a viewer of one tenant sees its jobs and findings only.
         wanted: which scans.
         after: `after_scan` of the last one of the page before; "" for the first page.
         most: how many.
@@ -73,20 +73,20 @@ def scan_detail(
     found = scan(shelf, viewer, policy, window_start_ns, window_end_ns)
     if found is None:
         return None
-    told = found.scan
+    result = found.scan
     return ScanDetail(
         policy=found.policy,
-        window_start_ns=told.window.start_ns,
-        window_end_ns=told.window.end_ns,
+        window_start_ns=result.window.start_ns,
+        window_end_ns=result.window.end_ns,
         started_ns=found.started_ns,
         finished_ns=found.finished_ns,
         version=found.version,
-        verdict=told.verdict,
-        jobs=len(told.jobs),
-        findings=sum(len(job.findings) for job in told.jobs) + len(told.findings),
-        records=told.feed.records,
-        reasons=told.reasons,
-        scan=told,
+        verdict=result.verdict,
+        jobs=len(result.jobs),
+        findings=sum(len(job.findings) for job in result.jobs) + len(result.findings),
+        records=result.feed.records,
+        reasons=result.reasons,
+        scan=result,
     )
 
 
@@ -113,13 +113,13 @@ def ask_scan(shelf: Stores, viewer: Viewer, now_ns: int, wish: NewScanRequest) -
 
 
 def scan_request(shelf: Stores, viewer: Viewer, name: str) -> ScanRequest | None:
-    """A scan that was asked for; who sees one tenant only sees their own."""
+    """Find a requested scan; viewers of one tenant see their own."""
     found = request(shelf.database, name)
     return found if found is not None and _is_shown(found, viewer) else None
 
 
 def scan_requests(shelf: Stores, viewer: Viewer, most: int = 100) -> list[ScanRequest]:
-    """The newest scans asked for; who sees one tenant only sees their own."""
+    """List the newest requested scans; viewers of one tenant see their own."""
     return [one for one in requests(shelf.database, most) if _is_shown(one, viewer)]
 
 
@@ -128,7 +128,7 @@ def _is_shown(one: ScanRequest, viewer: Viewer) -> bool:
 
 
 def _allowed(shelf: Stores, viewer: Viewer, names: Sequence[str]) -> tuple[str, ...]:
-    """The jobs to scan; who sees one tenant only has its jobs scanned, all of them or those named."""
+    """Select the jobs to scan; for viewers of one tenant, all its jobs or those named."""
     if viewer.tenant is None:
         return tuple(names)
     marks = job_marks(shelf.database, JobFilter(tenant=viewer.tenant))[:_MOST_JOBS]
@@ -143,10 +143,10 @@ def _allowed(shelf: Stores, viewer: Viewer, names: Sequence[str]) -> tuple[str, 
 
 
 def _part(whole: Scan, tenant: str) -> Scan:
-    """What one tenant sees of a scan: its own jobs, and nothing of the feed, which is everybody's."""
+    """Restrict a scan to one tenant: its own jobs, and nothing of the feed, which all share."""
     jobs = tuple(job for job in whole.jobs if job.tenant == tenant)
-    told = {job.verdict for job in jobs}
-    verdict: Verdict = next((verdict for verdict in _WORST_FIRST if verdict in told), "unknown")
+    verdicts = {job.verdict for job in jobs}
+    verdict: Verdict = next((verdict for verdict in _WORST_FIRST if verdict in verdicts), "unknown")
     return Scan(verdict=verdict, window=whole.window, feed=FeedSummary(records=0, bytes=0), jobs=jobs)
 
 

@@ -15,7 +15,7 @@ Int = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class DownsampledSpans:
-    """Spans, some of which stand for several.
+    """Spans; some stand for several.
 
     Attributes:
         spans: in order of endpoint and time. One that stands for several begins with the first and ends with the last

@@ -1,4 +1,4 @@
-"""What each endpoint of a job did, and who sends how much to whom."""
+"""Timelines of a job's endpoints, and its traffic matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.database.scans import job as known_job
 from storage.lake.selection import Selection
 
 MOST_SPAN_NS = 3_600 * 10**9  # an hour; what lasts longer is seen by its iterations
-SHOWN_ITERATIONS = 10  # of the newest, where nobody says which
+SHOWN_ITERATIONS = 10  # of the newest, by default
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class PairWindow:
 
 
 def pairs_during(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> PairWindow | None:
-    """Pairs in the window that tells most of a stretch of time: numbers of pairs are medians over a whole window.
+    """Return the pairs of the window that covers most of a time range: values of pairs are medians of a whole window.
 
     That is the window of whose iterations the largest share lies in the stretch; of several the one with most of them,
     then the latest. None where there is no window that touches it, or no such job that the viewer sees.
@@ -112,12 +112,12 @@ def pairs_during(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> Pa
     steps = iteration_frame(shelf, name, int(windows[:, 0].min()), int(windows[:, 1].max()) + 1)
     middles = (steps["start_ns"] + steps["end_ns"]) // 2
     during = (middles >= span.start_ns) & (middles < span.end_ns)
-    told = []
+    candidates = []
     for start_ns, end_ns in windows.tolist():
         own = (middles >= start_ns) & (middles < end_ns)
         inside, of = int(np.count_nonzero(own & during)), int(np.count_nonzero(own))
-        told.append((inside / max(of, 1), inside, start_ns, end_ns, of))
-    _, inside, start_ns, end_ns, of = max(told)
+        candidates.append((inside / max(of, 1), inside, start_ns, end_ns, of))
+    _, inside, start_ns, end_ns, of = max(candidates)
     chosen = frame.take((frame["start_ns"] == start_ns) & (frame["end_ns"] == end_ns))
     return PairWindow(chosen, book, inside, of)
 
@@ -127,7 +127,7 @@ def pairs(shelf: Stores, viewer: Viewer, name: str, at_ns: int | None = None) ->
 
     Args:
         shelf: where answers are read from.
-        viewer: who asks.
+        viewer: the caller.
         name: the job's id.
         at_ns: a time inside the window, UTC; None for the newest window.
 

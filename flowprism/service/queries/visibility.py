@@ -1,4 +1,4 @@
-"""Who may see and do what: the one place where answers are cut to their viewer."""
+"""Restricts all results to what their viewer may see."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from datamodel.errors import PermissionDeniedError
 from datamodel.result_rows import Role
 from flowprism.service.viewer import Viewer
 
-Told = TypeVar("Told", bound=Document)
+Shown = TypeVar("Shown", bound=Document)
 _JOB_BY_ID = re.compile(r"\bjob ([0-9a-f]{8})\b")  # as sentences about contention name the jobs that came
 
 
 def can_see(viewer: Viewer, tenant: str | None) -> bool:
-    """Whether a viewer sees what belongs to a tenant. What belongs to nobody is for those who see all."""
+    """Check whether a viewer sees what belongs to a tenant. What has no tenant is for viewers of all."""
     return viewer.tenant is None or viewer.tenant == tenant
 
 
@@ -28,7 +28,7 @@ def restrict_tenant(viewer: Viewer, wanted: str | None) -> tuple[bool, str | Non
 
 
 def require(viewer: Viewer, role: Role) -> None:
-    """Refuse who has a lesser role.
+    """Refuse viewers with a lesser role.
 
     Raises:
         PermissionDeniedError: it is so.
@@ -38,7 +38,7 @@ def require(viewer: Viewer, role: Role) -> None:
 
 
 def require_all_seen(viewer: Viewer) -> None:
-    """Refuse who sees one tenant only what concerns all.
+    """Refuse viewers of one tenant what concerns all.
 
     Raises:
         PermissionDeniedError: it is so.
@@ -47,8 +47,8 @@ def require_all_seen(viewer: Viewer) -> None:
         raise PermissionDeniedError(f"this concerns all tenants; {viewer.name} sees {viewer.tenant} only")
 
 
-def masked(viewer: Viewer, document: Told, own: Collection[str | None]) -> Told:
-    """A document whose sentences name no job but `own` to who sees one tenant only."""
+def masked(viewer: Viewer, document: Shown, own: Collection[str | None]) -> Shown:
+    """Remove the names of jobs other than `own` from a document for a viewer of one tenant."""
     if viewer.tenant is None:
         return document
     text = document.model_dump_json(by_alias=True)
