@@ -23,7 +23,7 @@ def run_cases(
         cases: which.
         workers: processes; None for as many as there are cores, 1 for this one.
         keep: cases and reports are left below this folder.
-        progress: told how many are done.
+        progress: called with the number of finished ones.
     """
     count = min(workers or os.cpu_count() or 1, max(len(cases), 1))
     trial = partial(run_trial, keep=keep)

@@ -35,12 +35,12 @@ class Comparison:
 
     Attributes:
         changes: of figures, family by family.
-        mended, broken: cases that are flawless now and were not, and the other way round.
+        fixed, broken: cases that are flawless now and were not, and the other way round.
         alone: cases that only one of them ran.
     """
 
     changes: tuple[MetricChange, ...]
-    mended: tuple[str, ...]
+    fixed: tuple[str, ...]
     broken: tuple[str, ...]
     alone: tuple[str, ...]
 
@@ -51,7 +51,7 @@ def compare(new: Scoreboard, old: Scoreboard) -> Comparison:
     both = [name for name in now if name in then]
     return Comparison(
         changes=tuple(_changes(new, old)),
-        mended=tuple(n for n in both if _flawless(now[n]) and not _flawless(then[n])),
+        fixed=tuple(n for n in both if _flawless(now[n]) and not _flawless(then[n])),
         broken=tuple(n for n in both if _flawless(then[n]) and not _flawless(now[n])),
         alone=tuple(sorted(now.keys() ^ then.keys())),
     )

@@ -30,8 +30,8 @@ class FaultOutcome(Document):
         noticed: anything is said of its job that is not over before it begins.
         named, located: weight of the best finding, of the right kind and of any.
         onset_iterations: distance of its start; None where it is not named.
-        in_set, alone: what is told of the same syndrome names it: among others, and beside nothing else.
-        syndrome: the gravest of what is told is of its syndrome.
+        in_set, alone: findings of the same syndrome name it: among others, and alone.
+        syndrome: the most severe finding is of its syndrome.
         crossed: compute is blamed for a link, or a link for compute, at warning or above.
     """
 
@@ -65,7 +65,7 @@ class Outcome(Document):
         interval_iterations, covered: iterations with a standard error, and how many lie in the 95 % interval.
         faults: those that ask to be found.
         loud, false, duplicates: warnings and critical findings, those no fault explains, further ones of a fault.
-        clean_iterations, clean_false: iterations of jobs without any fault, and false findings about them or nobody.
+        clean_iterations, clean_false: iterations of jobs without any fault, and false findings about them or no job.
         delay: of the case's first fault; null where it was not measured.
     """
 
@@ -115,7 +115,7 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
     # Uneven stages from the beginning may be named, but leave a job as clean as any.
     ill = {fault.fault.job for fault in case.faults if fault.fault.what != "uneven_stages"}
     verdicts = [_verdict(job) for job in case.jobs if job.sizes]
-    told = [job for job in case.jobs if job.predicted is not None and job.errors]
+    predicted = [job for job in case.jobs if job.predicted is not None and job.errors]
     return (
         Outcome(
             jobs=len(case.jobs),
@@ -128,8 +128,8 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
             iterations=_mean([fmean(job.iterations) for job in case.jobs if job.iterations]),
             timeline_error=_mean(errors),
             timeline_iterations=len(errors),
-            predicted_error=_mean([job.predicted for job in told if job.predicted is not None]),
-            predicted_seen=_mean([fmean(job.errors) for job in told]),
+            predicted_error=_mean([job.predicted for job in predicted if job.predicted is not None]),
+            predicted_seen=_mean([fmean(job.errors) for job in predicted]),
             interval_iterations=sum(len(job.within) for job in case.jobs),
             covered=sum(sum(job.within) for job in case.jobs),
             faults=tuple(_fault(fault, case) for fault in needed),
@@ -150,24 +150,24 @@ def _verdict(job: JobScores) -> str:
 
 
 def _fault(fault: FaultScores, case: CaseScores) -> FaultOutcome:
-    told = _told(fault, case)
+    matching = _matching(fault, case)
     side = _SYNDROMES[fault.fault.kinds[0]]
-    same = [case.findings[n] for n in told if _SYNDROMES[case.findings[n].kind] == side]
-    gravest = max((case.findings[n] for n in told), key=lambda f: f.slowdown_ratio, default=None)
+    same = [case.findings[n] for n in matching if _SYNDROMES[case.findings[n].kind] == side]
+    gravest = max((case.findings[n] for n in matching), key=lambda f: f.slowdown_ratio, default=None)
     return FaultOutcome(
         what=fault.fault.what,
-        noticed=bool(told),
+        noticed=bool(matching),
         named=_short(fault.named),
         located=_short(fault.located),
         onset_iterations=_short(fault.onset[0]) if fault.onset else None,
         in_set=any(weight(f, fault.fault.accept) for f in same),
         alone=any(names_alone(f, fault.fault.accept) for f in same),
         syndrome=gravest is not None and _SYNDROMES[gravest.kind] == side,
-        crossed=any(_crosses(side, case.findings[n]) for n in told if n in case.false),
+        crossed=any(_crosses(side, case.findings[n]) for n in matching if n in case.false),
     )
 
 
-def _told(fault: FaultScores, case: CaseScores) -> list[int]:
+def _matching(fault: FaultScores, case: CaseScores) -> list[int]:
     """Numbers of the findings about its job that are not over before the fault begins."""
     since = fault.fault.start_ns or 0
     about = enumerate(zip(case.findings, case.true_job, strict=True))

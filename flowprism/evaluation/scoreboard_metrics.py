@@ -29,7 +29,7 @@ MEANINGS = {
     "located": "share of faults with an accepted subject, whatever the kind; one of n suspects counts 1/n",
     "faults": "share of faults rightly named and located; one of n suspects counts 1/n",
     "in_set": "share of faults whose truth is the subject or among the suspects of a finding of their syndrome",
-    "alone": "share of faults that such a finding names, and nothing beside them",
+    "alone": "share of faults that such a finding names, and no other subject",
     "syndrome": "share of faults of whose job the gravest finding is of their syndrome",
     "crossed": "share of faults for which compute is blamed in place of a link, or a link in place of compute",
     "precision": "share of warnings and critical findings that a fault explains",
@@ -117,7 +117,7 @@ def _timeline(trials: Sequence[Trial], method: str) -> dict[str, Metric]:
 
 def _predictions(outcomes: Sequence[Outcome]) -> dict[str, Metric]:
     both = [(o.predicted_error, o.predicted_seen) for o in outcomes]
-    ratios = [told / seen for told, seen in both if told is not None and seen]
+    ratios = [predicted / seen for predicted, seen in both if predicted is not None and seen]
     covered, of = sum(o.covered for o in outcomes), sum(o.interval_iterations for o in outcomes)
     return {"predicted": _mean(ratios), "coverage": _share(covered, of)}
 

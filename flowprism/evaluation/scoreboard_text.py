@@ -32,8 +32,8 @@ def scoreboard_text(board: Scoreboard) -> str:
 
 def comparison_text(found: Comparison) -> str:
     """What changed, the sure changes first."""
-    lines = [f"against the earlier scoreboard: {len(found.mended)} cases mended, {len(found.broken)} broken"]
-    lines += [f"  mended: {_some(found.mended)}"] if found.mended else []
+    lines = [f"against the earlier scoreboard: {len(found.fixed)} cases fixed, {len(found.broken)} broken"]
+    lines += [f"  fixed: {_some(found.fixed)}"] if found.fixed else []
     lines += [f"  broken: {_some(found.broken)}"] if found.broken else []
     lines += [f"  run by one of them only: {_some(found.alone)}"] if found.alone else []
     lines += [_change(change) for change in sorted(found.changes, key=lambda c: (not c.sure, c.family != TOTAL))]

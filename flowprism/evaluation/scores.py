@@ -234,10 +234,10 @@ def _mark_iterations(
     for (n, m), (n_next, m_next) in pairwise(hits):
         if m_next == m + 1:
             real = true_ends[m_next] - true_ends[m]
-            off, told = abs(ends[n_next] - ends[n] - real), found[n_next].duration_error_ns
+            off, bound = abs(ends[n_next] - ends[n] - real), found[n_next].duration_error_ns
             errors.append(off / real)
-            if told is not None and n_next == n + 1:
-                within.append(off <= WITHIN_95 * told)
+            if bound is not None and n_next == n + 1:
+                within.append(off <= WITHIN_95 * bound)
     return (2 * len(hits) / (len(ends) + len(true_ends)),), tuple(errors), tuple(within)
 
 

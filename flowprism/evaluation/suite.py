@@ -68,7 +68,7 @@ FAMILIES: dict[str, Family] = {
     "mirrors": Family("kinds of training as a mirror sees them", mirrors, len(MIRRORED), 4, 1, (0, 5)),
     "clean": Family("long runs with noise and pauses, nothing wrong", clean, len(NOISES), 18, 2, (1, 7)),
     "events": Family("checkpoints, evaluations, restarts, replaced hosts", events, len(EVENTS), 8, 1, (1,)),
-    "neighbours": Family("several jobs on one fabric, storage and calls beside them", neighbours, 2, 18, 3, (2,)),
+    "neighbours": Family("several jobs on one fabric, with storage and call traffic", neighbours, 2, 18, 3, (2,)),
     "faults": Family("every kind of fault on several layouts", faults, len(KINDS), 12, 2, (14, 17, 19, 29, 30, 33)),
 }
 
@@ -82,7 +82,7 @@ SWEEPS: dict[str, Family] = {
     )
     for rate in RATES
 } | {
-    f"{SAMPLED}-faint": Family("cells of a sweep of which samples show too little", faint, FAINT_KINDS, 1, sampled=True)
+    f"{SAMPLED}-faint": Family("cells of a sweep that samples show too little of", faint, FAINT_KINDS, 1, sampled=True)
 }
 
 # Slow links from mild to grave, a family a feed, likewise: what a feed does not show is its own figure.
@@ -115,7 +115,7 @@ SEEN: dict[str, Family] = {
 # Families that are run together under one name.
 TOGETHER = {SAMPLED: SWEEPS, LINKS: SLOW_LINKS, FEEDS: SEEN}
 
-# Layouts nobody chose: likewise run where they are asked for, because what they ask is not always to be answered.
+# Random layouts: run on request only, because the traffic does not always determine the answer.
 RANDOM: dict[str, Family] = {
     "random": Family("every dimension of a job drawn by itself", independent, 1, 240, 60, (0, 1, 2), unknown_every=3)
 }
@@ -163,7 +163,7 @@ def list_cases(size: Size, families: Sequence[str] = (), captures: Path | None =
 
 
 def list_recorded_cases(folder: Path) -> list[CaseName]:
-    """Recorded cases below a folder: those with a truth beside their records."""
+    """List recorded cases below a folder: those with a truth next to their records."""
     inside = sorted(folder.iterdir()) if folder.is_dir() else []
     found = [path for path in inside if path.is_dir() and _truth(path).exists() and _records(path)]
     if not found:

@@ -82,10 +82,10 @@ METHODS: dict[str, Callable[[CaseFiles, Truth], Report]] = {
     "llmprism": _llmprism,
     "greyhound": _greyhound,
 }
-# Figures on what a method does not answer: neither names kinds of fault, and Greyhound is told the jobs.
+# Figures on what a method does not answer: neither names kinds of fault, and Greyhound is given the jobs.
 _UNNAMED = frozenset({"faults", "in_set", "alone", "syndrome", "crossed", "precision", "onset", "duplicates"})
-_TOLD = frozenset({"jobs_exact", "layout_exact", "layout_wrong", "layout_open", "groups", "stages"})
-SILENT: dict[str, frozenset[str]] = {"llmprism": _UNNAMED, "greyhound": _UNNAMED | _TOLD}
+_GIVEN = frozenset({"jobs_exact", "layout_exact", "layout_wrong", "layout_open", "groups", "stages"})
+SILENT: dict[str, frozenset[str]] = {"llmprism": _UNNAMED, "greyhound": _UNNAMED | _GIVEN}
 _NOTHING = Report.model_validate(
     {"provenance": {"version": ""}, "window": {"start_ns": 0, "end_ns": 0}, "feed": {"records": 0, "bytes": 0}}
 )

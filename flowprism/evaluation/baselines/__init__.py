@@ -1,1 +1,1 @@
-"""Published methods, written anew from their descriptions, to run beside ours on the same cases."""
+"""Published methods, implemented from their descriptions, to compare with ours on the same cases."""

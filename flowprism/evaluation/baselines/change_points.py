@@ -17,7 +17,7 @@ from capture.jit import jit
 from datamodel.streams import Float, Int
 
 Bools = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-# Longer runs are told apart no more: their predictions hardly differ.
+# Longer runs are not distinguished: their predictions hardly differ.
 LONGEST_RUN = 64
 HAZARD = 1 / 20
 # The normal-gamma prior, on values scaled to zero mean and unit spread.

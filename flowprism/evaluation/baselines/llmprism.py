@@ -2,7 +2,7 @@
 
 Source: "LLMPrism: Black-box Performance Diagnosis for Production LLM Training Platforms", DSN 2025 (arXiv 2505.00342).
 Its code and its constants are not public. Assumed here: clusters whose servers overlap by a Jaccard index of 0.5 are
-one job; change points of a pair's logarithmic gaps, at those longer than its mean gap, tell how long the gaps between
+one job; change points of a pair's logarithmic gaps, at those longer than its mean gap, show how long the gaps between
 steps are, and every gap of half that length begins a step; k is 3, over median and scaled absolute deviation, and an
 anomaly is at least 5 % off, or every noisy job would be full of them; anomalies of one subject in three steps or more
 are one finding. Stages are ordered by their first message, which the description leaves open. What it has no word for,
@@ -105,7 +105,7 @@ def _job(messages: Messages, members: Int, place: EndpointLocations) -> JobVerdi
 
 
 def _stepped(own: Messages) -> Int:
-    """(n,) step of each message of its pair: change points of gaps tell how long those between steps are."""
+    """(n,) step of each message of its pair: change points of gaps show how long those between steps are."""
     gap = np.diff(own.start_ns, prepend=own.start_ns[:1])
     gap[own.first[:-1]] = 0
     value = np.log(np.maximum(gap, 1_000) / 1e3)

@@ -73,7 +73,7 @@ def messages(records: Path, inventory: Inventory | None) -> Messages:
 
 
 def _data(flows: Flows, served: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
-    """Columns of the rows that carry data between endpoints that are no services; the last one tells connections."""
+    """Select columns of data rows between endpoints that are no services; the last identifies connections."""
     f = flows.frame
     data = f["bytes"] > _LEAST_PACKET_BYTES * np.maximum(f["packets"], 1)
     kept = np.flatnonzero(data & ~np.isin(f["src_addr"], served) & ~np.isin(f["dst_addr"], served))

@@ -1,4 +1,4 @@
-"""Layouts nobody chose: every dimension of a job is drawn by itself, so that kinds meet which no one thought of."""
+"""Random layouts: each dimension of a job is drawn independently, for combinations not thought of."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _FAULT_EVERY, _EVENT_EVERY = 3, 4
 _FAULTS = tuple(name for name in KINDS if name not in {"contention", "stage-imbalance", "sequence-imbalance"})
 
 
-def independent(number: int, random: Random) -> Scenario:  # noqa: ARG001 -- its seed is all that tells cases apart
-    """A job of which each dimension is drawn by itself; drawn again until it can be run and all its NICs send."""
+def independent(number: int, random: Random) -> Scenario:  # noqa: ARG001 -- cases differ by their seed alone
+    """Draw each dimension of a job independently; again until it can be run and all its NICs send."""
     fault = str(random.choice(_FAULTS)) if random.integers(_FAULT_EVERY) == 0 else None
     event = str(random.choice(EVENTS)) if random.integers(_EVENT_EVERY) == 0 else None
     drawn, about = _drawn(random, _WITH_FAULT if fault else _ITERATIONS)
     if fault and event in RESTARTS:
-        event = None  # a fault is told by ranks, which a restart may seat elsewhere
+        event = None  # a fault is given by ranks, which a restart may move
     about += "".join(f", {what}" for what in (fault, event) if what)
     made = plain(drawn, about=about)
     if event:
@@ -158,7 +158,7 @@ def _makes_sense(plan: Plan, workload: Workload, model: str, placement: str) -> 
 
 
 def _can_be_run(job: Job, fabric: Fabric) -> bool:
-    """Whether the simulator can run it in seconds, and nobody trains unseen: all NICs send, all stages are apart."""
+    """Check whether it is simulated in seconds and visible: all NICs send, all stages are on different hosts."""
     gpus = job.attempts[0].gpus
     host = gpus // fabric.gpus_per_host
     hops = host[job.plan.pp_groups()]

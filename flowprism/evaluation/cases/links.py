@@ -23,7 +23,7 @@ MOST_JOBS = 4
 _ITERATIONS, _ONSETS = 26, (9, 15)
 _GATHERED, _SAMPLED = 256, 1_000
 _NIC_GBPS = 200.0
-# So many NICs fill a cable: one that is slower by that much more slows whoever passes it alone by the size drawn.
+# So many NICs fill a link: one that is slower by that much more slows a single flow by the size drawn.
 _NICS_A_CABLE = 4
 _PIPED = (Plan(tp=8, dp=2, pp=2), Plan(tp=8, dp=4, pp=2), Plan(tp=4, dp=4, pp=2), Plan(tp=8, dp=2, pp=4))
 _REPLICAS = (Plan(tp=8, dp=4), Plan(tp=4, dp=8), Plan(tp=8, dp=6))

@@ -85,7 +85,7 @@ def restarted(job: Job, fabric: Fabric, random: np.random.Generator, event: str)
 
 
 def neighbours(number: int, random: np.random.Generator) -> Scenario:
-    """Two to five jobs of any kind on one fabric, half of the time with storage and calls beside them."""
+    """Two to five jobs of any kind on one fabric, half of the time with storage and call traffic."""
     kinds = [name for name, kind in TRAININGS.items() if not kind.fabric and kind.placement == "packed"]
     jobs, first = [], 0
     chosen = random.choice(len(kinds), int(random.integers(2, 6)), replace=False)

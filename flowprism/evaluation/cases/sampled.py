@@ -22,7 +22,7 @@ CELLS = (
     (400.0, 30.0, 64, 2),
     (400.0, 8.0, 512, 1),
 )
-# Those of which samples show too little, or next to nothing: slow links, short iterations, small groups.
+# Those that samples show too little of, or next to nothing: slow links, short iterations, small groups.
 FAINT_RATE = 400_000
 FAINT_CELLS = (
     (50.0, 2.0, 8, 1),
@@ -46,7 +46,7 @@ def sampled(rate: int, number: int, random: np.random.Generator) -> Scenario:
 
 
 def faint(number: int, random: np.random.Generator) -> Scenario:
-    """A cell of which samples show too little; the fault's place and size are drawn."""
+    """Draw the fault's place and size in a cell that samples show too little of."""
     gbps, period_s, group, stages = FAINT_CELLS[number // len(FAULTS) % len(FAINT_CELLS)]
     cell = Cell(FeedSpec("sflow", FAINT_RATE), gbps, period_s, group, stages, _ITERATIONS)
     return _faulty(cell, FAULTS[number % len(FAULTS)], random)

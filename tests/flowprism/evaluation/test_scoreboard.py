@@ -114,7 +114,7 @@ def test_comparison_tells_what_turned(tmp_path: Path) -> None:
     assert read_scoreboard(tmp_path / "old.json") == old
     found = compare(new, read_scoreboard(tmp_path / "old.json"))
     assert found.broken == ("a-0",)
-    assert len(found.mended) == 49
+    assert len(found.fixed) == 49
     (jobs,) = [c for c in found.changes if c.figure == "jobs_exact" and c.family == "total"]
     assert jobs.improved
     assert jobs.sure
@@ -125,7 +125,7 @@ def test_an_equal_scoreboard_has_nothing_to_tell() -> None:
     """No change, no case turned."""
     board = scoreboard("named", [trial("a-0")])
     found = compare(board, board)
-    assert (found.changes, found.mended, found.broken, found.alone) == ((), (), (), ())
+    assert (found.changes, found.fixed, found.broken, found.alone) == ((), (), (), ())
 
 
 def test_what_is_no_scoreboard_is_refused(tmp_path: Path) -> None:
