@@ -65,7 +65,7 @@ class Position(NamedTuple):
 
 
 class EndpointOrder(Sequence[Position]):
-    """Every endpoint of a job, in the order of all pictures; a position is made when somebody looks at it.
+    """Every endpoint of a job, in the order of all pictures; positions are computed on demand.
 
     A hundred thousand of them would take longer to make than all the rest of a page.
 
@@ -116,8 +116,8 @@ def placed(endpoints: tuple[str, ...], groups: Groups) -> EndpointOrder:
     """Every one of some endpoints by the process groups they stand in, in the order of all pictures."""
     addresses = sorted(endpoints, key=_by_address)
     replicas = _replicas(addresses, groups)
-    told = {address: stage for chain in groups.pp for stage, address in enumerate(chain)}
-    stages = np.array([told.get(address, -1) for address in addresses], np.int64)
+    stage_of = {address: stage for chain in groups.pp for stage, address in enumerate(chain)}
+    stages = np.array([stage_of.get(address, -1) for address in addresses], np.int64)
     order = np.lexsort((replicas, stages, stages < 0))
     ordered = [addresses[n] for n in order.tolist()]
     return EndpointOrder(ordered, stages[order], replicas[order], Memberships(groups))

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 SEVERITIES = ("critical", "warning", "info")
-_ENOUGH = 3  # iterations before a finding tell how long one takes without it
+_ENOUGH = 3  # iterations before a finding give the time of one without it
 
 
 @dataclass(frozen=True, slots=True)

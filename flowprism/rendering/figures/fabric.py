@@ -80,7 +80,7 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def tiers(view: FabricView) -> Tiers:
-    """Find out who stands where: by role where it is told, else leaves are what endpoints are plugged into."""
+    """Assign tiers: by role where it is given, else leaves are the switches that endpoints are plugged into."""
     endpoints = {n.id for n in view.nodes if n.role == "endpoint"}
     switches = {n.id: n.role for n in view.nodes if n.role in {"leaf", "spine", "switch"}}
     holds = {link.a for link in view.links if link.b in endpoints} | {
@@ -119,7 +119,7 @@ def draw_fabric(view: FabricView, path: Collection[str] = (), suspects: Collecti
 
 
 def draw_tiers(placed: Tiers, path: Collection[str] = (), suspects: Collection[str] = ()) -> str:
-    """The figure of `draw_fabric`, where it is known already who stands where."""
+    """Draw the figure of `draw_fabric` with known tiers."""
     label = f"Fabric of {plural(sum(map(len, placed.spines)), 'spine')} and {sum(map(len, placed.columns))} leaves"
     as_lines = len(placed.trunks) <= MOST_LINES
     leaves = _LEAVES if as_lines else _GRID_TOP + len(placed.spines) * _GRID_ROW + 24

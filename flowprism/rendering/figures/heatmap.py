@@ -1,4 +1,4 @@
-"""Who sends to whom, by one measure at a time: volume, rate or delay, with the rows and columns that stand out.
+"""Traffic matrix by one measure at a time: volume, rate or delay, with the rows and columns that stand out.
 
 Large matrices are drawn in blocks, and each block shows the pair in it that stands out most: the largest volume, the
 rate lowest against its like, the longest delay. An unusual pair is never averaged away.
@@ -99,7 +99,7 @@ def heat(pairs: Frame, addresses: tuple[str, ...], order: Sequence[Position], me
 
 
 def standing_out(pairs: Frame, measure: Measure) -> Floats:
-    """How much each pair stands out; nan where it cannot be told."""
+    """Compute how much each pair stands out; nan where unknown."""
     if measure == "volume":
         return pairs["bytes"].astype(np.float64)
     if measure == "delay":
@@ -145,7 +145,7 @@ def draw_heat(
     Lines part the rows of different parts, by default pipeline stages.
     """
     size = _SIDE / shown.size
-    label = f"Who sends to whom by {shown.measure}: {plural(len(shown.src), 'cell')}"
+    label = f"Traffic matrix by {shown.measure}: {plural(len(shown.src), 'cell')}"
     drawing = Drawing(_LEFT + _SIDE + _MARGIN + 12, _TOP + _SIDE + _MARGIN + 12, label, "heat wide")
     drawing.add("rect", x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, css="lane")
     blocks = shown.blocks()
@@ -166,7 +166,7 @@ def draw_heat(
 
 
 def table(shown: Heat, names: Names, most: int) -> list[tuple[str, str, str]]:
-    """The table beside the figure: sender, receiver and words of the cells that stand out most."""
+    """Build the figure's table: sender, receiver and text of the cells that stand out most."""
     blocks = shown.blocks()
     order = np.argsort(-np.nan_to_num(shown.heat, nan=-1.0), kind="stable")[:most].tolist()
     return [

@@ -26,7 +26,7 @@ _LABEL_PX = 6.2  # the widest a letter of a label gets
 
 @dataclass(frozen=True, slots=True)
 class IterationRow:
-    """One row of the table beside the figure: one iteration, or several where there are too many to draw."""
+    """One row of the figure's table: one iteration, or several where there are too many to draw."""
 
     first: int
     last: int
@@ -65,7 +65,7 @@ def draw_iterations(job: JobReport, findings: Sequence[Finding], events: Sequenc
 
     Args:
         job: whose iterations.
-        findings: each is a band with its name; a dashed line tells the median inside and outside of them.
+        findings: each is a band with its name; a dashed line shows the median inside and outside of them.
         events: each is a line, or a band where it lasts.
         zone: of the times beneath.
     """
@@ -107,7 +107,7 @@ def draw_axes(drawing: Drawing, x: Scale, y: Scale, zone: tzinfo) -> None:
         drawing.add("line", x1=LEFT, x2=RIGHT, y1=y(value), y2=y(value), css="grid")
         drawing.add("text", duration(value), x=LEFT - 8, y=y(value) + 4, css="tick end")
     ticks = time_ticks(int(x.low), int(x.high), 10, zone)
-    within_days = any(":" in words for _, words in ticks)  # then a script may tell them anew in another zone
+    within_days = any(":" in words for _, words in ticks)  # then a script may convert them to another zone
     for at, words in ticks:
         time = str(at // 1_000_000_000) if within_days else None
         drawing.add("line", x1=x(at), x2=x(at), y1=BOTTOM, y2=BOTTOM + 5, css="axis")

@@ -52,9 +52,9 @@ def _words(known: Sequence[float], norm_s: float | None) -> str:
 
 def _runs(points: Sequence[Point | None], wanted: Sequence[bool]) -> list[list[Point]]:
     """What hangs together of the points that are known and wanted."""
-    told = [point if want else None for point, want in zip(points, wanted, strict=True)]
+    shown = [point if want else None for point, want in zip(points, wanted, strict=True)]
     return [
-        [one for one in run if one is not None] for there, run in groupby(told, lambda one: one is not None) if there
+        [one for one in run if one is not None] for there, run in groupby(shown, lambda one: one is not None) if there
     ]
 
 

@@ -51,7 +51,7 @@ class _Shape:
 
     @property
     def columns(self) -> int:
-        """Cells beside one another, all lines together."""
+        """Return the number of cells side by side, all lines together."""
         return -(-self.replicas // self.column_block)
 
     @property
@@ -62,7 +62,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell: where it stands, who in it is out of the usual most, its first suspect, and how many it holds."""
+    """A cell: its position, its most deviating endpoint, its first suspect, and how many it holds."""
 
     stage: int
     row: int
@@ -147,7 +147,7 @@ def _cells(placed: EndpointOrder, shape: _Shape, parts: Floats, suspects: Collec
 
 
 def _begins(ordered: Ints) -> Ints:
-    """Where runs of equal numbers begin, none of which is negative."""
+    """Return the starts of runs of equal non-negative numbers."""
     return np.flatnonzero(np.diff(ordered, prepend=-1))
 
 
@@ -177,8 +177,8 @@ def _draw(
     px, py, width, height = box
     part = float(parts[cell.worst])
     known, hit = math.isfinite(part), cell.suspect is not None
-    told = cell.worst if cell.suspect is None else cell.suspect
-    hint = f"{names.full(placed.addresses[told])}: {show(told)}"
+    named = cell.worst if cell.suspect is None else cell.suspect
+    hint = f"{names.full(placed.addresses[named])}: {show(named)}"
     hint += f"; the worst of {cell.many} endpoints" if cell.many > 1 and not hit else ""
     css = f"place-cell h{_level(part)}" if known else "place-cell unknown"
     drawing.add("rect", title=hint, x=px, y=py, width=width, height=height, css=css)
@@ -186,7 +186,7 @@ def _draw(
         frame = "place-cell suspect-mark"
         drawing.add("rect", title=hint, x=px + 1.5, y=py + 1.5, width=width - 3, height=height - 3, css=frame)
     if width >= _NAMED_PX and cell.many == 1:
-        name = names.short(placed.addresses[told])
+        name = names.short(placed.addresses[named])
         strong = " strong" if known and _level(part) >= 3 else ""
         drawing.add("text", name, x=px + width / 2, y=py + height / 2 + 4, css=f"cell-name middle{strong}")
 

@@ -12,7 +12,7 @@ Attribute = str | float | None
 class Drawing:
     """Elements of one SVG image, in drawing order.
 
-    The image carries `label` for those who hear the page. Lengths are in the units of the view box, which are CSS
+    The image carries `label` for screen readers. Lengths are in the units of the view box, which are CSS
     pixels at the image's full width.
     """
 

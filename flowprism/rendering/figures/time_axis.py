@@ -1,4 +1,4 @@
-"""Ticks of an axis of time: at round times of day in somebody's zone."""
+"""Ticks of an axis of time: at round times of day in a time zone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_80
 def time_ticks(start_ns: int, end_ns: int, about: int, zone: tzinfo = UTC) -> list[tuple[int, str]]:
     """Some `about` round times within [start_ns, end_ns], ns UTC, each with its text.
 
-    Seconds are told where ticks are less than a minute apart; midnight is told as a date. Below one second apart there
+    Seconds are shown below one minute between ticks; midnight is shown as a date. Below one second apart there
     are no rounder times than whole seconds. Where the zone's offset changes within the span, ticks keep the first one.
     """
     span_s = max((end_ns - start_ns) / 1e9, 1e-9)

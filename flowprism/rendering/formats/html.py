@@ -48,7 +48,7 @@ class FindingView:
 
 @dataclass(frozen=True, slots=True)
 class TimelineView:
-    """The timeline of one iteration and, for the table beside it, seconds by endpoint and kind of span."""
+    """The timeline of one iteration and, for its table, seconds by endpoint and kind of span."""
 
     iteration: int
     figure: str

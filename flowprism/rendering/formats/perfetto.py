@@ -2,7 +2,7 @@
 
 A process track a job; below it a track of iterations, of findings and of events, a counter of the iteration time, and
 a track an endpoint, in the order of all pictures. Slices of one track never overlap (the trace format asks for it: the
-end of a slice closes the youngest open one); what the network does beside computing has sub-tracks of its own, one or
+end of a slice closes the youngest open one); concurrent network activity has sub-tracks of its own, one or
 several a kind.
 
 Timestamps count from the beginning of the window on Perfetto's default trace clock; a clock snapshot says which UTC
@@ -135,12 +135,12 @@ class _TraceWriter:
         findings = [f for f in by_severity(self._report) if f.job == job.id]
         events = [e for e in self._report.events if e.job == job.id]
         said = [f"{f.severity}: {f.summary}" for f in findings]
-        told = [e.kind.replace("_", " ") + (f": {e.detail}" if e.detail else "") for e in events]
+        names = [e.kind.replace("_", " ") + (f": {e.detail}" if e.detail else "") for e in events]
         last = self._report.window.end_ns
         until = [last if f.end_ns is None else f.end_ns for f in findings]
         ended = [e.start_ns if e.end_ns is None else e.end_ns for e in events]
         self._slices(parent, 2, "findings", _times(f.start_ns for f in findings), _times(until), said)
-        self._slices(parent, 3, "events", _times(e.start_ns for e in events), _times(ended), told)
+        self._slices(parent, 3, "events", _times(e.start_ns for e in events), _times(ended), names)
 
     def _slices(self, parent: int, rank: int, name: str, starts: Times, ends: Times, labels: Sequence[str]) -> None:
         lanes, count = assign_lanes(starts, np.maximum(ends, starts))

@@ -14,7 +14,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_junit(scan: Scan) -> str:
-    """`testsuites`: findings of any severity fail their kind's case, what cannot be told is skipped with the reason."""
+    """Build `testsuites`: findings of any severity fail their kind's case; unknown ones are skipped with the reason."""
     root = Element("testsuites", name="flowprism scan")
     for job in scan.jobs:
         name = job.label or job.id or ""

@@ -90,11 +90,11 @@ def _doubtful_rate(doubt: InterfaceRateMismatch) -> str:
 
 def _trouble(exporter: ExporterStats) -> list[str]:
     counts = (
-        (exporter.restarts, "began anew"),
+        (exporter.restarts, "restarts"),
         (exporter.duplicates, "duplicate datagrams"),
         (exporter.late, "datagrams out of order"),
     )
-    return [f"{count} {what}" if what != "began anew" else f"{what} {count} times" for count, what in counts if count]
+    return [f"{count} {what}" for count, what in counts if count]
 
 
 def _name(exporter: ExporterStats) -> str:
@@ -102,8 +102,8 @@ def _name(exporter: ExporterStats) -> str:
 
 
 def _agent(exporter: ExporterStats) -> str:
-    """The exporter's address; bare datagrams of NetFlow and IPFIX tell none."""
-    return "(not told)" if exporter.agent == "::" else exporter.agent
+    """Return the exporter's address; bare datagrams of NetFlow and IPFIX have none."""
+    return "(unknown)" if exporter.agent == "::" else exporter.agent
 
 
 def _counts(heading: str, counts: dict[str, int], console: Console) -> None:

@@ -144,7 +144,7 @@ def _groups(groups: tuple[tuple[str, ...], ...], between: str, names: Names) -> 
 
 def _iterations(report: Report, job: JobReport, console: Console) -> None:
     if not job.iterations:
-        console.print(Padding(Text("no iteration could be told apart"), (0, 0, 0, _INDENT)))
+        console.print(Padding(Text("no iteration could be distinguished"), (0, 0, 0, _INDENT)))
         return
     findings = [f for f in report.findings if f.job == job.id]
     events = [e for e in report.events if e.job == job.id]

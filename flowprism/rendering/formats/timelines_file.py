@@ -1,4 +1,4 @@
-"""The spans table as a file beside the report: Parquet, or Arrow IPC, with text where the table holds codes."""
+"""The spans table as a file next to the report: Parquet, or Arrow IPC, with text where the table holds codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIXES = (".parquet", ".arrow", ".feather")
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse, before any work, a name from which the format cannot be told.
+    """Refuse, before any work, a file name of an unknown format.
 
     Raises:
         InputError: the suffix is none of `SUFFIXES`.

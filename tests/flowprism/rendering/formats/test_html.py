@@ -170,7 +170,7 @@ def test_a_job_without_iterations_or_spans_is_shown() -> None:
     )
     report = made.report.model_copy(update={"jobs": (job,)})
     page = Page(rendered(Analysis(report, made.timelines, {})))
-    assert "No iteration could be told apart." in page.text
+    assert "No iteration could be distinguished." in page.text
     assert "s11/0" in page.text
 
 
