@@ -1,7 +1,7 @@
 """The command line. Each command is a module of its own and imports the heavy rooms only when it runs.
 
-Exit codes: 0 done; 1 a need was not met (`evaluate --need`), something is wrong with a job (`scan`) or told otherwise
-than before (`backfill`); 2 the input or the command line is wrong, or the feed cannot tell (`scan`, `backfill`).
+Exit codes: 0 done; 1 a need was not met (`evaluate --need`), something is wrong with a job (`scan`) or differs from
+before (`backfill`); 2 the input or the command line is wrong, or the verdict is unknown (`scan`, `backfill`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def flowprism_command(
 
 
 def main() -> None:
-    """Run the command line; what a user can cause and mend becomes one line on stderr and exit code 2."""
+    """Run the command line; what a user can cause and fix becomes one line on stderr and exit code 2."""
     try:
         app(prog_name="flowprism")
     except FlowprismError as error:

@@ -1,4 +1,4 @@
-"""Progress bars on stderr while a person watches; nothing at all where nobody does."""
+"""Progress bars on stderr, only if it is a terminal."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def try_receivers(file: Path | None, names: Sequence[str]) -> int:
     unknown = [name for name in names if name not in known]
     if unknown or not known:
         raise InputError(f"{file or 'settings'}: alerts.receivers: there is no {unknown[0] if unknown else 'receiver'}")
-    told = list(_test_alerts(settings))
-    problems = [_tried(known[name], told, settings) for name in names or known]
+    tests = list(_test_alerts(settings))
+    problems = [_tried(known[name], tests, settings) for name in names or known]
     return int(any(problems))
 
 
@@ -56,9 +56,9 @@ def print_alerts(file: Path | None, incident: str | None, most: int) -> None:
         database.close()
 
 
-def _tried(receiver: Receiver, told: Sequence[Alert], settings: AlertSettings) -> bool:
+def _tried(receiver: Receiver, tests: Sequence[Alert], settings: AlertSettings) -> bool:
     """Send to one receiver and say how it went; whether it did not accept everything."""
-    for one in told:
+    for one in tests:
         message = AlertMessage(id=message_name([one.id]), receiver=receiver.name, alerts=(one,))
         try:
             send(receiver, message, time.time_ns(), settings)
@@ -70,7 +70,7 @@ def _tried(receiver: Receiver, told: Sequence[Alert], settings: AlertSettings) -
 
 
 def _test_alerts(settings: AlertSettings) -> Iterator[Alert]:
-    """An incident that nobody has, opened and resolved at once, so that nothing is left behind anywhere."""
+    """Build alerts of a fictitious incident, opened and resolved at once, so that receivers keep no open one."""
     now_ns = time.time_ns()
     incident = Incident(
         id=f"test-{secrets.token_hex(4)}",

@@ -42,7 +42,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeArguments:
-    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed; and by whom."""
+    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed, and the tenant."""
 
     paths: tuple[Path, ...]
     inventory: Path | None = None

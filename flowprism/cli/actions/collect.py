@@ -30,7 +30,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """Where records go: a folder or an address, the folder of lock and status beside an address, whether it is kept."""
+    """Where records go: a folder or an address, the folder of lock and status for an address, whether it is kept."""
 
     out: str
     folder: Path | None
@@ -74,6 +74,6 @@ def run_collector(
     name = redact_address(lake.out)
     if is_address(lake.out) and lake.folder is None:
         raise InputError(f"--out {name}: --folder DIR is missing: lock and status cannot be in a bucket")
-    hint = f"nothing packs or removes records but --compact, or `flowprism compact {name} --every 10` beside it"
+    hint = f"records are compacted and removed only with --compact, or by `flowprism compact {name} --every 10`"
     if not CollectorSupervisor(options, hint="" if lake.keep else hint).run():
         raise InputError(f"{name}: not all that was received could be stored")

@@ -24,7 +24,7 @@ from storage.database.feed_statistics import save_inventory
 
 
 def import_inventory(paths: Sequence[Path], into: Path | None, out: Path | None, results: str | None) -> None:
-    """Merge what files say with what is known; what was left out is told on stderr.
+    """Merge what files say with what is known; what was left out is reported on stderr.
 
     Raises:
         InputError: a file cannot be used, or the output not be written.

@@ -45,7 +45,7 @@ def replay_capture(path: Path, to: str, how: SendPace) -> None:
     for warning in ingest_log.warnings:
         typer.echo(f"warning: {warning}", err=True)
     if sent.refused:
-        typer.echo(f"warning: {to} said {sent.refused} times that nobody listens there", err=True)
+        typer.echo(f"warning: {to} refused {sent.refused} datagrams: no process listens there", err=True)
 
 
 def _endpoint(text: str) -> tuple[str, int]:

@@ -40,7 +40,7 @@ RENDERERS: dict[ScanFormat, Callable[[Scan], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ScanArguments:
-    """What is scanned: inputs, the inventory's file (None for none), jobs by name, what counts, how much, by whom."""
+    """What is scanned: inputs, the inventory's file (None for none), jobs by name, thresholds, and the tenant."""
 
     paths: tuple[Path, ...]
     inventory: Path | None
@@ -106,10 +106,10 @@ def scan_repeatedly(given: ScanArguments, kept: ResultTarget | None, every_s: fl
     from flowprism.service.components.component_context import ComponentContext, new_instance
     from flowprism.service.components.component_main import listen_for_end, run_in_process
 
-    birth = ComponentContext("scanner", _settings(given, kept, every_s), new_instance())
-    configure_logs(birth.settings.log, "scanner")
-    listen_for_end(birth)
-    run_in_process(birth)
+    context = ComponentContext("scanner", _settings(given, kept, every_s), new_instance())
+    configure_logs(context.settings.log, "scanner")
+    listen_for_end(context)
+    run_in_process(context)
 
 
 def _settings(given: ScanArguments, kept: ResultTarget, every_s: float) -> Settings:

@@ -36,9 +36,9 @@ def run_component(file: Path | None, component: ComponentName) -> None:
     """
     settings = load_settings(file, os.environ)
     configure_logs(settings.log, component.value)
-    birth = ComponentContext(component.value, settings, new_instance())
-    listen_for_end(birth)
-    run_in_process(birth)
+    context = ComponentContext(component.value, settings, new_instance())
+    listen_for_end(context)
+    run_in_process(context)
 
 
 def _greet(address: str) -> None:

@@ -1,4 +1,4 @@
-"""Users and tokens from the command line: whoever may write the database may say who is an admin."""
+"""Users and tokens from the command line: access to the database includes the right to make admins."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _written_down(database: Database, action: str, subject: str, **detail: str) 
 
 
 def system_user() -> str:
-    """Who types, as the system knows them; a container's user may have no name."""
+    """Return the system's user name; a container's user may have none."""
     try:
         return f"command line: {getpass.getuser()}"
     except (KeyError, OSError):

@@ -31,7 +31,7 @@ def list_alerts(
     incident: Annotated[str | None, typer.Option(metavar="ID", help="Only alerts of this incident.")] = None,
     most: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of alerts.")] = 50,
 ) -> None:
-    """List the newest alerts: when, to whom, of what, and what became of them."""
+    """List the newest alerts: time, receiver, subject and state."""
     from flowprism.cli.actions.alert import print_alerts  # as above
 
     print_alerts(file, incident, most)

@@ -59,7 +59,7 @@ def collect(
     """Receive sFlow, NetFlow, IPFIX, mirrored packets or Kafka topics, and store the flow records.
 
     SIGTERM or Ctrl-C ends it; what was received is then stored. How it goes
-    is in LAKE/status.json, every second (DIR/status.json beside a bucket). The usual ports are opened where
+    is in LAKE/status.json, every second (DIR/status.json for a bucket). The usual ports are opened where
     no other source is named.
     """
     from flowprism.cli.actions.collect import (  # here, so that `--help` need not wait for the rest

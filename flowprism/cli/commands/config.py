@@ -68,7 +68,7 @@ def generate(
     plan: Annotated[Path, typer.Option(metavar="FILE", help="The settings to have, a YAML file.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")],
 ) -> None:
-    """Write exporter settings for every switch, a file each, and the service's settings beside them."""
+    """Write exporter settings, a file for each switch, and the service's settings next to them."""
     from flowprism.cli.actions.exporter_config import run_generate  # as above
 
     run_generate(inventory, plan, out)

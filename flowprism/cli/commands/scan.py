@@ -46,7 +46,7 @@ def scan(
     """Say whether training jobs are healthy.
 
     Exits 0 where all are, 1 where something is wrong, 2 where the feed cannot
-    tell, an expected job is not seen, or an input cannot be used.
+    show the verdict, an expected job is not seen, or an input cannot be used.
     """
     from flowprism.cli.actions.scan import (  # here, so that `--help` need not wait for the decoders
         ResultTarget,

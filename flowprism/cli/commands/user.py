@@ -1,4 +1,4 @@
-"""`flowprism user`, as it is typed: who may log in, and what they may do."""
+"""The command `flowprism user`: users and their rights."""
 
 from __future__ import annotations
 
