@@ -11,7 +11,7 @@ import numpy as np
 from datamodel.flows import ROCE_V2_PORT, TCP, UDP
 from datamodel.frame import Column, Frame, Schema
 from datamodel.streams import Float, Int
-from simulate.network.graph import NOBODY, OTHER, TRANSFER
+from simulate.network.graph import NO_INDEX, OTHER, TRANSFER
 from simulate.run import Instance, Run
 from simulate.training.job import queue_pair_numbers
 
@@ -82,7 +82,7 @@ def bursts(run: Run, epoch_ns: int, sequences: Sequences, seed: int) -> Frame:
 
     What had not begun when the run stopped, or the job, is left out. Where its receiver had posted a buffer for it
     there is a row without a packet: the clear-to-send left, and nothing came. A NIC that is dead says nothing, no
-    clear-to-send either; who is to send to it and does not know puts some bytes on its link, and hears nothing.
+    clear-to-send either; its senders put some bytes on their links and receive no answer.
 
     Args:
         run: the simulation.
@@ -128,7 +128,7 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
     """Transfers of one iteration that cross a NIC."""
     seat, job = instance.seat, run.jobs[instance.job]
     g = seat.graph
-    chosen = np.flatnonzero((g.kind == TRANSFER) & (seat.path[:, 0] != NOBODY))
+    chosen = np.flatnonzero((g.kind == TRANSFER) & (seat.path[:, 0] != NO_INDEX))
     count = len(chosen)
     salt = instance.job * 64 + instance.attempt
     return {
@@ -139,14 +139,14 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
         "purpose": g.purpose[chosen],
         "src": seat.src[chosen],
         "dst": seat.dst[chosen],
-        "rank": np.where(g.src[chosen] < job.plan.world, g.src[chosen], NOBODY),
+        "rank": np.where(g.src[chosen] < job.plan.world, g.src[chosen], NO_INDEX),
         "connection": seat.connection[chosen],
         "src_port": seat.port[chosen],
         "dst_port": np.full(count, ROCE_V2_PORT),
         "plane": seat.plane[chosen],
         "turns": np.full(count, run.fabric.planes if run.fabric.sprayed else 1),
         "message": seat.message[chosen] + instance.first,
-        "spine": np.where(seat.path[chosen, 2] == NOBODY, NOBODY, seat.spine[chosen]),
+        "spine": np.where(seat.path[chosen, 2] == NO_INDEX, NO_INDEX, seat.spine[chosen]),
         "proto": np.full(count, UDP),
         "dst_qp": queue_pair_numbers(seat.connection[chosen], salt),
         "src_qp": queue_pair_numbers(seat.connection[chosen], salt + (1 << 20)),
@@ -158,7 +158,7 @@ def _posted(run: Run, instance: Instance, chosen: Int) -> Float:
     """When the receivers of some transfers had posted their buffers; nan where they never did."""
     posted = instance.seat.graph.posted[chosen]
     start, end = run.timing.start_ns[instance.rows], run.timing.end_ns[instance.rows]
-    return np.where(posted == NOBODY, start[chosen], end[posted])
+    return np.where(posted == NO_INDEX, start[chosen], end[posted])
 
 
 def _silence(run: Run, columns: dict[str, np.ndarray]) -> None:
@@ -172,7 +172,7 @@ def _silence(run: Run, columns: dict[str, np.ndarray]) -> None:
     vain = (start >= since[run.fabric.receiving(dst)]) & (start < since[run.fabric.sending(src)])
     columns["bytes"] = np.where(vain, np.minimum(columns["work"], UNHEARD_BYTES), columns["bytes"]).astype(np.int64)
     columns["end"] = np.where(vain, start + columns["bytes"] / run.fabric.capacity()[src], columns["end"])
-    columns["heard"] = ~vain
+    columns["answered"] = ~vain
 
 
 def _of_traffic(run: Run) -> dict[str, np.ndarray]:
@@ -180,28 +180,28 @@ def _of_traffic(run: Run) -> dict[str, np.ndarray]:
     t = run.traffic
     count = len(t.src)
     rows = slice(run.traffic_first, run.traffic_first + count)
-    nobody = np.full(count, NOBODY)
+    absent = np.full(count, NO_INDEX)
     spine = run.fabric.spine(t.src, t.dst, t.src_port)
-    crosses = run.fabric.path(t.src, t.dst, spine)[:, 2] != NOBODY
+    crosses = run.fabric.path(t.src, t.dst, spine)[:, 2] != NO_INDEX
     return {
         **_timed(run, rows, np.arange(count)),
         "ready": run.timing.start_ns[rows],
-        "job": nobody,
-        "iteration": nobody,
+        "job": absent,
+        "iteration": absent,
         "purpose": np.full(count, OTHER),
         "src": t.src,
         "dst": t.dst,
-        "rank": nobody,
+        "rank": absent,
         "connection": t.src_port * 65536 + t.dst_port,
         "src_port": t.src_port,
         "dst_port": t.dst_port,
         "plane": np.zeros(count, np.int64),
         "turns": np.ones(count, np.int64),
         "message": run.traffic_first + np.arange(count),
-        "spine": np.where(crosses, spine, NOBODY),
+        "spine": np.where(crosses, spine, NO_INDEX),
         "proto": np.full(count, TCP),
-        "dst_qp": nobody,
-        "src_qp": nobody,
+        "dst_qp": absent,
+        "src_qp": absent,
         "message_bytes": np.zeros(count, np.int64),
     }
 
@@ -219,7 +219,7 @@ def _frame(
     whole = (messages - 1) * -(-c["message_bytes"] // MTU_BYTES)
     packets = np.where(roce, whole - (-rest // MTU_BYTES), -(-c["bytes"] // SEGMENT_BYTES))
     again = random.binomial(packets, _lost_ratio(run, c))
-    first = np.full(len(packets), NOBODY)
+    first = np.full(len(packets), NO_INDEX)
     first[roce] = _numbered({name: values[roce] for name, values in c.items()}, packets[roce], sequences)
     start, end = utc("start"), utc("end")
     return Frame(
@@ -233,13 +233,13 @@ def _frame(
             "src_address": c["src"] + c["plane"] * run.fabric.endpoints,
             "dst_address": c["dst"] + c["plane"] * run.fabric.endpoints,
             "psn_first": first,
-            "psn_last": np.where(roce, (first + (packets - 1) * c["turns"]) % PSNS, NOBODY),
+            "psn_last": np.where(roce, (first + (packets - 1) * c["turns"]) % PSNS, NO_INDEX),
             "ready_ns": utc("ready"),
             "start_ns": start,
             "end_ns": end,
             "paused_ns": utc("paused"),
             "resumed_ns": utc("resumed"),
-            "delivered_ns": np.where(c["heard"], end + int(run.fabric.latency_ns), 0),
+            "delivered_ns": np.where(c["answered"], end + int(run.fabric.latency_ns), 0),
             "packets": packets,
             "message_bytes": np.where(roce, np.minimum(c["message_bytes"], c["bytes"]), 0),
             "messages": np.where(roce, messages, 0),

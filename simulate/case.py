@@ -66,18 +66,18 @@ class CaseSize:
 
 def simulate_case(scenario: Scenario, seed: int) -> Case:
     """The case that `write_case` writes, without files: the same rows, truth and inventory; no timelines."""
-    told = _Told(scenario, seed)
+    totals = _CaseTotals(scenario, seed)
     flows: list[Frame] = []
     for part in iter_runs(scenario, seed):
         flows.append(part.flows)
-        told.add(part)
-    exports = told.exports()
+        totals.add(part)
+    exports = totals.exports()
     feeds: dict[str, IngestResult] = {export.feed.kind: received(export.datagrams) for export in exports}
     return Case(
         {"flows": _reading(scenario, concat(FLOWS, flows)), **feeds},
-        told.truth(exports),
+        totals.truth(exports),
         Inventory.model_validate(inventory_document(scenario)),
-        told.size(),
+        totals.size(),
     )
 
 
@@ -102,7 +102,7 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
     addresses = scenario.fabric.addresses()
     jobs = tuple(j.name for j in scenario.jobs)
     words = {"job": jobs, "endpoint": addresses, "peer": addresses, "span": SPAN_NAMES, "group": ()}
-    told = _Told(scenario, seed)
+    totals = _CaseTotals(scenario, seed)
     with (
         TableFile(
             folder / "flows.parquet", FLOWS, flow_columns(scenario), dict.fromkeys(_ADDRESSES, addresses)
@@ -113,23 +113,23 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
             flows.write(part.flows)
             if scenario.fabric.gpus <= SPANS_GPUS:
                 timelines.write(part.spans())
-            told.add(part)
+            totals.add(part)
             if progress is not None:
                 progress("simulating", number + 1, 1 if scenario.coupled else len(scenario.jobs))
-    exports = told.exports()
+    exports = totals.exports()
     if exports:
         (folder / "export").mkdir(exist_ok=True)
     for export in exports:
         write_pcap(folder / "export" / f"{export.feed.kind}.pcap.gz", export.datagrams)
-    truth = told.truth(exports)
+    truth = totals.truth(exports)
     # In lines where people may want to read it.
     text = json.dumps(truth.model_dump(by_alias=True), indent=1 if scenario.fabric.gpus <= SPANS_GPUS else None)
     (folder / "truth" / "truth.json").write_text(text + "\n")
-    return told.size()
+    return totals.size()
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _CaseTotals:
     """Truth and sizes, gathered part by part, and what feeds are made from."""
 
     scenario: Scenario

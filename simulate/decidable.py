@@ -19,7 +19,7 @@ def decidable_sizes(fabric: Fabric, job: Job, *, hosts_known: bool) -> frozenset
     1. a group of contexts, or of experts whose messages are proxied along rails, has several members on a host: what
        passes between them crosses no link, and the others look like a smaller group;
     2. GPUs share a NIC and contexts or experts are in use: messages of both look like those of replicas;
-    3. there is no pipeline and hosts hold several GPUs: all rails start together, whoever they belong to;
+    3. there is no pipeline and hosts hold several GPUs: all rails start together, in all groups;
     4. gradients stay inside hosts: nothing shows how far replicas lie apart;
     5. a gradient group of two is a context or an expert group at the same time: the same two directed pairs;
     6. neighboring stages share a host: their activations cross no link;

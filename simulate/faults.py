@@ -1,4 +1,4 @@
-"""Faults: what is wrong, where, since which iteration of which job, until when, and how badly.
+"""Faults: kind, subject, first and last iteration, and size.
 
 Every fault but those of the workload itself (imbalance) is a change of capacity: of a cell of GPUs, of a NIC's
 direction, of a cable. What runs at that moment goes on at the new pace.
@@ -52,7 +52,7 @@ class Fault:
         direction: of a NIC or cable; tx is what the NIC sends, or what the leaf sends up.
         shape: of a straggler: at once, growing over iterations, or only in some of them.
         every: a flap is down in every other run of so many iterations.
-        loss_ratio: share of packets lost, of which the fabric shows the retransmissions.
+        loss_ratio: share of packets lost; the fabric shows the retransmissions.
         plane: the network whose links it is; None: those of all.
         other: index of the job that begins with this one's iteration `first` and contends for the links.
     """
@@ -78,7 +78,7 @@ class CapacityChange:
     """A resource gets another share of its capacity when a cell begins an iteration of a job.
 
     Attributes:
-        iteration: counted through the job's attempts; `cell` is who begins it.
+        iteration: counted through the job's attempts; `cell` begins it.
         resource: of the fabric, or a cell's where `of_cell`.
         ratio: of its nominal capacity.
         lag_ns: time from that beginning on.

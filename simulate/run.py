@@ -12,7 +12,7 @@ from simulate.faults import CapacityChange, Fault, crash, settings
 from simulate.network.background import Traffic
 from simulate.network.engine import Timing, run
 from simulate.network.fabric import Fabric
-from simulate.network.graph import MARK, NOBODY, SETTING, TRANSFER
+from simulate.network.graph import MARK, NO_INDEX, SETTING, TRANSFER
 from simulate.network.sharing import NEVER_NS, WIDTH
 from simulate.training.job import Job, PlacedIteration, place_iteration, work_of
 
@@ -150,7 +150,7 @@ class _Assembly:
     def add_job(self, index: int) -> None:
         """All attempts of a job, one behind the other."""
         job = self.jobs[index]
-        number, down = 0, NOBODY
+        number, down = 0, NO_INDEX
         for attempt, run_of in enumerate(job.attempts):
             self._cells[index, attempt] = self._resources
             self._resources += job.plan.cells
@@ -162,7 +162,7 @@ class _Assembly:
                 begin = first + seat.iteration.begin
                 if ends is not None:
                     self._edges(ends, begin)
-                elif down != NOBODY:
+                elif down != NO_INDEX:
                     self._edges(np.full(len(begin), down), begin)
                 ends = first + seat.iteration.end
                 number += 1
@@ -173,7 +173,9 @@ class _Assembly:
 
     def _crash(self, index: int, iteration: int, down_s: float) -> int:
         stops = self._settings(index, crash(self.jobs[index], iteration))
-        up = self._add(np.array([MARK]), np.zeros(1), np.array([down_s * NS]), np.full((1, WIDTH), NOBODY), np.zeros(1))
+        up = self._add(
+            np.array([MARK]), np.zeros(1), np.array([down_s * NS]), np.full((1, WIDTH), NO_INDEX), np.zeros(1)
+        )
         self._edges(stops[:1], up)
         return int(up[0])
 
@@ -196,7 +198,7 @@ class _Assembly:
         job, g = self.jobs[index], seat.graph
         work = work_of(seat, job, (self.seed, index, number))
         path = seat.path.copy()
-        computes = (g.kind != TRANSFER) & (path[:, 0] != NOBODY)
+        computes = (g.kind != TRANSFER) & (path[:, 0] != NO_INDEX)
         path[computes, 0] += self._cells[index, attempt]
         ids = self._add(g.kind, work, g.lag_ns, path, np.full(len(g), job.start_s * NS))
         self._edges(g.before + ids[0], g.after + ids[0])
@@ -237,7 +239,7 @@ class _Assembly:
         """Operations that make the changes; those for iterations that are never begun are left out."""
         known = {i.iteration: i for i in self.instances if i.job == index}
         changes = [c for c in changes if c.iteration in known]
-        path = np.full((len(changes), WIDTH), NOBODY)
+        path = np.full((len(changes), WIDTH), NO_INDEX)
         nominal = self.fabric.capacity()
         work = np.zeros(len(changes))
         for n, change in enumerate(changes):
@@ -276,7 +278,7 @@ def _busiest_spine(fabric: Fabric, job: Job, fault: Fault) -> int:
     if fault.kind not in {"slow_uplink", "ecmp_collision", "contention"}:
         return 0
     seat = place_iteration(fabric, job, 0, checkpoint=False, evaluation=False)
-    crosses = seat.path[:, 2] != NOBODY
+    crosses = seat.path[:, 2] != NO_INDEX
     end = seat.dst if fault.direction == "rx" else seat.src
     here = crosses & (fabric.leaf_of_nic(np.maximum(end, 0)) == fault.leaf)
     return int(np.argmax(np.bincount(seat.spine[here], seat.graph.work[here], minlength=fabric.spines)))
@@ -285,8 +287,8 @@ def _busiest_spine(fabric: Fabric, job: Job, fault: Fault) -> int:
 def _rerouted(seat: PlacedIteration, fabric: Fabric, faults: Sequence[Fault]) -> PlacedIteration:
     """The same iteration where all connections that leave a leaf take one spine."""
     spine = seat.spine.copy()
-    moves = seat.src != NOBODY
-    leaf = np.where(moves, fabric.leaf_of_nic(np.maximum(seat.src, 0)), NOBODY)
+    moves = seat.src != NO_INDEX
+    leaf = np.where(moves, fabric.leaf_of_nic(np.maximum(seat.src, 0)), NO_INDEX)
     for fault in faults:
         spine[leaf == fault.leaf] = fault.spine or 0
     path = seat.path.copy()

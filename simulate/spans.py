@@ -1,7 +1,7 @@
 """True timelines: what each endpoint of a job did when, in the form in which an analysis writes its own.
 
 A tensor group computes in lockstep and exchanges sums while it does: that is `compute`, over a fabric as within a host.
-Where several GPUs share an endpoint, their spans stand beside one another.
+Where several GPUs share an endpoint, their spans overlap.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simulate.network.graph import (
     EXPERT_GRADIENT,
     GRADIENT,
     KEY,
-    NOBODY,
+    NO_INDEX,
     PARAMETER,
     PIPELINE,
     TENSOR,
@@ -46,7 +46,7 @@ def spans(run: Run, job: int, epoch_ns: int, iterations: tuple[tuple[int, int], 
         run: the simulation.
         job: index of the job.
         epoch_ns: UTC of the simulation's time 0.
-        iterations: complete iterations, of which alone there are spans.
+        iterations: complete iterations; only these have spans.
     """
     complete = [i for i in run.instances if i.job == job][: len(iterations)]
     busy = concat(SPANS, [part for i in complete for part in _busy(run, i, epoch_ns)])
@@ -64,8 +64,8 @@ def _busy(run: Run, instance: Instance, epoch_ns: int) -> list[Frame]:
     width = len(seats[0])
     computes = np.flatnonzero(g.kind == COMPUTE)
     endpoint = np.stack(seats)[g.src[computes]].ravel() if len(computes) else np.zeros(0, np.int64)
-    parts = [_frame(instance, np.repeat(computes, width), start, end, endpoint, NOBODY, "compute", None)]
-    moves = np.flatnonzero((g.kind == TRANSFER) & (seat.path[:, 0] != NOBODY))
+    parts = [_frame(instance, np.repeat(computes, width), start, end, endpoint, NO_INDEX, "compute", None)]
+    moves = np.flatnonzero((g.kind == TRANSFER) & (seat.path[:, 0] != NO_INDEX))
     for purpose, span in _OF_SENDER.items():
         rows = moves[g.purpose[moves] == purpose]
         parts.append(_frame(instance, rows, start, end, seat.src[rows], seat.dst[rows], SPAN_NAMES[span], g.work))
@@ -95,7 +95,7 @@ def _frame(
             "end_ns": end[rows],
             "peer": np.broadcast_to(np.asarray(peer), (len(rows),)),
             "bytes": np.zeros(len(rows), np.int64) if work is None else np.rint(work[rows]).astype(np.int64),
-            "group": np.full(len(rows), NOBODY),
+            "group": np.full(len(rows), NO_INDEX),
         },
     )
 
@@ -135,7 +135,7 @@ def _running_end(endpoint: Int, end: Int) -> Int:
 
 def _gap(job: int, endpoint: Int, iteration: Int, span: str, start: Int, end: Int) -> Frame:
     count = len(endpoint)
-    none = np.full(count, NOBODY)
+    none = np.full(count, NO_INDEX)
     return Frame(
         SPANS,
         {

@@ -132,8 +132,8 @@ def _answers(b: Frame, notified: Int, *, seen: bool) -> list[Frame]:
         roce_opcode_last=np.full(len(roce), WRITE_ONLY),
         payload_bytes=np.full(len(roce), CLEAR_TO_SEND_BYTES if seen else -1),
     )
-    heard = (b["packets"] > 0) & (b["delivered_ns"] > 0)
-    b, notified = b.take(heard), notified[heard]
+    arrived = (b["packets"] > 0) & (b["delivered_ns"] > 0)
+    b, notified = b.take(arrived), notified[arrived]
     delay = b["delivered_ns"] - b["end_ns"]
     acks = np.maximum(b["messages"], -(-b["packets"] // PACKETS_PER_ACK))
     back = _back(b, np.minimum(b["start_ns"] + 2 * delay, b["delivered_ns"]), b["delivered_ns"], acks)

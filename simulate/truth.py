@@ -16,7 +16,7 @@ from simulate.network.fabric import Fabric
 from simulate.run import Run
 from simulate.training.job import Job
 
-# An iteration that takes less than this longer is reported by nobody (design: thresholds).
+# Smaller slowdowns of an iteration are not reported (design: thresholds).
 LEAST_SLOWDOWN_RATIO = 1.05
 _HANGS = ("hang_compute", "hang_communication")
 _KINDS = {
@@ -92,7 +92,7 @@ def _addresses(fabric: Fabric, groups: Int, *, ordered: bool) -> tuple[tuple[str
 def true_faults(run: Run, number: int, epoch_ns: int) -> list[Fault]:
     """A fault of a run with what it may be called; none where the run stopped before it set in.
 
-    Who contends with a job suffers as well, from its own beginning on, and a cable may slow every job that passes it:
+    A job that contends with another is slowed too, from its own start on, and a link may slow every job that uses it:
     that may be reported too.
     """
     fault = run.faults[number]
@@ -217,7 +217,7 @@ def _shared_leaves(run: Run, fault: faults.Fault) -> list[int]:
 def _at_rank(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
     """A rank's endpoint, its tensor group's, or its host.
 
-    Where no traffic decides who is in a tensor group, any endpoint of the host may be in it: rails that start together
+    Where no traffic shows a tensor group's members, any endpoint of the host may be in it: rails that start together
     wait for one another before they send.
     """
     gpus = job.attempts[0].gpus

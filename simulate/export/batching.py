@@ -27,7 +27,7 @@ def packing(sender: Int, time_ns: Int, size_bytes: Int, beat_ns: int, room_bytes
     """Gather items, in order of sender and time, into datagrams.
 
     Args:
-        sender: (n,) who sends each item, from 0.
+        sender: (n,) exporter of each item, from 0.
         time_ns: (n,) when it is there to be sent.
         size_bytes: (n,) of each; none is larger than the room.
         beat_ns: what is gathered is sent at the next multiple of it, each sender's with a phase of its own; 0: at once.

@@ -11,7 +11,7 @@ from datamodel.streams import Int
 RECORDS = Schema(
     "records",
     (
-        Column("train", "i8", "", "row of the first train of it, which tells whose it is"),
+        Column("train", "i8", "", "row of its first train, for its flow key"),
         Column("first_ns", "i8", "ns", "first packet, true UTC"),
         Column("last_ns", "i8", "ns", "last packet"),
         Column("cut_ns", "i8", "ns", "when the cache gave it up"),

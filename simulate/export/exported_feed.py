@@ -17,7 +17,7 @@ from datamodel.streams import Int
 from simulate.export.exporters import Exporters, exporters
 from simulate.export.feed_spec import KINDS, FeedSpec, Kind
 from simulate.export.meter import meters
-from simulate.export.observations import sightings
+from simulate.export.observations import observe_trains
 from simulate.export.sflow import agents
 from simulate.export.traffic import FabricTraffic
 from simulate.export.transport import Arrived, Sent, carried
@@ -50,7 +50,7 @@ def export_feed(feed: FeedSpec, seen: FabricTraffic, seed: int) -> Export:
     # Each with draws of its own: what is wrong with exporters or on the way changes nothing of what is sampled.
     seeds = np.random.SeedSequence((seed, 0xFEED, KINDS.index(feed.kind))).spawn(3)
     of_switches, of_packets, of_datagrams = (np.random.default_rng(s) for s in seeds)
-    views = sightings(seen.fabric, seen.bursts, seen.trains, feed.points)
+    views = observe_trains(seen.fabric, seen.bursts, seen.trains, feed.points)
     if not len(views):
         raise InputError(f"feed {feed.kind}: nothing passes {', '.join(feed.points)}")
     window = (int(views["start_ns"].min()), int(views["end_ns"].max()))
@@ -59,8 +59,8 @@ def export_feed(feed: FeedSpec, seen: FabricTraffic, seed: int) -> Export:
     send = agents if feed.kind == "sflow" else meters
     sent = send(feed, seen, views, switches, of_packets)
     arrived = carried(sent, switches.speaks(sent.switch, sent.sent_ns), feed.transport, of_datagrams)
-    told = {**asdict(feed), "exporters": switches.truth(used, arrived.counts)}
-    return Export(feed, _datagrams(sent, arrived, switches, PROTOCOL[feed.kind]), told)
+    truth = {**asdict(feed), "exporters": switches.truth(used, arrived.counts)}
+    return Export(feed, _datagrams(sent, arrived, switches, PROTOCOL[feed.kind]), truth)
 
 
 def _datagrams(sent: Sent, arrived: Arrived, switches: Exporters, protocol: int) -> Datagrams:

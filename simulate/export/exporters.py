@@ -24,7 +24,7 @@ class Exporters:
         told_rate: sampling rate that is announced.
         offset_ns, drift_ppm: of the clock: how far it is ahead at `begin_ns`, and how much faster it runs.
         boot_ns: when it was switched on, true UTC.
-        silent_ns, restart_ns: since when it is silent, and when it begins anew; NEVER for never.
+        silent_ns, restart_ns: start of its silence, and its restart; NEVER for never.
         begin_ns: beginning of the window, true UTC.
     """
 
@@ -93,10 +93,10 @@ def exporters(
     def moment(share: float | None) -> Int:
         return np.full(count, NEVER) if share is None else np.where(ails, begin + int((end - begin) * share), NEVER)
 
-    told = feed.rate if feed.ailment.told_rate is None else feed.ailment.told_rate
+    exported = feed.rate if feed.ailment.told_rate is None else feed.ailment.told_rate
     return Exporters(
         fabric,
-        np.where(ails, told, feed.rate),
+        np.where(ails, exported, feed.rate),
         np.rint(offset).astype(np.int64),
         np.rint(drift).astype(np.int64),
         boot,

@@ -11,7 +11,7 @@ Kind = Literal["sflow", "ipfix", "netflow9", "netflow5"]
 Point = Literal["source", "spine", "destination", "delivery"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 POINTS: tuple[Point, ...] = get_args(Point)
-LARGEST_RATE = 1 << 24  # nobody samples more sparsely
+LARGEST_RATE = 1 << 24  # no exporter samples more sparsely
 _V5_LARGEST_RATE = (1 << 14) - 1  # its header has 14 bits for it
 
 
@@ -36,7 +36,7 @@ class ExporterFault:
         share: of the exporters, drawn; one at least.
         told_rate: the sampling rate they announce instead of the true one; None for the true one.
         silent_from: share of the window after which they send nothing more; 0: they never send; None: they do.
-        restart_at: share of the window after which they begin anew, with all counters and caches; None: never.
+        restart_at: share of the window after which they restart, with all counters and caches; None: never.
     """
 
     share: float = 0.25
@@ -98,7 +98,7 @@ def parse_feed(text: str) -> tuple[Kind, int]:
     """Kind and sampling rate of a feed as it is typed, `KIND[:RATE]`.
 
     Raises:
-        InputError: there is no such kind, or the kind cannot tell such a rate.
+        InputError: there is no such kind, or the kind cannot express such a rate.
     """
     name, _, rate = text.partition(":")
     found: Kind | None = next((kind for kind in KINDS if kind == name), None)

@@ -11,12 +11,12 @@ from simulate.export.feed_spec import POINTS, Point
 from simulate.export.trains import DATA
 from simulate.network.fabric import NONE, SPINE_PORT, Fabric
 
-SIGHTINGS = Schema(
-    "sightings",
+TRAIN_OBSERVATIONS = Schema(
+    "train_observations",
     (
         Column("train", "i8", "", "row of the train"),
         Column("point", "i1", "code", "index into simulate.export.feed_spec.POINTS"),
-        Column("switch", "i4", "code", "who sees it: leaves by number, then spines"),
+        Column("switch", "i4", "code", "the observing switch: leaves by number, then spines"),
         Column("in_if", "i4", "", "interface that it enters by"),
         Column("out_if", "i4", "", "interface that it leaves by"),
         Column("start_ns", "i8", "ns", "its first packet is seen, UTC"),
@@ -45,11 +45,11 @@ def spines(fabric: Fabric, bursts: Frame, trains: Frame) -> Int:
     return np.where(trains["kind"] == DATA, spine, back)
 
 
-def sightings(fabric: Fabric, bursts: Frame, trains: Frame, points: tuple[Point, ...]) -> Frame:
+def observe_trains(fabric: Fabric, bursts: Frame, trains: Frame, points: tuple[Point, ...]) -> Frame:
     """Every train at every point that it passes."""
     src, dst = ends(bursts, trains)
     spine = spines(fabric, bursts, trains)
-    return concat(SIGHTINGS, [_at(fabric, trains, (src, dst, spine), point) for point in points])
+    return concat(TRAIN_OBSERVATIONS, [_at(fabric, trains, (src, dst, spine), point) for point in points])
 
 
 def _at(fabric: Fabric, trains: Frame, route: tuple[Int, Int, Int], point: Point) -> Frame:
@@ -68,7 +68,7 @@ def _at(fabric: Fabric, trains: Frame, route: tuple[Int, Int, Int], point: Point
     rows = np.flatnonzero(passes)
     delay = int(fabric.latency_ns) * _EIGHTHS[point] // 8
     return Frame(
-        SIGHTINGS,
+        TRAIN_OBSERVATIONS,
         {
             "train": rows,
             "point": np.full(len(rows), POINTS.index(point)),
@@ -82,5 +82,5 @@ def _at(fabric: Fabric, trains: Frame, route: tuple[Int, Int, Int], point: Point
 
 
 def data_source(seen: Frame) -> Int:
-    """(n,) interface that samples each sighting: the input, or the output where packets are delivered."""
+    """(n,) interface that samples each observation: the input, or the output where packets are delivered."""
     return np.where(seen["point"] == POINTS.index("delivery"), seen["out_if"], seen["in_if"]).astype(np.int64)

@@ -32,7 +32,7 @@ from simulate.telemetry import (
 WRITE_MIDDLE = 7
 CREDITS, OUT_OF_SEQUENCE = 0x1F, 0x60  # AETH syndromes: acknowledged with no limit, PSN sequence error
 NOTHING = -1
-_ROCE_TOS, _NOTIFY_TOS = 26 << 2, 48 << 2  # DSCP that switches are usually told to keep lossless, and before all else
+_ROCE_TOS, _NOTIFY_TOS = 26 << 2, 48 << 2  # usual DSCP of lossless and of highest-priority traffic
 _CAPABLE, _EXPERIENCED = 2, 3  # ECN (RFC 3168)
 _PSN_MASK = (1 << PSN_BITS) - 1
 _SEQUENCE_MASK = (1 << 32) - 1

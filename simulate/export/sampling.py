@@ -10,7 +10,7 @@ from datamodel.streams import Int
 SAMPLES = Schema(
     "samples",
     (
-        Column("sighting", "i8", "", "row of the sighting"),
+        Column("observation", "i8", "", "row of the observation"),
         Column("number", "i8", "", "number of the packet in its train, from 0"),
         Column("time_ns", "i8", "ns", "when it was seen, UTC"),
     ),
@@ -24,7 +24,7 @@ def samples(seen: Frame, packets: Int, rate: int, random: np.random.Generator) -
     with the samples and not with the packets.
 
     Args:
-        seen: rows of `SIGHTINGS`.
+        seen: rows of `TRAIN_OBSERVATIONS`.
         packets: (n,) of each.
         rate: N.
         random: what draws.
@@ -32,13 +32,13 @@ def samples(seen: Frame, packets: Int, rate: int, random: np.random.Generator) -
     until = np.cumsum(packets)
     total = int(until[-1]) if len(until) else 0
     place = np.arange(total) if rate == 1 else _drawn(total, rate, random)
-    sighting = np.searchsorted(until, place, "right")
-    number = place - (until - packets)[sighting]
-    start, end = seen["start_ns"][sighting], seen["end_ns"][sighting]
-    share = (number + 0.5) / packets[sighting]
+    observation = np.searchsorted(until, place, "right")
+    number = place - (until - packets)[observation]
+    start, end = seen["start_ns"][observation], seen["end_ns"][observation]
+    share = (number + 0.5) / packets[observation]
     time = start + np.floor((end - start) * share).astype(np.int64)
-    order = np.lexsort([number, sighting, time])
-    return Frame(SAMPLES, {"sighting": sighting[order], "number": number[order], "time_ns": time[order]})
+    order = np.lexsort([number, observation, time])
+    return Frame(SAMPLES, {"observation": observation[order], "number": number[order], "time_ns": time[order]})
 
 
 def _drawn(total: int, rate: int, random: np.random.Generator) -> Int:

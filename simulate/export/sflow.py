@@ -14,7 +14,7 @@ from simulate.export.batching import ordinal, packing, placed
 from simulate.export.counter_readings import Passing
 from simulate.export.exporters import Exporters
 from simulate.export.feed_spec import POINTS, FeedSpec, Point
-from simulate.export.observations import data_source, sightings
+from simulate.export.observations import data_source, observe_trains
 from simulate.export.packets import chosen, packets
 from simulate.export.sampling import samples
 from simulate.export.traffic import FabricTraffic
@@ -39,7 +39,7 @@ _PORTS = 1 << 16  # more than a switch has
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """Samples on their way into datagrams; (n,) each: who takes them, when, and their bytes."""
+    """Samples on their way into datagrams; (n,) each: their exporter, time and bytes."""
 
     switch: Int
     time_ns: Int
@@ -55,7 +55,7 @@ def agents(
     Args:
         feed: how packets are sampled and sent.
         traffic: what passed.
-        seen: rows of `SIGHTINGS` at the feed's points.
+        seen: rows of `TRAIN_OBSERVATIONS` at the feed's points.
         exporters: the switches.
         random: what draws.
     """
@@ -71,8 +71,8 @@ def _flow_items(
     size = traffic.trains["packets"][seen["train"]]
     taken = samples(seen, size, feed.rate, random)
     switch = seen["switch"].astype(np.int64)
-    taken = taken.take(exporters.speaks(switch[taken["sighting"]], taken["time_ns"]))
-    row, time = taken["sighting"], taken["time_ns"]
+    taken = taken.take(exporters.speaks(switch[taken["observation"]], taken["time_ns"]))
+    row, time = taken["observation"], taken["time_ns"]
     which = traffic.trains.take(seen["train"][row])
     marked = chosen(_mark_ratio(traffic, seen, row, which), random)
     found = packets(traffic.bursts, traffic.trains, seen["train"][row], taken["number"], marked)
@@ -120,7 +120,7 @@ _APART = 1 << 44  # packets; more than pass one port
 
 def _counter_items(feed: FeedSpec, traffic: FabricTraffic, seen: Frame, exporters: Exporters) -> _Items:
     """Counters of all ports of the feed's switches that carry anything, each port at its own beat."""
-    every = sightings(traffic.fabric, traffic.bursts, traffic.trains, _EVERY_PORT)
+    every = observe_trains(traffic.fabric, traffic.bursts, traffic.trains, _EVERY_PORT)
     every = every.take(np.isin(every["switch"], np.unique(seen["switch"])))
     trains = traffic.trains.take(every["train"])
     spans = (every["start_ns"], every["end_ns"])
@@ -153,7 +153,7 @@ def _polls(ports: Int, feed: FeedSpec, exporters: Exporters, window_ns: tuple[in
 
 
 def _read(passing: Passing, exporters: Exporters, ports: Int, port: Int, time_ns: Int) -> Int:
-    """What a counter of each port shows at each time; it begins anew when the switch does."""
+    """Return the value of a counter of each port at each time; it restarts with the switch."""
     switch = ports[port] // _PORTS
     since = np.where(exporters.session(switch, time_ns) == 1, exporters.restart_ns[switch], exporters.begin_ns)
     return np.rint(passing.so_far(port, time_ns) - passing.so_far(port, since)).astype(np.int64)

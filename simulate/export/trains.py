@@ -71,8 +71,8 @@ def _data(b: Frame) -> Frame:
 
 def acknowledgements(b: Frame) -> Int:
     """(n,) how many acknowledgements each burst gets: one a message, and one every so many packets that arrive."""
-    heard = (b["packets"] > 0) & (b["delivered_ns"] > 0)
-    return np.where(heard, np.maximum(np.maximum(b["messages"], -(-b["packets"] // PACKETS_PER_ACK)), 1), 0)
+    arrived = (b["packets"] > 0) & (b["delivered_ns"] > 0)
+    return np.where(arrived, np.maximum(np.maximum(b["messages"], -(-b["packets"] // PACKETS_PER_ACK)), 1), 0)
 
 
 def _answers(b: Frame, notified: Int) -> list[Frame]:

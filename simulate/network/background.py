@@ -72,7 +72,7 @@ def bulk(
 
 
 def calls(callers: Int, seconds: float, every_s: float, random: np.random.Generator) -> Traffic:
-    """Remote calls: a short request to anybody and an answer of up to some 100 kB, on connections that last."""
+    """Remote calls: a short request to a random host and an answer of up to some 100 kB, on connections that last."""
     count = int(random.poisson(seconds / every_s * len(callers)))
     caller, other = random.choice(callers, count), random.choice(callers, count)
     keep = caller != other

@@ -33,7 +33,7 @@ PURPOSES = (
 )
 FORWARD, BACKWARD, OPTIMIZER, PIPELINE, GRADIENT, PARAMETER, EXPERT_GRADIENT, TOKEN, KEY, TENSOR, EMBEDDING = range(11)
 CHECKPOINT, DATA, OTHER = 11, 12, 13
-NOBODY = -1
+NO_INDEX = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class Graph:
         purpose: index into PURPOSES.
         work: nanoseconds of compute at capacity 1, bytes of a transfer, the capacity that a setting sets; 0 of a mark.
         lag_ns: time it waits after all that it depends on.
-        src, dst: cell that computes (both), rank that sends and rank that receives; NOBODY where there is none. Of a
+        src, dst: cell that computes (both), rank that sends and rank that receives; NO_INDEX where there is none. Of a
             setting `src` is the resource.
         channel: which of the connections of (src, dst, purpose).
-        batch: which of the iteration's micro-batch lengths its work scales with; NOBODY: none.
-        posted: of a transfer the operation after which the receiver has posted its buffer; NOBODY: when it begins.
+        batch: which of the iteration's micro-batch lengths its work scales with; NO_INDEX: none.
+        posted: of a transfer the operation after which the receiver has posted its buffer; NO_INDEX: when it begins.
         before, after: (edges,) operation pairs: `after` cannot begin until `before` has ended.
     """
 
@@ -91,17 +91,17 @@ class GraphBuilder:
         work: npt.ArrayLike = 0.0,
         lag_ns: npt.ArrayLike = 0.0,
         purpose: int = OTHER,
-        src: npt.ArrayLike = NOBODY,
-        dst: npt.ArrayLike = NOBODY,
+        src: npt.ArrayLike = NO_INDEX,
+        dst: npt.ArrayLike = NO_INDEX,
         channel: npt.ArrayLike = 0,
-        batch: npt.ArrayLike = NOBODY,
+        batch: npt.ArrayLike = NO_INDEX,
     ) -> Int:
         """`count` operations; (count,) their numbers.
 
         Args:
             kind: of all of them.
             count: how many.
-            after: arrays of (count,) operations that each waits for; NOBODY where it does not.
+            after: arrays of (count,) operations that each waits for; NO_INDEX where it does not.
             work: see `Graph`; one for all or (count,), as all below but the purpose.
             lag_ns: see `Graph`.
             purpose: of all of them.
@@ -121,8 +121,8 @@ class GraphBuilder:
         return ids
 
     def edges(self, before: Int, after: Int) -> None:
-        """Each of `after` waits for its one of `before`; NOBODY on either side is left out."""
-        keep = (before != NOBODY) & (after != NOBODY)
+        """Each of `after` waits for its one of `before`; NO_INDEX on either side is left out."""
+        keep = (before != NO_INDEX) & (after != NO_INDEX)
         self._parts["before"].append(before[keep].astype(np.int32))
         self._parts["after"].append(after[keep].astype(np.int32))
 
@@ -143,13 +143,13 @@ class GraphBuilder:
         none = np.zeros(0, np.int32)
         columns = {name: np.concatenate([*parts, none]) for name, parts in self._parts.items()}
         posts, waits = columns.pop("posts"), columns.pop("waits")
-        posted = np.full(self._count, NOBODY, np.int32)
+        posted = np.full(self._count, NO_INDEX, np.int32)
         posted[waits] = posts
         return Graph(**columns, posted=posted)
 
 
 def successors(graph_size: int, before: Codes, after: Codes) -> tuple[Int, Codes, Codes]:
-    """Edges by operation: (n + 1,) bounds into the second, which lists who waits; (n,) how many each waits for."""
+    """Sort edges by operation: (n + 1,) bounds into the list of waiting operations; (n,) how many each waits for."""
     order = np.argsort(before, kind="stable")
     bounds = np.zeros(graph_size + 1, np.int64)
     np.cumsum(np.bincount(before, minlength=graph_size), out=bounds[1:])

@@ -106,7 +106,7 @@ def detach(ops: Table, path: Links, links: Links, resources: Table, dirty: Links
         if after >= 0:
             links[after, 0] = before
         resources[r]["flows"] -= 1
-        empty = resources[r]["flows"] == 0  # then sums begin anew, so that rounding does not pile up
+        empty = resources[r]["flows"] == 0  # then sums restart, so that rounding does not accumulate
         resources[r]["demand"] = 0.0 if empty else resources[r]["demand"] - ops[op]["bound"]
         resources[r]["used"] = 0.0 if empty else resources[r]["used"] - ops[op]["rate"]
         touch(resources, dirty, counters, r)
@@ -233,7 +233,7 @@ def equal_share(ops: Table, path: Links, resources: Table, op: int) -> float:
 
 @jit
 def free_room(ops: Table, path: Links, resources: Table, op: int) -> float:
-    """What its resources have left for it beside the others."""
+    """Return what its resources have left for it besides the others."""
     room = NEVER_NS
     for k in range(WIDTH):
         r = wide(path[op, k])

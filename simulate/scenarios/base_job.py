@@ -67,7 +67,7 @@ def dense_volumes(
 def one_job(
     plan: Plan, workload: Workload, iterations: int, name: str = "job0", gpus: Int | None = None, **changes: object
 ) -> Job:
-    """A job that starts with the simulation, packed on the first GPUs unless told where."""
+    """Build a job that starts with the simulation, on the first GPUs by default."""
     seats = packed(plan, 0) if gpus is None else gpus
     job = Job(name=name, plan=plan, workload=workload, attempts=(Attempt(np.asarray(seats), iterations),))
     return replace(job, **changes)  # type: ignore[arg-type]  # fields of `Job` by name

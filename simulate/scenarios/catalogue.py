@@ -65,7 +65,7 @@ def _faulty(*faults: Fault, spare: int = 0, **fabric: float) -> Maker:
 
 def _hang(kind: Fault) -> Maker:
     def make(wish: ScenarioOptions) -> Scenario:
-        # Others go on: that a job is silent shows only beside what is not.
+        # Others continue: a silent job is recognized only next to active ones.
         made = _faulty(kind, spare=16, services=2)(wish)
         return replace(made, window_s=90.0, bustle=BackgroundTraffic(seconds=90.0))
 
@@ -243,7 +243,7 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
         _variant(Plan(tp=8, cp=4, dp=4), "llama3-8b", batches=4),
     ),
     "two-jobs": ("two jobs of different layouts side by side", _two_jobs),
-    "bustle": ("two jobs that read, checkpoint, and have storage, calls and monitoring beside them", _bustling),
+    "bustle": ("two jobs that read and checkpoint, with storage, calls and monitoring traffic", _bustling),
     "checkpoints": ("checkpoints and evaluations between iterations", _checkpointed),
     "restart": ("a crash in the middle and a restart on the same hosts", _restarted(False)),
     "host-replaced": ("a crash, and a restart with one host replaced", _restarted(True)),

@@ -62,7 +62,7 @@ SCENARIOS: dict[str, tuple[str, Maker]] = {
         _made(replace(_SFLOW, ailment=ExporterFault(silent_from=0.5))),
     ),
     "exporter-restart": (
-        "as sflow, two leaves begin anew halfway",
+        "as sflow, two leaves restart halfway",
         _made(replace(_SFLOW, ailment=ExporterFault(restart_at=0.5))),
     ),
     "lost-datagrams": (

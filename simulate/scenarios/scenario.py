@@ -82,9 +82,9 @@ def traffic(scenario: Scenario, seed: int) -> Traffic:
     used = np.concatenate([fabric.nic_of_gpu(a.gpus) for j in scenario.jobs for a in j.attempts])
     bystanders = np.setdiff1d(np.arange(fabric.nics), used)
     services = fabric.nics + np.arange(fabric.services)
-    everybody = np.concatenate([bystanders, services])
-    parts = [calls(everybody, bustle.seconds, bustle.calls_every_s, random)]
+    clients = np.concatenate([bystanders, services])
+    parts = [calls(clients, bustle.seconds, bustle.calls_every_s, random)]
     if len(services):
         parts.append(bulk(bystanders, services, bustle.seconds, bustle.bulk_every_s, bustle.bulk_bytes, random))
-        parts.append(scrapes(int(services[-1]), everybody[:-1], bustle.seconds, bustle.scrape_every_s, 20_000))
+        parts.append(scrapes(int(services[-1]), clients[:-1], bustle.seconds, bustle.scrape_every_s, 20_000))
     return together(parts)

@@ -25,8 +25,8 @@ _OPTIMIZER_RATIO = 0.02  # of the period
 _PIPELINE_RATIO = 0.1  # of what a NIC sends in an iteration, where there are stages
 _LEAST_BYTES = 1 << 20  # that a NIC sends in an iteration
 _HOSTS_A_LEAF = 4, 32
-# Rings run step by step: what members send before they stall for a late one tells who that is. Larger ones, of which a
-# step is too small to be simulated, run in pieces that all begin at once: of these nobody can tell who was late.
+# Rings run step by step: what members send before they stall for a late one shows which is late. In larger ones a
+# step is too small to be simulated; they run in pieces that all begin at once and do not show which was late.
 _LARGE_GROUP, _PIECES = 64, 8
 
 

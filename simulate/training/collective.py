@@ -14,7 +14,7 @@ import numpy as np
 
 from datamodel.errors import InputError
 from datamodel.streams import Int
-from simulate.network.graph import MARK, NOBODY, TRANSFER, GraphBuilder
+from simulate.network.graph import MARK, NO_INDEX, TRANSFER, GraphBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _ring(
 ) -> Int:
     """Step by step: a member passes on what it has received, when its successor has a slot for it; (groups, hosts).
 
-    `ring` is who sends from each host, and who receives there.
+    `ring` is the sender and the receiver on each host.
     """
     members, entries = ring
     following, count = np.roll(entries, -1, axis=1), members.size
@@ -195,12 +195,12 @@ def _lockstep(
 
 
 def parents(count: int) -> Int:
-    """(count,) parent of each node of NCCL's binary tree (`ncclGetBtree`); NOBODY of the root."""
+    """(count,) parent of each node of NCCL's binary tree (`ncclGetBtree`); NO_INDEX of the root."""
     node = np.arange(count)
     bit = np.where(node > 0, node & -node, 0)
     up = (node ^ bit) | (bit << 1)
     up = np.where(up >= count, node ^ bit, up)
-    return np.where(node == 0, NOBODY, up)
+    return np.where(node == 0, NO_INDEX, up)
 
 
 def _tree(
@@ -217,11 +217,11 @@ def _tree(
     pieces = max(options.steps // 4, 1)
     order = np.arange(count)[::-1] if channel % 2 else np.arange(count)
     parent = parents(count)
-    child = np.flatnonzero(parent != NOBODY)
+    child = np.flatnonzero(parent != NO_INDEX)
     low, high = order[child], order[parent[child]]
-    edge_of = np.full(count, NOBODY)
+    edge_of = np.full(count, NO_INDEX)
     edge_of[child] = np.arange(len(child))
-    above = edge_of[parent[child]]  # the edge that the parent's own parent is reached by; NOBODY at the root
+    above = edge_of[parent[child]]  # the edge that the parent's own parent is reached by; NO_INDEX at the root
     up: list[Int] = []
     down: list[Int] = []
     size = share * count / max(count - 1, 1) / pieces
@@ -242,7 +242,7 @@ def _tree(
             else:
                 builder.edges(ready[:, src].ravel(), ids.ravel())
                 builder.posts(ready[:, dst].ravel(), ids.ravel())
-        inner, roots = above != NOBODY, np.flatnonzero(above == NOBODY)
+        inner, roots = above != NO_INDEX, np.flatnonzero(above == NO_INDEX)
         builder.edges(up[-1][:, inner].ravel(), up[-1][:, above[inner]].ravel())
         builder.edges(down[-1][:, above[inner]].ravel(), down[-1][:, inner].ravel())
         top = builder.join(up[-1][:, roots])

@@ -21,7 +21,7 @@ from simulate.network.graph import (
     FORWARD,
     GRADIENT,
     MARK,
-    NOBODY,
+    NO_INDEX,
     OPTIMIZER,
     PARAMETER,
     TRANSFER,
@@ -206,9 +206,9 @@ class _Builder:
         return cells * self.plan.tp
 
     def _read(self, begin: Int) -> Int:
-        """Tensor groups of the first stage read from storage; (cells,) operations, NOBODY where none."""
+        """Tensor groups of the first stage read from storage; (cells,) operations, NO_INDEX where none."""
         cells = np.arange(self.plan.cells // self.plan.pp)
-        done = np.full(self.plan.cells, NOBODY)
+        done = np.full(self.plan.cells, NO_INDEX)
         done[cells] = self.builder.add(
             TRANSFER,
             len(cells),
@@ -221,7 +221,7 @@ class _Builder:
         return done
 
     def _checkpoint(self, now: Int) -> Int:
-        """The first replica's ranks write their share; everybody rests until all is written."""
+        """Let the first replica's ranks write their share; all ranks wait until it is written."""
         rested = self.builder.join(now[None, :])
         pause = self.builder.add(MARK, 1, after=[rested], lag_ns=self.workload.pauses.checkpoint_s * NS)
         waits = [pause]

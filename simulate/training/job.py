@@ -12,7 +12,7 @@ from simulate.network.fabric import Fabric, mixed, source_port
 from simulate.network.graph import (
     COMPUTE,
     GRADIENT,
-    NOBODY,
+    NO_INDEX,
     PARAMETER,
     PIPELINE,
     TOKEN,
@@ -75,7 +75,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class PlacedIteration:
-    """An iteration with its transfers seated on NICs; (n,) each, NOBODY where an operation is no transfer.
+    """An iteration with its transfers seated on NICs; (n,) each, NO_INDEX where an operation is no transfer.
 
     Attributes:
         iteration: the operations.
@@ -125,13 +125,13 @@ def place_iteration(fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool,
         rail = src - src % fabric.nics_per_host + dst % fabric.nics_per_host
         src = np.where(np.isin(g.purpose, POINT_TO_POINT) & (src < fabric.nics), rail, src)
     between = _connections(job, g)
-    connection = np.where(moves, between * job.queue_pairs + lane // planes, NOBODY)
+    connection = np.where(moves, between * job.queue_pairs + lane // planes, NO_INDEX)
     plane = fabric.plane_of(between, lane)
     port = source_port(connection, _salt(fabric, job, attempt))
     spine = fabric.spine(src, dst, port)
-    path = np.where(moves[:, None], fabric.path(src, dst, spine, plane), NOBODY)
+    path = np.where(moves[:, None], fabric.path(src, dst, spine, plane), NO_INDEX)
     path[g.kind == COMPUTE, 0] = g.src[g.kind == COMPUTE]
-    src, dst, port, spine = (np.where(moves, column, NOBODY) for column in (src, dst, port, spine))
+    src, dst, port, spine = (np.where(moves, column, NO_INDEX) for column in (src, dst, port, spine))
     return PlacedIteration(made, src, dst, connection, message, port, plane, spine, path)
 
 
@@ -159,15 +159,15 @@ def split(graph: Graph, lanes: int) -> tuple[Graph, Int, Int]:
     of = np.concatenate([np.arange(len(graph)), np.tile(moves, lanes - 1)])
     columns = {f.name: getattr(graph, f.name)[of] for f in fields(Graph) if f.name not in {"before", "after"}}
     columns["work"] = np.where(columns["kind"] == TRANSFER, columns["work"] / lanes, columns["work"])
-    place = np.full(len(graph), NOBODY)
+    place = np.full(len(graph), NO_INDEX)
     place[moves] = np.arange(len(moves))
     pairs = [(graph.before, graph.after)]
     for number in range(1, lanes):
         own = [
-            np.where(place[end] == NOBODY, end, len(graph) + (number - 1) * len(moves) + place[end])
+            np.where(place[end] == NO_INDEX, end, len(graph) + (number - 1) * len(moves) + place[end])
             for end in (graph.before, graph.after)
         ]
-        moved = (place[graph.before] != NOBODY) | (place[graph.after] != NOBODY)
+        moved = (place[graph.before] != NO_INDEX) | (place[graph.after] != NO_INDEX)
         pairs.append((own[0][moved], own[1][moved]))
     before, after = (np.concatenate(ends).astype(np.int32) for ends in zip(*pairs, strict=True))
     return Graph(**columns, before=before, after=after), lane, of
@@ -178,7 +178,7 @@ def work_of(seat: PlacedIteration, job: Job, seed: tuple[int, ...]) -> Float:
     random = np.random.default_rng(np.random.SeedSequence(seed))
     noise, g = job.workload.noise, seat.graph
     lengths = _lengths(noise, job, random)
-    work = g.work * np.where(g.batch == NOBODY, 1.0, lengths[np.maximum(g.batch, 0)])
+    work = g.work * np.where(g.batch == NO_INDEX, 1.0, lengths[np.maximum(g.batch, 0)])
     factor = 1 + noise.common_ratio * abs(random.standard_normal())
     computes = g.kind == COMPUTE
     work[computes] *= factor * _compute_noise(noise, job.plan.tp, random, int(computes.sum()))

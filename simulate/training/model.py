@@ -107,7 +107,7 @@ class Volumes:
         optimizer_s: the step after the gradients.
         activation_bytes: a message between stages.
         gradient_bytes, parameter_bytes: of the rank's dense weights, reduced and gathered over dp x cp.
-        expert_gradient_bytes: of its experts, reduced over those who hold the same ones.
+        expert_gradient_bytes: of its experts, reduced over the ranks that hold the same ones.
         token_bytes: to each other member of the ep group, in one dispatch or combine of one unit of layers.
         key_bytes: one step of the cp ring in one unit of layers.
         tensor_bytes: one reduction over tp in one unit of layers.

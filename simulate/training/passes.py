@@ -16,7 +16,7 @@ from simulate.network.graph import (
     FORWARD,
     KEY,
     MARK,
-    NOBODY,
+    NO_INDEX,
     PIPELINE,
     TENSOR,
     TOKEN,
@@ -264,7 +264,7 @@ class StagePasses:
         ready = now[groups // self.plan.tp - cells[0]]
         held, peer = ready, np.roll(ready, -1, axis=1)
         for _ in range(self.plan.cp - 1):
-            ids = np.full(groups.size, NOBODY)
+            ids = np.full(groups.size, NO_INDEX)
             ids[out] = self.builder.add(
                 TRANSFER,
                 int(out.sum()),

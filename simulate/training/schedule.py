@@ -34,7 +34,7 @@ def blocking(stage: int, stages: int, batches: int) -> list[ScheduleStep | Excha
     first, last = stage == 0, stage == stages - 1
 
     def posted(*messages: Message) -> Exchange:
-        # Activations come from below and go up, gradients the other way; the outer stages have nobody there.
+        # Activations come from below and go up, gradients the other way; the outer stages have no neighbor there.
         return tuple(m for m in messages if not (last if m.forward == m.sent else first))
 
     order: list[ScheduleStep | Exchange] = []

@@ -76,12 +76,12 @@ HEAD_BYTES: dict[Kind, int] = {
     "netflow5": V5_HEADER_BYTES, "netflow9": V9_HEADER_BYTES, "ipfix": IPFIX_HEADER_BYTES,
 }  # fmt: skip
 DOMAIN = 0
-OPTIONS_RECORDS, TEMPLATE_RECORDS = 1, 2  # in a datagram that tells templates
+OPTIONS_RECORDS, TEMPLATE_RECORDS = 1, 2  # in a datagram with templates
 
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """What heads of datagrams tell; (n,) each.
+    """Fields of datagram headers; (n,) each.
 
     Attributes:
         time_ns: of the exporter's clock when it was sent.
@@ -89,7 +89,7 @@ class Heads:
         sequence: as the protocol counts.
         records: flow records behind it.
         rate: sampling rate that is announced.
-        telling: templates and the sampling rate come with it.
+        with_templates: templates and the sampling rate come with it.
     """
 
     time_ns: Int
@@ -97,7 +97,7 @@ class Heads:
     sequence: Int
     records: Int
     rate: Int
-    telling: npt.NDArray[np.bool_]
+    with_templates: npt.NDArray[np.bool_]
 
 
 def record_bytes(kind: Kind) -> int:
@@ -105,9 +105,9 @@ def record_bytes(kind: Kind) -> int:
     return sum(size for _, size in FIELDS[kind])
 
 
-def telling_bytes(kind: Kind) -> int:
-    """Bytes of templates and options in a datagram that tells them."""
-    return 0 if kind == "netflow5" else len(_telling(kind, 1))
+def template_bytes(kind: Kind) -> int:
+    """Return the bytes of templates and options in a datagram with them."""
+    return 0 if kind == "netflow5" else len(_template_sets(kind, 1))
 
 
 def flow_records(kind: Kind, values: Words) -> Rows:
@@ -125,40 +125,41 @@ def heads(kind: Kind, h: Heads) -> tuple[Rows, Int]:
     rows = np.zeros(len(h.time_ns), HEADS[kind])
     rows["version"] = VERSIONS[kind]
     rows["seconds"], rows["sequence"] = h.time_ns // 10**9, h.sequence & MASK32
-    told = np.where(h.telling, telling_bytes(kind), 0)
+    extra = np.where(h.with_templates, template_bytes(kind), 0)
     content = h.records * record_bytes(kind)
     section = content + (-content & 3) + SET_HEADER_BYTES
     if kind == "ipfix":
-        rows["length"], rows["domain"] = HEAD_BYTES[kind] + told + section, DOMAIN
+        rows["length"], rows["domain"] = HEAD_BYTES[kind] + extra + section, DOMAIN
     else:
         rows["uptime_ms"] = h.uptime_ms & MASK32
-        rows["count"] = h.records + np.where(h.telling, TEMPLATE_RECORDS + OPTIONS_RECORDS, 0) * (kind == "netflow9")
+        more = np.where(h.with_templates, TEMPLATE_RECORDS + OPTIONS_RECORDS, 0)
+        rows["count"] = h.records + more * (kind == "netflow9")
     if kind == "netflow5":
         rows["nanoseconds"], rows["sampling"] = h.time_ns % 10**9, _RANDOM_V5 << 14 | h.rate
     head = rows.view(np.uint8).reshape(len(rows), HEAD_BYTES[kind])
     if kind == "netflow5":
         return head, np.full(len(head), HEAD_BYTES[kind])
-    return _with_sets(kind, head, h, section), HEAD_BYTES[kind] + told + SET_HEADER_BYTES
+    return _with_sets(kind, head, h, section), HEAD_BYTES[kind] + extra + SET_HEADER_BYTES
 
 
 def _with_sets(kind: Kind, head: Rows, h: Heads, section_bytes: Int) -> Rows:
-    """Heads, templates and options where they are told, and the head of the set of flow records."""
+    """Write headers, templates and options where sent, and the header of the set of flow records."""
     before = np.zeros((len(head), 2), ">u2")
     before[:, 0], before[:, 1] = FLOW_SET, section_bytes
     set_head = before.view(np.uint8).reshape(len(head), SET_HEADER_BYTES)
-    width = telling_bytes(kind)
+    width = template_bytes(kind)
     rows = np.zeros((len(head), head.shape[1] + width + SET_HEADER_BYTES), np.uint8)
     rows[:, : head.shape[1]] = head
-    silent = ~h.telling
+    silent = ~h.with_templates
     rows[silent, head.shape[1] : head.shape[1] + SET_HEADER_BYTES] = set_head[silent]
-    rows[h.telling, head.shape[1] + width :] = set_head[h.telling]
-    for rate in np.unique(h.rate[h.telling]).tolist():
-        told = np.frombuffer(_telling(kind, rate), np.uint8)
-        rows[np.flatnonzero(h.telling & (h.rate == rate)), head.shape[1] : head.shape[1] + width] = told
+    rows[h.with_templates, head.shape[1] + width :] = set_head[h.with_templates]
+    for rate in np.unique(h.rate[h.with_templates]).tolist():
+        sets = np.frombuffer(_template_sets(kind, rate), np.uint8)
+        rows[np.flatnonzero(h.with_templates & (h.rate == rate)), head.shape[1] : head.shape[1] + width] = sets
     return rows
 
 
-def _telling(kind: Kind, rate: int) -> bytes:
+def _template_sets(kind: Kind, rate: int) -> bytes:
     """Sets with the template of flow records, that of options, and the sampling rate as options data."""
     template = struct.pack("!HH", FLOW_SET, len(FIELDS[kind])) + _specifiers(FIELDS[kind])
     if kind == "netflow9":

@@ -5,7 +5,7 @@ import numpy as np
 
 from capture.packets.roce import CNP, ICRC_BYTES, RELIABLE_ACK
 from simulate.export.feed_spec import FeedSpec
-from simulate.export.observations import sightings
+from simulate.export.observations import observe_trains
 from simulate.export.packets import packets
 from simulate.export.sampling import samples
 from simulate.export.wire.packet_headers import ETHERNET_BYTES, internet_checksum, invariant_checksums, sampled_headers
@@ -46,9 +46,9 @@ def test_invariant_checksums_are_those_of_real_packets(shared: Path) -> None:
 def test_short_packets_are_whole_with_their_checksums() -> None:
     """Acknowledgements and notifications fit into the sample: it ends with the invariant CRC of what comes before."""
     seen = passed()
-    views = sightings(seen.fabric, seen.bursts, seen.trains, FeedSpec("sflow").points)
+    views = observe_trains(seen.fabric, seen.bursts, seen.trains, FeedSpec("sflow").points)
     taken = samples(views, seen.trains["packets"][views["train"]], 512, np.random.default_rng(1))
-    train = views["train"][taken["sighting"]]
+    train = views["train"][taken["observation"]]
     found = packets(seen.bursts, seen.trains, train, taken["number"], np.zeros(len(train), np.bool_))
     rows, size = sampled_headers(found, seen.addresses)
     whole = np.flatnonzero(np.isin(found["opcode"], (RELIABLE_ACK, CNP)))
