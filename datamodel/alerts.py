@@ -1,4 +1,4 @@
-"""Alerts: what is told of an incident, what one message says, and where each stands with its receiver."""
+"""Alerts: content, messages, and delivery state for each receiver."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Alert(Document):
 
 
 class AlertMessage(Document):
-    """What one receiver is told at once, `flowprism.alerts/v1`."""
+    """The alerts of one message to a receiver, `flowprism.alerts/v1`."""
 
     schema_: Literal["flowprism.alerts/v1"] = Field(default="flowprism.alerts/v1", alias="schema")
     id: str = Field(description="the same in every repetition; the header `Idempotency-Key` says it too")
@@ -47,12 +47,12 @@ class OutgoingAlert:
 
     Attributes:
         receiver: its name.
-        created_ns: when it came to be told, UTC.
+        created_ns: time of creation, UTC.
         due_ns: not before this it is tried, or tried again; GIVEN_UP_NS or WITHHELD_NS for never.
-        alert: what is told.
+        alert: content.
         attempts: how often it was tried.
         sent_ns: when the receiver accepted it; None while it has not.
-        problem: what the last attempt met with, or why it is not told.
+        problem: error of the last attempt, or why it is suppressed.
         message: id of the message that it was tried with, and always will be; None before.
     """
 
@@ -67,7 +67,7 @@ class OutgoingAlert:
 
     @property
     def id(self) -> str:
-        """Unique: what is told, and to whom."""
+        """Return the unique key of alert and receiver."""
         return f"{self.alert.id}@{self.receiver}"
 
     @property

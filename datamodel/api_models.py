@@ -158,7 +158,7 @@ class ScanRow(Document):
     verdict: Verdict
     jobs: int
     findings: int
-    records: int = Field(description="that it read; 0 for who sees one tenant only")
+    records: int = Field(description="that it read; 0 for users of one tenant")
     reasons: tuple[str, ...] = ()
 
 
@@ -169,7 +169,7 @@ class ScanDetail(ScanRow):
 
 
 class ScanRequest(Document):
-    """A scan that somebody asked for; without a window, of the newest records."""
+    """A requested scan; without a window, of the newest records."""
 
     id: str
     policy: str
@@ -187,7 +187,7 @@ class CountedRate(Document):
     """A sampling rate that what its exporter counts contradicts."""
 
     where: str = Field(description="the data source or interface, in words")
-    told: int = Field(description="N of 1 in N, as the samples say")
+    told: int = Field(description="exported N of 1 in N")
     likely: int = Field(description="the rate with which the counts agree")
     counted: str = Field(description="what contradicts it: sample pool or interface counters")
 
@@ -215,8 +215,8 @@ class FeedRow(Document):
     silent: bool = Field(description="nothing for twice its own mean interval by the clock, and for two minutes")
     step_ns: int
     trend: tuple[int, ...] = Field(description="records in each stretch, oldest first")
-    sampling: ExporterSampling | None = Field(default=None, description="null where no collector tells of it")
-    clock: ExporterClock | None = Field(default=None, description="by the newest scan; null where it tells none")
+    sampling: ExporterSampling | None = Field(default=None, description="null where no collector reports it")
+    clock: ExporterClock | None = Field(default=None, description="by the newest scan; null where it has none")
 
 
 class ComponentStatus(Document):
@@ -243,7 +243,7 @@ class FabricNode(Document):
 
 
 class FabricLink(Document):
-    """A cable: ends as the inventory names them, load where the window's pairs tell it."""
+    """A link: ends as the inventory names them, load where the window's pairs show it."""
 
     a: str
     b: str

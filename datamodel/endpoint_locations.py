@@ -16,7 +16,7 @@ class EndpointLocations:
         addresses: address of each code.
         host, switch, port: by address code, for the endpoints the inventory knows.
         links: cables between switches.
-        speed_bps: of the own links of endpoints, by address code, where the inventory tells it.
+        speed_bps: of the own links of endpoints, by address code, where the inventory gives it.
     """
 
     addresses: tuple[str, ...]

@@ -5,13 +5,13 @@ FlowprismError
  ├── InputError             an input cannot be used at all; the message names the file and the cause
  ├── InventoryError         the inventory contradicts itself or its schema
  ├── StorageError           what is kept cannot be read or written now; the same may be tried again
- ├── PermissionDeniedError  who asks may not do this
+ ├── PermissionDeniedError  the caller may not do this
  └── LimitExceededError     more was asked for than one answer can hold
 """
 
 
 class FlowprismError(Exception):
-    """The root: everything a user can cause and mend."""
+    """The root: everything a user can cause and fix."""
 
 
 class SchemaError(FlowprismError):
@@ -31,7 +31,7 @@ class StorageError(FlowprismError):
 
 
 class PermissionDeniedError(FlowprismError):
-    """Who asks may not do this."""
+    """The caller may not do this."""
 
 
 class LimitExceededError(FlowprismError):

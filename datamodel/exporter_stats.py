@@ -12,7 +12,7 @@ class SamplingRateMismatch:
 
     Attributes:
         where: the data source or interface, in words.
-        told: N of 1 in N, as its samples say.
+        told: exported N of 1 in N.
         likely: the rate with which the counts agree.
         counted: what contradicts it: "sample pool" or "interface counters".
         samples: how many there were to judge by.
@@ -40,7 +40,7 @@ class ExporterStats:
         lost_unit: "datagrams" or "records".
         late: datagrams that came after one with a higher sequence number.
         duplicates: datagrams that had come before; not decoded again.
-        restarts: how often its sequence or uptime began anew.
+        restarts: how often its sequence or uptime restarted.
         first_ns, last_ns: when its first and last datagram were received, UTC.
         sampling_rates: the rates N of 1 in N its records carry, ascending; 0 stands for unknown.
         templates: how many templates it has announced and not withdrawn.

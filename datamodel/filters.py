@@ -19,7 +19,7 @@ class JobFilter:
 
     Attributes:
         text: part of the id, label, tenant, a host's name or an address; upper or lower case is the same.
-        tenant: whose; "" for those of nobody; None for all.
+        tenant: their tenant; "" for those without one; None for all.
         states: that they are in now; empty for all.
         order: by id, or by severity and number of open incidents and then by id.
     """

@@ -1,4 +1,4 @@
-"""Flow records: who sent how much to whom, in which time span, seen where, at which sampling rate.
+"""Flow records: source, destination, volume, time span, observation point, sampling rate.
 
 Column names are GoFlow2's, so that its dumps load as they are. Addresses are text in files and, in memory, codes
 into the frame's address book.
@@ -28,8 +28,8 @@ FLOWS = Schema(
         Column("time_flow_end_ns", "i8", "ns", "last packet, UTC"),
         Column("sampler_address", "i4", "code", "exporter's agent address; -1 unknown", False, -1),
         Column("observation_domain_id", "u4", "", "observation domain, source id, engine or sub-agent", False),
-        Column("src_addr", "i4", "code", "who sent"),
-        Column("dst_addr", "i4", "code", "who received"),
+        Column("src_addr", "i4", "code", "sender"),
+        Column("dst_addr", "i4", "code", "receiver"),
         Column("network", "i8", "", "VXLAN, Geneve or NVGRE network, or VRF, of the addresses; 0 none known", False),
         Column("src_port", "u2", "", "transport source port", False),
         Column("dst_port", "u2", "", "transport destination port", False),
@@ -76,7 +76,7 @@ FLOWS = Schema(
             "time_acknowledged_ns",
             "i8",
             "ns",
-            "when the receiver acknowledged the record's last payload byte, as seen beside the receiver; 0 unknown",
+            "when the receiver acknowledged the record's last payload byte, as seen next to the receiver; 0 unknown",
             False,
         ),
         Column("metered", "?", "", "a meter put packets that followed within its timeouts into this record", False),

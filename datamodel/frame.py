@@ -115,7 +115,7 @@ class Frame:
         return Frame(self.schema, {**self._columns, **columns})
 
     def without(self, names: Collection[str]) -> Frame:
-        """The same rows, some columns of which hold nothing but their default: a large frame's memory is given back."""
+        """Reset some columns to their default, to free a large frame's memory."""
         return Frame(self.schema, {name: values for name, values in self._columns.items() if name not in names})
 
     def recoded(self, table: Array, names: Iterable[str]) -> Frame:

@@ -33,5 +33,5 @@ class IngestResult:
 
     @property
     def metered(self) -> bool:
-        """Whether a meter made some of the records. Those of nobody knows whom are taken for messages."""
+        """Check whether some records are metered. Records of unknown origin are taken for messages."""
         return bool(self.flows.frame["metered"].any())

@@ -1,4 +1,4 @@
-"""A job's layout: how many ways it is parallel in each dimension, and who shares a process group."""
+"""A job's layout: its size in each dimension of parallelism, and the process groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from datamodel.document import Document
 
 Sharding = Literal["none", "zero", "fsdp"]
-GROUP_KINDS = ("dp", "pp", "tp", "ep", "cp")  # fields of `Groups`, in the order in which they are told
+GROUP_KINDS = ("dp", "pp", "tp", "ep", "cp")  # fields of `Groups`, in order of display
 
 
 class Sizes(Document):
@@ -59,5 +59,5 @@ class Groups(Document):
 
     @property
     def members(self) -> frozenset[str]:
-        """Everybody whom a group of any kind names."""
+        """Return the members of all groups of any kind."""
         return frozenset(one for kind in GROUP_KINDS for group in getattr(self, kind) for one in group)

@@ -15,6 +15,6 @@ OBSERVATIONS = Schema(
         Column("bytes_low", "i8", "B", "the connection had sent at least so much by then, since its first record"),
         Column("bytes_high", "i8", "B", "and at most so much"),
         Column("kind", "i1", "code", "what was observed, an index into KINDS: a packet, or no more than a count"),
-        Column("observer", "i4", "code", "who observed it; -1 unknown", required=False, default=-1),
+        Column("observer", "i4", "code", "observer; -1 unknown", required=False, default=-1),
     ),
 )

@@ -10,8 +10,8 @@ FAMILY_SLOTS = 1000
 OPERATIONS = Schema(
     "operations",
     (
-        Column("endpoint", "i4", "code", "who sends"),
-        Column("peer", "i4", "code", "to whom"),
+        Column("endpoint", "i4", "code", "sender"),
+        Column("peer", "i4", "code", "receiver"),
         Column("stream", "i4", "code", "the connection"),
         Column("role", "i1", "code", "what it is part of, an index into ROLES"),
         Column("group", "i4", "code", "process group among those of its role; -1 none"),

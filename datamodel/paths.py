@@ -16,9 +16,9 @@ PATH_INTERVALS = Schema(
         Column("stream", "i8", "", "number of the stream that was seen"),
         Column("door", "i8", "code", "index into Paths.doors"),
         Column("leaves", "?", "", "whether it left the switch there; else it came in"),
-        Column("first_ns", "i8", "ns", "first sighting, UTC"),
-        Column("last_ns", "i8", "ns", "last sighting before it was seen at another door of that switch, UTC"),
-        Column("sightings", "i8", "", "samples and records that tell so, one after the other"),
+        Column("first_ns", "i8", "ns", "first observation, UTC"),
+        Column("last_ns", "i8", "ns", "last observation before it was seen at another port of that switch, UTC"),
+        Column("sightings", "i8", "", "consecutive samples and records that show it"),
     ),
 )
 
@@ -27,13 +27,13 @@ PATH_INTERVALS = Schema(
 class Paths:
     """Where streams were seen between switches.
 
-    A stream that always takes the same way has one stay for each side of a switch that tells; one that is moved, one
-    more; one whose packets are spread over cables, very many.
+    A stream that always takes the same path has one stay for each side of a switch that reports; one that is moved, one
+    more; one whose packets are spread over links, very many.
 
     Attributes:
         stays: (`PATH_INTERVALS`) by stream, switch, side and time.
-        doors: switch and interface index of the ends of cables. Cables that share one, as members of an aggregate
-            under its own index, are not told apart.
+        doors: switch and interface index of the ends of links. Links that share one, as members of an aggregate
+            under its own index, are not distinguished.
         cables: between switches.
     """
 

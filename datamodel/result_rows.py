@@ -82,7 +82,7 @@ class Baseline:
         since_ns: slowdowns that began from then to `made_ns` are part of it, UTC.
         made_ns: when it was begun, UTC.
         origin: `measured` where the job was first seen; `accepted` by an operator; `layout` where that changed.
-        author: who accepted it; "" for nobody.
+        author: who accepted it; "" for none.
         iteration_ns: duration of an iteration; None where no scan has measured it yet.
         iterations: by how many it was measured.
         iteration_bytes: what the job moves in one; 0 where that is not known.
@@ -163,7 +163,7 @@ class IncidentNote:
     Attributes:
         incident: its id.
         time_ns: when, UTC.
-        author: who.
+        author: name of the user.
         kind: what.
         text: reason or comment.
         until_ns: until when it is muted; None for ever, and for what is no mute.
@@ -179,7 +179,7 @@ class IncidentNote:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who may log in.
+    """A user who may log in.
 
     Attributes:
         name: unique.
@@ -226,7 +226,7 @@ class LoginSession:
 
     Attributes:
         hash: by which it is found.
-        user: who logged in.
+        user: name of the user.
         created_ns, expires_ns: UTC.
     """
 
@@ -238,10 +238,10 @@ class LoginSession:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Who did what.
+    """An audit entry.
 
     Attributes:
-        request: unique; the same request told twice is one entry.
+        request: unique; the same request stored twice is one entry.
         time_ns: when, UTC.
         actor: a user's name, or what acted by itself.
         action, subject: what was done, and to what.

@@ -16,7 +16,7 @@ Verdict = Literal["healthy", "findings", "unknown"]
 class JobScan(Document):
     """What is to be said of one job.
 
-    `reasons` say why nothing can be told, where the verdict is `unknown`; an `id` is null where an expected job was
+    `reasons` say why the verdict is `unknown`; an `id` is null where an expected job was
     not seen at all.
     """
 
@@ -41,5 +41,5 @@ class Scan(Document):
     window: Window
     feed: FeedSummary
     jobs: tuple[JobScan, ...] = ()
-    reasons: tuple[str, ...] = Field(default=(), description="why the scan as a whole cannot tell")
+    reasons: tuple[str, ...] = Field(default=(), description="why the verdict of the scan as a whole is unknown")
     findings: tuple[Finding, ...] = Field(default=(), description="those about no single job, such as the feed's own")

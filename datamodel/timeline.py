@@ -17,7 +17,7 @@ SPANS = Schema(
         Column("span", "i1", "code", "what, an index into SPAN_NAMES"),
         Column("start_ns", "i8", "ns", "begin, UTC"),
         Column("end_ns", "i8", "ns", "end, UTC"),
-        Column("peer", "i4", "code", "the other endpoint of a transfer, or whom one waits for; -1 none", False, -1),
+        Column("peer", "i4", "code", "the other endpoint of a transfer or wait; -1 none", False, -1),
         Column("bytes", "i8", "B", "bytes moved in the span", False, 0),
         Column("group", "i4", "code", "index into the timelines' groups; -1 none", False, -1),
     ),

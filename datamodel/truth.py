@@ -51,7 +51,7 @@ class Fault(Document):
 
 
 class Truth(Document):
-    """A case's truth. Fields beyond these (who made the case, and how) are kept and not read."""
+    """A case's truth. Further fields (author and method of the case) are kept and not read."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
