@@ -1,4 +1,4 @@
-"""Keeping a lake for long: a round every few seconds; a disk that is full is told, and tried again."""
+"""Runs compaction rounds periodically; a full disk is reported and tried again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from storage.lake.retention import Limit
 
 
 def run_compaction(
-    store: ObjectStore, kept: Mapping[str, Limit], every_s: float, stop: Event, tell: Callable[[str], None]
+    store: ObjectStore, kept: Mapping[str, Limit], every_s: float, stop: Event, report: Callable[[str], None]
 ) -> None:
-    """Tend a lake until `stop`; what each round did, and what went wrong, is told in lines.
+    """Compact a lake until `stop`; report results and errors of each round in lines.
 
     Raises:
         InputError: it is no lake, or another compactor is at work there.
@@ -24,9 +24,9 @@ def run_compaction(
         while not stop.is_set():
             try:
                 for line in format_round(compactor.run_round()):
-                    tell(line)
+                    report(line)
             except OSError as error:
-                tell(f"{error.filename or store.name}: {error.strerror or error}; trying again")
+                report(f"{error.filename or store.name}: {error.strerror or error}; trying again")
             stop.wait(every_s)
 
 

@@ -1,4 +1,4 @@
-"""What captures of export datagrams hold: who exports what, at which rates, and what of it is missing."""
+"""Surveys captures of export datagrams: exporters, protocols, rates and losses."""
 
 from __future__ import annotations
 

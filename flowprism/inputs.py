@@ -24,7 +24,7 @@ def read_inputs(
 ) -> IngestResult:
     """The flow records of files and folders, one after the other, as if they were one.
 
-    Of folders only what is of the period is read. What was rejected or lost is told of all there is.
+    Of folders only what is of the period is read. What was rejected or lost is reported for all of them.
 
     Raises:
         InputError: there is none, or one of them cannot be used at all.
@@ -51,9 +51,9 @@ def input_pieces(
 
     Args:
         paths: files and folders, at least one.
-        ingest_log: told what was rejected or is doubtful.
+        ingest_log: receives what was rejected or is doubtful.
         progress: as for `capture.reader.read_all`.
-        rates: sampling rates of exporters that tell none or a wrong one.
+        rates: sampling rates of exporters that send none or a wrong one.
 
     Raises:
         InputError: there is none, or one of them cannot be used at all.

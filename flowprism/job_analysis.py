@@ -59,9 +59,9 @@ class JobTask:
         notices: congestion notifications between its endpoints.
         labels: the inventory's tenants and jobs; None without an inventory.
         options: thresholds of the findings.
-        tables: whether timelines and pair table are wanted beside the report.
+        tables: whether timelines and pair table are wanted in addition to the report.
         metered: whether the records are a meter's, which merges what follows within its timeout.
-        paths: where its streams were seen between switches; None where no feed tells.
+        paths: where its streams were seen between switches; None where no feed shows it.
         dates: between what its packets were sent; None where their times are known.
     """
 
@@ -90,7 +90,7 @@ class JobTables:
 
     Attributes:
         spans, groups: what each endpoint did when; `group` counts `groups`.
-        pairs: who sends to whom (`datamodel.transfers.PAIRS`).
+        pairs: senders and receivers (`datamodel.transfers.PAIRS`).
         rates: over the mean iteration (`datamodel.endpoint_rates.RATES`), where spans are not known.
     """
 
@@ -102,7 +102,7 @@ class JobTables:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What is to be told of one job; `tables` are None where nobody wants them."""
+    """The results of one job; `tables` are None where not requested."""
 
     report: JobReport
     findings: tuple[Finding, ...]
@@ -146,7 +146,7 @@ def analyze_job(task: JobTask) -> JobResult:
 
 
 def _own(task: JobTask, strategy: InferredLayout) -> OwnTime | None:
-    """How long it was each one's turn; None where no ready messages tell, or where times are not known well enough."""
+    """Compute each one's own time; None without clear-to-send messages, or where times are not exact enough."""
     if task.ready is None or task.metered or task.dates is not None:
         return None
     job = task.job
@@ -182,8 +182,8 @@ def _shown_either_way(found: list[InferredLayout], both_ways: bool) -> InferredL
     is not shown then.
     """
     known = [s for s in found if s.layout.dp is not None and (s.layout.pp != 1 or not both_ways)]
-    told = [[value for s in known if (value := getattr(s.layout, name)) is not None] for name in Sizes.model_fields]
-    if not known or any(len(set(values)) > 1 for values in told):
+    sizes = [[value for s in known if (value := getattr(s.layout, name)) is not None] for name in Sizes.model_fields]
+    if not known or any(len(set(values)) > 1 for values in sizes):
         return UNKNOWN_LAYOUT
     return max(known, key=lambda s: sum(getattr(s.layout, name) is not None for name in Sizes.model_fields))
 

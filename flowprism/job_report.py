@@ -38,12 +38,12 @@ class ObservedJob:
         id: its name.
         endpoints: address codes, ascending.
         begin_ns: the job's first byte in the window, as far as it is seen.
-        edges_ns: (iterations,) end of each iteration; empty where none can be told.
+        edges_ns: (iterations,) end of each iteration; empty where unknown.
         place: where endpoints are plugged in, and their addresses.
         strategy: layout and groups.
         detectability: what can and cannot be seen.
-        errors_ns: (iterations - 1,) error of the time from each edge to the next, 1.96 of which hold 95 %, nan where it
-            is unknown; None where the feed tells none.
+        errors_ns: (iterations - 1,) error of the time from each edge to the next (1.96 of it: 95 %), nan where it
+            is unknown; None where the feed shows none.
     """
 
     id: str
@@ -62,9 +62,9 @@ def shown(job: JobView, strategy: InferredLayout, cached: Sequence[str] = ()) ->
     whole = job.seen_whole()
     share = estimate_hidden_step(job.operations, job.iterations, len(set(job.stage.values())))
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
-    told = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, cached)
-    known = off.interval_ns() if told.timeline_error_ratio is not None else None
-    return ObservedJob(job.id, job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, told, known)
+    found = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, cached)
+    known = off.interval_ns() if found.timeline_error_ratio is not None else None
+    return ObservedJob(job.id, job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, found, known)
 
 
 def job_report(job: ObservedJob, inventory: Inventory | None) -> JobReport:
@@ -93,8 +93,8 @@ def _iterations(job: ObservedJob) -> tuple[Iteration, ...]:
     """Iterations from edge to edge; the first one begins with the job's first byte in the window."""
     starts = [job.begin_ns, *job.edges_ns[:-1].tolist()]
     edges = zip(starts, job.edges_ns.tolist(), strict=False)
-    told = [] if job.errors_ns is None else [round(e) if np.isfinite(e) else None for e in job.errors_ns.tolist()]
-    errors = [None, *told, *[None] * len(job.edges_ns)]
+    known = [] if job.errors_ns is None else [round(e) if np.isfinite(e) else None for e in job.errors_ns.tolist()]
+    errors = [None, *known, *[None] * len(job.edges_ns)]
     return tuple(
         Iteration(index=n, start_ns=start, end_ns=end, duration_error_ns=errors[n])
         for n, (start, end) in enumerate(edges)

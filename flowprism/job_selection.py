@@ -1,4 +1,4 @@
-"""Jobs that streams do not show: those of samples and of volumes, and which of two readings of one job is told."""
+"""Jobs that streams do not show: those of samples and of volumes; selects one of two results for the same job."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def select_jobs(
 def _lesser(
     flow: Streams, parts: SplitRecords, around: AnalysisContext, found: Recognition
 ) -> dict[int, ReplaceableJob]:
-    """Jobs of which samples may show more, by number: a meter merged messages, or not all pairs are recorded."""
+    """Find numbers of jobs that samples may show better: a meter merged messages, or not all pairs are recorded."""
     if not len(parts.samples) and not len(parts.spare):
         return {}
     recorded = np.unique(flow.src << 32 | flow.dst)

@@ -40,9 +40,9 @@ def reasons(found: Metered, job: Job) -> tuple[str, ...]:
 def _cut(found: Metered) -> str:
     """Its timeouts, as far as they are known."""
     known = found.timeouts
-    told = [f"active {known.active_ns / 1e9:.3g} s"] if known.active_ns else []
-    told += [f"inactive {known.inactive_ns / 1e9:.3g} s at most"] if known.inactive_ns else []
-    return f" ({', '.join(told)})" if told else ""
+    limits = [f"active {known.active_ns / 1e9:.3g} s"] if known.active_ns else []
+    limits += [f"inactive {known.inactive_ns / 1e9:.3g} s at most"] if known.inactive_ns else []
+    return f" ({', '.join(limits)})" if limits else ""
 
 
 def _layout(spanning: int) -> str:

@@ -69,7 +69,7 @@ class AnalysisOptions:
 
     Attributes:
         period: what of the inputs is looked at.
-        crew: who analyses jobs side by side, where there is enough to do; the result is the same.
+        crew: workers that analyze jobs in parallel; the result is the same.
         tables: whether timelines and pair tables are wanted; without them those of the analysis are empty.
     """
 
@@ -110,16 +110,20 @@ def analyze(
         paths: captures, flow-record files or folders of collected records.
         inventory: what is known of the fabric; None for nothing.
         options: thresholds, and how to work.
-        progress: told how far reading and analysing are.
+        progress: called with the progress of reading and analyzing.
 
     Raises:
         InputError: a file cannot be used at all.
     """
-    told: Progress = progress or _nobody_listens
+    announce: Progress = progress or _ignore_progress
     inputs = tuple(path.name for path in paths)
     # the reading has no name here, so that `analyze_reading` can let go of it
     return analyze_reading(
-        read_inputs(paths, partial(told, "reading"), options.rates, options.period), inputs, inventory, options, told
+        read_inputs(paths, partial(announce, "reading"), options.rates, options.period),
+        inputs,
+        inventory,
+        options,
+        announce,
     )
 
 
@@ -131,7 +135,7 @@ def analyze_reading(
     progress: Progress | None = None,
 ) -> Analysis:
     """Analyse flow records that are in memory already; `inputs` are their names in the report."""
-    told: Progress = progress or _nobody_listens
+    announce: Progress = progress or _ignore_progress
     reading = _with_hidden_rates(reading)
     flows, shared = apart_by_network(reading.flows, inventory)
     reading = replace(reading, flows=flows, notes=_with_networks(reading.notes, shared))
@@ -184,7 +188,7 @@ def analyze_reading(
         tables=options.tables,
     )  # fmt: skip
     further, found = select_jobs(flow, parts, around, found)
-    results = _job_results(scene, found, options, told)
+    results = _job_results(scene, found, options, announce)
     located = _findings(scene, found, results)
     if by_address is not None:
         located = at_attachments(located, by_address, addresses, inventory)
@@ -220,7 +224,7 @@ def _with_networks(notes: IngestNotes, shared: tuple[str, ...]) -> IngestNotes:
 
 
 def _by_endpoint(reading: IngestResult, merged: Merged) -> IngestResult:
-    """The reading with one address an endpoint, and a word on those that nobody declared."""
+    """Merge each endpoint's addresses into one, with a warning on undeclared ones."""
     warnings = reading.notes.warnings
     if merged.inferred:
         found = f"{merged.inferred} endpoint{'s' if merged.inferred > 1 else ''}"
@@ -244,8 +248,8 @@ def _with_hidden_rates(reading: IngestResult) -> IngestResult:
 
 def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> CongestionNotifications:
     """Congestion notifications of all records that count every packet, by corrected clocks."""
-    told = flows.take(np.flatnonzero(flows.frame["cnp_packets"]))
-    return CongestionNotifications.of(correct_times(told.take(is_unsampled(told.frame)), clocks))
+    notices = flows.take(np.flatnonzero(flows.frame["cnp_packets"]))
+    return CongestionNotifications.of(correct_times(notices.take(is_unsampled(notices.frame)), clocks))
 
 
 def _reports_ns(reading: IngestResult) -> dict[tuple[int, int], int]:
@@ -258,25 +262,27 @@ def _reports_ns(reading: IngestResult) -> dict[tuple[int, int], int]:
     return {(codes[a.agent], a.domain): a.last_ns for a in reading.accounts if a.agent in codes}
 
 
-def _nobody_listens(stage: str, done: int, total: int) -> None:
-    """Progress of an analysis that nobody watches."""
+def _ignore_progress(stage: str, done: int, total: int) -> None:
+    """Ignore progress."""
 
 
-def _job_results(scene: _JobInputs, found: Recognition, options: AnalysisOptions, told: Progress) -> list[JobResult]:
+def _job_results(
+    scene: _JobInputs, found: Recognition, options: AnalysisOptions, announce: Progress
+) -> list[JobResult]:
     """Every job analysed, in the jobs' order."""
     jobs = len(found.jobs)
     results: list[JobResult] = []
     for result in map_ordered(analyze_job, _tasks(scene, found, options), jobs, options.crew):
-        told("analysing jobs", len(results), jobs)
+        announce("analyzing jobs", len(results), jobs)
         results.append(result)
-    told("analysing jobs", jobs, jobs)
+    announce("analyzing jobs", jobs, jobs)
     return results
 
 
 def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> Callable[[int], JobTask]:
     """What makes the task of a job, by the job's number."""
     job_of, labels, names = _job_of(scene.flow, found), scene.labels(), _names(scene.flow, found)
-    between, beside = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
+    between, remaining = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
     on_host: dict[str, list[int]] = {}
     for code, seat in scene.seats.items():
         on_host.setdefault(seat.host, []).append(code)
@@ -295,7 +301,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
             place=scene.place.around(members),
             seats=_seats_beside(scene.seats, on_host, members),
             last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
-            ready=ready_messages(beside, job),
+            ready=ready_messages(remaining, job),
             notices=scene.notices.among(job.endpoints),
             labels=labels,
             options=options.diagnosis,
@@ -315,7 +321,7 @@ def _names(flow: Streams, found: Recognition) -> list[str]:
 
 
 def _seats_beside(known: dict[int, Seat], on_host: dict[str, list[int]], members: list[int]) -> dict[int, Seat]:
-    """Seats of a job's endpoints and of all others on its hosts: whether it fills them tells what may be missing."""
+    """Count a job's endpoints and all others on its hosts: whether it fills them shows what may be missing."""
     hosts = dict.fromkeys(known[e].host for e in members if e in known)
     return {e: known[e] for host in hosts for e in on_host[host]}
 
@@ -335,10 +341,10 @@ def _between_jobs(flow: Streams, job_of: Int) -> Streams:
 
 def _beside_jobs(flow: Streams, job_of: Int, found: Recognition) -> Streams:
     """Streams between two endpoints of one job that are no part of it."""
-    beside = (job_of[flow.src] >= 0) & (job_of[flow.src] == job_of[flow.dst])
+    remaining = (job_of[flow.src] >= 0) & (job_of[flow.src] == job_of[flow.dst])
     for job in found.jobs:
-        beside[job.stream_numbers] = False
-    return flow.take(np.flatnonzero(beside))
+        remaining[job.stream_numbers] = False
+    return flow.take(np.flatnonzero(remaining))
 
 
 def _outside(between: Streams, job: Job) -> Frame:
@@ -392,7 +398,7 @@ def _provenance(inputs: tuple[str, ...], inventory: Inventory | None, options: A
 def _clocks(
     addresses: Sequence[str], known: Sequence[ClockOffset], unknown: Sequence[UnknownClock]
 ) -> tuple[ExporterClock, ...]:
-    told = [
+    observed = [
         ExporterClock(
             exporter=addresses[clock.sampler],
             offset_s=round(clock.offset_ns / 1e9, 9),
@@ -402,7 +408,7 @@ def _clocks(
         )
         for clock in known
     ]
-    return (*told, *(ExporterClock(exporter=addresses[clock.sampler], why=clock.why) for clock in unknown))
+    return (*observed, *(ExporterClock(exporter=addresses[clock.sampler], why=clock.why) for clock in unknown))
 
 
 def _unmatched(inventory: Inventory | None, place: EndpointLocations) -> tuple[str, ...]:
@@ -431,7 +437,7 @@ def _summary(
 
 
 def _findings(scene: _JobInputs, found: Recognition, results: list[JobResult]) -> tuple[Finding, ...]:
-    """Every job's findings, seen beside what the others did."""
+    """Diagnose each job, given what the others did."""
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
     return reclassify_contention(
         [f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths

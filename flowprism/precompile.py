@@ -1,7 +1,7 @@
 """Compiling now what otherwise is compiled when it is first used, for minutes: `python -m flowprism.precompile`.
 
 The decoders are compiled by one process, the analysis of records by another, that of samples by a third. What they
-compile stays beside the package where that can be written, otherwise in the user's cache, or where NUMBA_CACHE_DIR
+compile stays next to the package where that is writable, otherwise in the user's cache, or where NUMBA_CACHE_DIR
 says.
 """
 

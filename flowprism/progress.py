@@ -1,4 +1,4 @@
-"""How a long stage says how far it is, without knowing who listens."""
+"""The callback by which a long stage reports its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that only samples, or records cut by timeouts, show: what can be told of them, and what cannot."""
+"""Analyzes jobs that only samples, or records cut by timeouts, show."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from reconstruct.streams.observations import is_unsampled
 from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
 
-# Where iteration times are known to worse than this, the times of messages within them tell no place.
+# Where iteration times are known to worse than this, the times of messages within them locate no fault.
 LOCATES = 0.02
 # Of the iterations that records show, samples may miss so many at the window's ends.
 MISSED_ENDS = 2
@@ -55,7 +55,7 @@ NOISES, QUICK_LEAST, QUICK_MOST = 3.0, 0.05, 0.15
 
 @dataclass(frozen=True, slots=True)
 class AnalysisContext:
-    """What is known beside the records.
+    """What is known besides the records.
 
     Attributes:
         place, seats: where endpoints are plugged in.
@@ -65,8 +65,8 @@ class AnalysisContext:
         exporters: name of the switch of each exporter's address.
         options: thresholds of the findings.
         reports_ns: code of an exporter's address, and its domain -> when its last datagram arrived.
-        metered: whether a meter told of some.
-        tables: whether pair tables and rates are wanted beside the report.
+        metered: whether some are metered.
+        tables: whether pair tables and rates are wanted in addition to the report.
     """
 
     place: EndpointLocations
@@ -82,7 +82,7 @@ class AnalysisContext:
 
 
 def select_spare_samples(flows: Flows, kept: Bool) -> Bool:
-    """(rows,) numbered samples of which exact records count the bytes, that may tell the time better.
+    """Select (rows,) numbered samples that unsampled records count the bytes of, for better times.
 
     Args:
         flows: all records.
@@ -92,7 +92,7 @@ def select_spare_samples(flows: Flows, kept: Bool) -> Bool:
 
 
 class ReplaceableJob(NamedTuple):
-    """A job of which samples may show more than records do.
+    """A job that samples may show better than records do.
 
     Attributes:
         job: as records show it.
@@ -108,8 +108,8 @@ class SplitRecords(NamedTuple):
     """Records that are no whole messages.
 
     Attributes:
-        samples: packets that tell their sequence number.
-        spare: more of them, of which whole records count the bytes.
+        samples: packets with their sequence number.
+        spare: more of them, whose bytes unsampled records count.
         hiding: records that hide iterations: samples without numbers, records of unknown rate, which may be samples,
             and those of streams that span their pauses.
     """
@@ -120,7 +120,7 @@ class SplitRecords(NamedTuple):
 
 
 def split_records(flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share: float) -> SplitRecords:
-    """What is told from samples and volumes, not from streams.
+    """Results from samples and volumes, not from streams.
 
     Args:
         flows: all records that carry the volume, and samples that were put aside (`select_spare_samples`).
@@ -132,12 +132,12 @@ def split_records(flows: Flows, kept: Bool, complete: Bool, flow: Streams, cover
     frame, hidden = flows.frame, hides_pauses(flow, covered_share)
     hiding, samples = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE), np.zeros(len(flows), np.bool_)
     if hiding.any():
-        told = has_sequence_number(flows)
-        samples, hiding = told & ~complete & kept, hiding & ~told
+        numbered = has_sequence_number(flows)
+        samples, hiding = numbered & ~complete & kept, hiding & ~numbered
     if hidden.any():
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
-        beside = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
-        hiding = hiding | (beside & kept)
+        of_pairs = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
+        hiding = hiding | (of_pairs & kept)
     parts = samples, ~kept, hiding
     return SplitRecords(*(flows if some.all() else flows.take(np.flatnonzero(some)) for some in parts))
 
@@ -151,7 +151,7 @@ def sampled_results(
         samples: such packets (`split_records`).
         around: what else is known.
         taken: (addresses,) endpoints of jobs that a better feed shows; those of further jobs are added.
-        lesser: jobs of which samples may tell more: a job that they show takes their place.
+        lesser: jobs that samples may show better: a job that they show replaces them.
     """
     if not len(samples):
         return [], {}
@@ -195,23 +195,25 @@ def volume_results(records: Flows, around: AnalysisContext, taken: Bool) -> list
 def _sampled(job: SampledJob, progress: ProgressCurves, samples: Flows, around: AnalysisContext) -> JobResult:
     seen = _strategy(job, progress, around)
     strategy = UNKNOWN_LAYOUT if job.unresolved or _one_stage_by_default(seen.layout) else seen
-    told = of_samples(progress, job)
+    detectability = of_samples(progress, job)
     view = _view(job, progress, samples, seen, around)
-    if _places(told):
-        findings = diagnose_samples(view, around.options, told.smallest_slowdown_ratio)
+    if _places(detectability):
+        findings = diagnose_samples(view, around.options, detectability.smallest_slowdown_ratio)
     else:
-        findings = unlocated(view.job, around.options) if told.smallest_slowdown_ratio is not None else []
-    if told.smallest_slowdown_ratio is not None:
+        findings = unlocated(view.job, around.options) if detectability.smallest_slowdown_ratio is not None else []
+    if detectability.smallest_slowdown_ratio is not None:
         findings += sampled_hang(view, standstill(progress, job, samples, around.reports_ns))
     begin_ns = int(job.edges_ns[0] - job.period_ns)
     known = iteration_errors(job).interval_ns()
-    shown = ObservedJob(view.job.id, job.endpoints, begin_ns, job.edges_ns, around.place, strategy, told, known)
-    tables = _tables(view, progress, job, told) if around.tables else None
+    shown = ObservedJob(
+        view.job.id, job.endpoints, begin_ns, job.edges_ns, around.place, strategy, detectability, known
+    )
+    tables = _tables(view, progress, job, detectability) if around.tables else None
     return _result(shown, around, findings, tables)
 
 
-def _tables(view: SampledView, progress: ProgressCurves, job: SampledJob, told: Detectability) -> JobTables:
-    pairs = pairs_of_samples(view, progress, job.connections, _places(told))
+def _tables(view: SampledView, progress: ProgressCurves, job: SampledJob, detectability: Detectability) -> JobTables:
+    pairs = pairs_of_samples(view, progress, job.connections, _places(detectability))
     return JobTables(empty(SPANS), (), pairs, endpoint_rates(progress, job))
 
 
@@ -219,9 +221,9 @@ def _volume_tables(job: VolumeJob, around: AnalysisContext) -> JobTables | None:
     return JobTables(empty(SPANS), (), pairs_of_volumes(job), empty(RATES)) if around.tables else None
 
 
-def _places(told: Detectability) -> bool:
+def _places(detectability: Detectability) -> bool:
     """Whether iteration times are known well enough to look for places of messages within them."""
-    return told.timeline_error_ratio is not None and told.timeline_error_ratio <= LOCATES
+    return detectability.timeline_error_ratio is not None and detectability.timeline_error_ratio <= LOCATES
 
 
 def _one_stage_by_default(layout: Layout) -> bool:
@@ -266,7 +268,7 @@ def _strategy(job: SampledJob, progress: ProgressCurves, around: AnalysisContext
 
     Iterations that a fault made longer have their messages elsewhere: laid over the others they draw boundaries where
     there are none. What is drawn falsely by chance, the other half of the iterations does not draw at the same place.
-    Of a job with pairs too faint to be placed, which may be a pipeline's, it says who is in which ring, and no more.
+    Of a job with pairs too faint to be placed, which may be a pipeline's, it gives the members of each ring only.
     """
     lengths = np.diff(job.edges_ns).astype(np.float64)
     longer = float(np.clip(NOISES * noise_ratio(lengths), QUICK_LEAST, QUICK_MOST))
@@ -290,7 +292,7 @@ def _sizes(layout: Layout) -> tuple[int | None, ...]:
 
 
 def _unclocked(job: VolumeJob, around: AnalysisContext) -> ObservedJob:
-    """A job of which the network only tells who is in it."""
+    """Report a job with known members only."""
     name = job_id(around.place.names(job.endpoints))
     return ObservedJob(name, job.endpoints, 0, np.zeros(0, np.int64), around.place, UNKNOWN_LAYOUT, of_volumes(job))
 

@@ -1,4 +1,4 @@
-"""A report as a verdict: is each job healthy, is something wrong with it, or can this feed not tell?"""
+"""Converts a report to verdicts: each job is healthy, has findings, or is unknown."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def judge_report(
     Args:
         report: of the window that is scanned.
         expected: labels or ids of the jobs to judge; empty for all there are. One that is not seen is unknown.
-        at_least: findings of a lesser severity are told but do not count.
-        doubts: job id -> why what the report says of it is not trusted; nothing can be told of it then.
+        at_least: findings of a lower severity are reported but do not count.
+        doubts: job id -> why the report on it is not trusted; its verdict is then unknown.
     """
     jobs = _judged(report, expected, at_least, doubts)
     general = tuple(f for f in report.findings if f.job is None)

@@ -26,7 +26,7 @@ ANSWER_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerPool:
-    """Who works: so many threads of this process, or the workers of a dask scheduler (`tcp://HOST:PORT`)."""
+    """The workers: so many threads of this process, or the workers of a dask scheduler (`tcp://HOST:PORT`)."""
 
     workers: int = 1
     scheduler: str | None = None
@@ -42,7 +42,7 @@ def map_ordered(
 ) -> Iterator[Result]:
     """`function` of `task(0)`, `task(1)` ..., in this order, worked out by the crew.
 
-    A task is made when somebody is about to work on it, so that few are held at a time. Threads, not processes: what
+    A task is made when a worker is free, so that few are held at a time. Threads, not processes: what
     takes long on large arrays runs without the interpreter's lock, and a process would have to be handed the arrays.
     A scheduler gives the task of a worker that dies to another one.
 
@@ -50,7 +50,7 @@ def map_ordered(
         function: what is to be done with a task; for a scheduler it and the task can be pickled.
         task: makes a task by its number; independent of what was made before, and called by any thread.
         count: how many there are.
-        crew: who works.
+        crew: the workers.
 
     Raises:
         InputError: there is no scheduler, or it has no workers.
@@ -82,7 +82,7 @@ def _scheduled(
 def _dask(scheduler: str) -> Iterator[tuple[Executor, int]]:
     """What tasks are handed to, and how many it works on at once."""
     _check_reachable(scheduler)
-    import dask  # noqa: PLC0415 - half a second that only those pay who have a cluster
+    import dask  # noqa: PLC0415 - half a second, only with a cluster
     from distributed import Client  # noqa: PLC0415
 
     settings = {"distributed.admin.large-graph-warning-threshold": LARGEST_TASK}
@@ -99,7 +99,7 @@ def _dask(scheduler: str) -> Iterator[tuple[Executor, int]]:
 
 
 def _check_reachable(scheduler: str) -> None:
-    """Complain at once where nobody listens: dask's client would try for half a minute."""
+    """Fail at once where no scheduler answers: dask's client would try for half a minute."""
     try:
         address = urlsplit(scheduler)
         if address.scheme not in {"tcp", "tls"} or not address.hostname or not address.port:

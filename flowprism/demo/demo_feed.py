@@ -1,4 +1,4 @@
-"""The bundled mirror as the IPFIX that an exact meter beside each leaf would send: real packets, real times.
+"""The bundled mirror as the IPFIX that a meter of all packets at each leaf would send: real packets, real times.
 
 A row of what a mirror becomes is a burst of one connection: bytes, packets, first and last packet. Here each row is one
 IPFIX record (RFC 7011) of the leaf that its sender is plugged into, with times in nanoseconds, as a meter exports it
@@ -103,8 +103,8 @@ def datagrams(bursts: DemoBursts, begin_ns: int, numbers: Counter[int]) -> Datag
         for place, part in enumerate(_grouped(bursts.rows["time_flow_end_ns"][own])):
             chosen = own[part]
             sent_ns = int(bursts.rows["time_flow_end_ns"][chosen[-1]]) + moved_ns + HOLD_NS
-            telling = place % TEMPLATE_EVERY == 0
-            content.append(_message(leaf, numbers[leaf], sent_ns, records[chosen].tobytes(), telling=telling))
+            templates = place % TEMPLATE_EVERY == 0
+            content.append(_message(leaf, numbers[leaf], sent_ns, records[chosen].tobytes(), templates=templates))
             sent.append(sent_ns)
             numbers[leaf] += len(chosen)
     order = np.argsort(sent, kind="stable")
@@ -144,9 +144,9 @@ def _ntp(time_ns: Int) -> npt.NDArray[np.uint64]:
     return (second + np.uint64(_NTP_S) << np.uint64(32)) + fraction
 
 
-def _message(leaf: int, number: int, sent_ns: int, records: bytes, *, telling: bool) -> bytes:
+def _message(leaf: int, number: int, sent_ns: int, records: bytes, *, templates: bool) -> bytes:
     sets = struct.pack("!HH", _TEMPLATE, 4 + len(records)) + records
-    if telling:
+    if templates:
         fields = b"".join(struct.pack("!HH", *field) for field in _ELEMENTS)
         template = struct.pack("!HH", _TEMPLATE, len(_ELEMENTS)) + fields
         sets = struct.pack("!HH", _TEMPLATES_SET, 4 + len(template)) + template + sets

@@ -1,4 +1,4 @@
-"""The bundled capture, played to a collector over UDP for as long as anybody looks: a link is slow now and then."""
+"""The bundled capture, played to a collector over UDP until stopped; a link is slow at times."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEAD_START_NS = 200_000_000  # to make the first datagrams before the first one
 def play_demo(
     inventory: Inventory, host: str, port: int, stop: Event, order: Iterator[str] | None = None
 ) -> SendResult:
-    """Send until told to stop, or until the order ends; every datagram when it is due, dated now.
+    """Send until stopped, or until the order ends; every datagram when it is due, dated now.
 
     Args:
         inventory: of the bundled capture.

@@ -78,9 +78,9 @@ def _serve(settings: Settings, fabric: Inventory) -> None:
     stop, began_s = threading.Event(), time.monotonic()
     address = ""
 
-    def greet(told: str) -> None:
+    def greet(url: str) -> None:
         nonlocal address
-        address = told
+        address = url
         _say(f"API and dashboard: {address} (Ctrl-C ends it)")
         for work in (feed, report):
             threading.Thread(target=work, daemon=True).start()

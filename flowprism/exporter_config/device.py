@@ -1,4 +1,4 @@
-"""A device under audit: its settings beside what the inventory says of its ports."""
+"""A device under audit: its settings and the inventory's data on its ports."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Limits:
     Attributes:
         rate: least and greatest N of 1 in N.
         confirm_below: a lesser N is accepted only where it is confirmed.
-        polling_s: least and greatest interval beside 0, which switches polling off where `polling_off`.
+        polling_s: least and greatest interval besides 0, which switches polling off where `polling_off`.
         polling_off: 0 is accepted.
         header_bytes: least and greatest.
         collectors: the most sFlow collectors.

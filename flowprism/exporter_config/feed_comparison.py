@@ -17,13 +17,13 @@ def compare_with_feed(devices: Iterable[Device], feed: Survey) -> Iterator[Confi
         agent = device.agent_address or (device.switch.agent if device.switch is not None else None)
         if device.sampling is None or agent is None:
             continue
-        heard = [e for e in feed.exporters if e.agent == agent and e.protocol.startswith("sFlow")]
-        if not heard:
+        exporters = [e for e in feed.exporters if e.agent == agent and e.protocol.startswith("sFlow")]
+        if not exporters:
             text = f"nothing was received from agent {agent}"
             yield finding(device, "silent", Severity.ERROR, None, text)
             continue
-        yield from _exported(device, {rate for e in heard for rate in e.sampling_rates if rate})
-        counted = {(doubt.where, doubt.likely, doubt.counted) for e in heard for doubt in e.doubted_rates}
+        yield from _exported(device, {rate for e in exporters for rate in e.sampling_rates if rate})
+        counted = {(doubt.where, doubt.likely, doubt.counted) for e in exporters for doubt in e.doubted_rates}
         yield from _counted(device, agent, counted, feed)
 
 

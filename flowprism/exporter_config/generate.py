@@ -1,4 +1,4 @@
-"""Writes the settings that a plan asks of every switch of an inventory, a file each, and the service's beside them."""
+"""Writes the settings that a plan asks of every switch of an inventory, a file each, and the service's settings."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class RunningJob:
 
     Attributes:
         name: its label.
-        id: what tells it from others of its name.
+        id: what distinguishes it from others of its name.
         tenant: account or namespace; None where there is none.
         nodes: names of machines, as the scheduler writes them.
         start, end: when it began, and when it is to be over; None where that is not known.

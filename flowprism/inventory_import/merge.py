@@ -104,7 +104,7 @@ def _tenant(tenant: Tenant, hosts: dict[str, Host], left: Counter[str]) -> Tenan
 
 
 def _labels(jobs: Sequence[RunningJob], hosts: dict[str, Host], left: Counter[str]) -> tuple[JobLabel, ...]:
-    """Labels of jobs. Of jobs that share a name each gets its id beside it."""
+    """Build labels of jobs; jobs with the same name get their id appended."""
     by_name = {short: name for name in hosts for short in (_short(name), name.lower())}
     repeated = Counter(job.name for job in jobs)
     labels: list[JobLabel] = []

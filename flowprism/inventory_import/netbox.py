@@ -1,7 +1,7 @@
 """NetBox's devices, interfaces, cables and IP addresses, as its REST API lists them (`/api/dcim/...`, `/api/ipam/...`).
 
 What NetBox has no field for may stand in custom fields: `ifindex` of a switch's interface, which is what exporters
-tell; `gpu` and `rail` of a host's. A device's role says whether it is a host or a switch.
+show; `gpu` and `rail` of a host's. A device's role says whether it is a host or a switch.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The JSON of several versions is understood: a number is plain or `{"set": ..., "number": ...}`, a state a text or a
 list, nodes stand at the job (`nodes`) or in `job_resources`. Only jobs that run now are of use: which of several jobs
-that ran on the same nodes a window shows, nobody could say.
+that ran on the same nodes a window shows, would be unknown.
 """
 
 from __future__ import annotations

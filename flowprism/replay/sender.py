@@ -30,7 +30,7 @@ class SendResult:
     Attributes:
         datagrams, bytes: sent.
         cut: datagrams left out because the capture does not hold them whole.
-        refused: times the receiver's machine said that nobody listens.
+        refused: times the receiver's host reported a closed port.
         seconds: from the first to the last.
         late_s: by how much datagrams were sent after they were due, summed.
         latest_s: the most of it.
@@ -113,7 +113,7 @@ class _Messages:
         if count >= 0:
             return count
         number = ctypes.get_errno()
-        if number in _REFUSED:  # told of a datagram sent before; this one has not been tried
+        if number in _REFUSED:  # reported for an earlier datagram; this one has not been tried
             self.refused += 1
             return 0
         if number == errno.EINTR:

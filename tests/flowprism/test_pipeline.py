@@ -195,7 +195,7 @@ def test_progress_reaches_its_end(records: Flows, tmp_path: Path) -> None:
     analyze(
         [tmp_path / "flows.parquet"], None, AnalysisOptions(), lambda s, d, t: told.setdefault(s, []).append((d, t))
     )
-    assert set(told) == {"reading", "analysing jobs"}
+    assert set(told) == {"reading", "analyzing jobs"}
     for steps in told.values():
         assert steps == sorted(steps)
         assert steps[-1][0] == steps[-1][1] > 0

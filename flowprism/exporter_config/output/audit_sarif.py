@@ -1,4 +1,4 @@
-"""An audit as SARIF 2.1.0, which code hosts show beside the lines of a repository of configurations."""
+"""An audit as SARIF 2.1.0, which code hosts show next to the lines of a repository of configurations."""
 
 from __future__ import annotations
 

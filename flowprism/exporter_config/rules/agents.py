@@ -1,4 +1,4 @@
-"""Can each device be told from the others, and found in the inventory?"""
+"""Can each device be identified, and found in the inventory?"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _with_agent(device: Device, sampling: PacketSampling, wanted: str | None) ->
 
 
 def check_duplicate_agents(devices: Sequence[Device]) -> Iterator[ConfigFinding]:
-    """Agent addresses that several devices have: their samples cannot be told apart."""
+    """Find agent addresses of several devices: their samples cannot be attributed."""
     named: dict[str, list[Device]] = {}
     for device in devices:
         if device.agent_address is not None:

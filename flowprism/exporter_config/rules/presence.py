@@ -23,7 +23,7 @@ _SHOWN = 8  # port names in one message
 
 
 def check_presence(device: Device) -> Iterator[ConfigFinding]:
-    """Export that is off, or that reaches nobody or nothing."""
+    """Find export that is off, has no collector or covers no port."""
     flows = [flow for flow in device.config.flows if flow.enabled.value]
     sampling = device.sampling
     if sampling is None and not flows:
