@@ -85,7 +85,7 @@ def run_window_cases(
         size: of the suite; a round has a case of each kind.
         hours: simulated, of each case.
         numbers: of the cases; None for all of the size.
-        progress: told how many are done.
+        progress: called with the number of finished cases.
     """
     wanted = range(ROUNDS[size] * len(KINDS)) if numbers is None else numbers
     found: list[WindowOutcome] = []

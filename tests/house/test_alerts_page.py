@@ -67,9 +67,9 @@ def test_the_settings_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     check_receivers(settings)
 
 
-def test_every_change_is_told() -> None:
+def test_every_change_has_a_row() -> None:
     """The table of changes is that of the code."""
-    assert names(rows(PAGE, "What is told")) == list(get_args(AlertChange))
+    assert names(rows(PAGE, "What is sent")) == list(get_args(AlertChange))
 
 
 def test_the_message_is_one() -> None:

@@ -1,4 +1,4 @@
-"""Hours of one job, for scans of consecutive windows: what slows it by 12 %, sets in and is mended later."""
+"""Hours of one job, for scans of consecutive windows: what slows it by 12 %, sets in and is fixed later."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _WINDOWS_S = (180.0, 300.0, 600.0)
 _PROBE, _HALVINGS = 5, 7
 _SPEEDS, _NIC_GBPS_PER_TFLOPS = (50.0, 200.0), 0.5
 
-Conduct = Literal["mended", "scanner away", "accepted", "accepted late"]
-# Kind of fault, its largest size, and what people do about it. A change of batch size is a regression of everybody.
+Conduct = Literal["fixed", "scanner away", "accepted", "accepted late"]
+# Kind of fault, its largest size, and what people do about it. A change of batch size is a regression of all endpoints.
 KINDS: tuple[tuple[Literal["regression", "straggler", "slow_nic"], float, Conduct], ...] = (
-    ("regression", 1.5, "mended"),
-    ("straggler", 2.0, "mended"),
-    ("slow_nic", 60.0, "mended"),
+    ("regression", 1.5, "fixed"),
+    ("straggler", 2.0, "fixed"),
+    ("slow_nic", 60.0, "fixed"),
     ("regression", 1.5, "scanner away"),
     ("regression", 1.5, "accepted"),
     ("regression", 1.5, "accepted late"),
@@ -41,7 +41,7 @@ class WindowCase:
 
     Attributes:
         scenario: the job, with its fault.
-        conduct: it is mended after a while; it sets in while no scanner runs; an operator accepts it as soon as it is
+        conduct: it is fixed after a while; it sets in while no scanner runs; an operator accepts it as soon as it is
             suspected, or only once its incident is open.
         window_s: length of a window of the policy.
         first, last: iterations it sets in and ends with.

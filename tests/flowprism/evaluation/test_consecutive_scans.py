@@ -11,10 +11,10 @@ from flowprism.evaluation.consecutive_scans import WindowOutcome, figures, outco
 HOURS = 0.4  # 24 windows of three minutes, ten of them behind the onset
 
 
-def test_slow_link_is_one_incident_until_it_is_mended() -> None:
+def test_slow_link_is_one_incident_until_it_is_fixed() -> None:
     """Windows that hold nothing of the time before the onset as well; it is over after the quiet scans."""
     found = run_window_case(38, HOURS)
-    assert found.about == "slow_nic, mended"
+    assert found.about == "slow_nic, fixed"
     assert (found.incidents, found.named) == (1, True)
     assert found.windows >= 5
     assert found.open_windows == found.windows
@@ -32,7 +32,7 @@ def test_change_that_is_accepted_once_suspected_opens_nothing() -> None:
 def test_figures_count_cases_and_windows() -> None:
     """A second incident, one that stays open and a window without it each cost their figure."""
     good = WindowOutcome(
-        case="windows-000", about="regression, mended", windows=30, open_windows=30, incidents=1, named=True,
+        case="windows-000", about="regression, fixed", windows=30, open_windows=30, incidents=1, named=True,
         extra_scans=2,
     )  # fmt: skip
     bad = good.model_copy(update={"open_windows": 27, "incidents": 2, "extra_scans": None})

@@ -107,7 +107,7 @@ def test_timeline_is_over_iterations() -> None:
 
 
 def test_comparison_tells_what_turned(tmp_path: Path) -> None:
-    """Cases that broke and mended, figures beyond chance; through the file that is kept."""
+    """Cases that broke and fixed, figures beyond chance; through the file that is kept."""
     old = scoreboard("named", [trial(f"a-{n}", jobs_exact=n == 0) for n in range(50)])
     new = scoreboard("named", [trial(f"a-{n}", jobs_exact=n > 0) for n in range(50)])
     write_scoreboard(old, tmp_path / "old.json")
