@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
 from flowprism.dashboard.page_route import PageRoute
-from flowprism.dashboard.showing import show
+from flowprism.dashboard.page_templates import render_page
 from flowprism.service.access.dependencies import Seeing
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -30,7 +30,9 @@ class ApiRoute:
 def docs(request: Request, viewer: Seeing) -> Response:
     """The page: every route with what it does; it loads nothing from elsewhere."""
     said = request.app.openapi()
-    return show(request, viewer, "api.html", routes=list(_routes(said["paths"])), description=request.app.openapi_url)
+    return render_page(
+        request, viewer, "api.html", routes=list(_routes(said["paths"])), description=request.app.openapi_url
+    )
 
 
 def _routes(paths: dict[str, dict[str, dict[str, object]]]) -> Iterator[ApiRoute]:

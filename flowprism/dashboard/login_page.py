@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from flowprism.dashboard.page_route import PageRoute
-from flowprism.dashboard.showing import show
+from flowprism.dashboard.page_templates import render_page
 from flowprism.service.access.denied_responses import local_path
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -29,4 +29,4 @@ def login(request: Request, came: Annotated[CameFrom, Query()]) -> Response:
     problem = {"wrong": "Name and password do not fit.", "wait": wait}.get(came.problem, "")
     mode = request.app.state.access.mode
     following = local_path(came.next)
-    return show(request, None, "login.html", alone=True, following=following, problem=problem, mode=mode)
+    return render_page(request, None, "login.html", alone=True, following=following, problem=problem, mode=mode)

@@ -14,7 +14,7 @@ from datamodel.filters import IncidentFilter, JobFilter
 from datamodel.findings import Severity
 from datamodel.job_state import JobState
 from flowprism.dashboard.page_route import PageRoute
-from flowprism.dashboard.showing import shelf_of, show
+from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.rendering.figures.job_sparkline import draw_spark
 from flowprism.rendering.units import plural
 from flowprism.service.access.dependencies import Seeing
@@ -45,7 +45,7 @@ SHOWN: dict[Shown, tuple[JobState, ...]] = {
 }  # fmt: skip
 
 
-class Wanted(Parameters):
+class OverviewQuery(Parameters):
     """Which jobs, and how they are shown; stands in the address, so that a view can be shared."""
 
     q: Text = ""
@@ -58,7 +58,7 @@ class Wanted(Parameters):
     def but(self, **changes: object) -> str:
         """The address of another view that differs in this; on its first page unless it says which."""
         asked = {**self.model_dump(), "after": "", **changes}
-        usual = Wanted().model_dump()
+        usual = OverviewQuery().model_dump()
         query = urlencode({name: _text(value) for name, value in asked.items() if value != usual[name]})
         return f"/?{query}" if query else "/"
 
@@ -75,34 +75,34 @@ class JobLine:
 
 
 @router.get("/", response_model=None)
-def overview(request: Request, viewer: Seeing, wanted: Annotated[Wanted, Query()]) -> Response:
+def overview(request: Request, viewer: Seeing, wanted: Annotated[OverviewQuery, Query()]) -> Response:
     """The page."""
-    shelf, now_ns = shelf_of(request), time.time_ns()
+    stores, now_ns = get_stores(request), time.time_ns()
     most = _TILES if wanted.view == "tiles" else _ROWS
     asked = JobFilter(
         text=wanted.q.strip(), tenant=wanted.tenant or None, states=SHOWN[wanted.show], order="worst",
     )  # fmt: skip
-    found = jobs(shelf, viewer, now_ns, asked, wanted.after, most + 1, with_ended=wanted.ended)
-    counted = census(shelf, viewer, now_ns)
-    return show(
+    found = jobs(stores, viewer, now_ns, asked, wanted.after, most + 1, with_ended=wanted.ended)
+    counted = census(stores, viewer, now_ns)
+    return render_page(
         request,
         viewer,
         "overview.html",
         now_ns=now_ns,
         wanted=wanted,
         counted=counted,
-        worst=worst_incident(shelf, viewer, now_ns) if counted.incidents else None,
+        worst=worst_incident(stores, viewer, now_ns) if counted.incidents else None,
         lines=[_line(one, with_spark=wanted.view == "rows") for one in found[:most]],
         following=found[most - 1].id if len(found) > most else None,
-        names=names(shelf),
+        names=names(stores),
         headline=headline(counted),
     )
 
 
-def worst_incident(shelf: Stores, viewer: Viewer, now_ns: int) -> IncidentRow | None:
+def worst_incident(stores: Stores, viewer: Viewer, now_ns: int) -> IncidentRow | None:
     """The open incident that most needs somebody: of the worst severity, unheard before heard, dearest first."""
     for severity in _SEVERITIES:
-        found = incidents(shelf, viewer, now_ns, IncidentFilter(severities=(severity,)), most=_MOST_CASES)
+        found = incidents(stores, viewer, now_ns, IncidentFilter(severities=(severity,)), most=_MOST_CASES)
         if found:
             return min(found, key=_urgency)
     return None

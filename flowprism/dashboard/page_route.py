@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from datamodel.errors import PermissionDeniedError, StorageError
-from flowprism.dashboard.showing import show
+from flowprism.dashboard.page_templates import render_page
 
 _WORDS = {
     400: "This address asks for something that there is not",
@@ -72,4 +72,4 @@ def problem(request: Request, status: int, detail: str) -> Response:
     """The page that says what is wrong."""
     headline = _WORDS.get(status, HTTPStatus(status).phrase)
     viewer = getattr(request.state, "viewer", None)
-    return show(request, viewer, "problem.html", status=status, alone=True, headline=headline, detail=detail)
+    return render_page(request, viewer, "problem.html", status=status, alone=True, headline=headline, detail=detail)

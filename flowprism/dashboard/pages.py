@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from flowprism.dashboard import (
-    api_page,
-    fabric_page,
-    feeds_page,
-    incident_page,
-    incidents_page,
-    job_page,
-    login_page,
-    matrix_page,
-    overview_page,
-    scans_page,
-    settings_page,
-    static_files,
-    timeline_page,
-)
+from flowprism.dashboard import api_page, login_page, overview_page, scans_page, settings_page, static_files
+from flowprism.dashboard.fabric import fabric_page
+from flowprism.dashboard.feeds import feeds_page
+from flowprism.dashboard.incidents import incident_page, incidents_page
+from flowprism.dashboard.jobs import job_page, matrix_page, timeline_page
 
 
 def router() -> APIRouter:

@@ -12,7 +12,7 @@ from datamodel.filters import ScanFilter
 from datamodel.scan import Verdict
 from flowprism.dashboard.forms import Fields, Form, back
 from flowprism.dashboard.page_route import PageRoute
-from flowprism.dashboard.showing import shelf_of, show
+from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.dashboard.time_range import read_time
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.config.settings import Settings
@@ -40,23 +40,23 @@ class ScansWanted(Parameters):
 @router.get("/scans", response_model=None)
 def scan_list(request: Request, viewer: Seeing, wanted: Annotated[ScansWanted, Query()]) -> Response:
     """The page."""
-    shelf, settings = shelf_of(request), _settings(request)
+    stores, settings = get_stores(request), _settings(request)
     verdicts: tuple[Verdict, ...] = (wanted.verdict,) if wanted.verdict else ()
     asked = ScanFilter(wanted.policy or None, verdicts)
     try:
-        found = answers.scans(shelf, viewer, asked, wanted.after, _MOST + 1)
+        found = answers.scans(stores, viewer, asked, wanted.after, _MOST + 1)
     except ValueError as error:
         raise HTTPException(400, "after: this is no place in the list") from error
     policies = settings.scans.policies
-    newest = {one.name: answers.scans(shelf, viewer, ScanFilter(one.name), most=1) for one in policies}
-    return show(
+    newest = {one.name: answers.scans(stores, viewer, ScanFilter(one.name), most=1) for one in policies}
+    return render_page(
         request,
         viewer,
         "scans.html",
         wanted=wanted,
         policies=policies,
         newest=newest,
-        asked=answers.scan_requests(shelf, viewer, _MOST_REQUESTS),
+        asked=answers.scan_requests(stores, viewer, _MOST_REQUESTS),
         rows=found[:_MOST],
         following=answers.after_scan(found[_MOST - 1]) if len(found) > _MOST else None,
     )
@@ -65,10 +65,10 @@ def scan_list(request: Request, viewer: Seeing, wanted: Annotated[ScansWanted, Q
 @router.get("/scans/{policy:path}/{start_ns}/{end_ns}", response_model=None)
 def scan_page(request: Request, viewer: Seeing, policy: Name, start_ns: PathTime, end_ns: PathTime) -> Response:
     """One scan: a verdict a job."""
-    found = answers.scan(shelf_of(request), viewer, policy, start_ns, end_ns)
+    found = answers.scan(get_stores(request), viewer, policy, start_ns, end_ns)
     if found is None:
         raise HTTPException(404, "No such scan is known to you.")
-    return show(request, viewer, "scan.html", kept=found, scan=found.scan)
+    return render_page(request, viewer, "scan.html", kept=found, scan=found.scan)
 
 
 @router.post("/scans", response_model=None)
@@ -81,7 +81,7 @@ def ask(request: Request, viewer: Operating, form: Form) -> Response:
     jobs = tuple(filter(None, (one.strip() for one in form.text("jobs").replace(",", "\n").split("\n"))))
     if len(jobs) > _MOST_JOBS:
         raise HTTPException(400, f"More than {_MOST_JOBS} jobs: leave them out to scan all of the policy's.")
-    answers.ask_scan(shelf_of(request), viewer, time.time_ns(), answers.NewScanRequest(policy, jobs, *_window(form)))
+    answers.ask_scan(get_stores(request), viewer, time.time_ns(), answers.NewScanRequest(policy, jobs, *_window(form)))
     return back(form, "/scans")
 
 

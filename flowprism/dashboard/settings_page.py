@@ -16,7 +16,7 @@ from datamodel.errors import FlowprismError, InputError, InventoryError
 from datamodel.inventory import Inventory
 from flowprism.dashboard.forms import Form, LongForm
 from flowprism.dashboard.page_route import PageRoute
-from flowprism.dashboard.showing import shelf_of, show
+from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import.merge import MergedInventory
 from flowprism.service.access import access_routes as access
@@ -110,7 +110,7 @@ def put_inventory(request: Request, viewer: Administering, form: LongForm) -> Re
     if form.text("how") == "merge":
         return _merge(request, viewer, text, table=table)
     new = _read(text, "csv" if table else "yaml")
-    changed = replace_inventory(shelf_of(request), viewer, time.time_ns(), new)
+    changed = replace_inventory(get_stores(request), viewer, time.time_ns(), new)
     add_detail(request, subject="inventory", hosts=str(len(new.hosts)), changed=str(changed).lower())
     return _back("inventory", "inventory" if changed else "same")
 
@@ -118,7 +118,7 @@ def put_inventory(request: Request, viewer: Administering, form: LongForm) -> Re
 def _merge(request: Request, viewer: Viewer, text: str, *, table: bool) -> HTMLResponse:
     suffix = ".csv" if table else ".json" if text.lstrip().startswith(("{", "[")) else ".yaml"
     try:
-        made, changed = merge_listing(shelf_of(request), viewer, time.time_ns(), text.encode(), suffix)
+        made, changed = merge_listing(get_stores(request), viewer, time.time_ns(), text.encode(), suffix)
     except (InputError, InventoryError) as error:
         raise HTTPException(400, str(error)) from None
     add_detail(request, subject="inventory", hosts=str(len(made.inventory.hosts)), changed=str(changed).lower())
@@ -158,10 +158,10 @@ def _page(
     made: TokenMade | None = None,
     merged: MergedInventory | None = None,
 ) -> HTMLResponse:
-    now_ns, shelf = time.time_ns(), shelf_of(request)
-    entries = audit(shelf, viewer, before, MOST_ENTRIES)
+    now_ns, stores = time.time_ns(), get_stores(request)
+    entries = audit(stores, viewer, before, MOST_ENTRIES)
     sees_all = viewer.tenant is None
-    return show(
+    return render_page(
         request,
         viewer,
         "settings.html",
@@ -170,14 +170,14 @@ def _page(
         means=request.state.identified.means,
         mode=request.app.state.access.mode,
         administers=administers(viewer),
-        tokens=tokens(shelf, viewer),
+        tokens=tokens(stores, viewer),
         made=made,
         scopes=SCOPES,
         lifetimes=_LIFETIMES,
-        users=users(shelf, viewer),
+        users=users(stores, viewer),
         roles=ROLES,
         sees_all=sees_all,
-        inventory=_facts(inventory(shelf, viewer)) if sees_all else None,
+        inventory=_facts(inventory(stores, viewer)) if sees_all else None,
         merged=merged,
         formats=FORMATS,
         alerts=request.app.state.settings.alerts if sees_all else None,

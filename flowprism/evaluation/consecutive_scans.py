@@ -20,9 +20,9 @@ from flowprism.evaluation.cases.windows import HOURS, KINDS, WindowCase, window_
 from flowprism.evaluation.scores import weight
 from flowprism.progress import Progress
 from flowprism.service.config.settings import Settings
-from flowprism.service.scanning.leases import Leases
-from flowprism.service.scanning.scanner import Scanner
-from flowprism.service.scanning.tally import Tally
+from flowprism.service.scans.leases import Leases
+from flowprism.service.scans.scanner import Scanner
+from flowprism.service.scans.scanner_stats import Tally
 from simulate.case import Case, simulate_case
 from storage.database.baselines import accept_baseline
 from storage.database.connection import Database

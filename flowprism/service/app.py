@@ -19,11 +19,11 @@ from flowprism.service.middleware import add_middleware
 from flowprism.service.stores import Stores
 
 
-def application(shelf: Stores, settings: Settings, access: AccessSettings) -> FastAPI:
+def application(stores: Stores, settings: Settings, access: AccessSettings) -> FastAPI:
     """The application of one store.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         settings: of the whole service; answers follow from them.
         access: settings of access control.
     """
@@ -35,13 +35,13 @@ def application(shelf: Stores, settings: Settings, access: AccessSettings) -> Fa
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
     )
-    shelf = replace(shelf, settings=settings)
-    app.state.shelf, app.state.settings, app.state.access = shelf, settings, access
-    app.state.station = EventBroadcaster(shelf)
+    stores = replace(stores, settings=settings)
+    app.state.stores, app.state.settings, app.state.access = stores, settings, access
+    app.state.station = EventBroadcaster(stores)
     add_problem_handlers(app)
     app.include_router(router())
     app.include_router(pages.router())
     add_problem_page(app, PREFIX)
-    add_middleware(app, shelf, settings, access)
+    add_middleware(app, stores, settings, access)
     describe(app)
     return app

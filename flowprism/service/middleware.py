@@ -20,21 +20,21 @@ from flowprism.service.stores import Stores
 _LOG = structlog.get_logger(__name__)
 
 
-def add_middleware(app: FastAPI, shelf: Stores, settings: Settings, access: AccessSettings) -> None:
+def add_middleware(app: FastAPI, stores: Stores, settings: Settings, access: AccessSettings) -> None:
     """Add access control, and the routes for log-in and user management.
 
     The server must leave what proxies say of a client to us: uvicorn with `proxy_headers=False`.
     """
-    if todo := nobody_can_administer(shelf.database, access):
+    if todo := nobody_can_administer(stores.database, access):
         _LOG.warning(todo)
     app.state.login_limits = LoginLimits(access.login_failures)
     app.include_router(login.router)
     app.include_router(access_routes.router)
     app.include_router(request_monitor.router)
-    app.state.metrics = request_monitor.new_registry(shelf, settings)
+    app.state.metrics = request_monitor.new_registry(stores, settings)
     app.state.http_metrics = HttpMetrics(app.state.metrics)
     # The last one added is the first one asked.
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=access.most_body_bytes)
-    app.add_middleware(Guard, database=shelf.database, settings=access)
+    app.add_middleware(Guard, database=stores.database, settings=access)
     app.add_middleware(request_monitor.RequestMonitor, metrics=app.state.http_metrics)
     app.add_middleware(SecurityHeaders)

@@ -19,7 +19,7 @@ from storage.lake.lake_reader import read_lake
 from storage.lake.snapshot import snapshot
 from tests.flowprism.collector.running import Collector, sender
 from tests.flowprism.service.running import memory_bytes, wait_for
-from tests.flowprism.service.scanning.feeding import parts
+from tests.flowprism.service.scans.feeding import parts
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from datamodel.streams import Bool
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from storage.lake.lake_reader import read_lake
 from storage.lake.selection import Selection
-from tests.flowprism.service.scanning.feeding import Feed, fabric, parts
+from tests.flowprism.service.scans.feeding import Feed, fabric, parts
 
 HEALTHY, FAULTY = "hhhhh", "hhhss"
 SLOW = ("leaf2", "10.2.3.2")

@@ -58,10 +58,10 @@ def test_every_status_is_told(whole: dict[str, Any]) -> None:
 def test_the_notebook_runs(tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]) -> None:
     """As it stands, against the bundled capture."""
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    shelf = stored_demo(tmp_path_factory.mktemp("notebook"))
-    with serving(application(shelf, Settings(), AccessSettings())) as address:
+    stores = stored_demo(tmp_path_factory.mktemp("notebook"))
+    with serving(application(stores, Settings(), AccessSettings())) as address:
         exec(code.replace("http://127.0.0.1:8080", address), {})  # noqa: S102 - our own page
-    shelf.database.close()
+    stores.database.close()
     said = capsys.readouterr().out
     assert "llama-demo" in said
     assert re.search(r"\d+ waits of \d+ spans", said)

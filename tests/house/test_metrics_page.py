@@ -16,7 +16,7 @@ from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring.component_metrics import FIGURES
 from flowprism.service.monitoring.health import checks
-from flowprism.service.scanning.tally import Tally
+from flowprism.service.scans.scanner_stats import Tally
 from flowprism.service.stores import Stores
 from storage.database.alerts import add_alerts
 from storage.database.components import save_component
@@ -29,7 +29,7 @@ PAGE = "docs/metrics.md"
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Stores:
+def stores(tmp_path: Path) -> Stores:
     """Of a service in which everything has happened once."""
     made = stored_demo(tmp_path)
     add_alerts(made.database, [outgoing()])
@@ -42,9 +42,9 @@ def shelf(tmp_path: Path) -> Stores:
     return made
 
 
-def test_every_metric_has_its_row(shelf: Stores) -> None:
+def test_every_metric_has_its_row(stores: Stores) -> None:
     """Name, type and labels as Prometheus sees them."""
-    asker = Asker(application(shelf, Settings(), AccessSettings()), "http://localhost", "127.0.0.1")
+    asker = Asker(application(stores, Settings(), AccessSettings()), "http://localhost", "127.0.0.1")
     asker.ask("GET", "/healthz")
     told: dict[str, tuple[str, set[str]]] = {}
     for family in text_string_to_metric_families(asker.ask("GET", "/metrics").text):
@@ -62,9 +62,9 @@ def test_what_parts_tell_is_known() -> None:
     assert set(Tally().figures()) <= known
 
 
-def test_every_check_has_its_row(tmp_path: Path, shelf: Stores) -> None:
+def test_every_check_has_its_row(tmp_path: Path, stores: Stores) -> None:
     """What is looked at is on the page."""
-    with_lake = Stores(shelf.database, str(tmp_path), shelf.analyses)
+    with_lake = Stores(stores.database, str(tmp_path), stores.analyses)
     looked = {check.name for check in checks(with_lake, Settings(), time.time_ns())}
     assert {row[0].strip("`") for row in rows(PAGE, "What is looked at")} == looked
 

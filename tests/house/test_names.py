@@ -15,7 +15,6 @@ CROWDED = {
     "flowprism": "the wiring of the analysis beside the packages of the shell",
     "flowprism/cli/actions": "one module a command",
     "flowprism/cli/commands": "one module a command",
-    "flowprism/dashboard": "one module a page or a part of one; not yet cut by subject",
     "flowprism/service/access": "not yet cut by subject",
     "flowprism/service/queries": "one module a subject of the API",
     "storage/database": "one module a group of tables",

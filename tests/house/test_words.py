@@ -38,7 +38,7 @@ UNFINISHED = (
     "docs/sampled.md",
     "docs/strategy.md",
     "flowprism/dashboard/",
-    "flowprism/service/scanning/",
+    "flowprism/service/scans/",
 )
 # Lines that may hold one: names that are stored or published, and words of other systems.
 ALLOWED = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.frame import Frame
-from flowprism.dashboard.timeline.reading import Shown
+from flowprism.dashboard.timeline.timeline_query import Shown
 from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.iterations import WITHIN
@@ -64,7 +64,7 @@ class MeanIteration:
     end_ns: int
 
 
-def mean_iteration(shelf: Stores, viewer: Viewer, shown: Shown) -> MeanIteration | None:
+def mean_iteration(stores: Stores, viewer: Viewer, shown: Shown) -> MeanIteration | None:
     """The mean of iterations about as long as the last one shown; None where spans are known, or no rates are.
 
     Raises:
@@ -73,7 +73,7 @@ def mean_iteration(shelf: Stores, viewer: Viewer, shown: Shown) -> MeanIteration
     if shown.part is not None or not shown.choice.shown:
         return None
     near, suspects, names = shown.choice.shown[-1], shown.suspects, shown.names
-    frame, book = rates(shelf, viewer, shown.choice.job.id, near.end_ns - 1) or (None, ())
+    frame, book = rates(stores, viewer, shown.choice.job.id, near.end_ns - 1) or (None, ())
     if frame is None or not len(frame):
         return None
     off = np.abs(frame["iteration_ns"] - near.mean_s * 1e9)

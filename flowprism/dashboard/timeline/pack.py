@@ -40,7 +40,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class IterationBlock:
     """Neighbouring iterations, with the path each of them rests on.
 
     Attributes:
@@ -59,7 +59,7 @@ class Part:
         return np.array([*(lane.get(address, -1) for address in self.timelines.addresses), -1], np.int64)
 
 
-def packed(lanes: Sequence[Lane], shown: Part, other: Part | None) -> bytes:
+def packed(lanes: Sequence[Lane], shown: IterationBlock, other: IterationBlock | None) -> bytes:
     """The wire form of the iterations that are shown and, where there are some to compare with, of the others.
 
     Spans of endpoints without a lane are left out.
@@ -74,7 +74,7 @@ def packed(lanes: Sequence[Lane], shown: Part, other: Part | None) -> bytes:
     return _wire(header, columns)
 
 
-def _told(part: Part, lane_of: Codes) -> dict[str, object]:
+def _told(part: IterationBlock, lane_of: Codes) -> dict[str, object]:
     zero = part.iterations[0][1]
     return {
         "groups": part.timelines.groups,
@@ -87,7 +87,7 @@ def _told(part: Part, lane_of: Codes) -> dict[str, object]:
     }
 
 
-def _columns(part: Part, lane_of: Codes) -> dict[str, Column]:
+def _columns(part: IterationBlock, lane_of: Codes) -> dict[str, Column]:
     """The columns in order of lane and start."""
     lane = lane_of[part.timelines.spans["endpoint"]]
     kept = np.flatnonzero(lane >= 0)

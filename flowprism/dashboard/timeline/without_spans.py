@@ -8,9 +8,9 @@ from datetime import tzinfo
 
 import numpy as np
 
-from flowprism.dashboard.job_pace import job_of
+from flowprism.dashboard.jobs.job_iteration_times import job_of
 from flowprism.dashboard.time_range import TimeRange
-from flowprism.dashboard.timeline.reading import Choice
+from flowprism.dashboard.timeline.timeline_query import Choice
 from flowprism.rendering.facts import iteration_seconds
 from flowprism.rendering.figures.iterations import WITHIN, draw_iterations
 from flowprism.service.stores import Stores
@@ -41,7 +41,7 @@ class WithoutSpans:
     within_s: float | None
 
 
-def without_spans(shelf: Stores, choice: Choice, zone: tzinfo) -> WithoutSpans | None:
+def without_spans(stores: Stores, choice: Choice, zone: tzinfo) -> WithoutSpans | None:
     """What is known of the iterations to choose from; None where there is none.
 
     Raises:
@@ -49,7 +49,7 @@ def without_spans(shelf: Stores, choice: Choice, zone: tzinfo) -> WithoutSpans |
     """
     if not choice.points:
         return None
-    job = job_of(shelf, choice.job, TimeRange(choice.points[0].start_ns, choice.points[-1].end_ns))
+    job = job_of(stores, choice.job, TimeRange(choice.points[0].start_ns, choice.points[-1].end_ns))
     if not job.iterations:
         return None
     seconds = iteration_seconds(job)

@@ -149,5 +149,5 @@ def _is_admin(viewer: Viewer) -> bool:
 
 
 def _database(request: Request) -> Database:
-    database: Database = request.app.state.shelf.database
+    database: Database = request.app.state.stores.database
     return database

@@ -96,7 +96,7 @@ async def log_out(request: Request) -> Response:
     """Forget the log-in, here and in the browser."""
     text = _shown(request)
     if text:
-        await run_in_threadpool(login_sessions.log_out, request.app.state.shelf.database, text)
+        await run_in_threadpool(login_sessions.log_out, request.app.state.stores.database, text)
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(
         _cookie(secure=request.state.secure), secure=request.state.secure, httponly=True, samesite="strict"
@@ -106,7 +106,7 @@ async def log_out(request: Request) -> Response:
 
 async def _session(request: Request, name: str, password: str, limits: LoginLimits) -> str | None:
     """A new log-in's text; the one the browser had is over, so that none is handed from one person to another."""
-    database: Database = request.app.state.shelf.database
+    database: Database = request.app.state.stores.database
     if not name.isprintable() or len(name) > LONGEST_NAME:
         return None
     hours, now_ns = request.app.state.access.session_hours, time.time_ns()

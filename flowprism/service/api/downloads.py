@@ -45,8 +45,8 @@ class ExportParameters(Parameters):
 )
 def report(request: Request, viewer: Seeing, job: Name, asked: Annotated[ExportParameters, Query()]) -> Response:
     """The page that `flowprism analyze --format html` writes, of this job and time, from what scans kept."""
-    shelf: Stores = request.app.state.shelf
-    page = render_html(_analysis(shelf, viewer, job, asked), names(shelf))
+    stores: Stores = request.app.state.stores
+    page = render_html(_analysis(stores, viewer, job, asked), names(stores))
     return respond_with_etag(
         request, page.encode(), "text/html; charset=utf-8", {"Content-Security-Policy": SANDBOX_POLICY}
     )
@@ -60,21 +60,21 @@ def report(request: Request, viewer: Seeing, job: Name, asked: Annotated[ExportP
 )
 def trace(request: Request, viewer: Seeing, job: Name, asked: Annotated[ExportParameters, Query()]) -> Response:
     """A trace for ui.perfetto.dev: a track an endpoint, iterations, findings and events."""
-    shelf: Stores = request.app.state.shelf
-    analysis = _analysis(shelf, viewer, job, asked)
+    stores: Stores = request.app.state.stores
+    analysis = _analysis(stores, viewer, job, asked)
     with TemporaryDirectory(prefix="flowprism-") as folder:
         path = Path(folder) / "trace"
-        write_trace(analysis, names(shelf), path)
+        write_trace(analysis, names(stores), path)
         content = path.read_bytes()
     name = f"{re.sub(r'[^A-Za-z0-9._-]', '_', job)}.pftrace"
     return respond_with_etag(request, content, PERFETTO, {"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-def _analysis(shelf: Stores, viewer: Viewer, job: str, asked: ExportParameters) -> Analysis:
-    if not visible(shelf, viewer, job):
+def _analysis(stores: Stores, viewer: Viewer, job: str, asked: ExportParameters) -> Analysis:
+    if not visible(stores, viewer, job):
         raise HTTPException(404, "there is no job of this id")
-    span = stretch(shelf, viewer, job, TimelineParameters(**asked.model_dump()))
-    found = kept_analysis(shelf, viewer, job, span)
+    span = stretch(stores, viewer, job, TimelineParameters(**asked.model_dump()))
+    found = kept_analysis(stores, viewer, job, span)
     if found is None:
         raise HTTPException(404, "there is no job of this id")
     return found

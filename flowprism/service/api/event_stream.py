@@ -45,11 +45,11 @@ class EventBroadcaster:
     """Queries changes while there are listeners, and notifies them.
 
     Attributes:
-        shelf: where to look.
+        stores: where to look.
         listeners: a queue each; one that is full is dropped, and its client comes again.
     """
 
-    shelf: Stores
+    stores: Stores
     listeners: set[asyncio.Queue[_Numbered]] = field(default_factory=set)
     _past: deque[_Numbered] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _number: int = 0
@@ -88,7 +88,7 @@ class EventBroadcaster:
 
     async def _look(self) -> None:
         """Query repeatedly until there is no listener."""
-        self._watch = self._watch or ChangeTracker(self.shelf)
+        self._watch = self._watch or ChangeTracker(self.stores)
         while self.listeners:
             try:
                 found = await run_in_threadpool(self._watch.look)

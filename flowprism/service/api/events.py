@@ -33,7 +33,7 @@ def events(request: Request, viewer: Seeing, asked: Annotated[EventParameters, Q
     wanted = EventFilter(asked.job, tuple(asked.kind), asked.start_ns, asked.end_ns)
     after = decode_cursor(asked.cursor)
     try:
-        found = answers.events(request.app.state.shelf, viewer, wanted, after, asked.limit)
+        found = answers.events(request.app.state.stores, viewer, wanted, after, asked.limit)
     except ValueError:
         raise wrong_cursor() from None
     following = cursor(answers.after_event(found[-1])) if len(found) == asked.limit else None

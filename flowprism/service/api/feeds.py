@@ -21,17 +21,17 @@ router = APIRouter(tags=["feeds"])
 def feeds(request: Request, viewer: Seeing) -> Response:
     """List exporters: records and losses of the last hour, sampling rates, clocks. For users of all tenants."""
     require_all_seen(viewer)
-    return respond(request, FeedList(items=tuple(answers.exporters(request.app.state.shelf, time.time_ns()))))
+    return respond(request, FeedList(items=tuple(answers.exporters(request.app.state.stores, time.time_ns()))))
 
 
 @router.get("/components", response_model=ComponentList, summary="Components of the service")
 def components(request: Request, viewer: Seeing) -> Response:
     """List the service's components, each with its last heartbeat. For users of all tenants."""
     require_all_seen(viewer)
-    return respond(request, ComponentList(items=tuple(answers.components(request.app.state.shelf))))
+    return respond(request, ComponentList(items=tuple(answers.components(request.app.state.stores))))
 
 
 @router.get("/fabric", response_model=FabricView, summary="The fabric with loads and suspects")
 def fabric(request: Request, viewer: Seeing) -> Response:
     """List switches, hosts, endpoints and links of the inventory; for users of one tenant, those its jobs touch."""
-    return respond(request, fabric_answers.fabric(request.app.state.shelf, viewer, time.time_ns()))
+    return respond(request, fabric_answers.fabric(request.app.state.stores, viewer, time.time_ns()))

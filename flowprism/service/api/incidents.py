@@ -55,7 +55,7 @@ def incidents(request: Request, viewer: Seeing, asked: Annotated[IncidentParamet
     )
     after = decode_cursor(asked.cursor)
     try:
-        rows = answers.incidents(request.app.state.shelf, viewer, time.time_ns(), wanted, after, asked.limit)
+        rows = answers.incidents(request.app.state.stores, viewer, time.time_ns(), wanted, after, asked.limit)
     except ValueError:
         raise wrong_cursor() from None
     following = cursor(answers.after_incident(rows[-1])) if len(rows) == asked.limit else None
@@ -65,41 +65,41 @@ def incidents(request: Request, viewer: Seeing, asked: Annotated[IncidentParamet
 @router.get("/incidents/{incident}", response_model=IncidentDetail, summary="One incident")
 def incident(request: Request, viewer: Seeing, incident: Name) -> Response:
     """One incident with its evidence and its whole history."""
-    return respond(request, answers.incident(request.app.state.shelf, viewer, time.time_ns(), incident), _WHAT)
+    return respond(request, answers.incident(request.app.state.stores, viewer, time.time_ns(), incident), _WHAT)
 
 
 @router.post("/incidents/{incident}/acknowledge", response_model=IncidentDetail, summary="Look after an incident")
 def acknowledge(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
     """Acknowledge an incident; this counts until it is resolved and reopens."""
-    shelf, now_ns = request.app.state.shelf, time.time_ns()
-    return respond(request, answers.acknowledge(shelf, viewer, now_ns, incident, said.text), _WHAT)
+    stores, now_ns = request.app.state.stores, time.time_ns()
+    return respond(request, answers.acknowledge(stores, viewer, now_ns, incident, said.text), _WHAT)
 
 
 @router.post("/incidents/{incident}/accept", response_model=IncidentDetail, summary="Accept a slower pace")
 def accept(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
     """Make what the job does since then its baseline: a change was intended. The next scan ends the incident."""
-    shelf, now_ns = request.app.state.shelf, time.time_ns()
-    return respond(request, answers.accept(shelf, viewer, now_ns, incident, said.text), _WHAT)
+    stores, now_ns = request.app.state.stores, time.time_ns()
+    return respond(request, answers.accept(stores, viewer, now_ns, incident, said.text), _WHAT)
 
 
 @router.post("/incidents/{incident}/mute", response_model=IncidentDetail, summary="Have no alerts of an incident")
 def mute(request: Request, viewer: Operating, incident: Name, said: Mute) -> Response:
     """Have no alerts of it until a time, or for ever."""
-    shelf, now_ns = request.app.state.shelf, time.time_ns()
+    stores, now_ns = request.app.state.stores, time.time_ns()
     if said.until_ns is not None and said.until_ns <= now_ns:
         raise wrong("body", "until_ns", "this is past")
-    return respond(request, answers.mute(shelf, viewer, now_ns, incident, said.reason, said.until_ns), _WHAT)
+    return respond(request, answers.mute(stores, viewer, now_ns, incident, said.reason, said.until_ns), _WHAT)
 
 
 @router.post("/incidents/{incident}/unmute", response_model=IncidentDetail, summary="Have alerts of it again")
 def unmute(request: Request, viewer: Operating, incident: Name, said: Said = _NOTHING_SAID) -> Response:
     """Have alerts of it again."""
-    shelf, now_ns = request.app.state.shelf, time.time_ns()
-    return respond(request, answers.unmute(shelf, viewer, now_ns, incident, said.text), _WHAT)
+    stores, now_ns = request.app.state.stores, time.time_ns()
+    return respond(request, answers.unmute(stores, viewer, now_ns, incident, said.text), _WHAT)
 
 
 @router.post("/incidents/{incident}/comment", response_model=IncidentDetail, summary="Comment an incident")
 def comment(request: Request, viewer: Operating, incident: Name, said: Comment) -> Response:
     """Write something into its history."""
-    shelf, now_ns = request.app.state.shelf, time.time_ns()
-    return respond(request, answers.comment(shelf, viewer, now_ns, incident, said.text), _WHAT)
+    stores, now_ns = request.app.state.stores, time.time_ns()
+    return respond(request, answers.comment(stores, viewer, now_ns, incident, said.text), _WHAT)

@@ -33,7 +33,7 @@ class Replaced(Document):
 @router.get("/inventory", response_model=Inventory, summary="The inventory in force")
 def inventory(request: Request, viewer: Seeing) -> Response:
     """The inventory in force (`flowprism.inventory/v1`). For users of all tenants."""
-    return respond(request, answers.inventory(request.app.state.shelf, viewer), "inventory")
+    return respond(request, answers.inventory(request.app.state.stores, viewer), "inventory")
 
 
 _YAML = {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
@@ -79,7 +79,7 @@ def replace_inventory(
     request: Request, viewer: Administering, new: Annotated[Inventory, Depends(sent_inventory)]
 ) -> Response:
     """Put an inventory in force from the next scan on: `flowprism.inventory/v1`, as YAML or as JSON."""
-    changed = answers.replace_inventory(request.app.state.shelf, viewer, time.time_ns(), new)
+    changed = answers.replace_inventory(request.app.state.stores, viewer, time.time_ns(), new)
     endpoints = sum(len(host.endpoints) for host in new.hosts)
     replaced = Replaced(changed=changed, hosts=len(new.hosts), endpoints=endpoints, switches=len(new.switches))
     return respond(request, replaced)

@@ -59,9 +59,9 @@ async def import_inventory(request: Request, viewer: Administering) -> Response:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     suffix = _SUFFIXES.get(kind, ".txt")
     body = await request.body()
-    shelf: Stores = request.app.state.shelf
+    stores: Stores = request.app.state.stores
     try:
-        made, changed = await run_in_threadpool(merge_listing, shelf, viewer, time.time_ns(), body, suffix)
+        made, changed = await run_in_threadpool(merge_listing, stores, viewer, time.time_ns(), body, suffix)
     except (InputError, InventoryError) as error:
         raise wrong("body", str(error)) from None
     inventory = made.inventory

@@ -54,8 +54,8 @@ class TrendParameters(Span):
 def jobs(request: Request, viewer: Seeing, asked: Annotated[JobParameters, Query()]) -> Response:
     """Jobs with their state, their layout, their iteration time against the baseline, and their open incidents."""
     wanted = JobFilter(asked.text, asked.tenant, tuple(asked.state), asked.order)
-    shelf: Stores = request.app.state.shelf
-    rows = answers.jobs(shelf, viewer, time.time_ns(), wanted, decode_cursor(asked.cursor), asked.limit)
+    stores: Stores = request.app.state.stores
+    rows = answers.jobs(stores, viewer, time.time_ns(), wanted, decode_cursor(asked.cursor), asked.limit)
     following = cursor(rows[-1].id) if len(rows) == asked.limit else None
     return respond(request, JobPage(items=tuple(rows), next=following))
 
@@ -63,14 +63,14 @@ def jobs(request: Request, viewer: Seeing, asked: Annotated[JobParameters, Query
 @router.get("/jobs/{job:path}/layouts", response_model=LayoutList, summary="A job's layouts")
 def layouts(request: Request, viewer: Seeing, job: Name) -> Response:
     """The layouts that a job had with their process groups, the newest first."""
-    found = answers.job(request.app.state.shelf, viewer, time.time_ns(), job)
+    found = answers.job(request.app.state.stores, viewer, time.time_ns(), job)
     return respond(request, found and LayoutList(items=found.layouts), "job of this id")
 
 
 @router.get("/jobs/{job:path}/iterations", response_model=IterationSeries, summary="A job's iterations")
 def iterations(request: Request, viewer: Seeing, job: Name, asked: Annotated[IterationParameters, Query()]) -> Response:
     """List iterations that ended in a time range; many are aggregated, with the slowest given."""
-    found = answers.iterations(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
+    found = answers.iterations(request.app.state.stores, viewer, job, asked.start_ns, asked.end_ns, asked.most)
     return respond(request, found, "job of this id")
 
 
@@ -78,14 +78,14 @@ def iterations(request: Request, viewer: Seeing, job: Name, asked: Annotated[Ite
 def trend(request: Request, viewer: Seeing, job: Name, asked: Annotated[TrendParameters, Query()]) -> Response:
     """Mean iteration times in equal steps of minutes or hours, with the worst severity of each."""
     _ordered(asked)
-    found = answers.trend(request.app.state.shelf, viewer, job, asked.start_ns, asked.end_ns, asked.most)
+    found = answers.trend(request.app.state.stores, viewer, job, asked.start_ns, asked.end_ns, asked.most)
     return respond(request, found, "job of this id")
 
 
 @router.get("/jobs/{job:path}", response_model=JobDetail, summary="One job")
 def job(request: Request, viewer: Seeing, job: Name) -> Response:
     """One job with its members, and the layouts it had."""
-    return respond(request, answers.job(request.app.state.shelf, viewer, time.time_ns(), job), "job of this id")
+    return respond(request, answers.job(request.app.state.stores, viewer, time.time_ns(), job), "job of this id")
 
 
 def _ordered(asked: Span) -> None:

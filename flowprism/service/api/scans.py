@@ -39,7 +39,7 @@ def scans(request: Request, viewer: Seeing, asked: Annotated[ScanParameters, Que
     """Scans in short."""
     wanted, after = ScanFilter(asked.policy, tuple(asked.verdict)), decode_cursor(asked.cursor)
     try:
-        rows = answers.scans(request.app.state.shelf, viewer, wanted, after, asked.limit)
+        rows = answers.scans(request.app.state.stores, viewer, wanted, after, asked.limit)
     except ValueError:
         raise wrong_cursor() from None
     following = cursor(answers.after_scan(rows[-1])) if len(rows) == asked.limit else None
@@ -51,7 +51,7 @@ def scan(
     request: Request, viewer: Seeing, policy: Name, window_start_ns: PathTime, window_end_ns: PathTime
 ) -> Response:
     """One scan with its verdicts and findings (`flowprism.scan/v1`)."""
-    found = answers.scan_detail(request.app.state.shelf, viewer, policy, window_start_ns, window_end_ns)
+    found = answers.scan_detail(request.app.state.stores, viewer, policy, window_start_ns, window_end_ns)
     return respond(request, found, "scan of this policy and window")
 
 
@@ -69,7 +69,7 @@ def ask(request: Request, viewer: Operating, asked: Ask) -> Response:
     if window[0] is not None and window[1] is not None and window[1] <= window[0]:
         raise wrong("body", "window_end_ns", "it is not behind window_start_ns")
     wish = answers.NewScanRequest(policy, asked.jobs, *window)
-    made = answers.ask_scan(request.app.state.shelf, viewer, time.time_ns(), wish)
+    made = answers.ask_scan(request.app.state.stores, viewer, time.time_ns(), wish)
     answer = respond(request, made)
     answer.status_code = 201
     answer.headers["Location"] = f"/api/v1/scan-requests/{made.id}"
@@ -79,11 +79,11 @@ def ask(request: Request, viewer: Operating, asked: Ask) -> Response:
 @router.get("/scan-requests", response_model=RequestList, summary="Scans asked for, the newest first")
 def scan_requests(request: Request, viewer: Seeing, asked: Annotated[RequestParameters, Query()]) -> Response:
     """Scans that people asked for, and how they went."""
-    found = answers.scan_requests(request.app.state.shelf, viewer, asked.limit)
+    found = answers.scan_requests(request.app.state.stores, viewer, asked.limit)
     return respond(request, RequestList(items=tuple(found)))
 
 
 @router.get("/scan-requests/{name}", response_model=ScanRequest, summary="One scan asked for")
 def scan_request(request: Request, viewer: Seeing, name: Name) -> Response:
     """How a scan that was asked for went."""
-    return respond(request, answers.scan_request(request.app.state.shelf, viewer, name), "request of this id")
+    return respond(request, answers.scan_request(request.app.state.stores, viewer, name), "request of this id")

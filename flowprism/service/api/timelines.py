@@ -148,13 +148,13 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
     Where there are more than `most`, short ones that lie close together are put together; the longest are not.
     As an Arrow stream, the schema's metadata and the header `Link` hold what the JSON's other fields do.
     """
-    shelf: Stores = request.app.state.shelf
-    members = job_answers.members(shelf, viewer, job)
+    stores: Stores = request.app.state.stores
+    members = job_answers.members(stores, viewer, job)
     if members is None:
         raise HTTPException(404, "there is no job of this id")
-    span = stretch(shelf, viewer, job, asked)
+    span = stretch(stores, viewer, job, asked)
     endpoints, following = _page(sorted(asked.endpoint or members), asked)
-    found = answers.timeline(shelf, viewer, job, span.start_ns, span.end_ns, endpoints)
+    found = answers.timeline(stores, viewer, job, span.start_ns, span.end_ns, endpoints)
     if found is None:
         raise HTTPException(404, "there is no job of this id")
     few = downsample(found.spans, max(asked.most, len(endpoints) * len(SPAN_NAMES)))
@@ -179,7 +179,7 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
 )
 def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RateParameters, Query()]) -> Response:
     """Rates of a job's endpoints over the mean iteration, with errors, where samples show no single transfers."""
-    found = answers.rates(request.app.state.shelf, viewer, job, asked.at_ns)
+    found = answers.rates(request.app.state.stores, viewer, job, asked.at_ns)
     if found is None:
         raise HTTPException(404, "there is no job of this id")
     frame, book = found
@@ -197,7 +197,7 @@ def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RatePara
 @router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=_TABLE, summary="The traffic matrix")
 def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixParameters, Query()]) -> Response:
     """Volumes, rates and delays of a job's pairs in one window."""
-    found = answers.pairs(request.app.state.shelf, viewer, job, asked.at_ns)
+    found = answers.pairs(request.app.state.stores, viewer, job, asked.at_ns)
     if found is None:
         raise HTTPException(404, "there is no job of this id")
     frame, book = found
@@ -210,7 +210,7 @@ def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixP
     return respond(request, Matrix(job=job, start_ns=start_ns, end_ns=end_ns, total=len(frame), pairs=pairs))
 
 
-def stretch(shelf: Stores, viewer: Viewer, job: str, asked: TimelineParameters) -> TimeSpan:
+def stretch(stores: Stores, viewer: Viewer, job: str, asked: TimelineParameters) -> TimeSpan:
     """The time that is asked for.
 
     Raises:
@@ -219,13 +219,13 @@ def stretch(shelf: Stores, viewer: Viewer, job: str, asked: TimelineParameters) 
     """
     if asked.first is not None:
         found = answers.of_iterations(
-            shelf, viewer, job, asked.first, asked.first if asked.last is None else asked.last
+            stores, viewer, job, asked.first, asked.first if asked.last is None else asked.last
         )
         if found is None:
             raise HTTPException(404, "these iterations are not known")
         return found
     if asked.start_ns is None and asked.end_ns is None:
-        return answers.newest(shelf, viewer, job) or TimeSpan(0, 1)
+        return answers.newest(stores, viewer, job) or TimeSpan(0, 1)
     if asked.start_ns is None or asked.end_ns is None:
         raise wrong("query", "start_ns" if asked.start_ns is None else "end_ns", "it takes both, begin and end")
     if asked.end_ns <= asked.start_ns:

@@ -12,11 +12,11 @@ from datamodel.result_rows import LayoutRecord, ScanRecord
 from flowprism.service.backfill.comparing import Difference, differences
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_requested_scan
-from flowprism.service.scanning.doubting import doubted
-from flowprism.service.scanning.identity import lasting_names, renamed
-from flowprism.service.scanning.looking import Sight, looked
-from flowprism.service.scanning.remembering import known_jobs
-from flowprism.service.scanning.scanner import judged
+from flowprism.service.scans.feed_gaps import add_feed_gaps
+from flowprism.service.scans.job_identity import assign_stable_ids, renamed
+from flowprism.service.scans.scanner import judge_window
+from flowprism.service.scans.window_analysis import WindowResult, analyze_window
+from flowprism.service.scans.window_continuity import known_jobs
 from storage.database.connection import Database
 from storage.database.scans import layouts, scans
 
@@ -66,7 +66,9 @@ def looked_again(
         window = Window(start_ns=end_ns - length_ns, end_ns=end_ns) if then is None else then.scan.window
         started_ns = time.time_ns()
         try:
-            sight = doubted(database, settings.store.flow_lake, looked(settings, database, window), window)
+            sight = add_feed_gaps(
+                database, settings.store.flow_lake, analyze_window(settings, database, window), window
+            )
         except FlowprismError as error:
             yield Again(window, was_kept=then is not None, problem=str(error))
             continue
@@ -87,7 +89,7 @@ def _kept(database: Database, policy: str, from_ns: int, until_ns: int) -> dict[
     return found
 
 
-def _compared(database: Database, policy: Policy, then: ScanRecord, sight: Sight) -> Again:
+def _compared(database: Database, policy: Policy, then: ScanRecord, sight: WindowResult) -> Again:
     """What differs. Of a window whose records have gone since nothing can be said."""
     window, wanted = then.scan.window, then.scan.feed.records
     if sight.report.feed.records < wanted:
@@ -95,8 +97,8 @@ def _compared(database: Database, policy: Policy, then: ScanRecord, sight: Sight
     if sight.analysis is None:
         return Again(window, problem=sight.problem)
     known = [job for job in known_jobs(database, window.end_ns) if job.first_seen_ns <= window.end_ns]
-    analysis = renamed(sight.analysis, lasting_names(sight.report.jobs, known, window.end_ns))
-    now = judged(analysis.report, policy, sight)
+    analysis = renamed(sight.analysis, assign_stable_ids(sight.report.jobs, known, window.end_ns))
+    now = judge_window(analysis.report, policy, sight)
     reports = {job.id: job for job in analysis.report.jobs}
     in_force = {name: one for name in reports if (one := _in_force(database, name, window.end_ns)) is not None}
     return Again(window, tuple(differences(then.scan, now, in_force, reports)))
@@ -106,12 +108,12 @@ def _in_force(database: Database, job: str, at_ns: int) -> LayoutRecord | None:
     return next((one for one in layouts(database, job) if one.since_ns <= at_ns), None)
 
 
-def _new(database: Database, policy: Policy, sight: Sight, started_ns: int, *, fill: bool) -> Again:
+def _new(database: Database, policy: Policy, sight: WindowResult, started_ns: int, *, fill: bool) -> Again:
     """Scan a window for the first time; its verdict is stored on request if there were records."""
     window = sight.report.window
     if sight.analysis is None or not sight.report.feed.records:
         return Again(window, was_kept=False, problem=sight.problem or "the lake has no records of it")
     known = known_jobs(database, window.end_ns)
-    report = renamed(sight.analysis, lasting_names(sight.report.jobs, known, window.end_ns)).report
-    made = CompletedScan(policy.name, started_ns, time.time_ns(), report, judged(report, policy, sight))
+    report = renamed(sight.analysis, assign_stable_ids(sight.report.jobs, known, window.end_ns)).report
+    made = CompletedScan(policy.name, started_ns, time.time_ns(), report, judge_window(report, policy, sight))
     return Again(window, was_kept=False, filled=fill and record_requested_scan(database, made))

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 import uvicorn
 
 from datamodel.errors import InputError, StorageError
-from flowprism.dashboard.showing import environment
+from flowprism.dashboard.page_templates import environment
 from flowprism.gc_tuning import raise_gc_threshold
 from flowprism.service.access.access_settings import check_listening
 from flowprism.service.app import application
@@ -60,7 +60,7 @@ def address_of(door: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_ready(shelf: Stores) -> None:
+def make_ready(stores: Stores) -> None:
     """Build what pages share once, so that the first request is not slower than others.
 
     That is their templates, compiled, and the inventory with what people call its endpoints.
@@ -68,7 +68,7 @@ def make_ready(shelf: Stores) -> None:
     for name in environment().list_templates():
         environment().get_template(name)
     with suppress(StorageError, ValueError):  # the pages that need it say what is wrong
-        names(shelf)
+        names(stores)
 
 
 def run(context: ComponentContext) -> None:
@@ -80,8 +80,8 @@ def run(context: ComponentContext) -> None:
     settings = context.settings
     door = socket.socket(fileno=os.dup(context.doors[0])) if context.doors else open_socket(settings)
     database = Database(settings.store.database)
-    shelf = Stores(database, settings.store.flow_lake, settings.store.analysis_lake)
-    app = application(shelf, settings, settings.access)
+    stores = Stores(database, settings.store.flow_lake, settings.store.analysis_lake)
+    app = application(stores, settings, settings.access)
     limits = raise_descriptor_limit(ConnectionLimits())
     config = uvicorn.Config(
         app,
@@ -95,7 +95,7 @@ def run(context: ComponentContext) -> None:
     )
     raise_gc_threshold()
     with closing(door), closing(database), send_heartbeats(context, database, Heartbeat):
-        make_ready(shelf)
+        make_ready(stores)
         server = BoundedServer(config)
         server.should_exit = context.stop.is_set()  # it listens to signals itself from now on
         server.run(sockets=[door])

@@ -14,7 +14,7 @@ from datamodel.errors import FlowprismError
 from flowprism.service.components.component_context import ComponentContext
 from flowprism.service.components.heartbeat import Heartbeat, send_heartbeats
 from flowprism.service.config.settings import Settings, StoreSettings
-from flowprism.service.scanning.leases import Leases
+from flowprism.service.scans.leases import Leases
 from storage.database.access import forget_audit
 from storage.database.components import forget_components
 from storage.database.connection import Database

@@ -19,10 +19,10 @@ from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.service.components.component_context import ComponentContext
 from flowprism.service.components.heartbeat import GETTING_READY, Heartbeat, send_heartbeats
-from flowprism.service.scanning.hang_watch import HangWatch
-from flowprism.service.scanning.leases import Leases
-from flowprism.service.scanning.scanner import Scanner
-from flowprism.service.scanning.tally import Tally
+from flowprism.service.scans.hang_watch import HangWatch
+from flowprism.service.scans.leases import Leases
+from flowprism.service.scans.scanner import Scanner
+from flowprism.service.scans.scanner_stats import Tally
 from flowprism.worker_pool import WorkerPool
 from storage.database.connection import Database
 

@@ -41,8 +41,8 @@ _VERDICTS = ("healthy", "findings", "unknown")
 class StoredMetrics(Collector):
     """Reads them on each request; what cannot be read is left out, and `flowprism_check_ok` says why."""
 
-    def __init__(self, shelf: Stores, settings: Settings, clock: Callable[[], int] | None = None) -> None:
-        self._shelf, self._settings, self._clock = shelf, settings, clock
+    def __init__(self, stores: Stores, settings: Settings, clock: Callable[[], int] | None = None) -> None:
+        self._stores, self._settings, self._clock = stores, settings, clock
 
     def describe(self) -> Iterator[Metric]:
         """Begin without reading anything."""
@@ -52,21 +52,21 @@ class StoredMetrics(Collector):
         """All metrics of what is kept."""
         now_ns = self._clock() if self._clock else time.time_ns()
         yield _gauge("flowprism_build_info", "The version that answers.", ("version",), {(__version__,): 1.0})
-        looked = checks(self._shelf, self._settings, now_ns)
+        looked = checks(self._stores, self._settings, now_ns)
         states = {(check.name,): float(check.well) for check in looked}
         yield _gauge("flowprism_check_ok", "Whether a check is well: 1 or 0.", ("check",), states)
         if not all(check.well for check in looked if check.needed):
             return
         try:
-            found = [metric for read in _READERS for metric in read(self._shelf, now_ns)]
+            found = [metric for read in _READERS for metric in read(self._stores, now_ns)]
         except StorageError as error:
             _LOG.warning("metrics cannot be read", cause=str(error))
             return
         yield from found
 
 
-def _components(shelf: Stores, now_ns: int) -> Iterator[Metric]:
-    known = [component for component in components(shelf.database) if now_ns - component.seen_ns <= GONE_S * 1e9]
+def _components(stores: Stores, now_ns: int) -> Iterator[Metric]:
+    known = [component for component in components(stores.database) if now_ns - component.seen_ns <= GONE_S * 1e9]
     labels = ("component", "kind")
 
     def of_each(value: Callable[[ComponentStatus], float]) -> dict[tuple[str, ...], float]:
@@ -90,8 +90,8 @@ def _components(shelf: Stores, now_ns: int) -> Iterator[Metric]:
     yield from component_metrics(known)
 
 
-def _scans(shelf: Stores, _: int) -> Iterator[Metric]:
-    newest = metric_queries.newest_scans(shelf.database)
+def _scans(stores: Stores, _: int) -> Iterator[Metric]:
+    newest = metric_queries.newest_scans(stores.database)
     yield _gauge(
         "flowprism_scan_window_end_timestamp_seconds",
         "End of the newest window that was scanned.",
@@ -112,20 +112,20 @@ def _scans(shelf: Stores, _: int) -> Iterator[Metric]:
     )
 
 
-def _jobs(shelf: Stores, now_ns: int) -> Iterator[Metric]:
-    judged = job_states(shelf, situation(shelf, now_ns), with_ended=False)
+def _jobs(stores: Stores, now_ns: int) -> Iterator[Metric]:
+    judged = job_states(stores, situation(stores, now_ns), with_ended=False)
     counted = Counter(one.judgement.state for one in judged)
     values = {(state,): float(counted[state]) for state in get_args(JobState) if state != "ended"}
     yield _gauge("flowprism_jobs", "Jobs that have not ended, by the state they are in now.", ("state",), values)
-    since_ns = metric_queries.inventory_time_ns(shelf.database)
+    since_ns = metric_queries.inventory_time_ns(stores.database)
     since: dict[tuple[str, ...], float] = {} if since_ns is None else {(): since_ns / 1e9}
     yield _gauge("flowprism_inventory_timestamp_seconds", "Since when the inventory is in force.", (), since)
 
 
-def _each_job(shelf: Stores, now_ns: int) -> Iterator[Metric]:
+def _each_job(stores: Stores, now_ns: int) -> Iterator[Metric]:
     """Of the worst jobs, each for itself; how many there are beyond, as one number."""
-    rows = jobs(shelf, _EVERYBODY, now_ns, JobFilter(order="worst"), most=MOST_JOBS, with_ended=False)
-    running = sum(one.judgement.state != "ended" for one in job_states(shelf, situation(shelf, now_ns)))
+    rows = jobs(stores, _EVERYBODY, now_ns, JobFilter(order="worst"), most=MOST_JOBS, with_ended=False)
+    running = sum(one.judgement.state != "ended" for one in job_states(stores, situation(stores, now_ns)))
     name = {row.id: (row.id, row.label or "", row.tenant or "") for row in rows}
     measures: tuple[tuple[str, str, Callable[[JobRow], float | None]], ...] = (
         ("iteration_seconds", "Mean iteration time of the job's newest minute or hour.", lambda row: row.iteration_s),
@@ -145,9 +145,9 @@ def _each_job(shelf: Stores, now_ns: int) -> Iterator[Metric]:
     yield _gauge("flowprism_training_jobs_left_out", "Jobs beyond those that have metrics of their own.", (), beyond)
 
 
-def _each_exporter(shelf: Stores, now_ns: int) -> Iterator[Metric]:
+def _each_exporter(stores: Stores, now_ns: int) -> Iterator[Metric]:
     """Of the silent exporters and then of those that lose most, each for itself; how many there are beyond."""
-    rows = sorted(feeds(shelf, now_ns), key=lambda row: (not row.silent, -_lost_ratio(row), row.exporter))
+    rows = sorted(feeds(stores, now_ns), key=lambda row: (not row.silent, -_lost_ratio(row), row.exporter))
     shown = rows[:MOST_EXPORTERS]
     yield _gauge(
         "flowprism_exporter_newest_timestamp_seconds",
@@ -170,14 +170,14 @@ def _lost_ratio(row: FeedRow) -> float:
     return row.lost / (row.lost + row.datagrams) if row.lost else 0.0
 
 
-def _exporters(shelf: Stores, now_ns: int) -> Iterator[Metric]:
-    counted = Counter("silent" if one.silent else "sending" for one in last_reports(shelf, now_ns))
+def _exporters(stores: Stores, now_ns: int) -> Iterator[Metric]:
+    counted = Counter("silent" if one.silent else "sending" for one in last_reports(stores, now_ns))
     values = {(state,): float(counted[state]) for state in ("sending", "silent")}
     yield _gauge("flowprism_exporters", "Exporters of the last hours, by what they do now.", ("state",), values)
 
 
-def _incidents(shelf: Stores, _: int) -> Iterator[Metric]:
-    counts = metric_queries.incident_counts(shelf.database)
+def _incidents(stores: Stores, _: int) -> Iterator[Metric]:
+    counts = metric_queries.incident_counts(stores.database)
     yield _gauge(
         "flowprism_incidents",
         "Incidents under way, by state, kind and severity.",
@@ -186,8 +186,8 @@ def _incidents(shelf: Stores, _: int) -> Iterator[Metric]:
     )
 
 
-def _alerts(shelf: Stores, now_ns: int) -> Iterator[Metric]:
-    tallies = alert_tallies(shelf.database)
+def _alerts(stores: Stores, now_ns: int) -> Iterator[Metric]:
+    tallies = alert_tallies(stores.database)
     counted = {
         (tally.receiver, state): float(getattr(tally, state))
         for tally in tallies
@@ -200,10 +200,10 @@ def _alerts(shelf: Stores, now_ns: int) -> Iterator[Metric]:
     yield _gauge("flowprism_alerts_longest_wait_seconds", "How long the oldest alert has waited.", ("receiver",), waits)
 
 
-def _feeds(shelf: Stores, _: int) -> Iterator[Metric]:
+def _feeds(stores: Stores, _: int) -> Iterator[Metric]:
     """Sums over all exporters."""
-    stretch = newest_stretch(shelf.database)
-    statistics = feed_statistics(shelf.database, stretch[0], stretch[0] + 1) if stretch else []
+    stretch = newest_stretch(stores.database)
+    statistics = feed_statistics(stores.database, stretch[0], stretch[0] + 1) if stretch else []
     of_length = [one for one in statistics if stretch and one.length_ns == stretch[1]]
     sums: dict[tuple[str, ...], float] = {
         (name,): float(sum(getattr(one, name) for one in of_length))

@@ -36,12 +36,12 @@ class Check:
     needed: bool = False
 
 
-def checks(shelf: Stores, settings: Settings, now_ns: int) -> list[Check]:
+def checks(stores: Stores, settings: Settings, now_ns: int) -> list[Check]:
     """Look at everything; what cannot be looked at, the database being away, is not well."""
-    found = [Check("database", well=True, needed=True), *_lake(shelf.flows)]
+    found = [Check("database", well=True, needed=True), *_lake(stores.flows)]
     looks: dict[str, Callable[[], str]] = {
-        "components": lambda: _silent_components(shelf, now_ns),
-        "scans": lambda: _late_scans(shelf, settings, now_ns),
+        "components": lambda: _silent_components(stores, now_ns),
+        "scans": lambda: _late_scans(stores, settings, now_ns),
     }
     for name, look in looks.items():
         try:
@@ -72,10 +72,10 @@ def _lake(place: str | None) -> Iterator[Check]:
     yield Check("lake", well=not problem, detail=problem)
 
 
-def _silent_components(shelf: Stores, now_ns: int) -> str:
+def _silent_components(stores: Stores, now_ns: int) -> str:
     """Components that fell silent within the last hour, or say themselves that they are not well."""
     problems: list[str] = []
-    for component in components(shelf.database):
+    for component in components(stores.database):
         age_s = (now_ns - component.seen_ns) / 1e9
         if age_s > GONE_S:
             continue
@@ -86,11 +86,11 @@ def _silent_components(shelf: Stores, now_ns: int) -> str:
     return "; ".join(problems)
 
 
-def _late_scans(shelf: Stores, settings: Settings, now_ns: int) -> str:
+def _late_scans(stores: Stores, settings: Settings, now_ns: int) -> str:
     """Policies whose newest window is too old, or that a scanner could have scanned long ago and did not."""
-    newest = {scan.policy: scan.window_end_ns for scan in newest_scans(shelf.database)}
+    newest = {scan.policy: scan.window_end_ns for scan in newest_scans(stores.database)}
     begun_ns = min(
-        (component.started_ns for component in components(shelf.database) if component.kind == "scanner"),
+        (component.started_ns for component in components(stores.database) if component.kind == "scanner"),
         default=now_ns,
     )
     problems: list[str] = []

@@ -26,11 +26,11 @@ _LOG = structlog.get_logger(__name__)
 _LEFT = 499  # what others call it that a client did not wait for its answer
 
 
-def new_registry(shelf: Stores, settings: Settings) -> CollectorRegistry:
+def new_registry(stores: Stores, settings: Settings) -> CollectorRegistry:
     """Metrics of one process."""
     disable_created_metrics()  # type: ignore[no-untyped-call] # when a counter began is when its process did
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(StoredMetrics(shelf, settings))
+    registry.register(StoredMetrics(stores, settings))
     return registry
 
 
@@ -106,7 +106,7 @@ def readyz(request: Request, response: Response, strict: bool = False) -> dict[s
 
     A service that scans no more can still show what it knows: it stays ready, and says what is wrong.
     """
-    found = checks(request.app.state.shelf, request.app.state.settings, time.time_ns())
+    found = checks(request.app.state.stores, request.app.state.settings, time.time_ns())
     ready = all(check.well for check in found if check.needed or strict)
     response.status_code = 200 if ready else 503
     well = all(check.well for check in found)

@@ -13,18 +13,18 @@ def administers(viewer: Viewer) -> bool:
     return viewer.may("admin") and viewer.tenant is None
 
 
-def users(shelf: Stores, viewer: Viewer) -> tuple[UserRow, ...]:
+def users(stores: Stores, viewer: Viewer) -> tuple[UserRow, ...]:
     """List all users by name; empty for other viewers than admins of all tenants."""
-    return tuple(map(user_row, access.users(shelf.database))) if administers(viewer) else ()
+    return tuple(map(user_row, access.users(stores.database))) if administers(viewer) else ()
 
 
-def tokens(shelf: Stores, viewer: Viewer) -> tuple[TokenRow, ...]:
+def tokens(stores: Stores, viewer: Viewer) -> tuple[TokenRow, ...]:
     """List the viewer's tokens, for an admin those of all users, the newest first."""
-    return tuple(map(token_row, access.tokens(shelf.database, None if administers(viewer) else viewer.name)))
+    return tuple(map(token_row, access.tokens(stores.database, None if administers(viewer) else viewer.name)))
 
 
-def audit(shelf: Stores, viewer: Viewer, before: int | None, most: int) -> tuple[AuditRow, ...]:
+def audit(stores: Stores, viewer: Viewer, before: int | None, most: int) -> tuple[AuditRow, ...]:
     """List audit entries before number `before`, the newest first; empty for other viewers than admins."""
     if not administers(viewer):
         return ()
-    return tuple(audit_row(number, entry) for number, entry in access.audit_log(shelf.database, before, most))
+    return tuple(audit_row(number, entry) for number, entry in access.audit_log(stores.database, before, most))

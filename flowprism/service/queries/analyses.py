@@ -33,37 +33,37 @@ _SPANS_AN_ITERATION = 12  # of an endpoint, about
 _MOST_HAPPENINGS = 500
 
 
-def kept_analysis(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> Analysis | None:
+def kept_analysis(stores: Stores, viewer: Viewer, name: str, span: TimeSpan) -> Analysis | None:
     """The analysis of one job in a stretch of time; None where there is no such job that the viewer sees.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
         LimitExceededError: it is more than fits into memory.
     """
-    known = known_job(shelf.database, name)
-    frame = iteration_frame(shelf, name, span.start_ns, span.end_ns + 1)
+    known = known_job(stores.database, name)
+    frame = iteration_frame(stores, name, span.start_ns, span.end_ns + 1)
     if known is not None and len(frame) * len(known.endpoints) * _SPANS_AN_ITERATION > MOST_SPANS:
         raise LimitExceededError(f"{len(frame)} iterations of {len(known.endpoints)} endpoints: ask for a shorter time")
-    found = timeline(shelf, viewer, name, span.start_ns, span.end_ns)
+    found = timeline(stores, viewer, name, span.start_ns, span.end_ns)
     if known is None or found is None:
         return None
-    behaviour, book = pairs(shelf, viewer, name, span.end_ns - 1) or (None, ())
+    behaviour, book = pairs(stores, viewer, name, span.end_ns - 1) or (None, ())
     found, own = _joined(found, behaviour, book)
     report = Report(
         provenance=Provenance(version=__version__, inputs=("what scans kept",)),
         window=Window(start_ns=span.start_ns, end_ns=span.end_ns),
         feed=_feed(own, found),
-        jobs=(_job(known, _layout_at(layouts(shelf.database, name), span.end_ns), frame),),
-        events=_events(shelf, name, span),
-        findings=tuple(masked(viewer, _finding(one, span), {name}) for one in _incidents(shelf, name, span)),
+        jobs=(_job(known, _layout_at(layouts(stores.database, name), span.end_ns), frame),),
+        events=_events(stores, name, span),
+        findings=tuple(masked(viewer, _finding(one, span), {name}) for one in _incidents(stores, name, span)),
     )
     return Analysis(report, found, {} if own is None else {name: own})
 
 
-def names(shelf: Stores) -> Names:
+def names(stores: Stores) -> Names:
     """What people call endpoints, by the inventory in force."""
-    drawn = in_force(shelf)
-    return shelf.at_hand.once("names", (drawn,), lambda: names_of(drawn))
+    drawn = in_force(stores)
+    return stores.at_hand.once("names", (drawn,), lambda: names_of(drawn))
 
 
 def _joined(found: Timelines, behaviour: Frame | None, book: tuple[str, ...]) -> tuple[Timelines, Frame | None]:
@@ -114,14 +114,14 @@ def _job(known: JobRecord, arranged: tuple[Layout, Groups], frame: Frame) -> Job
     )
 
 
-def _incidents(shelf: Stores, name: str, span: TimeSpan) -> list[Incident]:
+def _incidents(stores: Stores, name: str, span: TimeSpan) -> list[Incident]:
     wanted = IncidentFilter(states=("open", "resolved"), job=name, since_ns=span.start_ns, until_ns=span.end_ns)
-    return [one.incident for one in incident_page(shelf.database, wanted, span.end_ns, "", _MOST_HAPPENINGS)]
+    return [one.incident for one in incident_page(stores.database, wanted, span.end_ns, "", _MOST_HAPPENINGS)]
 
 
-def _events(shelf: Stores, name: str, span: TimeSpan) -> tuple[Event, ...]:
+def _events(stores: Stores, name: str, span: TimeSpan) -> tuple[Event, ...]:
     wanted = EventFilter(job=name, start_ns=span.start_ns, end_ns=span.end_ns)
-    return tuple(reversed(events(shelf.database, wanted, None, "", _MOST_HAPPENINGS)))
+    return tuple(reversed(events(stores.database, wanted, None, "", _MOST_HAPPENINGS)))
 
 
 def _finding(one: Incident, span: TimeSpan) -> Finding:

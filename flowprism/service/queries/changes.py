@@ -42,7 +42,7 @@ class Change:
 class ChangeTracker:
     """What was known when one looked last. The first look finds nothing new: it is what one begins with."""
 
-    shelf: Stores
+    stores: Stores
     _scans: frozenset[ScanKey] | None = None
     _noted_ns: int = 0
     _feed: tuple[object, ...] = field(default=())
@@ -55,8 +55,8 @@ class ChangeTracker:
         Raises:
             StorageError: the database cannot be reached; the next look finds what this one would have.
         """
-        known = frozenset(changes.newest_scan_keys(self.shelf.database))
-        noted_ns, feed = changes.newest_note_ns(self.shelf.database), self._feed_now()
+        known = frozenset(changes.newest_scan_keys(self.stores.database))
+        noted_ns, feed = changes.newest_note_ns(self.stores.database), self._feed_now()
         found: list[Change] = []
         if self._scans is not None:
             found = [*self._by_scans(known - self._scans), *self._by_people(noted_ns)]
@@ -68,7 +68,7 @@ class ChangeTracker:
     def _by_scans(self, fresh: frozenset[ScanKey]) -> Iterator[Change]:
         if not fresh:
             return
-        for scan in changes.new_scans(self.shelf.database, fresh):
+        for scan in changes.new_scans(self.stores.database, fresh):
             about: dict[str, str | int | None] = {
                 "policy": scan.policy,
                 "window_start_ns": scan.window_start_ns,
@@ -77,23 +77,23 @@ class ChangeTracker:
             }
             yield Change("scan", about, scan.tenants)
         ends_ns = {end_ns for _, _, end_ns in fresh}
-        yield from map(_touched, changes.touched_by_scans(self.shelf.database, ends_ns))
+        yield from map(_touched, changes.touched_by_scans(self.stores.database, ends_ns))
 
     def _by_people(self, noted_ns: int) -> Iterator[Change]:
         if noted_ns > self._noted_ns:
-            yield from map(_touched, changes.touched_by_people(self.shelf.database, self._noted_ns))
+            yield from map(_touched, changes.touched_by_people(self.stores.database, self._noted_ns))
 
     def _feed_now(self) -> tuple[object, ...]:
         """What, when it changes, makes feeds look different: a new stretch of time, a part that came, went or ails.
 
         Time alone changes things too: an exporter falls silent, a scan becomes too old.
         """
-        known = [(part.name, part.healthy) for part in components(self.shelf.database)]
+        known = [(part.name, part.healthy) for part in components(self.stores.database)]
         if time.monotonic() - self._aged_at_s > _AGING_S:
-            at = situation(self.shelf, time.time_ns())
+            at = situation(self.stores, time.time_ns())
             silent = tuple(one.exporter for one in at.exporters if one.silent)
             self._aged, self._aged_at_s = (at.stale_since_ns is None, *silent), time.monotonic()
-        return (newest_stretch(self.shelf.database), self._aged, *known)
+        return (newest_stretch(self.stores.database), self._aged, *known)
 
 
 def _touched(one: TouchedIncident) -> Change:

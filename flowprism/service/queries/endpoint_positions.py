@@ -7,6 +7,6 @@ from flowprism.rendering.endpoint_order import EndpointOrder, placed
 from flowprism.service.stores import Stores
 
 
-def places(shelf: Stores, endpoints: tuple[str, ...], groups: Groups) -> EndpointOrder:
+def places(stores: Stores, endpoints: tuple[str, ...], groups: Groups) -> EndpointOrder:
     """Every one of some endpoints, in the order of all pictures."""
-    return shelf.at_hand.once("places", (endpoints, groups), lambda: placed(endpoints, groups))
+    return stores.at_hand.once("places", (endpoints, groups), lambda: placed(endpoints, groups))

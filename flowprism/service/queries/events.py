@@ -11,11 +11,11 @@ from storage.database import overview
 _ANY = EventFilter()
 
 
-def events(shelf: Stores, viewer: Viewer, wanted: EventFilter = _ANY, after: str = "", most: int = 200) -> list[Event]:
+def events(stores: Stores, viewer: Viewer, wanted: EventFilter = _ANY, after: str = "", most: int = 200) -> list[Event]:
     """Events of jobs that the viewer sees, the newest first.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         viewer: the caller.
         wanted: which events.
         after: `after_event` of the last one of the page before; "" for the first page.
@@ -25,7 +25,7 @@ def events(shelf: Stores, viewer: Viewer, wanted: EventFilter = _ANY, after: str
         StorageError: the database cannot be reached.
         ValueError: `after` is no such key.
     """
-    return overview.events(shelf.database, wanted, viewer.tenant, after, most)
+    return overview.events(stores.database, wanted, viewer.tenant, after, most)
 
 
 def after_event(event: Event) -> str:

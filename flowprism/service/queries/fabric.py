@@ -75,7 +75,7 @@ class _Scene:
     doubts: dict[frozenset[str], dict[str, float]]
 
 
-def fabric(shelf: Stores, viewer: Viewer, now_ns: int) -> FabricView:
+def fabric(stores: Stores, viewer: Viewer, now_ns: int) -> FabricView:
     """Return switches, hosts, endpoints and links; for viewers of one tenant, those its live jobs touch.
 
     The load of an endpoint's cable is the larger of what it sent and what it received; between two leaves it is shared
@@ -85,37 +85,37 @@ def fabric(shelf: Stores, viewer: Viewer, now_ns: int) -> FabricView:
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    drawn = in_force(shelf)
+    drawn = in_force(stores)
     if drawn is None:
         return FabricView()
-    judged = job_states(shelf, situation(shelf, now_ns), JobFilter(tenant=viewer.tenant), with_ended=False)
-    live = glances(shelf.database, [one.mark.id for one in judged[:_MOST_JOBS]])
-    open_now = incident_page(shelf.database, IncidentFilter(tenant=viewer.tenant), now_ns, "", _MOST_INCIDENTS)
+    judged = job_states(stores, situation(stores, now_ns), JobFilter(tenant=viewer.tenant), with_ended=False)
+    live = glances(stores.database, [one.mark.id for one in judged[:_MOST_JOBS]])
+    open_now = incident_page(stores.database, IncidentFilter(tenant=viewer.tenant), now_ns, "", _MOST_INCIDENTS)
     cases = [one.incident for one in open_now]
     follows_from = (drawn, viewer, live, cases)
-    return shelf.at_hand.once("fabric", follows_from, lambda: _answered(shelf, viewer, drawn, live, cases))
+    return stores.at_hand.once("fabric", follows_from, lambda: _answered(stores, viewer, drawn, live, cases))
 
 
 def _answered(
-    shelf: Stores, viewer: Viewer, drawn: Inventory, live: list[JobSummary], cases: list[Incident]
+    stores: Stores, viewer: Viewer, drawn: Inventory, live: list[JobSummary], cases: list[Incident]
 ) -> FabricView:
     jobs: dict[str, list[str]] = defaultdict(list)
     for one in live:
         for address in one.job.endpoints:
             jobs[address].append(one.job.id)
-    nics = shelf.at_hand.once("nics", (drawn,), lambda: _nics(drawn))
-    up_bps, across_bps = _loads(shelf, nics, live)
+    nics = stores.at_hand.once("nics", (drawn,), lambda: _nics(drawn))
+    up_bps, across_bps = _loads(stores, nics, live)
     mine = None if viewer.tenant is None else frozenset(jobs)
     return _view(_Scene(drawn, nics, jobs, mine, up_bps, across_bps, cases, _doubts(cases)))
 
 
-def _loads(shelf: Stores, nics: Iterable[_Nic], live: list[JobSummary]) -> tuple[dict[str, float], Load]:
+def _loads(stores: Stores, nics: Iterable[_Nic], live: list[JobSummary]) -> tuple[dict[str, float], Load]:
     """Load of endpoints' own cables, and between leaves, in bit/s, by each job's newest window."""
     leaf_of = {a: nic.attachments[0].switch for nic in nics if nic.attachments for a in nic.addresses}
     sent: dict[str, float] = defaultdict(float)
     received: dict[str, float] = defaultdict(float)
     across: Load = defaultdict(float)
-    for src, dst, rate_bps in _rates(shelf, live):
+    for src, dst, rate_bps in _rates(stores, live):
         sent[src] += rate_bps
         received[dst] += rate_bps
         ends = leaf_of.get(src), leaf_of.get(dst)
@@ -124,13 +124,13 @@ def _loads(shelf: Stores, nics: Iterable[_Nic], live: list[JobSummary]) -> tuple
     return {address: max(sent[address], received[address]) for address in {*sent, *received}}, across
 
 
-def _rates(shelf: Stores, live: list[JobSummary]) -> Iterable[tuple[str, str, float]]:
+def _rates(stores: Stores, live: list[JobSummary]) -> Iterable[tuple[str, str, float]]:
     """Source, destination and mean bit/s of each pair of each job, in the newest window with data."""
     if not live:
         return
     newest_ns = {one.job.id: one.job.last_seen_ns for one in live}
     selection = Selection(min(newest_ns.values()), max(newest_ns.values()) + 1, jobs=frozenset(newest_ns))
-    frame, book = kept(shelf, "patterns", selection)
+    frame, book = kept(stores, "patterns", selection)
     ends = np.array([newest_ns.get(text, -1) for text in book] or [-1], np.int64)
     frame = frame.take(frame["end_ns"] == ends[frame["job"]])
     lasted_s = np.maximum(frame["end_ns"] - frame["start_ns"], 1) / 1e9

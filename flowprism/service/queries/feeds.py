@@ -23,7 +23,7 @@ _REMEMBERED_NS = 6 * HOUR_NS
 _SCANS = 4  # are searched for one with clocks: policies analyze different jobs
 
 
-def last_reports(shelf: Stores, now_ns: int) -> list[ExporterHeard]:
+def last_reports(stores: Stores, now_ns: int) -> list[ExporterHeard]:
     """List exporters of the hours before the newest records: last records of each, and whether it is silent now.
 
     The clock decides, not other exporters: one is silent when it has sent nothing for twice its own mean interval, and
@@ -32,11 +32,11 @@ def last_reports(shelf: Stores, now_ns: int) -> list[ExporterHeard]:
     Raises:
         StorageError: the database cannot be reached.
     """
-    newest = newest_stretch(shelf.database)
+    newest = newest_stretch(stores.database)
     if newest is None:
         return []
     return [
-        _last_report(one, now_ns) for one in stored_reports(shelf.database, min(newest[0], now_ns) - _REMEMBERED_NS)
+        _last_report(one, now_ns) for one in stored_reports(stores.database, min(newest[0], now_ns) - _REMEMBERED_NS)
     ]
 
 
@@ -46,7 +46,7 @@ def _last_report(one: LastReport, now_ns: int) -> ExporterHeard:
     return ExporterHeard(one.exporter, end_ns, silent=now_ns - end_ns > max(_SILENT_NS, 2 * interval_ns))
 
 
-def feeds(shelf: Stores, now_ns: int) -> list[FeedRow]:
+def feeds(stores: Stores, now_ns: int) -> list[FeedRow]:
     """Exporters by name: sums and trend of the hour, or the longer stretch, that ends with the newest records.
 
     One that fell silent before it is in the list for some hours more, with nothing in that hour.
@@ -54,41 +54,41 @@ def feeds(shelf: Stores, now_ns: int) -> list[FeedRow]:
     They belong to all tenants: routes show them only to viewers of all tenants.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         now_ns: the clock, UTC; later records are ignored.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    newest = newest_stretch(shelf.database)
+    newest = newest_stretch(stores.database)
     if newest is None:
         return []
     newest_ns, step_ns = min(newest[0], now_ns), newest[1]
     begin_ns = newest_ns - max(HOUR_NS // step_ns, 1) * step_ns + step_ns
-    statistics = [one for one in feed_statistics(shelf.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
+    statistics = [one for one in feed_statistics(stores.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
     steps = min((newest_ns - begin_ns) // step_ns + 1, _MOST_STEPS)
-    sampling = {one.exporter: one for component in kept.components(shelf.database) for one in component.sampling}
+    sampling = {one.exporter: one for component in kept.components(stores.database) for one in component.sampling}
     by_exporter = {exporter: list(rows) for exporter, rows in groupby(statistics, key=lambda one: one.exporter)}
     span = _Steps(newest_ns, step_ns, steps)
-    reports = last_reports(shelf, now_ns)
+    reports = last_reports(stores, now_ns)
     return [_row(one, by_exporter.get(one.exporter, []), span, sampling.get(one.exporter)) for one in reports]
 
 
-def exporters(shelf: Stores, now_ns: int) -> list[FeedRow]:
+def exporters(stores: Stores, now_ns: int) -> list[FeedRow]:
     """Add each exporter's clock, by the newest scan that has any.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    clocks_of_scans = (one.scan.feed.clocks for one in scans(shelf.database, most=_SCANS))
+    clocks_of_scans = (one.scan.feed.clocks for one in scans(stores.database, most=_SCANS))
     clocks = {clock.exporter: clock for clock in next(filter(None, clocks_of_scans), ())}
-    rows = feeds(shelf, now_ns)
+    rows = feeds(stores, now_ns)
     return [row.model_copy(update={"clock": clocks.get(row.exporter.rpartition("/")[0])}) for row in rows]
 
 
-def components(shelf: Stores) -> list[ComponentStatus]:
+def components(stores: Stores) -> list[ComponentStatus]:
     """Components of the service by name, each by its own last word."""
-    return kept.components(shelf.database)
+    return kept.components(stores.database)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ _OPEN = IncidentFilter()
 
 
 def incidents(
-    shelf: Stores, viewer: Viewer, now_ns: int, wanted: IncidentFilter = _OPEN, after: str = "", most: int = 100
+    stores: Stores, viewer: Viewer, now_ns: int, wanted: IncidentFilter = _OPEN, after: str = "", most: int = 100
 ) -> list[IncidentRow]:
     """Incidents that the viewer sees, those that scans saw last first.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         viewer: the caller.
         now_ns: the clock, by which mutes end, UTC.
         wanted: which incidents; by default the open ones.
@@ -40,7 +40,7 @@ def incidents(
     any_seen, tenant = restrict_tenant(viewer, wanted.tenant)
     if not any_seen:
         return []
-    found = incident_page(shelf.database, replace(wanted, tenant=tenant), now_ns, after, most)
+    found = incident_page(stores.database, replace(wanted, tenant=tenant), now_ns, after, most)
     return [masked(viewer, IncidentRow(**_row(one)), {one.incident.job}) for one in found]
 
 
@@ -49,35 +49,35 @@ def after_incident(row: IncidentRow) -> str:
     return incident_key(row.incident)
 
 
-def incident(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
+def incident(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
     """The incident of this id with its history; None where there is none that the viewer sees."""
-    with shelf.database.reading():
-        return _detail(shelf, viewer, now_ns, name)
+    with stores.database.reading():
+        return _detail(stores, viewer, now_ns, name)
 
 
-def _detail(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
-    found = kept_incident(shelf.database, name, now_ns)
+def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentDetail | None:
+    found = kept_incident(stores.database, name, now_ns)
     if found is None or not can_see(viewer, found.tenant):
         return None
     said = tuple(
         Note(time_ns=one.time_ns, author=one.author, kind=one.kind, text=one.text, until_ns=one.until_ns)
-        for one in notes(shelf.database, name)
+        for one in notes(stores.database, name)
     )
-    alerts = tuple(_alerts(shelf, name)) if viewer.tenant is None else ()
-    whole = IncidentDetail(**_row(found), changes=tuple(history(shelf.database, name)), notes=said, alerts=alerts)
+    alerts = tuple(_alerts(stores, name)) if viewer.tenant is None else ()
+    whole = IncidentDetail(**_row(found), changes=tuple(history(stores.database, name)), notes=said, alerts=alerts)
     return masked(viewer, whole, {found.incident.job})
 
 
-def acknowledge(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
+def acknowledge(stores: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
     """Acknowledge an incident; None where there is none that the viewer sees.
 
     Raises:
         PermissionDeniedError: the viewer is no operator.
     """
-    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "acknowledged", text))
+    return _note(stores, viewer, IncidentNote(name, now_ns, viewer.name, "acknowledged", text))
 
 
-def accept(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
+def accept(stores: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
     """Make what a job does since its incident began its baseline; None where there is none that the viewer sees.
 
     The next scan measures it, and ends the incident. An incident of no job is only noted.
@@ -85,52 +85,52 @@ def accept(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = ""
     Raises:
         PermissionDeniedError: the viewer is no operator.
     """
-    noted = _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "accepted", text))
+    noted = _note(stores, viewer, IncidentNote(name, now_ns, viewer.name, "accepted", text))
     if noted is not None and noted.incident.job is not None:
         since_ns = noted.incident.start_ns
-        accept_baseline(shelf.database, Baseline(noted.incident.job, since_ns, now_ns, "accepted", viewer.name))
+        accept_baseline(stores.database, Baseline(noted.incident.job, since_ns, now_ns, "accepted", viewer.name))
     return noted
 
 
 def mute(
-    shelf: Stores, viewer: Viewer, now_ns: int, name: str, reason: str, until_ns: int | None
+    stores: Stores, viewer: Viewer, now_ns: int, name: str, reason: str, until_ns: int | None
 ) -> IncidentDetail | None:
     """Have no alerts of an incident until a time, or for ever; None where there is none that the viewer sees.
 
     Raises:
         PermissionDeniedError: the viewer is no operator.
     """
-    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "muted", reason, until_ns))
+    return _note(stores, viewer, IncidentNote(name, now_ns, viewer.name, "muted", reason, until_ns))
 
 
-def unmute(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
+def unmute(stores: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:
     """Have alerts of an incident again; None where there is none that the viewer sees.
 
     Raises:
         PermissionDeniedError: the viewer is no operator.
     """
-    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "unmuted", text))
+    return _note(stores, viewer, IncidentNote(name, now_ns, viewer.name, "unmuted", text))
 
 
-def comment(shelf: Stores, viewer: Viewer, now_ns: int, name: str, text: str) -> IncidentDetail | None:
+def comment(stores: Stores, viewer: Viewer, now_ns: int, name: str, text: str) -> IncidentDetail | None:
     """Write something into an incident's history; None where there is none that the viewer sees.
 
     Raises:
         PermissionDeniedError: the viewer is no operator.
     """
-    return _note(shelf, viewer, IncidentNote(name, now_ns, viewer.name, "comment", text))
+    return _note(stores, viewer, IncidentNote(name, now_ns, viewer.name, "comment", text))
 
 
-def _note(shelf: Stores, viewer: Viewer, note: IncidentNote) -> IncidentDetail | None:
+def _note(stores: Stores, viewer: Viewer, note: IncidentNote) -> IncidentDetail | None:
     require(viewer, "operator")
-    found = kept_incident(shelf.database, note.incident, note.time_ns)
-    if found is None or not can_see(viewer, found.tenant) or not add_note(shelf.database, note):
+    found = kept_incident(stores.database, note.incident, note.time_ns)
+    if found is None or not can_see(viewer, found.tenant) or not add_note(stores.database, note):
         return None
-    return incident(shelf, viewer, note.time_ns, note.incident)
+    return incident(stores, viewer, note.time_ns, note.incident)
 
 
-def _alerts(shelf: Stores, name: str) -> Iterator[AlertRow]:
-    for one in alerts(shelf.database, name):
+def _alerts(stores: Stores, name: str) -> Iterator[AlertRow]:
+    for one in alerts(stores.database, name):
         yield AlertRow(
             receiver=one.receiver,
             change=one.alert.change,

@@ -16,7 +16,7 @@ from flowprism.service.viewer import Viewer
 from storage.database import feed_statistics as kept
 
 
-def in_force(shelf: Stores) -> Inventory | None:
+def in_force(stores: Stores) -> Inventory | None:
     """The inventory that scans use: the file of `scans.inventory` where one is set, else the newest that was uploaded.
 
     Raises:
@@ -24,17 +24,17 @@ def in_force(shelf: Stores) -> Inventory | None:
         InputError: the file cannot be read.
         StorageError: the database cannot be reached.
     """
-    path = shelf.settings.scans.inventory
+    path = stores.settings.scans.inventory
     if path is None:
-        return kept.inventory(shelf.database)
+        return kept.inventory(stores.database)
     try:
         seen = path.stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror} (scans.inventory)") from None
-    return shelf.at_hand.once("inventory", (path, seen.st_mtime_ns, seen.st_size), lambda: load_inventory(path))
+    return stores.at_hand.once("inventory", (path, seen.st_mtime_ns, seen.st_size), lambda: load_inventory(path))
 
 
-def inventory(shelf: Stores, viewer: Viewer) -> Inventory | None:
+def inventory(stores: Stores, viewer: Viewer) -> Inventory | None:
     """The inventory in force; None where there is none.
 
     Raises:
@@ -42,10 +42,10 @@ def inventory(shelf: Stores, viewer: Viewer) -> Inventory | None:
         StorageError: the database cannot be reached.
     """
     require_all_seen(viewer)
-    return in_force(shelf)
+    return in_force(stores)
 
 
-def replace_inventory(shelf: Stores, viewer: Viewer, now_ns: int, new: Inventory) -> bool:
+def replace_inventory(stores: Stores, viewer: Viewer, now_ns: int, new: Inventory) -> bool:
     """Put an inventory in force from the next scan on; whether it is another than the one before.
 
     Raises:
@@ -54,19 +54,19 @@ def replace_inventory(shelf: Stores, viewer: Viewer, now_ns: int, new: Inventory
     """
     require(viewer, "admin")
     require_all_seen(viewer)
-    path = shelf.settings.scans.inventory
+    path = stores.settings.scans.inventory
     if path is not None:
         raise PermissionDeniedError(f"the inventory in force is the file {path} (scans.inventory): change that file")
-    return kept.save_inventory(shelf.database, new, viewer.name, now_ns)
+    return kept.save_inventory(stores.database, new, viewer.name, now_ns)
 
 
 def merge_listing(
-    shelf: Stores, viewer: Viewer, now_ns: int, listing: bytes, suffix: str
+    stores: Stores, viewer: Viewer, now_ns: int, listing: bytes, suffix: str
 ) -> tuple[MergedInventory, bool]:
     """Merge a listing of NetBox, Slurm or Kubernetes, or an inventory, into the inventory in force.
 
     Args:
-        shelf: where the inventory is kept.
+        stores: where the inventory is kept.
         viewer: the caller.
         now_ns: the clock, UTC.
         listing: as the system writes it.
@@ -82,7 +82,7 @@ def merge_listing(
         StorageError: the database cannot be reached, or there is no room for the listing.
     """
     require(viewer, "admin")
-    known = inventory(shelf, viewer) or Inventory()
+    known = inventory(stores, viewer) or Inventory()
     with TemporaryDirectory(prefix="flowprism-") as folder:
         path = Path(folder) / f"listing{suffix}"
         try:
@@ -92,4 +92,4 @@ def merge_listing(
             raise StorageError(f"no room for what was sent: {error.strerror}") from None
         except (InputError, InventoryError) as error:
             raise type(error)(str(error).replace(f"{path}: ", "")) from None
-    return made, replace_inventory(shelf, viewer, now_ns, made.inventory)
+    return made, replace_inventory(stores, viewer, now_ns, made.inventory)

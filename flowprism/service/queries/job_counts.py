@@ -45,27 +45,27 @@ class Census:
         return sum(self.states.get(state, 0) for state in states)
 
 
-def census(shelf: Stores, viewer: Viewer, now_ns: int) -> Census:
+def census(stores: Stores, viewer: Viewer, now_ns: int) -> Census:
     """Jobs by state, open incidents, and GPU-hours lost since midnight UTC.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         viewer: the caller; a viewer of one tenant sees its jobs.
         now_ns: the clock, UTC.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    with shelf.database.reading():
-        at = situation(shelf, now_ns)
-        judged = job_states(shelf, at, JobFilter(tenant=viewer.tenant), with_ended=False)
+    with stores.database.reading():
+        at = situation(stores, now_ns)
+        judged = job_states(stores, at, JobFilter(tenant=viewer.tenant), with_ended=False)
         return Census(
             states=Counter(one.judgement.state for one in judged),
             gpus=sum(one.mark.world_size or 0 for one in judged),
             critical=sum(
                 one.judgement.state in {"slow", "hanging"} and one.mark.severity == "critical" for one in judged
             ),
-            incidents=open_incidents(shelf.database, viewer.tenant),
-            gpu_hours_lost=gpu_hours_lost(shelf.database, viewer.tenant, now_ns // DAY_NS * DAY_NS),
+            incidents=open_incidents(stores.database, viewer.tenant),
+            gpu_hours_lost=gpu_hours_lost(stores.database, viewer.tenant, now_ns // DAY_NS * DAY_NS),
             stale_since_ns=at.stale_since_ns,
         )

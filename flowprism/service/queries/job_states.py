@@ -26,23 +26,23 @@ class JudgedJob:
     judgement: Judgement
 
 
-def situation(shelf: Stores, now_ns: int) -> Situation:
+def situation(stores: Stores, now_ns: int) -> Situation:
     """What the states of all jobs rest on at a time, UTC.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    scans = tuple(_policy_scans(shelf, newest_scans(shelf.database)))
-    return Situation(now_ns, scans, tuple(last_reports(shelf, now_ns)), state_rules(shelf.settings))
+    scans = tuple(_policy_scans(stores, newest_scans(stores.database)))
+    return Situation(now_ns, scans, tuple(last_reports(stores, now_ns)), state_rules(stores.settings))
 
 
 def job_states(
-    shelf: Stores, at: Situation, wanted: JobFilter = _EVERY_JOB, *, with_ended: bool = True
+    stores: Stores, at: Situation, wanted: JobFilter = _EVERY_JOB, *, with_ended: bool = True
 ) -> list[JudgedJob]:
     """Jobs with their states, in the order wanted.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         at: what states rest on.
         wanted: which jobs.
         with_ended: whether those that have ended are wanted; leaving them out saves reading all that ever were.
@@ -51,19 +51,19 @@ def job_states(
         StorageError: the database cannot be reached.
     """
     since_ns = 0 if with_ended else _since_ns(at)
-    found = [JudgedJob(mark, judge(_evidence(mark), at)) for mark in job_marks(shelf.database, wanted, since_ns)]
+    found = [JudgedJob(mark, judge(_evidence(mark), at)) for mark in job_marks(stores.database, wanted, since_ns)]
     if not with_ended:
         found = [one for one in found if one.judgement.state != "ended"]
     return [one for one in found if one.judgement.state in wanted.states] if wanted.states else found
 
 
-def states_of(shelf: Stores, at: Situation, names: Collection[str]) -> dict[str, Judgement]:
+def states_of(stores: Stores, at: Situation, names: Collection[str]) -> dict[str, Judgement]:
     """The state of each of some jobs, by id.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    return {mark.id: judge(_evidence(mark), at) for mark in job_marks(shelf.database, _EVERY_JOB, names=names)}
+    return {mark.id: judge(_evidence(mark), at) for mark in job_marks(stores.database, _EVERY_JOB, names=names)}
 
 
 def _since_ns(at: Situation) -> int:
@@ -81,18 +81,18 @@ def _evidence(mark: JobMark) -> JobEvidence:
     )  # fmt: skip
 
 
-def _policy_scans(shelf: Stores, newest: list[NewestScan]) -> list[PolicyScan]:
+def _policy_scans(stores: Stores, newest: list[NewestScan]) -> list[PolicyScan]:
     """Newest scans with what they say of each job; a scan does not change, so it is read once."""
     keys = tuple((one.policy, one.window_start_ns, one.window_end_ns) for one in newest)
 
     def read() -> list[PolicyScan]:
-        return [PolicyScan(*key, _verdicts(shelf, key)) for key in keys]
+        return [PolicyScan(*key, _verdicts(stores, key)) for key in keys]
 
-    return shelf.at_hand.once("newest scans", keys, read)
+    return stores.at_hand.once("newest scans", keys, read)
 
 
-def _verdicts(shelf: Stores, key: tuple[str, int, int]) -> dict[str, tuple[Verdict, str]]:
-    kept = kept_scan(shelf.database, *key)
+def _verdicts(stores: Stores, key: tuple[str, int, int]) -> dict[str, tuple[Verdict, str]]:
+    kept = kept_scan(stores.database, *key)
     return {} if kept is None else {one.id: (one.verdict, _reason(one)) for one in kept.scan.jobs if one.id is not None}
 
 

@@ -31,7 +31,7 @@ _EVERY_JOB = JobFilter()
 
 
 def jobs(
-    shelf: Stores,
+    stores: Stores,
     viewer: Viewer,
     now_ns: int,
     wanted: JobFilter = _EVERY_JOB,
@@ -43,7 +43,7 @@ def jobs(
     """Jobs that the viewer sees, in the order wanted.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         viewer: the caller.
         now_ns: the clock, UTC.
         wanted: which jobs.
@@ -57,15 +57,15 @@ def jobs(
     any_seen, tenant = restrict_tenant(viewer, wanted.tenant)
     if not any_seen:
         return []
-    with shelf.database.reading():
-        end_ns = newest_ns(shelf.database, now_ns)
+    with stores.database.reading():
+        end_ns = newest_ns(stores.database, now_ns)
         asked = replace(wanted, tenant=tenant)
-        judged = job_states(shelf, situation(shelf, now_ns), asked, with_ended=with_ended)
+        judged = job_states(stores, situation(stores, now_ns), asked, with_ended=with_ended)
         states = {one.mark.id: one.judgement for one in _page(judged, after, most)}
-        found = glances(shelf.database, list(states))
+        found = glances(stores.database, list(states))
         names = [one.job.id for one in found]
-        arranged, recent = newest_layouts(shelf.database, names), iteration_pace.recent(shelf.database, names, end_ns)
-        worst = worst_incidents(shelf.database, names)
+        arranged, recent = newest_layouts(stores.database, names), iteration_pace.recent(stores.database, names, end_ns)
+        worst = worst_incidents(stores.database, names)
     going = {
         one.job.id: iteration_pace.pace(recent[one.job.id], end_ns, now_ns, one.job.world_size, worst.get(one.job.id))
         for one in found
@@ -81,23 +81,23 @@ def _page(judged: list[JudgedJob], after: str, most: int) -> list[JudgedJob]:
     return judged[at + 1 : at + 1 + most]
 
 
-def job(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
+def job(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
     """The job of this id, as it was when it was seen last; None where there is none that the viewer sees."""
-    with shelf.database.reading():
-        return _detail(shelf, viewer, now_ns, name)
+    with stores.database.reading():
+        return _detail(stores, viewer, now_ns, name)
 
 
-def _detail(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
-    found = _seen(shelf, viewer, name)
+def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
+    found = _seen(stores, viewer, name)
     if found is None:
         return None
-    known = layouts(shelf.database, name)
-    end_ns = min(newest_ns(shelf.database, now_ns), found.job.last_seen_ns)
-    worst = worst_incidents(shelf.database, [name]).get(name)
+    known = layouts(stores.database, name)
+    end_ns = min(newest_ns(stores.database, now_ns), found.job.last_seen_ns)
+    worst = worst_incidents(stores.database, [name]).get(name)
     going = iteration_pace.pace(
-        iteration_pace.recent(shelf.database, [name], end_ns)[name], end_ns, now_ns, found.job.world_size, worst
+        iteration_pace.recent(stores.database, [name], end_ns)[name], end_ns, now_ns, found.job.world_size, worst
     )
-    judged = states_of(shelf, situation(shelf, now_ns), [name])[name]
+    judged = states_of(stores, situation(stores, now_ns), [name])[name]
     return JobDetail(
         **_row(found, known[0].layout if known else None, going, judged),
         addresses=found.job.endpoints,
@@ -109,27 +109,27 @@ def _detail(shelf: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail 
     )
 
 
-def labels(shelf: Stores, names: Collection[str]) -> dict[str, str]:
+def labels(stores: Stores, names: Collection[str]) -> dict[str, str]:
     """Label of each of these jobs, which the viewer is known to see; those without one are left out."""
-    return overview.labels(shelf.database, sorted(names))
+    return overview.labels(stores.database, sorted(names))
 
 
-def trend(shelf: Stores, viewer: Viewer, name: str, start_ns: int, end_ns: int, most: int = 500) -> Trend | None:
+def trend(stores: Stores, viewer: Viewer, name: str, start_ns: int, end_ns: int, most: int = 500) -> Trend | None:
     """A job's iteration times in [start_ns, end_ns) in at most `most` equal steps, of minutes or of hours.
 
     None where there is no such job that the viewer sees.
     """
-    if _seen(shelf, viewer, name) is None:
+    if _seen(stores, viewer, name) is None:
         return None
     length_ns = MINUTE_NS if end_ns - start_ns <= most * MINUTE_NS else HOUR_NS
     begin_ns = start_ns // length_ns * length_ns
     step_ns = length_ns * max(-(-(end_ns - begin_ns) // (length_ns * most)), 1)
-    rows = stretches(shelf.database, [name], length_ns, begin_ns, end_ns)[name]
+    rows = stretches(stores.database, [name], length_ns, begin_ns, end_ns)[name]
     return iteration_pace.series(rows, begin_ns, end_ns, step_ns)
 
 
 def iterations(
-    shelf: Stores, viewer: Viewer, name: str, start_ns: int, end_ns: int, most: int = 2000
+    stores: Stores, viewer: Viewer, name: str, start_ns: int, end_ns: int, most: int = 2000
 ) -> IterationSeries | None:
     """A job's iterations that ended in [start_ns, end_ns); the slowest of those put together is kept.
 
@@ -138,18 +138,18 @@ def iterations(
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    if _seen(shelf, viewer, name) is None:
+    if _seen(stores, viewer, name) is None:
         return None
-    frame = iteration_frame(shelf, name, start_ns, end_ns)
+    frame = iteration_frame(stores, name, start_ns, end_ns)
     return IterationSeries(
         job=name, start_ns=start_ns, end_ns=end_ns, iterations=len(frame), points=_points(frame, max(most, 1))
     )
 
 
-def iteration_frame(shelf: Stores, name: str, start_ns: int, end_ns: int) -> Frame:
+def iteration_frame(stores: Stores, name: str, start_ns: int, end_ns: int) -> Frame:
     """A job's iterations that ended in [start_ns, end_ns), in order of time (`datamodel.scan_history.ITERATIONS`)."""
     selection = Selection(start_ns=start_ns, end_ns=end_ns, jobs=frozenset({name}))
-    frame, _ = kept(shelf, "iterations", selection)
+    frame, _ = kept(stores, "iterations", selection)
     return frame.take((frame["end_ns"] >= start_ns) & (frame["end_ns"] < end_ns)).sort("end_ns", "index")
 
 
@@ -162,20 +162,20 @@ def iterations_of(frame: Frame) -> tuple[Iteration, ...]:
     )
 
 
-def _seen(shelf: Stores, viewer: Viewer, name: str) -> JobSummary | None:
-    found = glance(shelf.database, name)
+def _seen(stores: Stores, viewer: Viewer, name: str) -> JobSummary | None:
+    found = glance(stores.database, name)
     return found if found is not None and can_see(viewer, found.job.tenant) else None
 
 
-def members(shelf: Stores, viewer: Viewer, name: str) -> tuple[str, ...] | None:
+def members(stores: Stores, viewer: Viewer, name: str) -> tuple[str, ...] | None:
     """Addresses of a job's endpoints; None where there is no such job that the viewer sees."""
-    found = _seen(shelf, viewer, name)
+    found = _seen(stores, viewer, name)
     return None if found is None else found.job.endpoints
 
 
-def visible(shelf: Stores, viewer: Viewer, name: str) -> bool:
+def visible(stores: Stores, viewer: Viewer, name: str) -> bool:
     """Whether there is a job of this id that the viewer sees."""
-    return _seen(shelf, viewer, name) is not None
+    return _seen(stores, viewer, name) is not None
 
 
 def _row(

@@ -14,37 +14,37 @@ from storage.lake.object_store import LocalStore, open_store
 from storage.lake.selection import Selection
 
 
-def kept(shelf: Stores, kind: str, selection: Selection) -> tuple[Frame, tuple[str, ...]]:
+def kept(stores: Stores, kind: str, selection: Selection) -> tuple[Frame, tuple[str, ...]]:
     """Records of one kind with the book of their codes; none where nothing was kept yet.
 
     Raises:
         StorageError: the lake cannot be read.
     """
-    if not _there(shelf):
+    if not _there(stores):
         return empty(KINDS[kind].schema), ()
     try:
-        return read_kind(str(shelf.analyses), kind, selection)
+        return read_kind(str(stores.analyses), kind, selection)
     except (InputError, OSError) as error:
         raise StorageError(str(error)) from error
 
 
-def kept_timelines(shelf: Stores, selection: Selection) -> Timelines:
+def kept_timelines(stores: Stores, selection: Selection) -> Timelines:
     """Spans in order of job, endpoint and time; none where nothing was kept yet.
 
     Raises:
         StorageError: the lake cannot be read.
     """
-    if not _there(shelf):
+    if not _there(stores):
         return Timelines(empty(SPANS), (), (), ())
     try:
-        return read_timelines(str(shelf.analyses), selection)
+        return read_timelines(str(stores.analyses), selection)
     except (InputError, OSError) as error:
         raise StorageError(str(error)) from error
 
 
-def _there(shelf: Stores) -> bool:
+def _there(stores: Stores) -> bool:
     """Whether a scan has kept something; a bucket is believed to be one of ours."""
-    if shelf.analyses is None:
+    if stores.analyses is None:
         return False
-    place = open_store(shelf.analyses)
+    place = open_store(stores.analyses)
     return not isinstance(place, LocalStore) or is_store(place)

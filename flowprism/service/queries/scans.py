@@ -34,11 +34,11 @@ class NewScanRequest:
     window_end_ns: int | None = None
 
 
-def scans(shelf: Stores, viewer: Viewer, wanted: ScanFilter = _ANY, after: str = "", most: int = 100) -> list[ScanRow]:
+def scans(stores: Stores, viewer: Viewer, wanted: ScanFilter = _ANY, after: str = "", most: int = 100) -> list[ScanRow]:
     """Scans that the viewer sees something of, those of the newest windows first.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         viewer: the caller; a viewer of one tenant sees its jobs and findings only.
         wanted: which scans.
         after: `after_scan` of the last one of the page before; "" for the first page.
@@ -48,7 +48,7 @@ def scans(shelf: Stores, viewer: Viewer, wanted: ScanFilter = _ANY, after: str =
         StorageError: the database cannot be reached.
         ValueError: `after` is no such key.
     """
-    return [_row(one, viewer) for one in scan_page(shelf.database, wanted, viewer.tenant, after, most)]
+    return [_row(one, viewer) for one in scan_page(stores.database, wanted, viewer.tenant, after, most)]
 
 
 def after_scan(row: ScanRow) -> str:
@@ -56,9 +56,9 @@ def after_scan(row: ScanRow) -> str:
     return scan_key(row.policy, row.window_start_ns, row.window_end_ns)
 
 
-def scan(shelf: Stores, viewer: Viewer, policy: str, window_start_ns: int, window_end_ns: int) -> ScanRecord | None:
+def scan(stores: Stores, viewer: Viewer, policy: str, window_start_ns: int, window_end_ns: int) -> ScanRecord | None:
     """The scan of a policy and window, as far as the viewer sees it; None where that is nothing."""
-    found = kept_scan(shelf.database, policy, window_start_ns, window_end_ns)
+    found = kept_scan(stores.database, policy, window_start_ns, window_end_ns)
     if found is None or viewer.tenant is None:
         return found
     own = _part(found.scan, viewer.tenant)
@@ -67,10 +67,10 @@ def scan(shelf: Stores, viewer: Viewer, policy: str, window_start_ns: int, windo
 
 
 def scan_detail(
-    shelf: Stores, viewer: Viewer, policy: str, window_start_ns: int, window_end_ns: int
+    stores: Stores, viewer: Viewer, policy: str, window_start_ns: int, window_end_ns: int
 ) -> ScanDetail | None:
     """The same as one document."""
-    found = scan(shelf, viewer, policy, window_start_ns, window_end_ns)
+    found = scan(stores, viewer, policy, window_start_ns, window_end_ns)
     if found is None:
         return None
     result = found.scan
@@ -90,7 +90,7 @@ def scan_detail(
     )
 
 
-def ask_scan(shelf: Stores, viewer: Viewer, now_ns: int, wish: NewScanRequest) -> ScanRequest:
+def ask_scan(stores: Stores, viewer: Viewer, now_ns: int, wish: NewScanRequest) -> ScanRequest:
     """Ask for a scan; a scanner makes it soon.
 
     Raises:
@@ -101,38 +101,38 @@ def ask_scan(shelf: Stores, viewer: Viewer, now_ns: int, wish: NewScanRequest) -
     asked = ScanRequest(
         id=uuid.uuid4().hex,
         policy=wish.policy,
-        jobs=_allowed(shelf, viewer, wish.jobs),
+        jobs=_allowed(stores, viewer, wish.jobs),
         window_start_ns=wish.window_start_ns,
         window_end_ns=wish.window_end_ns,
         author=viewer.name,
         requested_ns=now_ns,
         state="waiting",
     )
-    ask(shelf.database, asked)
+    ask(stores.database, asked)
     return asked
 
 
-def scan_request(shelf: Stores, viewer: Viewer, name: str) -> ScanRequest | None:
+def scan_request(stores: Stores, viewer: Viewer, name: str) -> ScanRequest | None:
     """Find a requested scan; viewers of one tenant see their own."""
-    found = request(shelf.database, name)
+    found = request(stores.database, name)
     return found if found is not None and _is_shown(found, viewer) else None
 
 
-def scan_requests(shelf: Stores, viewer: Viewer, most: int = 100) -> list[ScanRequest]:
+def scan_requests(stores: Stores, viewer: Viewer, most: int = 100) -> list[ScanRequest]:
     """List the newest requested scans; viewers of one tenant see their own."""
-    return [one for one in requests(shelf.database, most) if _is_shown(one, viewer)]
+    return [one for one in requests(stores.database, most) if _is_shown(one, viewer)]
 
 
 def _is_shown(one: ScanRequest, viewer: Viewer) -> bool:
     return viewer.tenant is None or one.author == viewer.name
 
 
-def _allowed(shelf: Stores, viewer: Viewer, names: Sequence[str]) -> tuple[str, ...]:
+def _allowed(stores: Stores, viewer: Viewer, names: Sequence[str]) -> tuple[str, ...]:
     """Select the jobs to scan; for viewers of one tenant, all its jobs or those named."""
     if viewer.tenant is None:
         return tuple(names)
-    marks = job_marks(shelf.database, JobFilter(tenant=viewer.tenant))[:_MOST_JOBS]
-    own = [one.job for one in glances(shelf.database, [one.id for one in marks])]
+    marks = job_marks(stores.database, JobFilter(tenant=viewer.tenant))[:_MOST_JOBS]
+    own = [one.job for one in glances(stores.database, [one.id for one in marks])]
     if not own:
         raise PermissionDeniedError(f"there is no job of {viewer.tenant} to scan")
     named = {name: [job.id for job in own if name in {job.id, job.label}] for name in names}

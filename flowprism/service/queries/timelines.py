@@ -30,7 +30,7 @@ class TimeSpan:
 
 
 def timeline(
-    shelf: Stores, viewer: Viewer, name: str, start_ns: int, end_ns: int, endpoints: Collection[str] | None = None
+    stores: Stores, viewer: Viewer, name: str, start_ns: int, end_ns: int, endpoints: Collection[str] | None = None
 ) -> Timelines | None:
     """Spans of a job that touch [start_ns, end_ns), of some endpoints or all.
 
@@ -40,19 +40,19 @@ def timeline(
         StorageError: the database or the lake cannot be reached.
         LimitExceededError: it is more than an hour.
     """
-    if not visible(shelf, viewer, name):
+    if not visible(stores, viewer, name):
         return None
     if end_ns - start_ns > MOST_SPAN_NS:
         raise LimitExceededError("spans of more than an hour: ask for a shorter time, or for iterations")
     chosen = None if endpoints is None else frozenset(endpoints)
-    return kept_timelines(shelf, Selection(start_ns, end_ns, endpoints=chosen, jobs=frozenset({name})))
+    return kept_timelines(stores, Selection(start_ns, end_ns, endpoints=chosen, jobs=frozenset({name})))
 
 
-def of_iterations(shelf: Stores, viewer: Viewer, name: str, first: int, last: int) -> TimeSpan | None:
+def of_iterations(stores: Stores, viewer: Viewer, name: str, first: int, last: int) -> TimeSpan | None:
     """The time from iteration `first` to `last`; None where none of them is known, or the job is not seen."""
-    if not visible(shelf, viewer, name):
+    if not visible(stores, viewer, name):
         return None
-    frame = iteration_frame(shelf, name, 0, np.iinfo(np.int64).max)
+    frame = iteration_frame(stores, name, 0, np.iinfo(np.int64).max)
     wanted = frame.take((frame["index"] >= first) & (frame["index"] <= last))
     if not len(wanted):
         return None
@@ -60,17 +60,17 @@ def of_iterations(shelf: Stores, viewer: Viewer, name: str, first: int, last: in
 
 
 def newest(
-    shelf: Stores, viewer: Viewer, name: str, count: int = SHOWN_ITERATIONS, until_ns: int | None = None
+    stores: Stores, viewer: Viewer, name: str, count: int = SHOWN_ITERATIONS, until_ns: int | None = None
 ) -> TimeSpan | None:
     """The time of a job's newest iterations; where there is none, the hour before it was seen last.
 
     With `until_ns` of those that ended by then. None where there is no such job that the viewer sees.
     """
-    known = known_job(shelf.database, name) if visible(shelf, viewer, name) else None
+    known = known_job(stores.database, name) if visible(stores, viewer, name) else None
     if known is None:
         return None
     end_ns = known.last_seen_ns + 1 if until_ns is None else until_ns + 1
-    frame = iteration_frame(shelf, name, end_ns - MOST_SPAN_NS, end_ns)
+    frame = iteration_frame(stores, name, end_ns - MOST_SPAN_NS, end_ns)
     if not len(frame):
         return TimeSpan(max(end_ns - MOST_SPAN_NS, 0), end_ns)
     last = frame.take(np.arange(max(len(frame) - count, 0), len(frame)))
@@ -94,7 +94,7 @@ class PairWindow:
     iterations: int
 
 
-def pairs_during(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> PairWindow | None:
+def pairs_during(stores: Stores, viewer: Viewer, name: str, span: TimeSpan) -> PairWindow | None:
     """Return the pairs of the window that covers most of a time range: values of pairs are medians of a whole window.
 
     That is the window of whose iterations the largest share lies in the stretch; of several the one with most of them,
@@ -103,13 +103,13 @@ def pairs_during(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> Pa
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    if not visible(shelf, viewer, name):
+    if not visible(stores, viewer, name):
         return None
-    frame, book = kept(shelf, "patterns", Selection(span.start_ns, span.end_ns, jobs=frozenset({name})))
+    frame, book = kept(stores, "patterns", Selection(span.start_ns, span.end_ns, jobs=frozenset({name})))
     if not len(frame):
         return None
     windows = np.unique(np.stack([frame["start_ns"], frame["end_ns"]], axis=1), axis=0)
-    steps = iteration_frame(shelf, name, int(windows[:, 0].min()), int(windows[:, 1].max()) + 1)
+    steps = iteration_frame(stores, name, int(windows[:, 0].min()), int(windows[:, 1].max()) + 1)
     middles = (steps["start_ns"] + steps["end_ns"]) // 2
     during = (middles >= span.start_ns) & (middles < span.end_ns)
     candidates = []
@@ -122,11 +122,11 @@ def pairs_during(shelf: Stores, viewer: Viewer, name: str, span: TimeSpan) -> Pa
     return PairWindow(chosen, book, inside, of)
 
 
-def pairs(shelf: Stores, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:
+def pairs(stores: Stores, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:
     """How each pair of a job behaved (`scan_history.PAIR_PROFILES`) in the window that begins last before a time.
 
     Args:
-        shelf: where answers are read from.
+        stores: where answers are read from.
         viewer: the caller.
         name: the job's id.
         at_ns: a time inside the window, UTC; None for the newest window.
@@ -137,26 +137,26 @@ def pairs(shelf: Stores, viewer: Viewer, name: str, at_ns: int | None = None) ->
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    return _in_window(shelf, viewer, name, "patterns", at_ns)
+    return _in_window(stores, viewer, name, "patterns", at_ns)
 
 
-def rates(shelf: Stores, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:
+def rates(stores: Stores, viewer: Viewer, name: str, at_ns: int | None = None) -> tuple[Frame, tuple[str, ...]] | None:
     """Rates of a job's endpoints over the mean iteration (`endpoint_rates.ENDPOINT_RATES`); arguments as of `pairs`.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    return _in_window(shelf, viewer, name, "rates", at_ns)
+    return _in_window(stores, viewer, name, "rates", at_ns)
 
 
 def _in_window(
-    shelf: Stores, viewer: Viewer, name: str, kind: str, at_ns: int | None
+    stores: Stores, viewer: Viewer, name: str, kind: str, at_ns: int | None
 ) -> tuple[Frame, tuple[str, ...]] | None:
-    known = known_job(shelf.database, name) if visible(shelf, viewer, name) else None
+    known = known_job(stores.database, name) if visible(stores, viewer, name) else None
     if known is None:
         return None
     at_ns = known.last_seen_ns if at_ns is None else at_ns
-    frame, book = kept(shelf, kind, Selection(at_ns, at_ns + 1, jobs=frozenset({name})))
+    frame, book = kept(stores, kind, Selection(at_ns, at_ns + 1, jobs=frozenset({name})))
     if len(frame):
         frame = frame.take(frame["start_ns"] == frame["start_ns"].max())
         frame = frame.take(frame["end_ns"] == frame["end_ns"].max())

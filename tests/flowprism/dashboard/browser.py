@@ -62,9 +62,9 @@ def served(app: FastAPI) -> Iterator[str]:
 
 
 @contextmanager
-def served_shelf(shelf: Stores, access: AccessSettings | None = None) -> Iterator[str]:
-    """Serve what a shelf holds, by default to everybody on this machine."""
-    with served(application(shelf, Settings(), access or AccessSettings())) as address:
+def served_stores(stores: Stores, access: AccessSettings | None = None) -> Iterator[str]:
+    """Serve what a stores holds, by default to everybody on this machine."""
+    with served(application(stores, Settings(), access or AccessSettings())) as address:
         yield address
 
 

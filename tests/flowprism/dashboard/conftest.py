@@ -27,13 +27,13 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """The bundled capture, analysed and scanned."""
-    shelf = stored_demo(tmp_path_factory.mktemp("demo"))
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path_factory.mktemp("demo"))
+    yield stores
+    stores.database.close()
 
 
 @pytest.fixture(scope="session")
 def demo_address(demo: Stores) -> Iterator[str]:
     """Where the bundled capture's dashboard is served."""
-    with browser.served_shelf(demo) as address:
+    with browser.served_stores(demo) as address:
         yield address

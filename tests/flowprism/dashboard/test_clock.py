@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from flowprism.dashboard.clock import Clock, zone_named
-from flowprism.dashboard.showing import environment
+from flowprism.dashboard.page_templates import environment
 
 NOW_NS = 1_800_000_000 * 10**9  # 2027-01-15 08:00:00 UTC
 BERLIN = Clock(NOW_NS, ZoneInfo("Europe/Berlin"), "Europe/Berlin")

@@ -23,7 +23,7 @@ from simulate.export.feed_spec import FeedSpec
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import scenario
 from simulate.scenarios.feed_options import MIRROR_GATHERED
-from tests.flowprism.dashboard.browser import Visit, served_shelf, visiting
+from tests.flowprism.dashboard.browser import Visit, served_stores, visiting
 from tests.flowprism.service.api.client import ADMIN
 from tests.flowprism.service.stored import stored_demo
 
@@ -54,13 +54,13 @@ COLLISIONS = (Path(__file__).parent / "collisions.js").read_text()
 class Served:
     """One feed's store, where it is served, and what there is to look at."""
 
-    shelf: Stores
+    stores: Stores
     address: str
 
     def pages(self) -> list[str]:
         """Every page of its job, its incidents and scans, and those of all."""
         found = ["/", "/?view=tiles", "/fabric", "/feeds", "/scans", "/incidents?state=all", "/settings"]
-        for row in jobs(self.shelf, ADMIN, LATER_NS):
+        for row in jobs(self.stores, ADMIN, LATER_NS):
             job = f"/jobs/{row.id}"
             found += [
                 job,
@@ -70,8 +70,8 @@ class Served:
                 f"{job}/timeline?first=3&last=6&vs=median",
             ]
             found += [f"{job}/matrix?measure={measure}" for measure in ("volume", "rate", "delay")]
-        found += [f"/incidents/{row.incident.id}" for row in incidents(self.shelf, ADMIN, LATER_NS)]
-        scan = scans(self.shelf, ADMIN)[0]
+        found += [f"/incidents/{row.incident.id}" for row in incidents(self.stores, ADMIN, LATER_NS)]
+        scan = scans(self.stores, ADMIN)[0]
         return [*found, f"/scans/{scan.policy}/{scan.window_start_ns}/{scan.window_end_ns}"]
 
 
@@ -84,9 +84,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Serve
         for n, (name, (analysis, inventory)) in enumerate(analyses(folder).items()):
             own = folder / str(n)
             own.mkdir()
-            shelf = stored_demo(own, analysis=analysis, inventory=inventory)
-            stack.callback(shelf.database.close)
-            found[name] = Served(shelf, stack.enter_context(served_shelf(shelf)))
+            stores = stored_demo(own, analysis=analysis, inventory=inventory)
+            stack.callback(stores.database.close)
+            found[name] = Served(stores, stack.enter_context(served_stores(stores)))
         yield found
 
 
@@ -146,7 +146,7 @@ def test_what_a_feed_shows_is_drawn(chromium: Browser, served: dict[str, Served]
     """Spans where every packet counts; else rates of the mean iteration; of volumes a matrix with what it moves."""
     for feed in FEEDS:
         own = served[feed]
-        (job,) = jobs(own.shelf, ADMIN, LATER_NS)
+        (job,) = jobs(own.stores, ADMIN, LATER_NS)
         with visiting(chromium, own.address) as visit:
             visit.open(f"/jobs/{job.id}/timeline")
             assert (visit.page.locator("canvas").count() == 1) == (feed in SPANS)

@@ -16,7 +16,7 @@ from flowprism.service.queries.jobs import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.effort import least
-from tests.flowprism.dashboard.browser import MOST_SHIFT, SLOWEST_S, Theme, served_shelf, visiting
+from tests.flowprism.dashboard.browser import MOST_SHIFT, SLOWEST_S, Theme, served_stores, visiting
 from tests.flowprism.dashboard.stored_cluster import stored_cluster
 from tests.flowprism.service.running import command, processor_s, settings, wait_for
 
@@ -33,10 +33,10 @@ PAGES = (
 WINDOWS: tuple[tuple[Theme, int], ...] = (("light", 1440), ("dark", 390), ("dark", 2560))
 
 
-def named(shelf: Stores, path: str) -> str:
+def named(stores: Stores, path: str) -> str:
     """A page's address with the id of the job with the worst open incident, and of that incident."""
-    (row, *_) = incidents(shelf, ADMIN, LATER_NS)
-    job = row.incident.job or jobs(shelf, ADMIN, LATER_NS)[0].id
+    (row, *_) = incidents(stores, ADMIN, LATER_NS)
+    job = row.incident.job or jobs(stores, ADMIN, LATER_NS)[0].id
     return path.replace("JOB", job).replace("INCIDENT", row.incident.id)
 
 
@@ -62,10 +62,10 @@ def first_view_s(file: Path, path: str) -> float:
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stores, str]]:
     """A simulated cluster of 10,000 GPUs, and where its dashboard is served."""
-    shelf = stored_cluster(tmp_path_factory.mktemp("large"), GPUS)
-    with served_shelf(shelf) as address:
-        yield shelf, address
-    shelf.database.close()
+    stores = stored_cluster(tmp_path_factory.mktemp("large"), GPUS)
+    with served_stores(stores) as address:
+        yield stores, address
+    stores.database.close()
 
 
 @pytest.mark.parametrize(("theme", "width"), WINDOWS)
@@ -87,10 +87,10 @@ def test_page_is_fast_silent_and_accessible(
 @pytest.mark.parametrize("path", PAGES)
 def test_page_of_a_large_cluster_is_fast_and_silent(chromium: Browser, large: tuple[Stores, str], path: str) -> None:
     """Of 10,000 GPUs in thirty jobs, whatever the page: under a second's work, and nothing complained of."""
-    shelf, address = large
+    stores, address = large
     with visiting(chromium, address) as visit:
-        assert visit.is_little_work(named(shelf, path))
-        visit.open(named(shelf, path))
+        assert visit.is_little_work(named(stores, path))
+        visit.open(named(stores, path))
         if "/timeline" in path:
             visit.page.wait_for_selector(".tl[data-ready]")
         visit.in_sight()

@@ -14,7 +14,7 @@ import pytest
 
 from datamodel.api_models import IncidentDetail, IncidentRow
 from datamodel.filters import IncidentFilter
-from flowprism.dashboard.incident_evidence import IncidentEvidence, even, incident_evidence
+from flowprism.dashboard.incidents.incident_evidence import IncidentEvidence, even, incident_evidence
 from flowprism.rendering.endpoint_order import Position
 from flowprism.service.queries.analyses import names
 from flowprism.service.queries.incidents import incident, incidents
@@ -34,35 +34,35 @@ SEARCHER = Viewer("sue", "operator", "search")
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A hundred and two incidents of made-up jobs."""
-    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=408, days=0, endpoints=2)
-    yield shelf
-    shelf.database.close()
+    stores = stored_many(tmp_path_factory.mktemp("many"), jobs=408, days=0, endpoints=2)
+    yield stores
+    stores.database.close()
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Stores]:
     """The bundled capture, for a test that says something."""
-    shelf = stored_demo(tmp_path)
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path)
+    yield stores
+    stores.database.close()
 
 
 @pytest.fixture(scope="module")
 def recovered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """The bundled capture, and a later window in which its job is as fast as before the fault."""
-    shelf = stored_demo(tmp_path_factory.mktemp("recovered"))
-    record_later(shelf, healthy_again(demo_analysis()))
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path_factory.mktemp("recovered"))
+    record_later(stores, healthy_again(demo_analysis()))
+    yield stores
+    stores.database.close()
 
 
-def _only(shelf: Stores) -> str:
-    (row,) = incidents(shelf, ADMIN, LATER_NS)
+def _only(stores: Stores) -> str:
+    (row,) = incidents(stores, ADMIN, LATER_NS)
     return row.incident.id
 
 
-def _now(shelf: Stores) -> IncidentDetail:
-    found = incident(shelf, ADMIN, LATER_NS, _only(shelf))
+def _now(stores: Stores) -> IncidentDetail:
+    found = incident(stores, ADMIN, LATER_NS, _only(stores))
     assert found is not None
     return found
 
@@ -95,15 +95,15 @@ def test_a_burst_rate_is_called_so(tmp_path: Path) -> None:
     report = demo_analysis().report.model_copy(
         update={"findings": (finding.model_copy(update={"evidence": (bursts, *finding.evidence)}),)}
     )
-    shelf = stored_demo(tmp_path, analysis=replace(demo_analysis(), report=report))
-    page = unescape(client(shelf).get(f"/incidents/{_only(shelf)}").text)
+    stores = stored_demo(tmp_path, analysis=replace(demo_analysis(), report=report))
+    page = unescape(client(stores).get(f"/incidents/{_only(stores)}").text)
     assert "no link carries that" in page.partition('id="rates-differ"')[2]
-    shelf.database.close()
+    stores.database.close()
 
 
 def test_where_windows_show_little_of_an_incident_its_spans_count(tmp_path: Path) -> None:
     """A window of which most iterations are healthy acquits no suspect."""
-    shelf, long_after = stored_demo(tmp_path), demo_analysis()
+    stores, long_after = stored_demo(tmp_path), demo_analysis()
     (finding,) = long_after.report.findings
     steps = long_after.report.jobs[0].iterations
     short = (steps[-3].start_ns, steps[-1].end_ns)
@@ -111,11 +111,11 @@ def test_where_windows_show_little_of_an_incident_its_spans_count(tmp_path: Path
     one = finding.model_copy(update={"start_ns": short[0], "evidence": evidence})
     report = long_after.report.model_copy(update={"findings": (one,)})
     even = {name: pairs.replace(late_ratio=np.ones(len(pairs))) for name, pairs in long_after.pairs.items()}
-    shelf.database.close()
-    shelf = stored_demo(tmp_path / "short", analysis=replace(long_after, report=report, pairs=even))
-    page = unescape(client(shelf).get(f"/jobs/{long_after.report.jobs[0].id}").text)
+    stores.database.close()
+    stores = stored_demo(tmp_path / "short", analysis=replace(long_after, report=report, pairs=even))
+    page = unescape(client(stores).get(f"/jobs/{long_after.report.jobs[0].id}").text)
     assert re.search(r"10\.2\.3\.2 \(s3 gpu 1\): [2-9]\.\d+ times as long to move a byte", page)
-    shelf.database.close()
+    stores.database.close()
 
 
 def test_pages_are_of_the_incidents_time(recovered: Stores) -> None:
@@ -143,11 +143,11 @@ def test_pages_are_of_the_incidents_time(recovered: Stores) -> None:
     )
 
 
-def evidence_of(shelf: Stores, row: IncidentRow) -> IncidentEvidence:
+def evidence_of(stores: Stores, row: IncidentRow) -> IncidentEvidence:
     """What the page of an incident draws."""
-    detail = job(shelf, ADMIN, LATER_NS, row.incident.job or "")
+    detail = job(stores, ADMIN, LATER_NS, row.incident.job or "")
     assert detail is not None
-    return incident_evidence(shelf, ADMIN, row.incident, detail, names(shelf), UTC)
+    return incident_evidence(stores, ADMIN, row.incident, detail, names(stores), UTC)
 
 
 def test_of_very_many_peers_an_even_choice_is_read() -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.access.user_accounts import new_user
 from storage.database.access import save_user
-from tests.flowprism.dashboard.browser import served_shelf, visiting
+from tests.flowprism.dashboard.browser import served_stores, visiting
 from tests.flowprism.service.stored import TENANT, stored_demo
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of a test
@@ -18,11 +18,11 @@ PASSWORD = "correct horse battery"  # noqa: S105 - of a test
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[str]:
     """A dashboard to which one operator of one tenant may log in."""
-    shelf = stored_demo(tmp_path)
-    save_user(shelf.database, new_user("olga", "operator", TENANT, PASSWORD, 1))
-    with served_shelf(shelf, AccessSettings(mode="login")) as address:
+    stores = stored_demo(tmp_path)
+    save_user(stores.database, new_user("olga", "operator", TENANT, PASSWORD, 1))
+    with served_stores(stores, AccessSettings(mode="login")) as address:
         yield address
-    shelf.database.close()
+    stores.database.close()
 
 
 def test_one_logs_in_does_something_and_leaves(chromium: Browser, guarded: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datamodel.job_state import JobState
-from flowprism.dashboard.overview_page import Wanted, headline
+from flowprism.dashboard.overview_page import OverviewQuery, headline
 from flowprism.service.queries.incidents import acknowledge, incidents
 from flowprism.service.queries.job_counts import Census
 from flowprism.service.stores import Stores
@@ -24,13 +24,13 @@ SEARCHER = Viewer("sue", "viewer", "search")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A hundred and twenty jobs that were just scanned; the incident of every fourth."""
     end_ns = time.time_ns() // MINUTE_NS * MINUTE_NS
-    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=120, days=1, endpoints=8, end_ns=end_ns)
-    yield shelf
-    shelf.database.close()
+    stores = stored_many(tmp_path_factory.mktemp("many"), jobs=120, days=1, endpoints=8, end_ns=end_ns)
+    yield stores
+    stores.database.close()
 
 
-def _page(shelf: Stores, path: str, viewer: Viewer = ADMIN) -> str:
-    answer = client(shelf, viewer).get(path)
+def _page(stores: Stores, path: str, viewer: Viewer = ADMIN) -> str:
+    answer = client(stores, viewer).get(path)
     assert answer.status_code == 200, answer.text
     return answer.text
 
@@ -89,29 +89,29 @@ def test_a_tenants_viewer_counts_and_sees_own_jobs_only(many: Stores) -> None:
 def test_hostile_names_are_shown_and_not_run(tmp_path: Path) -> None:
     """A label, and a search, that carry markup stand on the page as text."""
     evil = '<script>alert("x")</script>'
-    shelf = stored_many(tmp_path, jobs=1, days=1, endpoints=2)
-    page = _page(shelf, "/?q=" + evil)
+    stores = stored_many(tmp_path, jobs=1, days=1, endpoints=2)
+    page = _page(stores, "/?q=" + evil)
     assert evil not in page
     assert "&lt;script&gt;" in page
-    shelf.database.close()
+    stores.database.close()
 
 
 def test_what_nobody_looks_after_comes_first(tmp_path: Path) -> None:
     """Two critical incidents: once the first is acknowledged, the other is the headline."""
-    shelf = stored_many(tmp_path, jobs=24, days=1, endpoints=2)
-    before = re.findall(r'action="/incidents/(i\d+)/acknowledge"', _page(shelf, "/"))
-    assert acknowledge(shelf, ADMIN, 2**60, before[0]) is not None
-    after = re.findall(r'action="/incidents/(i\d+)/acknowledge"', _page(shelf, "/"))
+    stores = stored_many(tmp_path, jobs=24, days=1, endpoints=2)
+    before = re.findall(r'action="/incidents/(i\d+)/acknowledge"', _page(stores, "/"))
+    assert acknowledge(stores, ADMIN, 2**60, before[0]) is not None
+    after = re.findall(r'action="/incidents/(i\d+)/acknowledge"', _page(stores, "/"))
     assert after != before
-    shelf.database.close()
+    stores.database.close()
 
 
 def test_an_empty_store_says_how_to_feed_it(tmp_path: Path) -> None:
     """Nothing is wrong with a service that has just begun."""
-    shelf = stored_demo(tmp_path)
-    page = _page(shelf, "/", Viewer("nobody", "viewer", "no such tenant"))
+    stores = stored_demo(tmp_path)
+    page = _page(stores, "/", Viewer("nobody", "viewer", "no such tenant"))
     assert "No training job detected" in page
-    shelf.database.close()
+    stores.database.close()
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_headline_states_what_is_known(states: dict[JobState, int], words: str) 
 
 def test_addresses_of_views_name_only_what_is_unusual() -> None:
     """Another filter begins at the first page."""
-    wanted = Wanted(q="a b", view="tiles", after="j1")
+    wanted = OverviewQuery(q="a b", view="tiles", after="j1")
     assert wanted.but(view="rows") == "/?q=a+b"
     assert wanted.but(after="j2") == "/?q=a+b&view=tiles&after=j2"
-    assert Wanted().but() == "/"
+    assert OverviewQuery().but() == "/"
 
 
 def test_an_unknown_filter_is_told_on_a_page(demo: Stores) -> None:

@@ -17,7 +17,7 @@ from flowprism.service.queries.scans import scans
 from flowprism.service.stores import Stores
 from storage.database.scans import ScanResult, save_scan
 from tests.effort import least
-from tests.flowprism.dashboard.browser import MOST_SHIFT, Theme, Visit, served_shelf, visiting
+from tests.flowprism.dashboard.browser import MOST_SHIFT, Theme, Visit, served_stores, visiting
 from tests.flowprism.service.api.client import ADMIN
 from tests.flowprism.service.stored import stored_demo
 from tests.storage.database import results
@@ -39,10 +39,10 @@ def places(demo: Stores) -> dict[str, str]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[tuple[Stores, str]]:
     """A store to change, and where it is served."""
-    shelf = stored_demo(tmp_path)
-    with served_shelf(shelf) as address:
-        yield shelf, address
-    shelf.database.close()
+    stores = stored_demo(tmp_path)
+    with served_stores(stores) as address:
+        yield stores, address
+    stores.database.close()
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), pytest.param("dark", 390, marks=pytest.mark.slow)])
@@ -60,16 +60,16 @@ def test_pages_are_well(
         visit.quiet()
 
 
-def _new_incident(shelf: Stores, summary: str) -> None:
+def _new_incident(stores: Stores, summary: str) -> None:
     """A later scan finds something worse, of the one job."""
-    (job,) = jobs(shelf, ADMIN, LATER_NS)
-    end_ns = scans(shelf, ADMIN)[0].window_end_ns + 60 * 10**9
+    (job,) = jobs(stores, ADMIN, LATER_NS)
+    end_ns = scans(stores, ADMIN)[0].window_end_ns + 60 * 10**9
     times = {"seen_ns": end_ns, "start_ns": end_ns - 10**9, "opened_ns": end_ns}
     case = results.incident(
         f"new {end_ns}", job.id, severity="critical", slowdown_ratio=3.0, summary=summary, **times
     )  # fmt: skip
     change = IncidentChange(incident=f"new {end_ns}", time_ns=end_ns, kind="opened", detail=summary)
-    assert save_scan(shelf.database, ScanResult(results.kept(end_ns, "health"), [], [case], [change]))
+    assert save_scan(stores.database, ScanResult(results.kept(end_ns, "health"), [], [case], [change]))
 
 
 @pytest.mark.parametrize("page", ["/", "/incidents", "JOB"])
@@ -77,8 +77,8 @@ def test_an_incident_is_on_open_pages_within_two_seconds(
     chromium: Browser, own: tuple[Stores, str], looked: Event, page: str
 ) -> None:
     """Of its scan; what somebody is writing stays, and those who hear the page are told."""
-    shelf, address = own
-    (job,) = jobs(shelf, ADMIN, LATER_NS)
+    stores, address = own
+    (job,) = jobs(stores, ADMIN, LATER_NS)
     with visiting(chromium, address) as visit:
         visit.open(page.replace("JOB", f"/jobs/{job.id}"))
         expect(visit.page.locator("#live")).to_be_visible()
@@ -89,7 +89,7 @@ def test_an_incident_is_on_open_pages_within_two_seconds(
 
         def shown_s() -> float:
             summary, begun_s = f"host s{next(hosts)} <b>stands</b> still", time.monotonic()
-            _new_incident(shelf, summary)
+            _new_incident(stores, summary)
             expect(visit.page.locator("main").get_by_text(summary).first).to_be_visible(timeout=60_000)
             return time.monotonic() - begun_s
 
@@ -105,8 +105,8 @@ def test_a_renewed_page_keeps_what_was_unfolded_and_where_one_was(
     chromium: Browser, own: tuple[Stores, str], looked: Event
 ) -> None:
     """Open tables stay open; the focus stays on the link it was on."""
-    shelf, address = own
-    (job,) = jobs(shelf, ADMIN, LATER_NS)
+    stores, address = own
+    (job,) = jobs(stores, ADMIN, LATER_NS)
     with visiting(chromium, address) as visit:
         visit.open(f"/jobs/{job.id}")
         expect(visit.page.locator("#live")).to_be_visible()
@@ -114,7 +114,7 @@ def test_a_renewed_page_keeps_what_was_unfolded_and_where_one_was(
         link = visit.page.locator("#pace tbody a").nth(2)
         link.focus()
         assert looked.wait(60)
-        _new_incident(shelf, "another one")
+        _new_incident(stores, "another one")
         expect(visit.page.get_by_text("another one").first).to_be_visible(timeout=60_000)
         assert visit.page.locator("#pace details").evaluate("(one) => one.open")
         expect(visit.page.locator("#pace tbody a").nth(2)).to_be_focused()

@@ -15,7 +15,7 @@ from flowprism.service.queries.jobs import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.feed_statistics import save_inventory
-from tests.flowprism.dashboard.browser import Visit, served_shelf, visiting
+from tests.flowprism.dashboard.browser import Visit, served_stores, visiting
 from tests.flowprism.service.access.asking import PASSWORD, add_user
 from tests.flowprism.service.stored import demo_inventory, stored_demo
 
@@ -36,10 +36,10 @@ def visit(chromium: Browser, demo_address: str) -> Iterator[Visit]:
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[Stores]:
     """The bundled capture, for a test that changes something."""
-    shelf = stored_demo(tmp_path)
-    add_user(shelf.database, "ann", "admin")
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path)
+    add_user(stores.database, "ann", "admin")
+    yield stores
+    stores.database.close()
 
 
 def test_matrix_is_read_by_mouse_and_by_keys(visit: Visit, demo: Stores) -> None:
@@ -122,7 +122,7 @@ def test_jobs_and_incidents_are_chosen_by_mouse_and_by_keys(visit: Visit) -> Non
 
 def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Stores) -> None:
     """One click to the evidence, one each to look after it, comment, mute, unmute and ask for another scan."""
-    with served_shelf(own) as address, visiting(chromium, address) as visit:
+    with served_stores(own) as address, visiting(chromium, address) as visit:
         page, history = visit.page, visit.page.locator("#history")
         visit.open("/")
         page.get_by_role("link", name="Evidence").click()
@@ -155,7 +155,7 @@ def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Stores) -> N
 
 def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Stores) -> None:
     """Tabs lead to each form and to what it says."""
-    with served_shelf(own) as address, visiting(chromium, address) as visit:
+    with served_stores(own) as address, visiting(chromium, address) as visit:
         page, keyboard, history = visit.page, visit.page.keyboard, visit.page.locator("#history")
         visit.open("/")
         visit.tab_to("Evidence")
@@ -193,7 +193,7 @@ def test_hostile_host_names_are_told_by_scripts_and_not_run(chromium: Browser, o
     said = demo_inventory().model_dump_json(by_alias=True).replace('"s2"', json.dumps(HOSTILE))
     save_inventory(own.database, Inventory.model_validate_json(said), "tests", 2**61)
     place = f"/jobs/{jobs(own, ADMIN, 2**61)[0].id}"
-    with served_shelf(own) as address, visiting(chromium, address) as visit:
+    with served_stores(own) as address, visiting(chromium, address) as visit:
         page = visit.page
         visit.open(f"{place}/matrix")
         page.locator('[data-cell="3 5"]').hover()
@@ -217,7 +217,7 @@ def test_an_admin_logs_in_makes_a_token_and_reads_an_inventory_file(
     """A token by mouse, shown once; a user, and the token void again, by keys; a file in the form; the audit log."""
     file = tmp_path / "fabric.yaml"
     file.write_text("hosts:\n- name: fresh\n  endpoints: [{address: 10.9.9.9}]\n")
-    with served_shelf(own, AccessSettings(mode="login")) as address, visiting(chromium, address) as visit:
+    with served_stores(own, AccessSettings(mode="login")) as address, visiting(chromium, address) as visit:
         page = visit.page
         visit.open("/login?next=/settings")
         page.fill("[name=name]", "ann")

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 from datamodel.analysis import Analysis
 from flowprism.service.stores import Stores
-from tests.flowprism.dashboard.browser import served_shelf, visiting
+from tests.flowprism.dashboard.browser import served_stores, visiting
 from tests.flowprism.service.api.client import client
 from tests.flowprism.service.stored import demo_analysis, stored_demo
 
@@ -35,9 +35,9 @@ def without_transfers() -> Analysis:
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """A store of such a job."""
-    shelf = stored_demo(tmp_path_factory.mktemp("sampled"), analysis=without_transfers())
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path_factory.mktemp("sampled"), analysis=without_transfers())
+    yield stores
+    stores.database.close()
 
 
 def test_empty_places_name_the_feed_that_fills_them(sampled: Stores) -> None:
@@ -64,7 +64,7 @@ def test_the_timeline_draws_how_well_iterations_are_known(sampled: Stores) -> No
 def test_no_page_of_the_job_throws(chromium: Browser, sampled: Stores, width: int) -> None:
     """Neither an error of a script nor a page wider than its window."""
     name = demo_analysis().report.jobs[0].id
-    with served_shelf(sampled) as address, visiting(chromium, address, width=width) as visit:
+    with served_stores(sampled) as address, visiting(chromium, address, width=width) as visit:
         for page in (f"/jobs/{name}", f"/jobs/{name}/timeline", f"/jobs/{name}/matrix", "/", "/fabric", "/feeds"):
             visit.open(page)
             visit.in_sight()

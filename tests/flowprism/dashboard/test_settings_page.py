@@ -35,9 +35,9 @@ TENANT = Viewer("rob", "operator", "research")
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
     """The bundled capture, for a test that changes something; passwords are cheap."""
     monkeypatch.setattr(passwords, "_LOG_COST", 4)
-    shelf = stored_demo(tmp_path)
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path)
+    yield stores
+    stores.database.close()
 
 
 def _send(asking: Client, path: str, fields: Mapping[str, object]) -> httpx.Response:

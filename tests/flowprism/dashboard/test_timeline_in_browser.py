@@ -13,7 +13,7 @@ from flowprism.service.queries.jobs import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.effort import least
-from tests.flowprism.dashboard.browser import Visit, served_shelf, visiting
+from tests.flowprism.dashboard.browser import Visit, served_stores, visiting
 from tests.flowprism.dashboard.stored_cluster import stored_cluster
 
 pytestmark = pytest.mark.slow
@@ -46,10 +46,10 @@ def visit(chromium: Browser, demo: Stores, demo_address: str) -> Iterator[Visit]
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Where a simulated cluster of 1,000 GPUs is served, and its largest job."""
-    shelf = stored_cluster(tmp_path_factory.mktemp("large"), 1000)
-    with served_shelf(shelf) as address:
-        yield address, max(jobs(shelf, ADMIN, 2**61), key=lambda row: row.endpoints).id
-    shelf.database.close()
+    stores = stored_cluster(tmp_path_factory.mktemp("large"), 1000)
+    with served_stores(stores) as address:
+        yield address, max(jobs(stores, ADMIN, 2**61), key=lambda row: row.endpoints).id
+    stores.database.close()
 
 
 def opened(visit: Visit, path: str) -> None:

@@ -14,22 +14,22 @@ from tests.flowprism.service.stored import stored_demo, stored_many
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """The bundled capture, scanned."""
-    shelf = stored_demo(tmp_path_factory.mktemp("demo"))
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path_factory.mktemp("demo"))
+    yield stores
+    stores.database.close()
 
 
 @pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     """Forty jobs of three tenants and of nobody, two days of hours."""
-    shelf = stored_many(tmp_path_factory.mktemp("many"), jobs=40, days=2, endpoints=16)
-    yield shelf
-    shelf.database.close()
+    stores = stored_many(tmp_path_factory.mktemp("many"), jobs=40, days=2, endpoints=16)
+    yield stores
+    stores.database.close()
 
 
 @pytest.fixture
 def own_demo(tmp_path: Path) -> Iterator[Stores]:
     """The bundled capture, scanned, for a test that changes something."""
-    shelf = stored_demo(tmp_path)
-    yield shelf
-    shelf.database.close()
+    stores = stored_demo(tmp_path)
+    yield stores
+    stores.database.close()

@@ -94,15 +94,15 @@ def healthy_again(analysis: Analysis) -> Analysis:
     return Analysis(report.model_copy(update=changes), replace(analysis.timelines, spans=spans), even)
 
 
-def record_later(shelf: Stores, analysis: Analysis, policy: str = "health") -> None:
+def record_later(stores: Stores, analysis: Analysis, policy: str = "health") -> None:
     """Keep a further window of the bundled capture's job, and carry its incidents over it."""
     report = analysis.report
     made = CompletedScan(policy, report.window.end_ns, report.window.end_ns + 10**9, report, judge_report(report))
-    record(shelf.database, made, IncidentOptions(confirming_scans=1))
+    record(stores.database, made, IncidentOptions(confirming_scans=1))
     rollups = [rollup for job in report.jobs for rollup in rollups_of(job, report.findings)]
-    with shelf.database.writing() as connection:
+    with stores.database.writing() as connection:
         upsert(connection, ROLLUPS, [asdict(rollup) for rollup in rollups])
-    save_analysis(LakeWriter(Path(str(shelf.analyses)), Writer("scan", 1), 1), analysis)
+    save_analysis(LakeWriter(Path(str(stores.analyses)), Writer("scan", 1), 1), analysis)
 
 
 @cache

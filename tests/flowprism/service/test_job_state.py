@@ -202,8 +202,8 @@ def _finding(name: str, kind: FindingKind, severity: Severity, end_ns: int) -> F
 
 def _check(history: History) -> None:
     """What every reader of one store says at one moment."""
-    with stored(history) as (shelf, now_ns), patch.object(time, "time_ns", lambda: now_ns):
-        asked = client(shelf)
+    with stored(history) as (stores, now_ns), patch.object(time, "time_ns", lambda: now_ns):
+        asked = client(stores)
         rows = {one["id"]: one for one in asked.get("/api/v1/jobs?limit=500").json()["items"]}
         states = {name: row["state"] for name, row in rows.items()}
         _check_readers(asked.get("/?ended=true").text, states)
@@ -214,7 +214,9 @@ def _check(history: History) -> None:
         metrics = asked.get("/metrics").text
         counted = {one.labels["state"]: int(one.value) for one in _samples(metrics, "flowprism_jobs")}
         assert +Counter(counted) == Counter(state for state in states.values() if state != "ended")
-        under_way = {state: {one.job for one in incidents(shelf.database, (state,))} for state in ("open", "suspected")}
+        under_way = {
+            state: {one.job for one in incidents(stores.database, (state,))} for state in ("open", "suspected")
+        }
         _check_truth(history, states, under_way, now_ns)
 
 

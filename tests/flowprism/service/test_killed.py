@@ -22,7 +22,7 @@ from storage.database.scans import scans
 from storage.lake.lake_reader import read_lake
 from storage.lake.snapshot import snapshot
 from tests.flowprism.service.running import children, command, components, settings, wait_for
-from tests.flowprism.service.scanning.feeding import fabric
+from tests.flowprism.service.scans.feeding import fabric
 from tests.storage.lake.test_killed import in_manifest, in_segments
 
 ROUNDS = 8

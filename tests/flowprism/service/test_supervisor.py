@@ -25,8 +25,8 @@ from storage.lake.lake_reader import read_lake
 from tests.flowprism.service.alerts import told as tell
 from tests.flowprism.service.alerts.listening import listening, silent
 from tests.flowprism.service.running import command, components, free_port, settings, wait_for
-from tests.flowprism.service.scanning.feeding import fabric
-from tests.flowprism.service.scanning.feeding import parts as capture
+from tests.flowprism.service.scans.feeding import fabric
+from tests.flowprism.service.scans.feeding import parts as capture
 
 MOST_STOP_S = 25.0  # less than the receiver of alerts may take; a few seconds where nothing else goes on
 

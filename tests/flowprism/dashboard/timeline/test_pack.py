@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from flowprism.dashboard.timeline.critical_path import critical_path
-from flowprism.dashboard.timeline.pack import Lane, Part, packed
+from flowprism.dashboard.timeline.pack import IterationBlock, Lane, packed
 from tests.flowprism.dashboard.timeline.spans import CHAIN, timelines
 
 NUMBERS = (None, 0.5, 0.25, None)
@@ -30,9 +30,9 @@ def _lanes(*numbers: int) -> list[Lane]:
     return [Lane(f"e{n}", f"endpoint {n}", f"10.0.0.{n}", None, 0, ("dp 1",), n == 2, *NUMBERS) for n in numbers]
 
 
-def _part() -> Part:
+def _part() -> IterationBlock:
     told = timelines(*CHAIN)
-    return Part(told, ((1, 1_000_000_000, 1_040_000_000),), tuple(critical_path(told.spans)))
+    return IterationBlock(told, ((1, 1_000_000_000, 1_040_000_000),), tuple(critical_path(told.spans)))
 
 
 def test_lanes_come_in_the_order_of_pictures() -> None:
@@ -57,7 +57,9 @@ def test_spans_of_endpoints_without_a_lane_are_left_out() -> None:
 def test_what_is_compared_with_keeps_its_own_codes() -> None:
     """The other part's address book may differ: lanes go by address."""
     turned = timelines(*CHAIN)
-    other = Part(type(turned)(turned.spans, turned.addresses[::-1], turned.jobs, turned.groups), _part().iterations, ())
+    other = IterationBlock(
+        type(turned)(turned.spans, turned.addresses[::-1], turned.jobs, turned.groups), _part().iterations, ()
+    )
     _, columns = _read(packed(_lanes(1, 2), _part(), other))
     other_kinds = columns["other.kind"]
     assert columns["shown.kind"] == other_kinds[5:] + other_kinds[:5]

@@ -38,15 +38,15 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         """Build it once: everybody asks about the same things."""
-        self.shelf = stored_demo(folder)
+        self.stores = stored_demo(folder)
         settings = Settings.model_validate({"scans": {"policies": [{"name": "health"}]}})
-        self.app = application(self.shelf, settings, AccessSettings(mode="login", requests_per_minute=100_000))
+        self.app = application(self.stores, settings, AccessSettings(mode="login", requests_per_minute=100_000))
         self.askers = {NOBODY: Asker(self.app)}
         for name, (role, tenant) in PEOPLE.items():
-            add_user(self.shelf.database, name, role, tenant)
+            add_user(self.stores.database, name, role, tenant)
             self.askers[name] = Asker(self.app)
-        self.job, (self.incident, *_) = jobs(self.shelf.database)[0], incidents(self.shelf.database)
-        self.window = scans(self.shelf.database)[0].scan.window
+        self.job, (self.incident, *_) = jobs(self.stores.database)[0], incidents(self.stores.database)
+        self.window = scans(self.stores.database)[0].scan.window
         self.secrets = {
             self.job.id,
             str(self.job.label),
@@ -58,7 +58,7 @@ class World:
 
     def ask(self, who: str, method: str, path: str, *, exists: bool = True) -> tuple[int, str]:
         """Status and text of a route's answer to somebody, about what there is or about what there is not."""
-        rule, database = MATRIX[method, path], self.shelf.database
+        rule, database = MATRIX[method, path], self.stores.database
         if "users" in path:
             add_user(database, "victim", "viewer")
         asker = self.askers[who]
@@ -77,7 +77,7 @@ class World:
         """What stands for the names in a path."""
         token, _ = new_token("ole" if who in {"frida", "fritz", NOBODY} else who, ["read"], 1, None)
         if "{token}" in path:
-            access.save_token(self.shelf.database, token)
+            access.save_token(self.stores.database, token)
         named = "victim" if "users" in path else self.incident.id if "incident" in path else self.job.id
         if "scan-requests" in path:
             named = self.scan_request()
@@ -103,7 +103,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         patch.setattr(passwords, "_LOG_COST", 4)
         made = World(tmp_path_factory.mktemp("world"))
     yield made
-    made.shelf.database.close()
+    made.stores.database.close()
 
 
 def allowed(rule: Rule, who: str) -> bool:

@@ -53,9 +53,9 @@ def test_a_mute_of_the_api_is_a_mute(tmp_path: Path) -> None:
     database = told.database(tmp_path)
     settings = told.settings(told.webhook())
     made_ns = keep(database, settings)
-    shelf, ada = Stores(database, None, None), Viewer("ada", "operator", None)
+    stores, ada = Stores(database, None, None), Viewer("ada", "operator", None)
     for one in waiting_alerts(database, "hook"):
-        assert mute(shelf, ada, made_ns, one.alert.incident.id, "known", None)
+        assert mute(stores, ada, made_ns, one.alert.incident.id, "known", None)
     assert not ReceiverDelivery(database, settings.receivers[0], settings).deliver(made_ns + 1)
     assert {(one.state, one.problem) for one in alerts(database)} == {("withheld", "muted by ada: known")}
     database.close()
@@ -69,18 +69,18 @@ def test_the_incident_says_who_was_told(tmp_path: Path) -> None:
     keep(database, settings)
     (name, *_) = [one.alert.incident.id for one in waiting_alerts(database, "on-call")]
     ReceiverDelivery(database, settings.receivers[0], settings).deliver(2**61)
-    shelf = Stores(database, None, None)
-    found = incident(shelf, Viewer("ada", "operator", None), 2**61, name)
+    stores = Stores(database, None, None)
+    found = incident(stores, Viewer("ada", "operator", None), 2**61, name)
     assert found is not None
     (row,) = found.alerts
     assert (row.receiver, row.change, row.state, row.attempts, row.sent_ns) == ("on-call", "opened", "waiting", 1, None)
     assert row.problem == "Connection refused"
-    page = client(shelf).get(f"/incidents/{name}").text.partition("Notifications sent")[2]
+    page = client(stores).get(f"/incidents/{name}").text.partition("Notifications sent")[2]
     assert "<b>on-call</b> opened, not accepted yet" in page
     assert "<p>Connection refused</p>" in page
     tenant = found.tenant
     assert tenant is not None
-    own = incident(shelf, Viewer("bob", "operator", tenant), 2**61, name)
+    own = incident(stores, Viewer("bob", "operator", tenant), 2**61, name)
     assert own is not None
     assert own.alerts == ()
     database.close()

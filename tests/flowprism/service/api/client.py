@@ -44,8 +44,8 @@ class Client:
         return self.request("POST", path, **more)
 
 
-def client(shelf: Stores, viewer: Viewer = ADMIN, settings: Settings | None = None) -> Client:
+def client(stores: Stores, viewer: Viewer = ADMIN, settings: Settings | None = None) -> Client:
     """A client that asks as `viewer`; how one shows who one is is tested in `tests/flowprism/service/access`."""
-    app = application(shelf, settings or Settings(), AccessSettings())
+    app = application(stores, settings or Settings(), AccessSettings())
     app.dependency_overrides[require_viewer] = lambda: viewer
     return Client(app)

@@ -20,14 +20,14 @@ MOST_TEXT = 400
 def main() -> None:
     """Ask every route of a store of the bundled capture once, cut long lists, and write what was told."""
     with tempfile.TemporaryDirectory() as folder:
-        shelf = stored_demo(Path(folder))
+        stores = stored_demo(Path(folder))
         save_component(
-            shelf.database,
+            stores.database,
             ComponentStatus(name="scanner fp1", kind="scanner", started_ns=1_790_000_000_000_000_000,
                  seen_ns=1_790_000_060_000_000_000, figures={"scans_total": 12.0}),
         )  # fmt: skip
-        said = {name: cut(answer) for name, answer in answers(client(shelf))}
-        shelf.database.close()
+        said = {name: cut(answer) for name, answer in answers(client(stores))}
+        stores.database.close()
     TARGET.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

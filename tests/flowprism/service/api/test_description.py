@@ -15,9 +15,9 @@ from tests.flowprism.service.api.client import client
 WITHOUT_EXAMPLE = {"report", "trace", "stream"}
 
 
-def described(shelf: Stores) -> dict[str, Any]:
+def described(stores: Stores) -> dict[str, Any]:
     """What the application says of itself."""
-    answer = client(shelf).get("/api/v1/openapi.json")
+    answer = client(stores).get("/api/v1/openapi.json")
     assert answer.status_code == 200
     said: dict[str, Any] = answer.json()
     return said

@@ -33,14 +33,14 @@ from tests.storage.database import results
 News = tuple[str, dict[str, Any]]
 
 
-def scanned(shelf: Stores, policy: str, tenant: str | None = TENANT) -> str:
+def scanned(stores: Stores, policy: str, tenant: str | None = TENANT) -> str:
     """A further scan, which sees an incident of the bundled job; the incident's id."""
     end_ns = demo_analysis().report.window.end_ns + 10**9
     kept = results.kept(end_ns, policy)
     seen = JobScan(id=demo_analysis().report.jobs[0].id, label=None, tenant=tenant, verdict="findings")
     kept = replace(kept, scan=kept.scan.model_copy(update={"jobs": (seen,)}))
     incident = results.incident(f"new {policy}", seen.id, seen_ns=end_ns)
-    save_scan(shelf.database, ScanResult(kept, incidents=[incident]))
+    save_scan(stores.database, ScanResult(kept, incidents=[incident]))
     return incident.id
 
 
@@ -60,9 +60,9 @@ def told(lines: Iterator[str], count: int) -> Iterator[tuple[int, News]]:
                 return
 
 
-def served(shelf: Stores, viewer: Viewer) -> Any:  # noqa: ANN401 - a context manager
+def served(stores: Stores, viewer: Viewer) -> Any:  # noqa: ANN401 - a context manager
     """The application for one viewer, served."""
-    app = application(shelf, Settings(), AccessSettings())
+    app = application(stores, Settings(), AccessSettings())
     app.dependency_overrides[require_viewer] = lambda: viewer
     return serving(app)
 

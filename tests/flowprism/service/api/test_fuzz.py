@@ -28,11 +28,11 @@ NO_END = "/api/v1/stream"
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
     """The description of a real server over the bundled capture."""
-    shelf = stored_demo(tmp_path_factory.mktemp("fuzz"))
+    stores = stored_demo(tmp_path_factory.mktemp("fuzz"))
     access = AccessSettings(requests_per_minute=10**9)
-    with serving(application(shelf, Settings(), access)) as address:
+    with serving(application(stores, Settings(), access)) as address:
         yield schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json").exclude(path=NO_END)
-    shelf.database.close()
+    stores.database.close()
 
 
 def complaints(whole: BaseSchema, examples: int) -> list[str]:

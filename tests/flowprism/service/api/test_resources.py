@@ -129,10 +129,10 @@ def test_no_such_route(demo: Stores, path: str) -> None:
 
 def test_without_the_database_it_is_503(tmp_path: Path) -> None:
     """Not 500: the same may be asked again, and when is told."""
-    shelf = stored_many(tmp_path, jobs=1, days=1, endpoints=2)
-    asking = client(shelf)
+    stores = stored_many(tmp_path, jobs=1, days=1, endpoints=2)
+    asking = client(stores)
     assert asking.get("/api/v1/jobs").status_code == 200
-    shelf.database.close()
+    stores.database.close()
     (tmp_path / "results.sqlite").rename(tmp_path / "away")
     (tmp_path / "results.sqlite").mkdir()
     answer = asking.get("/api/v1/jobs")

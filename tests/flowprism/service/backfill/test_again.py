@@ -13,15 +13,15 @@ from datamodel.errors import InputError
 from flowprism.cli.actions import backfill
 from flowprism.service.config.settings import Settings
 from flowprism.service.config.settings_file import load_settings
-from flowprism.service.scanning.leases import Leases
-from flowprism.service.scanning.scanner import Scanner
-from flowprism.service.scanning.tally import Tally
+from flowprism.service.scans.leases import Leases
+from flowprism.service.scans.scanner import Scanner
+from flowprism.service.scans.scanner_stats import Tally
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
 from storage.database.scans import scans
 from storage.lake.compactor import Compactor
 from storage.lake.retention import Limit
-from tests.flowprism.service.scanning.feeding import Feed, fabric
+from tests.flowprism.service.scans.feeding import Feed, fabric
 
 MINUTE_NS = 60_000_000_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from datamodel.inventory import Inventory
-from flowprism.dashboard.showing import environment
+from flowprism.dashboard.page_templates import environment
 from flowprism.service.components.api import make_ready
 from flowprism.service.stores import Stores
 from storage.database.connection import Database, upsert

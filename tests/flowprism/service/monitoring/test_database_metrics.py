@@ -14,9 +14,9 @@ from tests.flowprism.service.stored import demo_analysis
 NOW_NS = 1_800_000_000 * 10**9
 
 
-def told(shelf: Stores, now_ns: int) -> dict[str, Metric]:
+def told(stores: Stores, now_ns: int) -> dict[str, Metric]:
     """What is scraped at a time, by name."""
-    return {one.name: one for one in StoredMetrics(shelf, Settings(), lambda: now_ns).collect()}
+    return {one.name: one for one in StoredMetrics(stores, Settings(), lambda: now_ns).collect()}
 
 
 def test_a_job_has_its_numbers(demo: Stores) -> None:

@@ -25,7 +25,7 @@ SETTINGS = Settings.model_validate(
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Stores]:
+def stores(tmp_path: Path) -> Iterator[Stores]:
     """A service that is well."""
     database = Database(f"sqlite:///{tmp_path}/results.sqlite")
     (tmp_path / "flows").mkdir()
@@ -33,66 +33,66 @@ def shelf(tmp_path: Path) -> Iterator[Stores]:
     database.close()
 
 
-def speak(shelf: Stores, name: str, ago_s: float, **more: object) -> None:
+def speak(stores: Stores, name: str, ago_s: float, **more: object) -> None:
     """Have a part say something."""
     seen_ns = NOW_NS - round(ago_s * SECOND_NS)
     said = {"name": name, "kind": "scanner", "started_ns": NOW_NS - 200 * SECOND_NS, "seen_ns": seen_ns}
-    save_component(shelf.database, ComponentStatus.model_validate(said | more))
+    save_component(stores.database, ComponentStatus.model_validate(said | more))
 
 
-def scanned(shelf: Stores, ago_s: float, policy: str = "health") -> None:
+def scanned(stores: Stores, ago_s: float, policy: str = "health") -> None:
     """Keep a scan of a window that ended so long ago."""
     end_ns = NOW_NS - round(ago_s * SECOND_NS)
-    save_scan(shelf.database, ScanResult(results.kept(end_ns, policy)))
+    save_scan(stores.database, ScanResult(results.kept(end_ns, policy)))
 
 
-def ill(shelf: Stores, settings: Settings = SETTINGS) -> dict[str, str]:
+def ill(stores: Stores, settings: Settings = SETTINGS) -> dict[str, str]:
     """What is not well."""
-    return {check.name: check.detail for check in checks(shelf, settings, NOW_NS) if not check.well}
+    return {check.name: check.detail for check in checks(stores, settings, NOW_NS) if not check.well}
 
 
-def test_all_is_well(shelf: Stores) -> None:
+def test_all_is_well(stores: Stores) -> None:
     """Before anything was scanned, with parts that speak, and with a scan that is new."""
-    assert ill(shelf) == {}
-    speak(shelf, "scanner a", 29.0)
-    scanned(shelf, 190.0)
-    assert ill(shelf) == {}
+    assert ill(stores) == {}
+    speak(stores, "scanner a", 29.0)
+    scanned(stores, 190.0)
+    assert ill(stores) == {}
 
 
-def test_silent_and_unwell_components(shelf: Stores) -> None:
+def test_silent_and_unwell_components(stores: Stores) -> None:
     """A part that is silent is missed for an hour; one that speaks may say that it is not well."""
-    scanned(shelf, 1.0)
-    speak(shelf, "scanner a", 31.0)
-    speak(shelf, "scanner b", 1.0, healthy=False, detail="no records for 90 s")
-    speak(shelf, "scanner gone", 3601.0)
-    assert ill(shelf) == {"components": "scanner a: silent for 31 s; scanner b: no records for 90 s"}
+    scanned(stores, 1.0)
+    speak(stores, "scanner a", 31.0)
+    speak(stores, "scanner b", 1.0, healthy=False, detail="no records for 90 s")
+    speak(stores, "scanner gone", 3601.0)
+    assert ill(stores) == {"components": "scanner a: silent for 31 s; scanner b: no records for 90 s"}
 
 
-def test_late_scans(shelf: Stores) -> None:
+def test_late_scans(stores: Stores) -> None:
     """A policy that misses three windows and the patience is late; one never scanned, since the scanner began."""
-    scanned(shelf, 196.0)
-    assert ill(shelf) == {"scans": "health: the newest window ended 196 s ago"}
+    scanned(stores, 196.0)
+    assert ill(stores) == {"scans": "health: the newest window ended 196 s ago"}
     other = Settings.model_validate({"scans": {"policies": [{"name": "new", "every_s": 20, "window_s": 20}]}})
-    assert ill(shelf, other) == {}
-    speak(shelf, "scanner a", 1.0)
-    assert ill(shelf, other) == {"scans": "new: never scanned, the scanner began 200 s ago"}
+    assert ill(stores, other) == {}
+    speak(stores, "scanner a", 1.0)
+    assert ill(stores, other) == {"scans": "new: never scanned, the scanner began 200 s ago"}
 
 
-def test_the_lake(shelf: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lake(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that is gone, or a disk that is nearly full; a bucket is not looked at from here."""
-    assert shelf.flows is not None
+    assert stores.flows is not None
     monkeypatch.setattr(health, "LEAST_FREE_RATIO", 1.1)
-    assert "of the disk is free" in ill(shelf)["lake"]
-    Path(shelf.flows).rmdir()
-    assert ill(shelf)["lake"].endswith("No such file or directory")
-    assert ill(Stores(shelf.database, "s3://bucket/flows")) == {}
+    assert "of the disk is free" in ill(stores)["lake"]
+    Path(stores.flows).rmdir()
+    assert ill(stores)["lake"].endswith("No such file or directory")
+    assert ill(Stores(stores.database, "s3://bucket/flows")) == {}
 
 
-def test_no_database(shelf: Stores) -> None:
+def test_no_database(stores: Stores) -> None:
     """Nothing can be answered, and the parts and scans are not said to be well."""
-    with shelf.database.writing() as connection:
+    with stores.database.writing() as connection:
         connection.exec_driver_sql("DROP TABLE parts")
-    found = {check.name: check for check in checks(shelf, SETTINGS, NOW_NS)}
+    found = {check.name: check for check in checks(stores, SETTINGS, NOW_NS)}
     assert not found["database"].well
     assert found["database"].needed
     assert found["components"].detail == found["scans"].detail == "the database is away"

@@ -27,7 +27,7 @@ Sample = tuple[str, frozenset[tuple[str, str]]]
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Stores]:
+def stores(tmp_path: Path) -> Iterator[Stores]:
     """Twelve jobs, three of them with an incident."""
     made = stored_many(tmp_path, jobs=12, days=1, endpoints=4)
     yield made
@@ -51,18 +51,18 @@ def value(found: dict[Sample, float], metric: str, **labels: str) -> float | Non
     return found.get((metric, frozenset(labels.items())))
 
 
-def test_what_is_kept_is_told(shelf: Stores) -> None:
+def test_what_is_kept_is_told(stores: Stores) -> None:
     """Jobs, incidents, scans, and the figures of components under their own names or the common one."""
     told = {"scans_total": 7.0, "something_new": 3.0}
     now_ns = time.time_ns()
     save_component(
-        shelf.database,
+        stores.database,
         ComponentStatus(name="scanner a", kind="scanner", started_ns=now_ns - 10**10, seen_ns=now_ns, figures=told),
     )
-    found = samples(local(application(shelf, Settings(), AccessSettings())).ask("GET", "/metrics"))
+    found = samples(local(application(stores, Settings(), AccessSettings())).ask("GET", "/metrics"))
     assert [value(found, "flowprism_jobs", state=state) for state in ("healthy", "slow", "stale")] == [9, 3, 0]
     incidents = {labels: count for (name, labels), count in found.items() if name == "flowprism_incidents"}
-    assert sum(incidents.values()) == sum(metric_queries.incident_counts(shelf.database).values()) == 3
+    assert sum(incidents.values()) == sum(metric_queries.incident_counts(stores.database).values()) == 3
     assert value(found, "flowprism_scan_verdict", policy="health", verdict="findings") == 1
     assert value(found, "flowprism_scan_verdict", policy="health", verdict="healthy") == 0
     assert value(found, "flowprism_scan_window_end_timestamp_seconds", policy="health") == 1_799_999_940
@@ -74,9 +74,9 @@ def test_what_is_kept_is_told(shelf: Stores) -> None:
     assert value(found, "flowprism_check_ok", check="database") == 1
 
 
-def test_requests_are_counted_by_route(shelf: Stores) -> None:
+def test_requests_are_counted_by_route(stores: Stores) -> None:
     """Whatever paths, methods and names strangers make up, they make no new series."""
-    app = application(shelf, Settings(), AccessSettings())
+    app = application(stores, Settings(), AccessSettings())
     here = local(app)
     here.ask("GET", "/api/v1/jobs/no-such-job")
     here.ask("GET", "/api/v1/jobs/another")
@@ -95,56 +95,56 @@ def test_requests_are_counted_by_route(shelf: Stores) -> None:
     assert all(route.startswith(("/", "none")) for _, labels in again for name, route in labels if name == "route")
 
 
-def test_who_may_see_metrics(shelf: Stores) -> None:
+def test_who_may_see_metrics(stores: Stores) -> None:
     """A token for them, whoever sees all tenants, or everybody where the settings say so; nobody of one tenant."""
-    add_user(shelf.database, "ann", "viewer")
-    add_user(shelf.database, "vic", "operator", "research")
-    asker = Asker(application(shelf, Settings(), AccessSettings(mode="login")))
+    add_user(stores.database, "ann", "viewer")
+    add_user(stores.database, "vic", "operator", "research")
+    asker = Asker(application(stores, Settings(), AccessSettings(mode="login")))
     assert asker.ask("GET", "/metrics").status_code == 401
-    assert asker.ask("GET", "/metrics", bearer(shelf.database, "ann", "metrics")).status_code == 200
-    assert asker.ask("GET", "/metrics", bearer(shelf.database, "ann", "read")).status_code == 200
-    assert asker.ask("GET", "/metrics", bearer(shelf.database, "vic", "metrics")).status_code == 403
-    opened = Asker(application(shelf, Settings(), AccessSettings(mode="login", open_metrics=True)))
+    assert asker.ask("GET", "/metrics", bearer(stores.database, "ann", "metrics")).status_code == 200
+    assert asker.ask("GET", "/metrics", bearer(stores.database, "ann", "read")).status_code == 200
+    assert asker.ask("GET", "/metrics", bearer(stores.database, "vic", "metrics")).status_code == 403
+    opened = Asker(application(stores, Settings(), AccessSettings(mode="login", open_metrics=True)))
     assert opened.ask("GET", "/metrics").status_code == 200
     assert opened.ask("GET", "/api/v1/jobs").status_code == 401
 
 
-def test_log_ins_are_counted(shelf: Stores) -> None:
+def test_log_ins_are_counted(stores: Stores) -> None:
     """By what came of them."""
-    add_user(shelf.database, "ann", "admin")
-    asker = Asker(application(shelf, Settings(), AccessSettings(mode="login", login_failures=1)))
+    add_user(stores.database, "ann", "admin")
+    asker = Asker(application(stores, Settings(), AccessSettings(mode="login", login_failures=1)))
     for password in ("correct horse battery", "wrong", "wrong"):
         asker.log_in("ann", password)
     found = samples(asker.ask("GET", "/metrics"))
     assert [value(found, "flowprism_logins_total", outcome=name) for name in ("ok", "wrong", "wait")] == [1, 1, 1]
 
 
-def test_ready_and_well(shelf: Stores) -> None:
+def test_ready_and_well(stores: Stores) -> None:
     """Strangers learn whether something is wrong, insiders what; only who asks strictly is told 503 for it."""
-    add_user(shelf.database, "ann", "viewer")
-    add_user(shelf.database, "vic", "viewer", "research")
+    add_user(stores.database, "ann", "viewer")
+    add_user(stores.database, "vic", "viewer", "research")
     settings = Settings.model_validate({"scans": {"policies": [{"name": "health"}]}})
-    asker = Asker(application(shelf, settings, AccessSettings(mode="login")))
+    asker = Asker(application(stores, settings, AccessSettings(mode="login")))
     assert asker.ask("GET", "/healthz").json() == {"status": "ok"}
     assert asker.ask("GET", "/readyz").json()["status"] == "ok", "the newest window of this store is yet to come"
     long_ago_ns = time.time_ns() - 60 * 10**9
     save_component(
-        shelf.database, ComponentStatus(name="compactor a", kind="compactor", started_ns=1, seen_ns=long_ago_ns)
+        stores.database, ComponentStatus(name="compactor a", kind="compactor", started_ns=1, seen_ns=long_ago_ns)
     )
     answer = asker.ask("GET", "/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
     assert answer.json()["checks"]["components"] == "failed"
     assert asker.ask("GET", "/readyz?strict=true").status_code == 503
-    insider = asker.ask("GET", "/readyz", bearer(shelf.database, "ann", "read")).json()
+    insider = asker.ask("GET", "/readyz", bearer(stores.database, "ann", "read")).json()
     assert insider["checks"]["components"].startswith("compactor a: silent for 6")
-    tenants = asker.ask("GET", "/readyz", bearer(shelf.database, "vic", "read")).json()
+    tenants = asker.ask("GET", "/readyz", bearer(stores.database, "vic", "read")).json()
     assert tenants["checks"]["components"] == "failed"
 
 
-def test_not_ready_without_the_database(shelf: Stores) -> None:
+def test_not_ready_without_the_database(stores: Stores) -> None:
     """Alive, not ready, and metrics say that they cannot say more."""
-    app = application(shelf, Settings(), AccessSettings(mode="login", open_metrics=True))
-    with shelf.database.writing() as connection:
+    app = application(stores, Settings(), AccessSettings(mode="login", open_metrics=True))
+    with stores.database.writing() as connection:
         connection.exec_driver_sql("DROP TABLE parts")
     asker = Asker(app)
     assert asker.ask("GET", "/healthz").status_code == 200
@@ -155,9 +155,9 @@ def test_not_ready_without_the_database(shelf: Stores) -> None:
     assert value(found, "flowprism_jobs", state="healthy") is None
 
 
-def test_an_error_of_ours(shelf: Stores) -> None:
+def test_an_error_of_ours(stores: Stores) -> None:
     """Is told without its insides, under the security headers, counted, and has its name in the answer."""
-    app = application(shelf, Settings(), AccessSettings())
+    app = application(stores, Settings(), AccessSettings())
 
     @app.get("/api/v1/broken")
     def broken() -> None:
@@ -176,9 +176,9 @@ def test_an_error_of_ours(shelf: Stores) -> None:
 def test_a_scrape_is_cheap(tmp_path: Path) -> None:
     """Its size does not grow with jobs beyond a bound; its time is a few milliseconds."""
     small, large = (stored_many(tmp_path / str(jobs), jobs, 1, 2) for jobs in (4, 400))
-    apps = [local(application(shelf, Settings(), AccessSettings())) for shelf in (small, large)]
+    apps = [local(application(stores, Settings(), AccessSettings())) for stores in (small, large)]
     sizes = [len(samples(app.ask("GET", "/metrics"))) for app in apps]
     assert sizes[1] - sizes[0] < 4 * MOST_JOBS + 20
     assert least(lambda: processor_s(lambda: apps[1].ask("GET", "/metrics")), 0.1) < 0.1
-    for shelf in (small, large):
-        shelf.database.close()
+    for stores in (small, large):
+        stores.database.close()

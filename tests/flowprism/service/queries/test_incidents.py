@@ -93,16 +93,16 @@ def test_incidents_in_pages(many: Stores) -> None:
 
 def test_a_tenant_is_not_told_of_others_jobs(tmp_path: Path) -> None:
     """Contention names the jobs that came; to who sees one tenant only, they are other jobs."""
-    shelf = stored_many(tmp_path, jobs=4, days=1, endpoints=2)
-    (before,) = incidents(shelf, ALL, NOW_NS)
+    stores = stored_many(tmp_path, jobs=4, days=1, endpoints=2)
+    (before,) = incidents(stores, ALL, NOW_NS)
     named = f"shared with job 0123abcd and job 89abcdef by {before.incident.job}"
     change = IncidentChange(incident=before.incident.id, time_ns=5, kind="opened", detail=named)
     after = before.incident.model_copy(update={"kind": "contention", "summary": named, "seen_ns": 5})
-    save_scan(shelf.database, ScanResult(results.kept(5), incidents=[after], changes=[change]))
+    save_scan(stores.database, ScanResult(results.kept(5), incidents=[after], changes=[change]))
     other = f"shared with another job and another job by {before.incident.job}"
-    assert incidents(shelf, OWN, NOW_NS)[0].incident.summary == other
-    detail = incident(shelf, OWN, NOW_NS, before.incident.id)
+    assert incidents(stores, OWN, NOW_NS)[0].incident.summary == other
+    detail = incident(stores, OWN, NOW_NS, before.incident.id)
     assert detail is not None
     assert detail.changes[0].detail == other
-    assert incidents(shelf, ALL, NOW_NS)[0].incident.summary == named
-    shelf.database.close()
+    assert incidents(stores, ALL, NOW_NS)[0].incident.summary == named
+    stores.database.close()

@@ -17,7 +17,7 @@ from flowprism.demo.demo_feed import HOLD_NS, DemoBursts, datagrams
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
 from tests.capture.goflow2.flow_messages import message, prefixed
-from tests.flowprism.service.scanning.feeding import parts
+from tests.flowprism.service.scans.feeding import parts
 
 TOPIC = "flows"
 BY_TOPIC = 4  # the leaf whose records another collector writes to the topic

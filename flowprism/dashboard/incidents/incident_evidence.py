@@ -1,0 +1,141 @@
+"""What an incident rests on: the iterations around its begin, its suspects against their peers, what mending buys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+import numpy as np
+
+from datamodel.api_models import JobDetail
+from datamodel.filters import EventFilter
+from datamodel.findings import Finding
+from datamodel.frame import empty
+from datamodel.incidents import Incident
+from datamodel.report import JobReport
+from datamodel.timeline import SPANS, Timelines
+from flowprism.dashboard.jobs.job_iteration_times import as_finding, job_of
+from flowprism.dashboard.time_range import TimeRange
+from flowprism.rendering.endpoint_order import Position
+from flowprism.rendering.facts import ExpectedGain, compute_gain
+from flowprism.rendering.figures import evidence
+from flowprism.rendering.figures.iterations import IterationRow, draw_iterations, iteration_rows
+from flowprism.rendering.names import Names
+from flowprism.rendering.suspects import behind_uplink, suspect_addresses
+from flowprism.service.queries.endpoint_positions import places
+from flowprism.service.queries.events import events
+from flowprism.service.queries.jobs import iteration_frame
+from flowprism.service.queries.timelines import MOST_SPAN_NS, PairWindow, TimeSpan, pairs_during, timeline
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
+
+_MOST_SPANS = 150_000
+_SPANS_AN_ITERATION = 12  # of an endpoint, about
+_MOST_ITERATIONS = 240
+_MOST_PEERS = 500
+_BEFORE = 0.35  # of the iterations shown lie before its begin
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentEvidence:
+    """What is drawn and told of an incident; None where nothing was kept of it.
+
+    Attributes:
+        gain: what mending it buys.
+        steps: the figure of iterations around its begin, and its table's rows.
+        series: suspects against peers, with its figure.
+        peers: how many peers there are; where they are too many, an even choice of them is read.
+        late: pairs of the suspects against all others, with its figure, and the window they were measured in.
+        left_out: why there is no figure; "" where there is.
+    """
+
+    gain: ExpectedGain | None = None
+    steps: str | None = None
+    rows: Sequence[IterationRow] = ()
+    series: evidence.PeerSeries | None = None
+    series_figure: str | None = None
+    peers: int = 0
+    late: evidence.LatePairs | None = None
+    late_window: PairWindow | None = None
+    late_figure: str | None = None
+    left_out: str = ""
+
+
+def incident_evidence(
+    stores: Stores, viewer: Viewer, one: Incident, detail: JobDetail, names: Names, zone: tzinfo
+) -> IncidentEvidence:
+    """The evidence of an incident of a job that the viewer sees.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    span = _around(stores, one, detail, _MOST_ITERATIONS)
+    job = None if span is None else job_of(stores, detail, span)
+    if span is None or job is None or not job.iterations:
+        return IncidentEvidence(left_out="Of its time no iteration was kept.")
+    finding = as_finding(one, span.end_ns)
+    suspects = suspect_addresses(job, [finding], names)
+    happened = events(stores, viewer, EventFilter(job=job.id, start_ns=span.start_ns, end_ns=span.end_ns))
+    series, peers = _series(stores, viewer, detail, job, finding, suspects)
+    window = None
+    if finding.kind in evidence.LINK_KINDS:
+        window = pairs_during(stores, viewer, job.id, TimeSpan(*one.measured_ns))
+    late = None if window is None else _late(window, finding, suspects, names)
+    return IncidentEvidence(
+        gain=compute_gain(job, finding),
+        steps=draw_iterations(job, [finding], happened[::-1], zone),
+        rows=iteration_rows(job, [finding]),
+        series=series,
+        series_figure=None if series is None else evidence.draw_peers(series, finding, job, names),
+        peers=peers,
+        late=late,
+        late_window=window,
+        late_figure=None if late is None else evidence.draw_late_pairs(late, names),
+    )
+
+
+def _around(stores: Stores, one: Incident | Finding, detail: JobDetail, many: int) -> TimeRange | None:
+    """The time of so many iterations around a begin; None where none is known there."""
+    reach_ns = min(int((detail.period_s or 1.0) * 1e9 * many * 2), MOST_SPAN_NS)
+    frame = iteration_frame(stores, detail.id, one.start_ns - reach_ns, one.start_ns + reach_ns)
+    if not len(frame):
+        return None
+    begun = int(np.searchsorted(frame["end_ns"], one.start_ns, "right"))
+    last = min(max(begun - round(many * _BEFORE), 0) + many, len(frame))
+    few = frame.take(np.arange(max(last - many, 0), last))
+    start_ns, end_ns = int(few["start_ns"].min()), int(few["end_ns"].max())
+    return TimeRange(start_ns, min(end_ns, start_ns + MOST_SPAN_NS))
+
+
+def _series(
+    stores: Stores, viewer: Viewer, detail: JobDetail, job: JobReport, finding: Finding, suspects: frozenset[str]
+) -> tuple[evidence.PeerSeries | None, int]:
+    """Suspects against their peers in as many iterations as can be read for a page; and how many peers there are."""
+    if not suspects:
+        return None, 0
+    everyone = places(stores, job.endpoints, job.groups)
+    stages = {p.stage for p in everyone if p.address in suspects}
+    same = [p for p in everyone if p.address not in suspects and p.stage in stages]
+    peers = same if same and finding.kind != "imbalance" else [p for p in everyone if p.address not in suspects]
+    few = even(peers, _MOST_PEERS) + even([p for p in everyone if p.address in suspects], _MOST_PEERS)
+    many = min(max(_MOST_SPANS // (_SPANS_AN_ITERATION * len(few)), 2), _MOST_ITERATIONS)
+    span = _around(stores, finding, detail, many)
+    addresses = [p.address for p in few]
+    told = None if span is None else timeline(stores, viewer, job.id, span.start_ns, span.end_ns, addresses)
+    if told is None:
+        return None, 0
+    drawn = sorted(few, key=lambda p: p.number)
+    return evidence.peer_series(finding, job, told, drawn, suspects), len(peers)
+
+
+def even(some: Sequence[Position], most: int) -> list[Position]:
+    """An even choice of at most so many."""
+    return list(some[:: max(-(-len(some) // most), 1)])
+
+
+def _late(window: PairWindow, finding: Finding, suspects: frozenset[str], names: Names) -> evidence.LatePairs | None:
+    """How late pairs deliver, for faults of links."""
+    touched = suspects or behind_uplink(finding, names)
+    told = Timelines(empty(SPANS), window.book, (), ())
+    return evidence.late_pairs(window.frame, told, touched, across=not suspects)

@@ -1,0 +1,1 @@
+"""Pages of one job: iterations, layout, members, matrix, timeline."""

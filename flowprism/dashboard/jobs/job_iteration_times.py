@@ -1,0 +1,141 @@
+"""A job's iteration times in a stretch of time: the figure with its incidents and events, and the table beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+
+from datamodel.api_models import JobDetail, Trend
+from datamodel.filters import EventFilter, IncidentFilter
+from datamodel.findings import Event, Finding
+from datamodel.incidents import Incident
+from datamodel.layout import Groups, Layout
+from datamodel.report import Detectability, JobReport
+from flowprism.dashboard.time_range import TimeRange
+from flowprism.rendering.figures.iterations import LEFT, RIGHT, WIDTH, IterationRow, draw_iterations, iteration_rows
+from flowprism.rendering.figures.trend import draw_trend
+from flowprism.service.queries.events import events
+from flowprism.service.queries.incidents import incidents
+from flowprism.service.queries.jobs import iteration_frame, iterations_of, trend
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
+
+MOST_ITERATIONS = 20_000  # told one by one; beyond that, means of minutes and hours
+MOST_MEANS = 1500  # a day's minutes; longer times are told by the hour
+_MOST_HAPPENINGS = 200
+_FINDING = tuple(name for name in Finding.model_fields if name != "end_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRow:
+    """One row of the table beside the long figure."""
+
+    start_ns: int
+    mean_s: float
+    hit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobPace:
+    """What is drawn and told of a job's pace.
+
+    Attributes:
+        span: the time it shows; begins where the first iteration does, if that is later than asked.
+        figure: its markup; None where no iteration is known.
+        iterations: how many there were, where they are told one by one.
+        rows: of the table, one an iteration or some; empty for the long figure.
+        means: of the table of the long figure.
+        findings: incidents of this time, as the figure marks them.
+        happened: events of this time, in their order.
+        begins_px, ends_px: where the axis of time begins and ends, as parts of the figure's width.
+    """
+
+    span: TimeRange
+    figure: str | None
+    iterations: int
+    rows: Sequence[IterationRow]
+    means: Sequence[MeanRow]
+    findings: Sequence[Finding]
+    happened: Sequence[Event]
+    begins_px: float = LEFT / WIDTH
+    ends_px: float = RIGHT / WIDTH
+
+
+def job_pace(stores: Stores, viewer: Viewer, now_ns: int, detail: JobDetail, span: TimeRange, zone: tzinfo) -> JobPace:
+    """The pace of a job that the viewer sees.
+
+    Raises:
+        StorageError: the database or the lake cannot be reached.
+    """
+    found = incidents(stores, viewer, now_ns, _of_job(detail.id, span), most=_MOST_HAPPENINGS)
+    findings = [as_finding(row.incident, span.end_ns) for row in reversed(found)]
+    asked = EventFilter(job=detail.id, start_ns=span.start_ns, end_ns=span.end_ns)
+    happened = events(stores, viewer, asked, most=_MOST_HAPPENINGS)[::-1]
+    short = (span.end_ns - span.start_ns) / 1e9 <= MOST_ITERATIONS * (detail.period_s or 1.0)
+    job = job_of(stores, detail, span) if short else None
+    if job is not None and job.iterations:
+        begun = replace(span, start_ns=max(span.start_ns, job.iterations[0].start_ns))
+        within = [one for one in happened if one.start_ns >= begun.start_ns]
+        figure = draw_iterations(job, findings, within, zone)
+        shown = replace(begun, end_ns=job.iterations[-1].end_ns)
+        return JobPace(shown, figure, len(job.iterations), iteration_rows(job, findings), (), findings, happened)
+    told = trend(stores, viewer, detail.id, span.start_ns, span.end_ns, MOST_MEANS)
+    told = None if told is None else _begun(told)
+    if told is None:
+        return JobPace(span, None, 0, (), (), findings, happened)
+    figure = draw_trend(told, findings, happened, detail.norm_s, zone)
+    shown = replace(span, start_ns=told.start_ns, end_ns=told.start_ns + len(told.mean_s) * told.step_ns)
+    return JobPace(shown, figure, 0, (), _means(told), findings, happened)
+
+
+def job_of(stores: Stores, detail: JobDetail, span: TimeRange) -> JobReport:
+    """The job as reports tell it, with its iterations of a time and the layout that was in force at its end."""
+    frame = iteration_frame(stores, detail.id, span.start_ns, span.end_ns + 1)
+    steps = iterations_of(frame)
+    known = next((one for one in detail.layouts if one.since_ns <= span.end_ns), None)
+    known = known or next(reversed(detail.layouts), None)  # it was so before a scan first said it
+    return JobReport(
+        id=detail.id,
+        label=detail.label,
+        tenant=detail.tenant,
+        endpoints=detail.addresses,
+        hosts=detail.host_names,
+        world_size=detail.world_size,
+        layout=Layout() if known is None else known.layout,
+        groups=Groups() if known is None else known.groups,
+        iterations=steps,
+        period_s=detail.period_s,
+        detectability=Detectability(
+            timeline_error_ratio=None, smallest_slowdown_ratio=detail.smallest_slowdown_ratio, reasons=detail.reasons
+        ),
+    )
+
+
+def as_finding(one: Incident, until_ns: int) -> Finding:
+    """An incident as a finding of what happened before a time."""
+    over_ns = one.over_ns
+    same = {name: getattr(one, name) for name in _FINDING}
+    return Finding(**same, end_ns=over_ns if over_ns is not None and over_ns < until_ns else None)
+
+
+def _of_job(name: str, span: TimeRange) -> IncidentFilter:
+    return IncidentFilter(states=("open", "resolved"), job=name, since_ns=span.start_ns, until_ns=span.end_ns)
+
+
+def _begun(told: Trend) -> Trend | None:
+    """From the first step that tells anything on; None where none does."""
+    first = next((n for n, mean in enumerate(told.mean_s) if mean is not None), None)
+    if first is None:
+        return None
+    changes = {"start_ns": told.start_ns + first * told.step_ns, "mean_s": told.mean_s[first:]}
+    return told.model_copy(update={**changes, "severity": told.severity[first:]})
+
+
+def _means(told: Trend) -> list[MeanRow]:
+    worst = told.severity or (None,) * len(told.mean_s)
+    return [
+        MeanRow(told.start_ns + n * told.step_ns, mean, worst[n] is not None)
+        for n, mean in enumerate(told.mean_s)
+        if mean is not None
+    ]

@@ -1,0 +1,27 @@
+"""Events of overlapping windows: what several of them tell is one event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datamodel.findings import Event
+
+# Two windows may place what a job did apart by less than this; a job does not start or pause twice in it.
+SAME_NS = 2_000_000_000
+
+
+def merge_events(told: Sequence[Event], known: Sequence[Event]) -> list[Event]:
+    """Events to keep: one that is known keeps its begin, and gets the end and the words told last."""
+    found: dict[tuple[str, str, int], Event] = {}
+    for event in told:
+        same = [one for one in known if _is_same(one, event)]
+        start_ns = min((one.start_ns for one in same), default=event.start_ns)
+        found[event.job, event.kind, start_ns] = event.model_copy(update={"start_ns": start_ns})
+    return [found[key] for key in sorted(found)]
+
+
+def _is_same(one: Event, other: Event) -> bool:
+    if (one.job, one.kind) != (other.job, other.kind):
+        return False
+    ends = [event.start_ns if event.end_ns is None else event.end_ns for event in (one, other)]
+    return one.start_ns <= ends[1] + SAME_NS and other.start_ns <= ends[0] + SAME_NS

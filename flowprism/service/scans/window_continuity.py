@@ -1,0 +1,101 @@
+"""A window's analysis in the light of those before: jobs keep names, iterations numbers, nothing is told twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from datamodel.filters import EventFilter
+from datamodel.findings import Event
+from datamodel.report import Report
+from datamodel.result_rows import Baseline, JobRecord, Rollup
+from flowprism.service.incidents.baselines import compare_window
+from flowprism.service.scans.event_merge import SAME_NS, merge_events
+from flowprism.service.scans.iteration_numbers import continue_numbering, known_iterations, starts_known
+from flowprism.service.scans.job_identity import assign_stable_ids, renamed
+from flowprism.service.scans.membership import changes
+from flowprism.service.scans.rollups import minutes
+from flowprism.service.scans.window_analysis import WindowResult
+from storage.analyses import save_analysis
+from storage.database.baselines import newest_baselines
+from storage.database.connection import Database
+from storage.database.incidents import incidents
+from storage.database.overview import events
+from storage.database.scans import jobs, newest_groups
+from storage.lake.lake_writer import LakeWriter
+from storage.lake.object_names import Writer, make_folders
+from storage.lake.object_store import LocalStore, open_store
+
+# A job that was not seen for so long is another one, though its endpoints are the same.
+FORGOTTEN_NS = 30 * 86_400_000_000_000
+# Whoever has the lease writes the lake of analyses, under this name: windows of all policies and replicas are one row.
+WRITER = Writer("scans", 0)
+_PAGE = 1000
+_MOST_EVENTS, _MOST_INCIDENTS = 100_000, 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is to be kept of a window: the report with lasting names and numbers, minutes, events and baselines.
+
+    `over` says of incidents, by id, why they are over without having been mended.
+    """
+
+    report: Report
+    rollups: Sequence[Rollup] = ()
+    events: Sequence[Event] = ()
+    baselines: Sequence[Baseline] = ()
+    over: Mapping[str, str] = field(default_factory=dict)
+
+
+def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remembered:
+    """Name and number what a window shows as former windows did, and keep its timelines in the lake.
+
+    Nobody has left a job that holes of the feed touch.
+
+    Raises:
+        StorageError: the database cannot be reached.
+        InputError: the lake cannot be read.
+        OSError: the lake cannot be written.
+    """
+    if sight.analysis is None:
+        return Remembered(sight.report)
+    analysis, window = sight.analysis, sight.report.window
+    known = known_jobs(database, window.end_ns)
+    analysis = renamed(analysis, assign_stable_ids(analysis.report.jobs, known, window.end_ns))
+    names = frozenset(job.id for job in analysis.report.jobs)
+    before = known_iterations(lake, names, window.start_ns)
+    analysis = continue_numbering(analysis, before)
+    doubts = sight.doubts(analysis.report)
+    standing = incidents(database, ("suspected", "open"), most=_MOST_INCIDENTS)
+    compared = compare_window(analysis, newest_baselines(database, names, window.end_ns), standing, doubts)
+    analysis = replace(analysis, report=compared.report)
+    save_analysis(_opened(lake), analysis, {job: int(rows["index"].max()) for job, rows in before.items()})
+    newcomers = names - {job.id for job in known}
+    whole = newcomers | {
+        job.id for job in analysis.report.jobs if job.id in before and starts_known(job, before[job.id])
+    }
+    kept = EventFilter(start_ns=window.start_ns - SAME_NS, end_ns=window.end_ns)
+    trusted = [job for job in analysis.report.jobs if job.id not in doubts]
+    groups = newest_groups(database, sorted({job.id for job in trusted} - newcomers))
+    joined_or_left = changes(trusted, {one.id: one for one in known}, groups, window.end_ns)
+    happened = [*analysis.report.events, *joined_or_left, *compared.events]
+    told = merge_events(happened, events(database, kept, None, most=_MOST_EVENTS))
+    rollups = minutes(analysis, whole)
+    return Remembered(analysis.report, rollups, told, compared.baselines, compared.over)
+
+
+def _opened(lake: str) -> LakeWriter:
+    place = open_store(lake)
+    if isinstance(place, LocalStore):
+        make_folders(place.folder)
+    return LakeWriter(place, WRITER, 1)
+
+
+def known_jobs(database: Database, at_ns: int) -> list[JobRecord]:
+    """Jobs that are not forgotten at a time, UTC."""
+    seen_since_ns = at_ns - FORGOTTEN_NS
+    found: list[JobRecord] = []
+    while page := jobs(database, seen_since_ns=seen_since_ns, after=found[-1].id if found else "", most=_PAGE):
+        found += page
+    return found
