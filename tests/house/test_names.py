@@ -24,19 +24,9 @@ CROWDED = {
 # Class names that two modules share, and why.
 SHARED = {
     "Dialect": "column names of a collector's dumps; syntax of a vendor's settings",
-    "Edges": "not yet renamed in reconstruct and strategy",
     "Fault": "one fault as it is simulated, and as the truth states it",
     "Job": "one job as it is simulated, and as it is found",
-    "Members": "not yet renamed in reconstruct",
-    "Pace": "not yet renamed in the service",
-    "Part": "not yet renamed in the service, reconstruct and strategy",
-    "Progress": "not yet renamed in the service and reconstruct",
-    "Sight": "not yet renamed in the service and reconstruct",
     "Statement": "a statement of Junos and one of NVUE, read and written alike",
-    "Stretch": "not yet renamed in the service and storage",
-    "Wanted": "query parameters of two pages, seen by these pages alone",
-    "Watch": "not yet renamed in the service",
-    "Window": "not yet renamed in capture: the bytes at hand of a file; the time that a report covers",
 }
 
 

@@ -34,7 +34,7 @@ class MembershipInterval:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class JobMembers:
     """The membership of a job over time.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Spell:
     heirs: tuple[str, ...] = field(default=())
 
 
-def members(layouts: Sequence[LayoutSince], names: Names) -> Members:
+def members(layouts: Sequence[LayoutSince], names: Names) -> JobMembers:
     """The membership, by layouts in order of time, the newest first.
 
     Each layout names the endpoints of its process groups. Who stands beside the same remaining endpoints in the same
@@ -70,7 +70,7 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> Members:
     """
     known = [(one, named) for one in reversed(layouts) if (named := one.groups.members)]
     if not known:
-        return Members(untold=len(layouts))
+        return JobMembers(untold=len(layouts))
     before, here = known[0]
     present = {address: _Spell(address, None) for address in here}
     over: list[_Spell] = []
@@ -85,7 +85,7 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> Members:
         before, here = one, now
     later = [spell for spell in present.values() if spell.from_ns is not None]
     always = len(present) - len(later)
-    return Members(known[0][0].since_ns, len(known), len(layouts) - len(known), always, _stays([*over, *later], names))
+    return JobMembers(known[0][0].since_ns, len(known), len(layouts) - len(known), always, _stays([*over, *later], names))
 
 
 def _heirs(before: Groups, after: Groups, left: frozenset[str], joined: frozenset[str]) -> dict[str, tuple[str, ...]]:
