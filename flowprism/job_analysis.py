@@ -26,7 +26,7 @@ from diagnose.model.own_time import OwnTime, cells, own_time
 from diagnose.options import MODEL
 from diagnose.pair_table import pair_table
 from diagnose.sampled.sampled_diagnosis import unlocated
-from flowprism.job_report import FEWEST_TO_COMPARE, job_report, shown
+from flowprism.job_report import job_report, shown
 from flowprism.metered_reasons import reasons
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job
@@ -155,9 +155,7 @@ def _own(task: JobTask, strategy: InferredLayout) -> OwnTime | None:
 
 
 def _strategy(task: JobTask, cache: Metered | None) -> InferredLayout:
-    """The layout by whole messages, or by what a cache's records show of them; unknown after too few iterations."""
-    if len(task.job.edges) < FEWEST_TO_COMPARE:
-        return UNKNOWN_LAYOUT
+    """The layout by whole messages, or by what a cache's records show of them."""
     if cache is None:
         return _inferred(task, transfers(task.streams, task.job))
     ways = known_transfers(task.streams, task.job, cache)

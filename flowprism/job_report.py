@@ -20,7 +20,7 @@ from strategy.layout_inference import InferredLayout
 
 # A label from the inventory names a job when they share this much of their hosts (Jaccard).
 LABEL_SHARE = 0.5
-# Fewer iterations have nothing to be compared with, and may be micro-batches of one: they show no layout.
+# Fewer iterations have nothing to be compared with.
 FEWEST_TO_COMPARE = 6
 
 
@@ -134,8 +134,7 @@ def _detectability(job: JobView, whole: JobView, error_ns: float, cached: Sequen
         compared = f"{whole.iterations} of {job.iterations} iterations compared"
         reasons.append(f"some endpoints were not seen all the time: {compared}")
     if not np.isfinite(noise) or whole.iterations < FEWEST_TO_COMPARE:
-        layout = ", and the layout is left open" if job.iterations < FEWEST_TO_COMPARE else ""
-        reasons.append(f"fewer than six iterations: nothing to compare with{layout}")
+        reasons.append("fewer than six iterations: nothing to compare with")
         return Detectability(timeline_error_ratio=None, smallest_slowdown_ratio=None, reasons=tuple(reasons))
     if noise > 0.05:
         reasons.append(f"iteration times vary by {100 * noise:.0f} % by themselves")

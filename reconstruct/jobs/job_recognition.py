@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int, Streams
+from datamodel.streams import Bool, Int, Streams
 from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts
@@ -45,7 +45,6 @@ class JobOptions:
         smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
         control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
         covered_share: flow records that cover more of the time, each longer than any pause, show no rhythm.
-        explained_ratio: a job's streams carry at least this much of what its endpoints exchange with those of any job.
         lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.
     """
 
@@ -55,7 +54,6 @@ class JobOptions:
     control_share: float = 0.02
     covered_share: float = 0.5
     lockstep_share: float = 0.12
-    explained_ratio: float = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +120,7 @@ def find_jobs(
        endpoints that only send or only receive in rhythm are data loaders or checkpoint stores and leave.
     3. The shortest cycle that is a whole multiple for nearly all of them is the iteration.
     4. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
-    5. What explains too little of its endpoints' traffic is no job: in a feed that has just begun micro-batches repeat
-       long before iterations do.
-    6. One that does the same work on the same endpoints after another has stopped is that job, restarted.
+    5. One that does the same work on the same endpoints after another has stopped is that job, restarted.
 
     Args:
         streams: data rows by connection.
@@ -148,11 +144,8 @@ def find_jobs(
     runs = [_with_followers(streams, streams, job, loose) for job in runs]
     runs += [_with_followers(streams, counted, job, loose) for job in later]
     runs = _with_unexplained(streams, runs, _loose(usable, runs))
-    explained = _explained_ratio(streams, np.flatnonzero(usable & ~hidden), runs) >= options.explained_ratio
-    whole = [run for run, enough in zip(runs, explained.tolist(), strict=True) if enough]
-    partly = [run.endpoints for run, enough in zip(runs, explained.tolist(), strict=True) if not enough]
-    jobs = tuple(sorted(_continued(whole), key=lambda j: int(j.endpoints[0])))
-    return Recognition(jobs, _reasons(streams, services, hidden, joined([rhythmic, further]), partly, jobs))
+    jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
+    return Recognition(jobs, _reasons(streams, services, hidden, joined([rhythmic, further]), jobs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,28 +408,6 @@ def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job
     return counted
 
 
-def _explained_ratio(streams: Streams, some: Int, jobs: Sequence[Job]) -> Float:
-    """(jobs,) share of the bytes, of some streams that run while a job does, that are those of its own streams.
-
-    The streams are those between its endpoints and those of any job: jobs exchange nothing with one another.
-    """
-    inside = np.zeros(len(streams.addresses), np.bool_)
-    for job in jobs:
-        inside[job.endpoints] = True
-    src, dst, total = streams.src[some], streams.dst[some], streams.total_bytes()
-    first, last = streams.start_ns[streams.offsets[some]], streams.end_ns[streams.offsets[some + 1] - 1]
-    found = np.ones(len(jobs))
-    for n, job in enumerate(jobs):
-        own = np.zeros(len(streams.addresses), np.bool_)
-        own[job.endpoints] = True
-        near = (own[src] & inside[dst]) | (inside[src] & own[dst])
-        near &= (first < job.end_ns) & (last > job.start_ns)
-        others = np.setdiff1d(some[near], job.stream_numbers)
-        explained = total[np.unique(job.stream_numbers)].sum()
-        found[n] = explained / (explained + total[others].sum())
-    return found
-
-
 def _continued(runs: list[Job]) -> list[Job]:
     """Join what ran one after the other on the same endpoints with the same work: a job before and after a restart."""
     found: list[Job] = []
@@ -478,30 +449,20 @@ def _one_after_another(job: Job, run: Job) -> Job:
 
 
 def _reasons(
-    streams: Streams,
-    services: frozenset[int],
-    hidden: Bool,
-    rhythmic: CycleTable,
-    partly: Sequence[Int],
-    jobs: tuple[Job, ...],
+    streams: Streams, services: frozenset[int], hidden: Bool, rhythmic: CycleTable, jobs: tuple[Job, ...]
 ) -> dict[str, Int]:
     """Why endpoints that carried data are in no job: reason -> their codes."""
     size = len(streams.addresses)
     rest, named = np.zeros(size, bool), np.zeros(size, bool)
-    in_rhythm, unseen, in_part = np.zeros(size, bool), np.zeros(size, bool), np.zeros(size, bool)
+    in_rhythm, unseen = np.zeros(size, bool), np.zeros(size, bool)
     rest[streams.src] = rest[streams.dst] = True
     for job in jobs:
         rest[job.endpoints] = False
     named[list(services)] = True
     in_rhythm[streams.src[rhythmic.stream]] = in_rhythm[streams.dst[rhythmic.stream]] = True
     unseen[streams.src[hidden]] = unseen[streams.dst[hidden]] = True
-    for endpoints in partly:
-        in_part[endpoints] = True
-    in_part &= rest & ~named
-    rest &= ~in_part
     why = {
         "named as a service by the inventory": rest & named,
-        "too few iterations: what repeats is a small part of what they exchange": in_part,
         "periodic, but only sends or only receives, or keeps step with nobody": rest & in_rhythm & ~named,
         "records span the pauses between bursts (cut by timeouts, not by message)": rest & unseen & ~in_rhythm & ~named,
         "no periodic traffic": rest & ~in_rhythm & ~named & ~unseen,

@@ -172,7 +172,7 @@ def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[
     floor = max(threshold, 2 * ranked[len(ranked) // 2], LEAST_CAP * cap)
     place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
     quantum, unit, coherence = fundamental(autocorrelation(place, weight, bins), bins)
-    while cap > LOWER_CAP * floor and (coherence < CLEAR or _is_rare(bins / quantum)):
+    while cap > LOWER_CAP * floor and (coherence < CLEAR or bins < FEWEST_PERIODS * quantum):
         cap /= LOWER_CAP
         place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
         again = fundamental(autocorrelation(place, weight, bins), bins)
@@ -191,16 +191,10 @@ def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[
             row = as_pauses_have_it(gap_ns, size, np.median(size), threshold)
             rows = int(np.rint(quantum * total / bins / row))
             phases = count_phases(idle_times_ns(gap_ns, size, row, row, threshold), rows)
-            if _better(phases, rows, _is_rare(bins / quantum)):
+            if _better(phases, rows, bins < FEWEST_PERIODS * quantum):
                 quantum, unit, units, unit_bytes = phases * row * bins / total, row * bins / total, phases, row
         quantum *= count_cycles_per_period(gap_ns, size, units * unit_bytes, unit_bytes, threshold)
     return quantum * total / bins, unit * total / bins, coherence
-
-
-@compiled
-def _is_rare(periods: float) -> bool:
-    """Whether a period was seen fewer than FEWEST_PERIODS times; bytes before the first pause may lack."""
-    return bool(np.rint(periods) < FEWEST_PERIODS)
 
 
 @compiled

@@ -9,21 +9,16 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from capture.configured_rates import SamplingRates
 from capture.export_decoder import ExportDecoder
 from datamodel.flows import IngestNotes
 from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
 from flowprism import demo
-from flowprism.analysis_window import AnalysisWindow
 from flowprism.demo.demo_feed import bundled, datagrams
-from flowprism.inputs import read_inputs
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
 
@@ -36,27 +31,6 @@ def report() -> Report:
     """The report of the bundled capture."""
     inventory = load_inventory(FOLDER / "inventory.yaml")
     return analyze([FOLDER / "mirror.pcap.gz"], inventory, AnalysisOptions()).report
-
-
-@pytest.fixture(scope="module")
-def reading() -> IngestResult:
-    """The records of the bundled capture."""
-    return read_inputs([FOLDER / "mirror.pcap.gz"], lambda *_: None, SamplingRates(), AnalysisWindow())
-
-
-@pytest.mark.parametrize("window_s", [(0, 2.5), (0, 3), (1.3, 3.2), (2, 4)])
-def test_two_iterations_are_not_judged(reading: IngestResult, window_s: tuple[float, float]) -> None:
-    """Micro-batches look like iterations in a feed that has just begun: nothing is found, and no size is answered."""
-    begin_ns = reading.flows.frame["time_flow_start_ns"]
-    after_s = (begin_ns - begin_ns.min()) / 1e9
-    cut = replace(reading, flows=reading.flows.take(np.flatnonzero((after_s >= window_s[0]) & (after_s < window_s[1]))))
-    inventory = load_inventory(FOLDER / "inventory.yaml")
-    shown = analyze_reading(cut, ("mirror",), inventory, AnalysisOptions()).report
-    assert [f.id for f in shown.findings if f.severity != "info"] == []
-    assert all(getattr(job.layout, size) is None for job in shown.jobs for size in ("tp", "cp", "ep", "dp", "pp"))
-    assert "iterations" in " ".join(
-        [*shown.unassigned, *(why for job in shown.jobs for why in job.detectability.reasons)]
-    )
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
