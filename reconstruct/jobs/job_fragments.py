@@ -17,8 +17,6 @@ from reconstruct.parallel import parallel_map
 from reconstruct.periods.byte_period import StreamPeriods, pauses_ns
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
 from reconstruct.periods.folding import RECURRENCE
-from reconstruct.periods.period_multiples import FEWEST_PERIODS
-from reconstruct.periods.shared_period import group_by_bytes
 
 # The iteration is a whole multiple of the cycles of this share of a job's streams.
 ON_BEAT = 0.9
@@ -38,7 +36,7 @@ class _Seen(NamedTuple):
         watch_start_ns, watch_end_ns: since when and until when it could be seen.
         start_ns, end_ns: first and last byte.
         cycles: how many it holds.
-        cycle_ns, usual_cycle_ns: mean and median time of a cycle.
+        cycle_ns: time of a cycle.
         quantum_bytes: of a cycle.
         offsets: (streams + 1,) row bounds of all streams.
         row_start_ns, row_bytes: (rows,).
@@ -51,7 +49,6 @@ class _Seen(NamedTuple):
     end_ns: Int
     cycles: Float
     cycle_ns: Float
-    usual_cycle_ns: Float
     quantum_bytes: Float
     offsets: Int
     row_start_ns: Int
@@ -82,7 +79,6 @@ def _seen(streams: Streams, rhythmic: CycleTable) -> _Seen:
         end_ns=rhythmic.end_ns,
         cycles=rhythmic.count,
         cycle_ns=rhythmic.cycle_ns,
-        usual_cycle_ns=rhythmic.usual_cycle_ns,
         quantum_bytes=rhythmic.quantum_bytes,
         offsets=streams.offsets,
         row_start_ns=to_contiguous(streams.start_ns),
@@ -132,9 +128,6 @@ def _belong(seen: _Seen, a: int, b: int) -> bool:
         met = _cycles(seen, a, begin_ns, end_ns), _cycles(seen, b, begin_ns, end_ns)
         if min(met) >= FEWEST_CYCLES:
             first, second, fewest = (end_ns - begin_ns) / met[0], (end_ns - begin_ns) / met[1], min(met)
-    if multiple(max(first, second) / min(first, second), fewest) > 0:
-        return True
-    first, second = seen.usual_cycle_ns[a], seen.usual_cycle_ns[b]  # an evaluation sends further messages one way
     return multiple(max(first, second) / min(first, second), fewest) > 0
 
 
@@ -223,12 +216,7 @@ def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
     if len(part) < 2:
         return np.ones(len(part), np.int64), part.beat_bytes
     cycle_ns, fewest = compute_common_cycle_time(streams, part)
-    kind = group_by_bytes(part.total_bytes)
-    (beat_ns, share), (usual_ns, usual_share) = (
-        _beat_ns(each_ns, fewest, part.count, kind) for each_ns in (cycle_ns, part.usual_cycle_ns)
-    )
-    if usual_share > share:
-        cycle_ns, beat_ns = part.usual_cycle_ns, usual_ns
+    beat_ns = _beat_ns(cycle_ns, fewest)
     if (np.abs(cycle_ns / beat_ns - 1) < SAME_BEAT).all():
         beat_ns *= count_microbatches(streams, part)
     times = _multiples(beat_ns, cycle_ns, fewest)
@@ -236,26 +224,18 @@ def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
     return times, np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
 
 
-def _beat_ns(cycle_ns: Float, fewest: float, count: Float, kind: Int) -> tuple[float, float]:
-    """The shortest cycle that is a multiple for nearly all streams, and the share of those for which it is one.
-
-    Every kind of stream counts alike: few gradients beside many messages of micro-batches say as much. A cycle that
-    was rarely seen, and is longer by as many times, is a stall of those that do not agree to it.
-    """
+def _beat_ns(cycle_ns: Float, fewest: float) -> float:
     best, widest, tried = 0.0, -1.0, 0.0
     for candidate in np.sort(cycle_ns).tolist():
         if candidate < tried * (1 + SAME_CYCLE):
             continue
         tried = candidate
-        votes = (count >= FEWEST_PERIODS) | (cycle_ns < count * candidate * (1 + SAME_CYCLE))
-        agree = _multiples(candidate, cycle_ns, fewest) > 0
-        shares = np.bincount(kind[votes], agree[votes]) / np.maximum(np.bincount(kind[votes]), 1)
-        share = float(min(agree[votes].mean(), shares[np.unique(kind[votes])].mean()))
+        share = float(np.mean(_multiples(candidate, cycle_ns, fewest) > 0))
         if share >= ON_BEAT:
-            return float(candidate), share
+            return float(candidate)
         if share > widest:
             best, widest = float(candidate), share
-    return best, widest
+    return best
 
 
 def without_hubs(streams: Streams, part: CycleTable, data: Bool) -> list[CycleTable]:

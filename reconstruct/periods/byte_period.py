@@ -10,14 +10,7 @@ from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.autocorrelation import FARTHEST_SHARE, autocorrelation
 from reconstruct.parallel import map_slices
-from reconstruct.periods.period_multiples import (
-    FEWEST_PERIODS,
-    as_pauses_have_it,
-    count_cycles_per_period,
-    count_periods_per_cycle,
-    count_phases,
-    idle_times_ns,
-)
+from reconstruct.periods.period_multiples import as_pauses_have_it, count_cycles_per_period, count_periods_per_cycle
 
 # Resolution of the byte axis: so many bins a row, a power of two. A cycle must span some tens of bins for its pauses to
 # stay apart: longer streams are looked at in a stretch from their middle.
@@ -46,12 +39,6 @@ CLEAR, CLEARER = 0.75, 0.1
 BY_CHANCE = 6.0
 # A pause is a gap this many times as long as the stream's median gap.
 PAUSE_RATIO = 5.0
-# Pauses are clipped no lower than at this part of the first cap.
-LEAST_CAP = 0.001
-# A distance is a multiple of another to this part of that one.
-OFF_MULTIPLE = 0.1
-# Messages are of one size where this share of them is.
-ALIKE = 0.9
 
 
 class StreamPeriods(NamedTuple):
@@ -149,12 +136,10 @@ def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[
     1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
     2. Pauses are clipped so that rare ones, a checkpoint or an evaluation, do not outweigh the rhythm (`_cap_ns`).
        Where nothing is clear then, ever lower: a fault that comes and goes makes some pauses ten times the others.
-       Likewise where what is clear was seen a few times only: it may be a stall after so many iterations alike.
     3. Pauses are put into bins of the cumulative bytes before them and autocorrelated.
-    4. Of the distances that stand out, the shortest one whose comb is as good as the best one's is the quantum; several
-       of them where their idle times differ in turn, as those of micro-batches, buckets, or scattering and gathering
-       equal bytes do (`count_phases`); a part of it where its pattern is missing at times, as that of a fault that
-       comes and goes is before it sets in.
+    4. Of the distances that stand out, the shortest one whose comb is as good as the best one's is the quantum; twice
+       that where pauses alternate in length, as between scattering and gathering equal bytes (`alternates`); a part of
+       it where its pattern is missing at times, as that of a fault that comes and goes is before it sets in.
 
     Args:
         gap_ns: (rows - 1,) idle time behind each row but the last.
@@ -168,55 +153,22 @@ def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[
     ranked = np.sort(gap_ns)
     threshold = _threshold_ns(ranked) if trains else 0.0
     bins = _bins(len(size))
-    cap = _cap_ns(ranked)
-    floor = max(threshold, 2 * ranked[len(ranked) // 2], LEAST_CAP * cap)
+    cap, floor = _cap_ns(ranked), max(threshold, 2 * ranked[len(ranked) // 2])
     place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
     quantum, unit, coherence = fundamental(autocorrelation(place, weight, bins), bins)
-    while cap > LOWER_CAP * floor and (coherence < CLEAR or bins < FEWEST_PERIODS * quantum):
+    while coherence < CLEAR and cap > LOWER_CAP * floor:
         cap /= LOWER_CAP
         place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
         again = fundamental(autocorrelation(place, weight, bins), bins)
-        if coherence < CLEAR:
-            better = again[2] > coherence + CLEARER
-        else:
-            better = again[2] >= CLEAR and _stalls(gap_ns, size, again[0] * total / bins, quantum / again[0], threshold)
-        if better:
+        if again[2] > coherence + CLEARER:
             quantum, unit, coherence = again
     if quantum > 0:
         units = int(np.rint(quantum / unit))
         unit_bytes = as_pauses_have_it(gap_ns, size, quantum * total / bins, threshold) / units
         parts = count_periods_per_cycle(gap_ns, size, unit_bytes, units, threshold)
         quantum, units = quantum / parts, units // parts
-        if not trains and np.mean(size == np.median(size)) >= ALIKE:
-            row = as_pauses_have_it(gap_ns, size, np.median(size), threshold)
-            rows = int(np.rint(quantum * total / bins / row))
-            phases = count_phases(idle_times_ns(gap_ns, size, row, row, threshold), rows)
-            if _better(phases, rows, bins < FEWEST_PERIODS * quantum):
-                quantum, unit, units, unit_bytes = phases * row * bins / total, row * bins / total, phases, row
         quantum *= count_cycles_per_period(gap_ns, size, units * unit_bytes, unit_bytes, threshold)
     return quantum * total / bins, unit * total / bins, coherence
-
-
-@compiled
-def _better(phases: int, rows: int, rare: bool) -> bool:
-    """Whether the phases of messages are a better period than one of so many rows: a multiple, no part of a clear one.
-
-    Args:
-        phases: rows of the period that idle times have; 1 for none.
-        rows: rows of the period that comes back on the byte axis.
-        rare: whether that one was seen a few times only, as a stall is.
-    """
-    return phases > 1 and phases != rows and (phases % rows == 0 or rows % phases > 0 or rare)
-
-
-@compiled
-def _stalls(gap_ns: Float, size: Int, quantum_bytes: float, times: float, threshold_ns: float) -> bool:
-    """Whether so many cycles, a period seen less often, are alike but for the pause at their end: that is a stall's."""
-    cycles = int(np.rint(times))
-    periods = np.sum(size) / (times * quantum_bytes)
-    if cycles < 2 or abs(times - cycles) > OFF_MULTIPLE or periods >= cycles:
-        return False
-    return count_phases(idle_times_ns(gap_ns, size, quantum_bytes, quantum_bytes, threshold_ns), 1) < cycles
 
 
 @compiled

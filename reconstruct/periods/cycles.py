@@ -93,8 +93,7 @@ class CycleTable:
         quantum_bytes, floor_ns, main: see `Cycles`.
         total_bytes: bytes of its data rows.
         start_ns, end_ns: first and last byte of its data rows.
-        cycle_ns: mean time of a cycle, from one longest pause to another.
-        usual_cycle_ns: the median of these times.
+        cycle_ns: time of a cycle, from one longest pause to another.
         place_offsets: (n + 1,) bounds of each stream's places.
         places, pause_ns: see `Cycles`.
         anchor_offsets: (n + 1,) bounds of each stream's anchors.
@@ -112,7 +111,6 @@ class CycleTable:
     start_ns: Int
     end_ns: Int
     cycle_ns: Float
-    usual_cycle_ns: Float
     place_offsets: Int
     places: Float
     pause_ns: Float
@@ -137,7 +135,7 @@ class CycleTable:
 
 
 # Columns of one entry a stream, and of one a place or an anchor.
-EACH = tuple(CycleTable.__dataclass_fields__)[:12]
+EACH = tuple(CycleTable.__dataclass_fields__)[:11]
 SEVERAL = ("places", "pause_ns", "anchors")
 
 
@@ -212,7 +210,7 @@ def cut_cycles(streams: Streams, numbers: Int, beats: StreamPeriods) -> CycleTab
         beats: (n,) what to cut each of them by.
     """
     columns = to_contiguous(streams.start_ns), to_contiguous(streams.end_ns), to_contiguous(streams.bytes)
-    own = np.zeros((len(numbers), 6))
+    own = np.zeros((len(numbers), 9))
     times = np.zeros((len(numbers), 3), np.int64)
 
     def work(part: slice) -> tuple[Float, Float, Int, Float, Int]:
@@ -222,7 +220,7 @@ def cut_cycles(streams: Streams, numbers: Int, beats: StreamPeriods) -> CycleTab
     parts = zip(*map_slices(work, len(numbers)), strict=True)
     places, pauses, place_counts, anchors, anchor_counts = (np.concatenate(column) for column in parts)
     some = np.flatnonzero(place_counts > 0)
-    quantum, floor, least, main, cycle, usual = (own[some, k].copy() for k in range(6))
+    quantum, floor, least, main, cycle = (own[some, k].copy() for k in range(5))
     return CycleTable(
         stream=numbers[some],
         beat_bytes=beats.quantum_bytes[some],
@@ -235,7 +233,6 @@ def cut_cycles(streams: Streams, numbers: Int, beats: StreamPeriods) -> CycleTab
         start_ns=times[some, 1],
         end_ns=times[some, 2],
         cycle_ns=cycle,
-        usual_cycle_ns=usual,
         place_offsets=offsets_of(place_counts[some]),
         places=places,
         pause_ns=pauses,
@@ -305,26 +302,12 @@ def _cut_one(
     anchors = track_pauses(at, break_ns, places[main], quantum_bytes, medians[main])
     met = lattice(anchors, places[main], places[main], quantum_bytes, total)
     before = crossings(met, at, breaks, break_ns, cumulative, quantum_bytes * SAME_PLACE_SHARE)
-    cycle_ns = usual_ns = (end_ns[-1] - start_ns[0]) * quantum_bytes / total
+    cycle_ns = (end_ns[-1] - start_ns[0]) * quantum_bytes / total
     if len(before) > 2:
-        ends_ns = _latest_before(end_ns, before)
-        cycle_ns, usual_ns = (ends_ns[-1] - ends_ns[0]) / (len(before) - 1), np.median(np.diff(ends_ns))
-    own[0], own[1], own[2], own[3], own[4], own[5] = quantum_bytes, floor_ns, least, main, cycle_ns, usual_ns
+        cycle_ns = (np.max(end_ns[: before[-1]]) - np.max(end_ns[: before[0]])) / (len(before) - 1)
+    own[0], own[1], own[2], own[3], own[4] = quantum_bytes, floor_ns, least, main, cycle_ns
     times[0], times[1], times[2] = total, start_ns[0], end_ns[-1]
     return places, medians, anchors
-
-
-@compiled
-def _latest_before(end_ns: Int, before: Int) -> Float:
-    """Latest end among the rows before each of some ascending row counts."""
-    latest, row = end_ns[0], 0
-    found = np.empty(len(before))
-    for k in range(len(before)):
-        while row < before[k]:
-            latest = max(latest, end_ns[row])
-            row += 1
-        found[k] = latest
-    return found
 
 
 @compiled

@@ -8,24 +8,14 @@ from datamodel.streams import Float, Int
 from reconstruct.jit import compiled
 from reconstruct.periods.folding import sharpened
 
-# Pauses at one place come back after equally many cycles in this share of the cases, of so many at least; parts take
-# turns where those of one phase differ by less than this share of what all do.
-TURNS_SHARE, FEWEST_TURNS, TURN_SHARE = 0.8, 5, 0.25
+# Lengths alternate when in this share of at least so many cycles the next one differs, by this share of the longer one,
+# and the one after that is nearer than this share of the difference.
+TURNS_SHARE, FEWEST_TURNS, DIFFER_SHARE, TURN_SHARE = 0.8, 5, 0.05, 0.25
 # Of the cycles, so many rest at a place where the others do not.
 MOST_REST = 0.6
 # A pattern makes idle times of its parts differ by this share of the usual one, or more; where they differ by
 # this share of that only, it is away. Where that is rarer than this share of the time, it is chance.
 PATTERN_SHARE, AWAY_SHARE, AWAY_OFTEN = 0.5, 0.1, 0.1
-
-# Idle times are told apart by their logarithm, down to this share of the mean one; differences this small
-# (5 %) are noise.
-LEAST_IDLE, LEAST_SCALE = 0.05, 0.05
-# A pattern explains so much of each message: its likelihood is e ** 0.5 times as high.
-GAIN = 0.5
-# Nothing that stalls a job comes back after fewer messages than this; what comes back so often is seldom a stall.
-STALL_PHASES, FEWEST_PERIODS = 8, 8
-# Most phases that are looked for, each seen so often.
-MOST_PHASES, FEWEST_REPEATS = 64, 3
 
 
 @compiled
@@ -42,9 +32,10 @@ def as_pauses_have_it(gap_ns: Float, size: Int, quantum_bytes: float, threshold_
 def count_cycles_per_period(
     gap_ns: Float, size: Int, quantum_bytes: float, unit_bytes: float, threshold_ns: float
 ) -> int:
-    """How many cycles make a period: those that differ in idle time in turn, or rest at one place now and then."""
-    phases = count_phases(idle_times_ns(gap_ns, size, quantum_bytes, unit_bytes, threshold_ns), 1)
-    return phases if phases > 1 else rests_every(gap_ns, size, quantum_bytes, unit_bytes, threshold_ns)
+    """How many cycles make a period: those that are idle for two lengths in turn, or rest at one place now and then."""
+    if alternates(gap_ns, size, quantum_bytes, unit_bytes, threshold_ns):
+        return 2
+    return rests_every(gap_ns, size, quantum_bytes, unit_bytes, threshold_ns)
 
 
 @compiled
@@ -56,7 +47,7 @@ def rests_every(gap_ns: Float, size: Int, quantum_bytes: float, unit_bytes: floa
     cycle pauses, as for a checkpoint or an evaluation, makes no period.
     """
     units = int(np.rint(quantum_bytes / unit_bytes))
-    idle_ns = idle_times_ns(gap_ns, size, unit_bytes, unit_bytes, threshold_ns)
+    idle_ns = _idle_ns(gap_ns, size, unit_bytes, unit_bytes, threshold_ns)
     for place in range(units):
         pauses = np.flatnonzero(idle_ns[place::units] > 0)
         cycles = len(idle_ns[place::units])
@@ -70,60 +61,21 @@ def rests_every(gap_ns: Float, size: Int, quantum_bytes: float, unit_bytes: floa
 
 
 @compiled
-def count_phases(idle_ns: Float, found: int) -> int:
-    """Into how many phases messages of one size fall, by how long the stream is idle behind each; 1 for one.
+def alternates(gap_ns: Float, size: Int, quantum_bytes: float, unit_bytes: float, threshold_ns: float) -> bool:
+    """Whether cycles are idle for two lengths in turn: then two of them are the period.
 
-    The period with the highest likelihood, less what its phases cost, is a repetition of short and of long pauses. A
-    checkpoint, an evaluation or a slow load repeats too, but is no part of an iteration, and only ever makes a pause
-    longer: beyond STALL_PHASES phases, or seen fewer than FEWEST_PERIODS times, long pauses count as usual ones do.
-
-    Args:
-        idle_ns: (messages,) idle time behind each.
-        found: messages after which pauses were found to come back.
+    Each cycle is compared with the next one and the one after that, so that a change of pace in between spoils but two
+    comparisons. A pause of every third cycle or rarer is no turn: neighbours are alike then.
     """
-    least_ns = LEAST_IDLE * np.mean(idle_ns)
-    if least_ns <= 0:
-        return 1
-    every = np.log(idle_ns + least_ns)
-    enough = len(idle_ns) // FEWEST_PERIODS
-    best, phases = GAIN * len(idle_ns), 1
-    for k in range(2, min(STALL_PHASES, enough + 1)):
-        gain = _gain(every, 1, k)
-        if gain > best:
-            best, phases = gain, k
-    if STALL_PHASES <= found <= enough and _gain(every, 1, found) > best:
-        phases = found
-    usual = np.median(idle_ns)
-    if usual <= least_ns:
-        return phases
-    short = np.log(np.minimum(idle_ns, usual) + least_ns)
-    best, first = GAIN * len(idle_ns), phases
-    for k in range(2 * first, min(MOST_PHASES, len(idle_ns) // FEWEST_REPEATS) + 1, first):
-        gain = _gain(short, first, k)
-        if gain > best:
-            best, phases = gain, k
-    return phases
-
-
-@compiled
-def _gain(level: Float, few: int, many: int) -> float:
-    """By how much levels are likelier in many phases than in few, less the cost of the further ones."""
-    cost = 2 * (many - few) * np.log(len(level))
-    return float(_likelihood(level, many) - _likelihood(level, few) - cost)
-
-
-@compiled
-def _likelihood(level: Float, phases: int) -> float:
-    """Log-likelihood (Cauchy's law, no outlier decides) of levels, each given the nearer of the two of its phase."""
-    off = np.empty(len(level))
-    for k in range(len(level)):
-        off[k] = np.inf
-        if k >= phases:
-            off[k] = abs(level[k] - level[k - phases])
-        if k + phases < len(level):
-            off[k] = min(off[k], abs(level[k] - level[k + phases]))
-    scale = max(np.median(off), LEAST_SCALE)
-    return float(-np.sum(np.log(scale * (1 + (off / scale) ** 2))))
+    inner = _idle_ns(gap_ns, size, quantum_bytes, unit_bytes, threshold_ns)
+    seen = len(inner) - 2
+    if seen < FEWEST_TURNS:
+        return False
+    step = np.abs(inner[1:-1] - inner[:-2])
+    turn = np.abs(inner[2:] - inner[:-2])
+    larger = np.maximum(inner[1:-1], inner[:-2])
+    clear = np.sum((turn < TURN_SHARE * step) & (step > DIFFER_SHARE * larger))
+    return bool(clear >= TURNS_SHARE * seen)
 
 
 @compiled
@@ -138,7 +90,7 @@ def count_periods_per_cycle(gap_ns: Float, size: Int, unit_bytes: float, units: 
     for own in range(1, units // 2 + 1):
         if units % own:
             continue
-        if _away(idle_times_ns(gap_ns, size, own * unit_bytes, unit_bytes, threshold_ns), units // own):
+        if _away(_idle_ns(gap_ns, size, own * unit_bytes, unit_bytes, threshold_ns), units // own):
             return units // own
     return 1
 
@@ -173,7 +125,7 @@ def _takes_turns(idle_ns: Float, every: int) -> bool:
 
 
 @compiled
-def idle_times_ns(gap_ns: Float, size: Int, cycle_bytes: float, unit_bytes: float, threshold_ns: float) -> Float:
+def _idle_ns(gap_ns: Float, size: Int, cycle_bytes: float, unit_bytes: float, threshold_ns: float) -> Float:
     """Time that a stream pauses in each of its cycles, the first and the last left out.
 
     Pauses lie whole units apart; cycles of several are parted in the middle between two of them.

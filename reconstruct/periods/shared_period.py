@@ -35,7 +35,7 @@ def adopt_shared_period(streams: Streams, found: CycleTable, numbers: Int, heard
     own = np.zeros(len(numbers))
     own[np.searchsorted(numbers, found.stream)] = found.quantum_bytes
     total = streams.total_bytes()[numbers]
-    kind = group_by_bytes(total)
+    kind = _kinds(total)
     single = own * np.diff(streams.offsets)[numbers] < LONGER * total
     several = np.bincount(kind, (own > 0) & ~single) >= SEVERAL_SHARE * np.bincount(kind, own > 0)
     own[single & several[kind]] = 0
@@ -52,7 +52,7 @@ def adopt_shared_period(streams: Streams, found: CycleTable, numbers: Int, heard
     return joined([found.take(kept), again])
 
 
-def group_by_bytes(total: Int) -> Int:
+def _kinds(total: Int) -> Int:
     """(n,) number of each stream's kind: those that carry as many bytes."""
     order = np.argsort(total, kind="stable")
     ranked = total[order].astype(np.float64)
