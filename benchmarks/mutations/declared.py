@@ -27,7 +27,6 @@ MUTATIONS = (
     Mutation("strategy.pipelines", "_opened", "np.ones(len(part), np.bool_)", "a circle of stages is opened once"),
     Mutation("strategy.splits", "_steps", "None", "who sends in step is a tensor group"),
     Mutation("strategy.labelings", "measure_timing", "{}", "roles are told apart by when they act"),
-    Mutation("strategy.grid_fit", "_crossed_chains", "0", "chains that reduce together do so at every stage"),
     Mutation("strategy.placement", "seats", "{}", "the inventory says who shares a host"),
     Mutation("diagnose.links.slow_links", "slow_links", "[]", "slow links are looked for"),
     Mutation("diagnose.links.slow_links", "suspects", "[(ordered[0], 1.0)]", "what is nearly as likely is a suspect"),

@@ -56,7 +56,7 @@ class CollectorOptions:
     ring_bytes: int = 256 << 20
     buffer_bytes: int = 64 << 20
     corrects_clocks: bool = False
-    decoder: str = "capture.export_decoder:Exports"
+    decoder: str = "capture.export_decoder:ExportDecoder"
 
     @property
     def home(self) -> Path:

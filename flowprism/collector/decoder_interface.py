@@ -47,6 +47,6 @@ class Decoder(Protocol):
 
 
 def load_decoder(name: str) -> Callable[[SamplingRates], Decoder]:
-    """What makes a decoder, by module and name ("capture.export_decoder:Exports")."""
+    """What makes a decoder, by module and name ("capture.export_decoder:ExportDecoder")."""
     module, _, factory = name.partition(":")
     return cast("Callable[[SamplingRates], Decoder]", getattr(import_module(module), factory))

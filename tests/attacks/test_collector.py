@@ -85,7 +85,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
     """One collector for all: the good feed's first half, everything else, and the second half twice."""
     lake = tmp_path_factory.mktemp("attacked") / "lake"
     options = {
-        "decoder": "capture.export_decoder:Exports", "corrects_clocks": True,
+        "decoder": "capture.export_decoder:ExportDecoder", "corrects_clocks": True,
         "ring_bytes": 64 << 20, "commit_every_s": 5.0,
     }  # fmt: skip
     begin_ns = time.time_ns() - 20 * S

@@ -17,7 +17,7 @@ def analysed(seen: Skewed) -> Report:
 
 
 def test_wrong_clocks_make_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to 200 ms apart uncorrected, ranks seem to wait for one another; corrected, nothing is wrong."""
+    """With clocks up to 200 ms apart the layout stays unknown; corrected, it is found and nothing is wrong."""
     seen = skewed("data-parallel", 20)
     report = analysed(seen)
     assert {f.cause for f in report.findings} == {"clock_offset"}
@@ -25,7 +25,7 @@ def test_wrong_clocks_make_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(report.feed.clocks) >= 8
     assert all(clock.error_s is not None and clock.error_s < 2e-3 for clock in report.feed.clocks)
     monkeypatch.setattr(pipeline, "exporter_clocks", lambda *_: ([], []))
-    assert compute_scores(analysed(seen), seen.case.truth)["false"] > 0
+    assert compute_scores(analysed(seen), seen.case.truth)["sizes"] < 1
 
 
 @pytest.mark.slow

@@ -85,7 +85,9 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> JobMembers:
         before, here = one, now
     later = [spell for spell in present.values() if spell.from_ns is not None]
     always = len(present) - len(later)
-    return JobMembers(known[0][0].since_ns, len(known), len(layouts) - len(known), always, _stays([*over, *later], names))
+    return JobMembers(
+        known[0][0].since_ns, len(known), len(layouts) - len(known), always, _stays([*over, *later], names)
+    )
 
 
 def _heirs(before: Groups, after: Groups, left: frozenset[str], joined: frozenset[str]) -> dict[str, tuple[str, ...]]:
