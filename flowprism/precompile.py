@@ -18,8 +18,8 @@ from simulate.faults import Fault
 from simulate.scenarios.sweep import Cell, sweep
 
 _DECODERS = (
-    "from capture.export_decoder import Exports; from capture.configured_rates import SamplingRates;"
-    "from flowprism.collector.warmup import warm_up; warm_up(Exports(SamplingRates()))"
+    "from capture.export_decoder import ExportDecoder; from capture.configured_rates import SamplingRates;"
+    "from flowprism.collector.warmup import warm_up; warm_up(ExportDecoder(SamplingRates()))"
 )
 _ANALYSIS = "from flowprism.service.components.scanner import warm_up; warm_up()"
 _SAMPLES = "from flowprism.precompile import analyse_samples; analyse_samples()"

@@ -35,15 +35,15 @@ MIRRORED_BYTES = 1040  # IP and TCP headers, 1000 bytes of payload
 DIES_BETWEEN = """
 import os, signal, runpy
 from pathlib import Path
-from capture.kafka.kafka_consumer import KafkaFeed
-real = KafkaFeed.commit
+from capture.kafka.kafka_consumer import KafkaConsumer
+real = KafkaConsumer.commit
 def commit(self, offsets):
     try:
         Path({once!r}).touch(exist_ok=False)
     except FileExistsError:
         return real(self, offsets)
     os.kill(os.getpid(), signal.SIGKILL)
-KafkaFeed.commit = commit
+KafkaConsumer.commit = commit
 """
 
 
