@@ -24,10 +24,10 @@ INCIDENTS = 30
 SEED = 1
 PROGRAM = """
 import sys, threading
-from flowprism.service.alerts import alerter, messages
+from flowprism.service.alerts import alert_batches, alerter
 from flowprism.service.alerts.alert_settings import AlertSettings
 alerter._LEASE_S, alerter._RENEW_S, alerter._LOOK_S = 0.6, 0.2, 0.02
-messages._FIRST_WAIT_S, messages._LONGEST_WAIT_S = 0.1, 0.5
+alert_batches._FIRST_WAIT_S, alert_batches._LONGEST_WAIT_S = 0.1, 0.5
 alerter.run(AlertSettings.model_validate_json(sys.argv[2]), sys.argv[1], threading.Event())
 """
 SETTINGS = '{"receivers": [{"name": "hook", "kind": "webhook", "url": "%s", "group": "job"}], "group_wait_s": 0.05, '
