@@ -17,6 +17,7 @@ from flowprism.collector.collector_options import DEFAULT_LISTENS, MOST_WORKERS,
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.config.log_setup import LogSettings
+from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 
 # What sends to a collector on the usual networks of a machine room; the rest of the world is not believed.
 PRIVATE_NETWORKS = ("127.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12",
@@ -185,6 +186,10 @@ class IncidentSettings(Section):
         ge=0,
         description="one that comes back so soon is the same one; one whose job is gone for so long is over",
     )
+
+    def options(self) -> IncidentOptions:
+        """Return the section as incidents are followed by it."""
+        return IncidentOptions(self.confirming_scans, self.quiet_scans, self.reopen_within_s)
 
 
 class ApiSettings(Section):

@@ -43,7 +43,7 @@ def after_scan(
     """Carry incidents over one scan.
 
     1. Findings of one window about the same thing are one: a link that flapped twice in it flaps.
-    2. Each finding is matched with an incident that is not over, or was resolved recently (`matched`).
+    2. Each finding is matched with an incident that is not over, or was resolved recently (`match_findings`).
     3. A finding without an incident is suspected. Seen by enough scans its incident opens; one that was resolved
        reopens at once. However bad it looks, one window alone opens nothing: what it cuts off at its ends may look
        like a fault.

@@ -11,7 +11,6 @@ from datamodel.report import Report, Window
 from datamodel.result_rows import WATCH, JobRecord
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Settings
-from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_hangs
 from flowprism.service.scans.feed_gaps import add_feed_gaps
 from flowprism.service.scans.job_activity import JobActivity, Silence
@@ -129,11 +128,9 @@ class HangWatch:
                 return True
             scan = judge_report(report, (job.id,))
             made = CompletedScan(WATCH, started_ns, time.time_ns(), report, scan)
-            said = self.settings.incidents
-            options = IncidentOptions(said.confirming_scans, said.quiet_scans, said.reopen_within_s)
             with self.leases.held(KEEPING, wait_s=2 * self.leases.lasting_s) as alone:
                 if alone:
-                    record_hangs(self.database, made, options, self.settings.alerts)
+                    record_hangs(self.database, made, self.settings.incidents.options(), self.settings.alerts)
             return True
 
     def _is_known(self, silence: Silence) -> bool:

@@ -14,7 +14,6 @@ from datamodel.scan import Scan
 from flowprism import __version__
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Policy, Settings
-from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record, record_requested_scan
 from flowprism.service.scans.feed_gaps import add_feed_gaps
 from flowprism.service.scans.leases import KEEPING, Leases
@@ -111,9 +110,7 @@ class Scanner:
                 rollups=past.rollups, events=past.events, doubted=frozenset(sight.doubts(past.report)),
                 baselines=past.baselines, over=past.over,
             )  # fmt: skip
-            incidents = self.settings.incidents
-            options = IncidentOptions(incidents.confirming_scans, incidents.quiet_scans, incidents.reopen_within_s)
-            record(self.database, made, options, self.settings.alerts)
+            record(self.database, made, self.settings.incidents.options(), self.settings.alerts)
         self.tally.made(made)
 
     def _looked(self, window: Window) -> WindowResult:
