@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Float, Int
-from diagnose.pace_intervals import LIKE_WORK, durations_ns, noise_ratio, split_intervals
+from diagnose.pace_intervals import LIKE_WORK, durations_ns, median_error, noise_ratio, split_intervals
 
-# Standard errors by which a median has to differ to be another one; the error of a median of normal values is 1.25
-# times that of their mean.
-SURE, MEDIAN_ERROR = 3.0, 1.25
+# Standard errors by which a median has to differ to be another one.
+SURE = 3.0
 # What is known to be slow is still slow above this share of the smallest slowdown worth reporting.
 LASTING_SHARE = 0.5
 # Medians that differ by less are pooled, however many iterations they are of.
@@ -110,4 +109,4 @@ def pooled(pace: WindowPace, baseline_ns: float, baseline_iterations: int) -> tu
 
 def _error(pace: WindowPace, iterations: int, baseline_iterations: int) -> float:
     """Return the standard error of the ratio of two medians."""
-    return MEDIAN_ERROR * pace.noise_ratio * float(np.sqrt(1 / iterations + 1 / max(baseline_iterations, 1)))
+    return pace.noise_ratio * median_error(iterations, max(baseline_iterations, 1))
