@@ -61,8 +61,9 @@ def map_ordered(
     elif crew.workers <= 1:
         yield from (function(task(number)) for number in range(count))
     else:
-        with ThreadPoolExecutor(crew.workers) as pool:
-            yield from pool.map(lambda number: function(task(number)), range(count))
+        # No `with`: the garbage collector may close an abandoned generator, and waiting for threads there can deadlock.
+        pool = ThreadPoolExecutor(crew.workers)
+        yield from pool.map(lambda number: function(task(number)), range(count))
 
 
 def _scheduled(

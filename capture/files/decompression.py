@@ -133,9 +133,13 @@ def _unzstd(chunks: Iterator[bytes], name: str, ingest_log: IngestLog) -> Iterat
 
 
 def ahead(source: Iterator[Item]) -> Iterator[Item]:
-    """The items of `source`, each fetched in a thread while the one before it is in use."""
-    with ThreadPoolExecutor(1) as pool:
+    """The items of `source`, each fetched in a thread while the one before it is in use.
+
+    Abandoned, it waits for nothing: the garbage collector may close it inside the start of another thread, and waiting
+    for a thread there never ends. The thread ends once nothing refers to the pool.
+    """
+    pool = ThreadPoolExecutor(1)
+    coming = pool.submit(next, source, None)
+    while (item := coming.result()) is not None:
         coming = pool.submit(next, source, None)
-        while (item := coming.result()) is not None:
-            coming = pool.submit(next, source, None)
-            yield item
+        yield item

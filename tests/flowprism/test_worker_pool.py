@@ -44,3 +44,17 @@ def test_a_task_that_fails_is_told_after_those_before_it(workers: int) -> None:
     assert [next(results), next(results)] == [1, 2]
     with pytest.raises(ValueError, match="'x'"):
         next(results)
+
+
+def test_abandoned_results_wait_for_no_thread() -> None:
+    """Closing half-taken results waits for no task: the garbage collector may do it where waiting deadlocks."""
+    go_on = threading.Event()
+    results = map_ordered(lambda number: number == 0 or go_on.wait(30), lambda number: number, 4, WorkerPool(WORKERS))
+    assert next(results)
+    closing = threading.Thread(target=results.close)  # type: ignore[attr-defined]
+    closing.start()
+    closing.join(10)
+    still_waits = closing.is_alive()
+    go_on.set()
+    closing.join()
+    assert not still_waits

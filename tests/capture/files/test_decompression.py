@@ -2,13 +2,14 @@
 
 import gzip
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from capture.files.decompression import BLOCK_BYTES, read_blocks
+from capture.files.decompression import BLOCK_BYTES, ahead, read_blocks
 from capture.ingest_log import IngestLog
 from datamodel.errors import InputError
 from tests.capture.frames import save
@@ -98,3 +99,22 @@ def test_unusable_paths(tmp_path: Path) -> None:
         assert str(error.value).startswith(f"{path}: ")
         assert cause in str(error.value)
         assert "\n" not in str(error.value)
+
+
+def test_abandoned_blocks_wait_for_no_thread() -> None:
+    """Closing a half-read file waits for no thread: the garbage collector may do it where waiting deadlocks."""
+    go_on = threading.Event()
+
+    def source() -> Iterator[int]:
+        yield 1
+        go_on.wait(30)
+
+    items = ahead(source())
+    assert next(items) == 1
+    closing = threading.Thread(target=items.close)  # type: ignore[attr-defined]
+    closing.start()
+    closing.join(10)
+    still_waits = closing.is_alive()
+    go_on.set()
+    closing.join()
+    assert not still_waits
