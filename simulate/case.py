@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from datamodel.errors import InputError
 from datamodel.flows import FLOWS, IngestNotes, recode
 from datamodel.frame import Frame, concat
@@ -19,10 +21,12 @@ from simulate.export.exported_feed import Export, export_feed, received
 from simulate.export.traffic import traffic
 from simulate.export.wire.pcap import write_pcap
 from simulate.inventory import inventory_document, inventory_yaml
+from simulate.network.fabric import SPINE_PORT
 from simulate.run import Run
 from simulate.scenario_runs import EPOCH_NS, ScenarioRun, flow_columns, iter_runs
 from simulate.scenarios.scenario import Scenario
 from simulate.table_file import TableFile
+from simulate.true_paths import TRUE_PATHS, true_paths
 
 SPANS_GPUS = 16_384  # beyond, true timelines would outgrow the flow records many times over
 _ADDRESSES = ("src_addr", "dst_addr")
@@ -82,8 +86,9 @@ def simulate_case(scenario: Scenario, seed: int) -> Case:
 
 
 def write_case(scenario: Scenario, folder: Path, seed: int, progress: Progress | None = None) -> CaseSize:
-    """Simulate and write `flows.parquet`, `truth/truth.json`, `truth/spans.parquet`, `inventory.yaml` and feeds.
+    """Simulate and write `flows.parquet`, `truth/`, `inventory.yaml` and feeds.
 
+    Truth is `truth.json`, `spans.parquet` and `paths.parquet`.
     A feed is a capture at its collector, `export/KIND.pcap.gz`. The same scenario and seed give the same bytes. A part
     (coupled jobs, or one job) is written before the next is run, but for feeds, which wait for all.
 
@@ -108,11 +113,19 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
             folder / "flows.parquet", FLOWS, flow_columns(scenario), dict.fromkeys(_ADDRESSES, addresses)
         ) as flows,
         TableFile(folder / "truth" / "spans.parquet", SPANS, SPANS.names, words) as timelines,
+        TableFile(
+            folder / "truth" / "paths.parquet",
+            TRUE_PATHS,
+            TRUE_PATHS.names,
+            {"job": jobs, **dict.fromkeys(_ADDRESSES, addresses)},
+        ) as ways,
     ):
+        leaf = np.tile(scenario.fabric.leaf_of_nic(np.arange(scenario.fabric.endpoints)), scenario.fabric.planes)
         for number, part in enumerate(iter_runs(scenario, seed)):
             flows.write(part.flows)
             if scenario.fabric.gpus <= SPANS_GPUS:
                 timelines.write(part.spans())
+                ways.write(true_paths(part.bursts, leaf, SPINE_PORT))
             totals.add(part)
             if progress is not None:
                 progress("simulating", number + 1, 1 if scenario.coupled else len(scenario.jobs))

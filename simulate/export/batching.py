@@ -8,7 +8,7 @@ import numpy as np
 
 from capture.jit import jit
 from datamodel.streams import Int
-from simulate.network.fabric import mixed
+from simulate.network.hashing import mixed
 
 
 class Packing(NamedTuple):

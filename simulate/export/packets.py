@@ -18,7 +18,7 @@ from simulate.export.trains import (
     REFUSE,
     acknowledgements,
 )
-from simulate.network.fabric import mixed
+from simulate.network.hashing import mixed
 from simulate.telemetry import (
     CLEAR_TO_SEND_BYTES,
     CNP_REST_BYTES,

@@ -29,7 +29,8 @@ from simulate.export.wire.sflow_wire import (
     datagram_heads,
     flow_samples,
 )
-from simulate.network.fabric import SPINE_PORT, Fabric, mixed
+from simulate.network.fabric import SPINE_PORT, Fabric
+from simulate.network.hashing import mixed
 
 MOST_PAYLOAD_BYTES = 1400
 _EVERY_PORT: tuple[Point, ...] = ("source", "spine", "destination")  # through each of its switches a packet goes once

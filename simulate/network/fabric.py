@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Float, Int
+from simulate.network.hashing import FiveTuples, HashFamily, hash_tuples, mixed
 
 GBPS = 0.125  # bytes per ns
 SPINE_PORT = 1  # a leaf's ports to spines are numbered from here, those to NICs behind them
@@ -31,6 +32,7 @@ class Fabric:
         bucket_ns: depth of a token bucket before each NIC, in time at its rate: so much of a message passes at once,
             which holds where messages lie further apart than it takes to refill. 0: none, as with hardware NICs.
         hash_seed: what switches hash five-tuples with.
+        hash_family: the function; each leaf has a seed of its own, but for `shared`.
         planes: separate networks, each with leaves, spines, and an address and an equal share of the rate of each NIC.
             Numbers of leaves, spines and links are those of a plane.
         sprayed: packets of a queue pair take the planes by turns; without, each queue pair keeps to one.
@@ -49,6 +51,7 @@ class Fabric:
     latency_ns: float = 8_000.0
     bucket_ns: float = 0.0
     hash_seed: int = 0
+    hash_family: HashFamily = "shared"
     planes: int = 1
     sprayed: bool = False
 
@@ -142,7 +145,11 @@ class Fabric:
 
     def spine(self, src: Int, dst: Int, src_port: Int) -> Int:
         """Spine that a connection's hash picks; destination port and protocol are always the same."""
-        return mixed(src, dst, src_port, np.full_like(src, self.hash_seed)) % self.spines
+        if self.hash_family == "shared":
+            return mixed(src, dst, src_port, np.full_like(src, self.hash_seed)) % self.spines
+        tuples = FiveTuples(self.address_number(src), self.address_number(dst), src_port)
+        seed = self.hash_seed * self.leaves + self.leaf_of_nic(src)
+        return hash_tuples(self.hash_family, tuples, seed) % self.spines
 
     def path(self, src: Int, dst: Int, spine: Int, plane: Int | int = 0) -> Int:
         """(n, 4) resources from NIC to NIC, NONE where fewer: inside a host none, inside a leaf two."""
@@ -171,6 +178,13 @@ class Fabric:
         host, rail = divmod(nic, self.nics_per_host)
         return f"10.{host // 250}.{host % 250}.{rail + 1 + PLANE_ADDRESSES * plane}"
 
+    def address_number(self, nic: Int) -> Int:
+        """IPv4 addresses of NICs in the first plane, as numbers."""
+        host, rail = np.divmod(nic, self.nics_per_host)
+        service = nic - self.nics
+        own = (host // 250 << 16) + (host % 250 << 8) + rail + 1
+        return (10 << 24) + np.where(service >= 0, (200 << 16) + (service // 250 << 8) + service % 250 + 1, own)
+
     def addresses(self) -> tuple[str, ...]:
         """Addresses of all endpoints, by number, plane after plane."""
         return tuple(self.address(n, plane) for plane in range(self.planes) for n in range(self.endpoints))
@@ -198,17 +212,6 @@ class Fabric:
         """IPv4 address that a switch exports from."""
         net, place = (255, switch) if switch < self.leaves else (254, switch - self.leaves)
         return f"10.{net - 2 * plane}.{place // 250}.{place % 250 + 1}"
-
-
-def mixed(*numbers: Int) -> Int:
-    """Numbers hashed into one from 0 to 2^31: the finaliser of SplitMix64 (Steele et al., OOPSLA 2014) after each."""
-    state = np.zeros(np.broadcast(*numbers).shape, np.uint64)
-    for number in numbers:
-        state = (state ^ number.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        state ^= state >> np.uint64(30)
-        state *= np.uint64(0xBF58476D1CE4E5B9)
-        state ^= state >> np.uint64(27)
-    return (state >> np.uint64(33)).astype(np.int64)
 
 
 def source_port(connection: Int, queue_pair: Int) -> Int:

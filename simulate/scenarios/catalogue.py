@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from datamodel.errors import InputError
+from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
 from simulate.scenarios.base_job import ScenarioOptions, dense_volumes, fabric_for, one_job
 from simulate.scenarios.cluster import cluster
@@ -179,6 +180,14 @@ def _contention(wish: ScenarioOptions) -> Scenario:
     return _plain(job, jobs=(job, late), fabric=fabric, faults=(fault,))
 
 
+def _collisions(wish: ScenarioOptions) -> Scenario:
+    """Replicas of two queue pairs a connection under four leaves, whose hashes put several on one cable."""
+    made = _variant(Plan(tp=8, dp=8), "llama2-7b", batches=4)(wish)
+    world = made.jobs[0].plan.world
+    fabric = fabric_for(world, rail_optimised=False, hosts_per_leaf=2, spines=8, uplink_gbps=800.0, hash_family="crc")
+    return replace(made, jobs=(replace(made.jobs[0], queue_pairs=2),), fabric=fabric, feeds=(FeedSpec("ipfix"),))
+
+
 def _stage_heavy(wish: ScenarioOptions) -> Scenario:
     made = _variant(stage_scale=(1.0, 1.0, 1.0, 1.4))(wish)
     return replace(made, faults=(Fault("stage_imbalance"),))
@@ -309,6 +318,7 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
             uplink_gbps=1600.0,
         ),
     ),
+    "collisions": ("all along, hashes of four leaves (CRC) put several connections on one cable", _collisions),
     "contention": ("a second job begins to share the uplinks", _contention),
     "flap": (
         "one NIC's link flaps every other three iterations",

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from datamodel.streams import Float, Int
-from simulate.network.fabric import Fabric, mixed, source_port
+from simulate.network.fabric import Fabric, source_port
 from simulate.network.graph import (
     COMPUTE,
     GRADIENT,
@@ -19,6 +19,7 @@ from simulate.network.graph import (
     TRANSFER,
     Graph,
 )
+from simulate.network.hashing import mixed
 from simulate.training.iteration import IterationGraph, iteration
 from simulate.training.plan import Plan
 from simulate.training.workload import Noise, Workload
@@ -60,6 +61,7 @@ class Job:
         queue_pairs: of a connection (NCCL_IB_QPS_PER_CONNECTION); chunks of a message take turns on them, so that
             all are busy at once.
         message_bytes: largest RDMA write.
+        source_ports: sender, receiver, the source port that a queue pair would have, and the one that it is given.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Job:
     proxied: bool = False
     queue_pairs: int = 1
     message_bytes: int = 1 << 20
+    source_ports: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +130,22 @@ def place_iteration(fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool,
     between = _connections(job, g)
     connection = np.where(moves, between * job.queue_pairs + lane // planes, NO_INDEX)
     plane = fabric.plane_of(between, lane)
-    port = source_port(connection, _salt(fabric, job, attempt))
+    port = _given_port(job, src, dst, source_port(connection, _salt(fabric, job, attempt)))
     spine = fabric.spine(src, dst, port)
     path = np.where(moves[:, None], fabric.path(src, dst, spine, plane), NO_INDEX)
     path[g.kind == COMPUTE, 0] = g.src[g.kind == COMPUTE]
     src, dst, port, spine = (np.where(moves, column, NO_INDEX) for column in (src, dst, port, spine))
     return PlacedIteration(made, src, dst, connection, message, port, plane, spine, path)
+
+
+def _given_port(job: Job, src: Int, dst: Int, port: Int) -> Int:
+    """Source ports, replaced where the job is given others."""
+    if not job.source_ports:
+        return port
+    given = np.array(sorted(job.source_ports), np.int64)
+    key, wanted = ((a << 40) + (b << 16) + p for a, b, p in ((given[:, 0], given[:, 1], given[:, 2]), (src, dst, port)))
+    place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    return np.where(key[place] == wanted, given[place, 3], port)
 
 
 def _salt(fabric: Fabric, job: Job, attempt: int) -> Int:

@@ -18,7 +18,7 @@ from simulate.scenarios.scenario import BackgroundTraffic, Scenario
 from simulate.training.workload import Noise, Pauses
 from tests.simulate.cases import FABRIC, job
 
-FILES = ("flows.parquet", "inventory.yaml", "truth/spans.parquet", "truth/truth.json")
+FILES = ("flows.parquet", "inventory.yaml", "truth/spans.parquet", "truth/paths.parquet", "truth/truth.json")
 SLOW = Fault("slow_nic", first=3, rank=5, size=50)
 SMALL = Scenario("small", "a test", FABRIC, (job(iterations=5, noise=Noise()),), faults=(SLOW,))
 

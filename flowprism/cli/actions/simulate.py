@@ -12,6 +12,7 @@ from simulate.case import write_case
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import CATALOGUE, scenario
 from simulate.scenarios.feed_options import add_feeds
+from simulate.scenarios.source_ports import with_source_ports
 
 
 def print_catalogue() -> None:
@@ -20,13 +21,18 @@ def print_catalogue() -> None:
     typer.echo("\n".join(f"{name:<{width}}  {about}" for name, (about, _) in CATALOGUE.items()))
 
 
-def simulate_scenario(name: str, out: Path, wish: ScenarioOptions, feeds: tuple[str, ...]) -> None:
+def simulate_scenario(
+    name: str, out: Path, wish: ScenarioOptions, feeds: tuple[str, ...], source_ports: Path | None
+) -> None:
     """Write the case of a named scenario into `out`, and what it holds to stderr.
 
     Raises:
-        InputError: there is no such scenario or feed, it cannot be had in that size, or `out` cannot be written.
+        InputError: there is no such scenario or feed, it cannot be had in that size, or a file cannot be read or
+            written.
     """
     made = add_feeds(scenario(name, wish), feeds)
+    if source_ports is not None:
+        made = with_source_ports(made, source_ports)
     with progress_bars() as progress:
         size = write_case(made, out, wish.seed, progress)
     text = f"{out}: {size.records} flow records, {size.bytes / 1e9:.1f} GB, {plural(len(made.jobs), 'job')}"

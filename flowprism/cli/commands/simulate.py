@@ -24,6 +24,10 @@ def simulate(
             "netflow5, sampling 1 packet in RATE. Repeatable; default: the scenario's.",
         ),
     ] = None,
+    source_ports: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Source ports of queue pairs, from `flowprism plan paths --format csv`."),
+    ] = None,
     catalogue: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
 ) -> None:
     """Simulate a training cluster: flow records with exact truth."""
@@ -38,4 +42,4 @@ def simulate(
         return
     if scenario is None or out is None:
         raise typer.BadParameter("give a scenario and --out, or --list")
-    simulate_scenario(scenario, out, ScenarioOptions(seed, gpus, iterations), tuple(feed or ()))
+    simulate_scenario(scenario, out, ScenarioOptions(seed, gpus, iterations), tuple(feed or ()), source_ports)

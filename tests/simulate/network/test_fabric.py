@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulate.network.fabric import Fabric, mixed
+from simulate.network.fabric import Fabric
+from simulate.network.hashing import mixed
 
 fabrics = st.builds(
     Fabric,
