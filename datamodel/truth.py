@@ -17,6 +17,20 @@ class AcceptedSubject(Document):
     within: bool = False
 
 
+class TrueChange(Document):
+    """A change of a job's members, or of all of its connections, between two of its iterations."""
+
+    kind: Literal["live_migration", "restart", "elastic"]
+    leavers: tuple[str, ...] = ()
+    joiners: tuple[str, ...] = ()
+    replaces: dict[str, str] = Field(default={}, description="endpoint that joined -> the one that had its place")
+    stages: dict[str, int] = Field(default={}, description="pipeline stage of all who left or joined")
+    start_ns: int = Field(description="end of the last complete iteration before")
+    end_ns: int = Field(description="start of the first complete iteration after")
+    state_bytes: int = Field(default=0, description="sent over the fabric to all who joined")
+    repeated: int = Field(default=0, description="iterations after it that were done before: since the last checkpoint")
+
+
 class TrueJob(Document):
     """One job as it was run. `layout` and `groups` hold what is known of it and decided by its traffic.
 
@@ -32,6 +46,7 @@ class TrueJob(Document):
     not_asked: dict[str, int] = {}
     groups: dict[str, tuple[tuple[str, ...], ...]]
     iterations: tuple[tuple[int, int], ...] = ()
+    changes: tuple[TrueChange, ...] = ()
 
 
 class Fault(Document):

@@ -130,7 +130,7 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
     g = seat.graph
     chosen = np.flatnonzero((g.kind == TRANSFER) & (seat.path[:, 0] != NO_INDEX))
     count = len(chosen)
-    salt = instance.job * 64 + instance.attempt
+    salt = instance.job * 64 + seat.since[chosen]
     return {
         **_timed(run, instance.rows, chosen),
         "ready": _posted(run, instance, chosen),

@@ -30,7 +30,7 @@ def decidable_sizes(fabric: Fabric, job: Job, *, hosts_known: bool) -> frozenset
         job: it, as placed by its last attempt.
         hosts_known: whether an inventory says which endpoints share a host.
     """
-    plan, how = job.plan, job.workload.collectives
+    plan, how = job.plan_of(-1), job.workload.collectives
     gpus = job.attempts[-1].gpus
     host, nic = gpus // fabric.gpus_per_host, fabric.nic_of_gpu(gpus)
     shared = fabric.gpus_per_host // fabric.nics_per_host

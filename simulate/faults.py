@@ -119,9 +119,10 @@ def settings(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int)
     return []
 
 
-def crash(job: Job, iteration: int) -> list[CapacityChange]:
-    """All cells stop in the middle of an iteration; messages under way still arrive."""
-    return [CapacityChange(iteration, 0, cell, True, 0.0, inside(job)) for cell in range(job.plan.cells)]
+def crash(job: Job, attempt: int, iteration: int) -> list[CapacityChange]:
+    """All cells stop in the middle of an attempt's iteration; messages under way still arrive."""
+    cells = range(job.plan_of(attempt).cells)
+    return [CapacityChange(iteration, 0, cell, True, 0.0, inside(job)) for cell in cells]
 
 
 def inside(job: Job) -> float:

@@ -151,13 +151,14 @@ class _Assembly:
         """All attempts of a job, one behind the other."""
         job = self.jobs[index]
         number, down = 0, NO_INDEX
+        last = len(job.attempts) - 1
         for attempt, run_of in enumerate(job.attempts):
             self._cells[index, attempt] = self._resources
-            self._resources += job.plan.cells
-            seats: dict[tuple[bool, bool, bool], PlacedIteration] = {}
+            self._resources += job.plan_of(attempt).cells
+            seats: dict[tuple[bool, ...], PlacedIteration] = {}
             ends: Int | None = None
-            for _ in range(run_of.iterations):
-                seat = self._seat(index, attempt, number, seats)
+            for step in range(run_of.iterations):
+                seat = self._seat(index, attempt, number, attempt > 0 and step == 0, seats)
                 first = self._add_iteration(index, attempt, number, seat)
                 begin = first + seat.iteration.begin
                 if ends is not None:
@@ -167,20 +168,20 @@ class _Assembly:
                 ends = first + seat.iteration.end
                 number += 1
             if run_of.crashes:
-                down = self._crash(
-                    index, number - 1, job.attempts[attempt + 1].down_s if attempt + 1 < len(job.attempts) else 0
-                )
+                ends = self._settings(index, crash(job, attempt, number - 1))[:1]
+            if attempt < last and ends is not None:
+                down = self._begins_again(ends, job.attempts[attempt + 1].down_s)
 
-    def _crash(self, index: int, iteration: int, down_s: float) -> int:
-        stops = self._settings(index, crash(self.jobs[index], iteration))
+    def _begins_again(self, stops: Int, down_s: float) -> int:
+        """The operation that ends the time between two attempts."""
         up = self._add(
             np.array([MARK]), np.zeros(1), np.array([down_s * NS]), np.full((1, WIDTH), NO_INDEX), np.zeros(1)
         )
-        self._edges(stops[:1], up)
+        self._edges(stops, np.repeat(up, len(stops)))
         return int(up[0])
 
     def _seat(
-        self, index: int, attempt: int, number: int, seats: dict[tuple[bool, bool, bool], PlacedIteration]
+        self, index: int, attempt: int, number: int, first: bool, seats: dict[tuple[bool, ...], PlacedIteration]
     ) -> PlacedIteration:
         job = self.jobs[index]
         p = job.workload.pauses
@@ -188,15 +189,15 @@ class _Assembly:
         evaluation = bool(p.evaluation_every) and number > 0 and number % p.evaluation_every == 0
         moved = [f for f in self.faults if f.kind == "ecmp_collision" and number >= f.first and f.job == index]
         moved = [f for f in moved if f.last is None or number <= f.last]
-        key = (checkpoint, evaluation, bool(moved))
+        key = (checkpoint, evaluation, bool(moved), first)
         if key not in seats:
-            seat = place_iteration(self.fabric, job, attempt, checkpoint=checkpoint, evaluation=evaluation)
+            seat = place_iteration(self.fabric, job, attempt, checkpoint=checkpoint, evaluation=evaluation, first=first)
             seats[key] = _rerouted(seat, self.fabric, moved) if moved else seat
         return seats[key]
 
     def _add_iteration(self, index: int, attempt: int, number: int, seat: PlacedIteration) -> int:
         job, g = self.jobs[index], seat.graph
-        work = work_of(seat, job, (self.seed, index, number))
+        work = work_of(seat, job, attempt, (self.seed, index, number))
         path = seat.path.copy()
         computes = (g.kind != TRANSFER) & (path[:, 0] != NO_INDEX)
         path[computes, 0] += self._cells[index, attempt]

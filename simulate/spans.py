@@ -59,7 +59,7 @@ def _busy(run: Run, instance: Instance, epoch_ns: int) -> list[Frame]:
     g, seat, job = instance.seat.graph, instance.seat, run.jobs[instance.job]
     start = np.rint(np.nan_to_num(run.timing.start_ns[instance.rows])).astype(np.int64) + epoch_ns
     end = np.rint(np.nan_to_num(run.timing.end_ns[instance.rows])).astype(np.int64) + epoch_ns
-    nics = run.fabric.nic_of_gpu(job.attempts[instance.attempt].gpus)[job.plan.tp_groups()]
+    nics = run.fabric.nic_of_gpu(job.attempts[instance.attempt].gpus)[job.plan_of(instance.attempt).tp_groups()]
     seats = [np.unique(row) for row in nics]
     width = len(seats[0])
     computes = np.flatnonzero(g.kind == COMPUTE)

@@ -9,11 +9,12 @@ from statistics import median
 import numpy as np
 
 from datamodel.streams import Float, Int
-from datamodel.truth import AcceptedSubject, Fault, TrueJob
+from datamodel.truth import AcceptedSubject, Fault, TrueChange, TrueJob
 from simulate import faults
 from simulate.decidable import SIZES, decidable_sizes
 from simulate.network.fabric import Fabric
-from simulate.run import Run
+from simulate.network.graph import STATE
+from simulate.run import Instance, Run
 from simulate.training.job import Job
 
 # Smaller slowdowns of an iteration are not reported (design: thresholds).
@@ -54,7 +55,7 @@ def true_job(run: Run, index: int, epoch_ns: int, *, hosts_known: bool = True) -
     job = run.jobs[index]
     nics = np.unique(np.concatenate([run.fabric.nic_of_gpu(a.gpus) for a in job.attempts]))
     asked = decidable_sizes(run.fabric, job, hosts_known=hosts_known)
-    sizes = {name: int(getattr(job.plan, name)) for name in SIZES}
+    sizes = {name: int(getattr(job.plan_of(-1), name)) for name in SIZES}
     return TrueJob(
         id=job.name,
         endpoints=tuple(run.fabric.address(int(n)) for n in nics),
@@ -62,7 +63,49 @@ def true_job(run: Run, index: int, epoch_ns: int, *, hosts_known: bool = True) -
         not_asked={name: size for name, size in sizes.items() if name not in asked},
         groups={kind: groups for kind, groups in _groups(run.fabric, job).items() if kind in asked},
         iterations=iterations_ns(run, index, epoch_ns),
+        changes=tuple(_change(run, index, number, epoch_ns) for number in range(1, len(job.attempts))),
     )
+
+
+def _change(run: Run, index: int, number: int, epoch_ns: int) -> TrueChange:
+    """What an attempt changed against the one before."""
+    job, nic = run.jobs[index], run.fabric.nic_of_gpu
+    before, after = (
+        {int(n): rank for rank, n in zip(range(len(a.gpus)), nic(a.gpus), strict=True)}
+        for a in job.attempts[number - 1 : number + 1]
+    )
+    own = [i for i in run.instances if i.job == index]
+    former, later = ([i for i in own if i.attempt == n] for n in (number - 1, number))
+    complete = former[:-1] if job.attempts[number - 1].crashes else former
+    joined, left = sorted(set(after) - set(before)), sorted(set(before) - set(after))
+    same = len(job.attempts[number - 1].gpus) == len(job.attempts[number].gpus)
+    at_rank = {rank: n for n, rank in before.items()}
+    live = job.attempts[number].live
+    stages = {n: rank * job.plan.pp // len(before) for n, rank in before.items() if n in left}
+    stages |= {n: rank * job.plan.pp // len(after) for n, rank in after.items() if n in joined}
+    name = run.fabric.address
+    copies = later[0].seat.graph.purpose == STATE
+    return TrueChange(
+        kind="elastic" if not same else "live_migration" if live else "restart",
+        leavers=tuple(name(n) for n in left),
+        joiners=tuple(name(n) for n in joined),
+        replaces={name(n): name(at_rank[after[n]]) for n in joined} if same else {},
+        stages={name(n): stage for n, stage in stages.items()},
+        start_ns=epoch_ns + round(_ended(run, complete[-1])),
+        end_ns=epoch_ns + round(float(run.timing.start_ns[later[0].first + later[0].seat.iteration.started].min())),
+        state_bytes=round(float(later[0].seat.graph.work[copies & (later[0].seat.path[:, 0] >= 0)].sum())),
+        repeated=_since_checkpoint(job, complete[-1].iteration) if job.attempts[number - 1].crashes else 0,
+    )
+
+
+def _ended(run: Run, instance: Instance) -> float:
+    return float(run.timing.end_ns[instance.first + instance.seat.iteration.done].max())
+
+
+def _since_checkpoint(job: Job, last: int) -> int:
+    """Complete iterations up to the last one that no checkpoint holds."""
+    every = job.workload.pauses.checkpoint_every
+    return (last + 1) % every if every else last + 1
 
 
 Groups = dict[str, tuple[tuple[str, ...], ...]]
@@ -70,7 +113,7 @@ Groups = dict[str, tuple[tuple[str, ...], ...]]
 
 def _groups(fabric: Fabric, job: Job) -> Groups:
     """Process groups of more than one endpoint, as endpoints; dp groups are those that reduce dense gradients."""
-    plan, nic = job.plan, fabric.nic_of_gpu(job.attempts[-1].gpus)
+    plan, nic = job.plan_of(-1), fabric.nic_of_gpu(job.attempts[-1].gpus)
     ranks = {
         "tp": plan.tp_groups(), "dp": plan.gradient_groups(), "pp": plan.pp_groups(), "ep": plan.ep_groups(),
         "cp": plan.cp_groups(),

@@ -167,6 +167,30 @@ def _restarted(replaced: bool) -> Maker:
     return make
 
 
+def _migrated(wish: ScenarioOptions) -> Scenario:
+    made = _variant()(wish)
+    job, times = made.jobs[0], wish.times(ITERATIONS)
+    gpus = packed(job.plan, 0)
+    gpus[gpus // 8 == 3] += job.plan.world - 24  # host 3's ranks move to the spare host
+    swapped = Attempt(gpus, times - times // 2, down_s=1.5, live=True, state_bytes=2e9)
+    attempts = (replace(job.attempts[0], iterations=times // 2), swapped)
+    return replace(made, jobs=(replace(job, attempts=attempts),), fabric=fabric_for(job.plan.world + 8))
+
+
+def _elastic(replicas: int) -> Maker:
+    def make(wish: ScenarioOptions) -> Scenario:
+        made = _variant()(wish)
+        job, times = made.jobs[0], wish.times(ITERATIONS)
+        other = replace(job.plan, dp=job.plan.dp + replicas)
+        later = Attempt(packed(other, 0), times - times // 2, down_s=8.0, dp=other.dp, state_bytes=1e9)
+        attempts = (replace(job.attempts[0], iterations=times // 2), later)
+        return replace(
+            made, jobs=(replace(job, attempts=attempts),), fabric=fabric_for(max(job.plan.world, other.world))
+        )
+
+    return make
+
+
 def _contention(wish: ScenarioOptions) -> Scenario:
     """A second job of the same tenants' leaf pair starts on a fabric with one uplink for four NICs."""
     first = _variant(Plan(tp=8, dp=8), "llama2-7b", batches=4)(wish).jobs[0]
@@ -256,6 +280,9 @@ CATALOGUE: dict[str, tuple[str, Maker]] = {
     "checkpoints": ("checkpoints and evaluations between iterations", _checkpointed),
     "restart": ("a crash in the middle and a restart on the same hosts", _restarted(False)),
     "host-replaced": ("a crash, and a restart with one host replaced", _restarted(True)),
+    "live-migration": ("one host's ranks move to a spare host, all other connections go on", _migrated),
+    "elastic-shrink": ("the job ends and goes on with one replica fewer", _elastic(-1)),
+    "elastic-grow": ("the job ends and goes on with one replica more", _elastic(1)),
     "jitter": (
         "12 % compute jitter and occasional spikes",
         _variant(noise=Noise(jitter_ratio=0.12, spike_probability=0.003)),

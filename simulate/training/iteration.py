@@ -24,6 +24,7 @@ from simulate.network.graph import (
     NO_INDEX,
     OPTIMIZER,
     PARAMETER,
+    STATE,
     TRANSFER,
     Graph,
     GraphBuilder,
@@ -34,6 +35,23 @@ from simulate.training.plan import Plan
 from simulate.training.workload import Workload
 
 NORM_NS = 60_000.0  # a reduction of one number over all ranks: latency only
+
+
+@dataclass(frozen=True, slots=True)
+class StateCopy:
+    """What ranks receive before they train.
+
+    Attributes:
+        sources, ranks: (n,) who sends and who receives. Sources from `world` on are services, then GPUs of no rank.
+        bytes: of each.
+    """
+
+    sources: Int
+    ranks: Int
+    bytes: float
+
+
+NO_COPY = StateCopy(np.zeros(0, np.int64), np.zeros(0, np.int64), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +72,14 @@ class IterationGraph:
 
 
 def iteration(
-    plan: Plan, workload: Workload, host_of_rank: Int, services: int, *, checkpoint: bool, evaluation: bool
+    plan: Plan,
+    workload: Workload,
+    host_of_rank: Int,
+    services: int,
+    *,
+    checkpoint: bool,
+    evaluation: bool,
+    copy: StateCopy = NO_COPY,
 ) -> IterationGraph:
     """Build an iteration.
 
@@ -65,8 +90,9 @@ def iteration(
         services: how many service endpoints there are to write to and read from.
         checkpoint: it ends with one.
         evaluation: it begins with one.
+        copy: state that some ranks receive first.
     """
-    return _Builder(plan, workload, host_of_rank, services).build(checkpoint=checkpoint, evaluation=evaluation)
+    return _Builder(plan, workload, host_of_rank, services).build(copy, checkpoint=checkpoint, evaluation=evaluation)
 
 
 class _Builder:
@@ -77,10 +103,10 @@ class _Builder:
         self.plan, self.workload, self.host_of_rank, self.services = plan, workload, host_of_rank, services
         self.cell_of_rank = np.arange(plan.world) // plan.tp
 
-    def build(self, *, checkpoint: bool, evaluation: bool) -> IterationGraph:
+    def build(self, copy: StateCopy, *, checkpoint: bool, evaluation: bool) -> IterationGraph:
         plan, w = self.plan, self.workload
         begin = self.builder.add(MARK, plan.cells, src=np.arange(plan.cells))
-        now = begin
+        now = self._copied(begin, copy) if len(copy.ranks) else begin
         if evaluation:
             now = StagePasses(self.builder, plan, w, self.host_of_rank).run(
                 now, w.pauses.evaluation_batches, backward=False
@@ -204,6 +230,15 @@ class _Builder:
 
     def _first_ranks(self, cells: Int) -> Int:
         return cells * self.plan.tp
+
+    def _copied(self, begin: Int, copy: StateCopy) -> Int:
+        """State is copied once all ranks are there, and all wait until it is; (cells,) to (cells,)."""
+        count = len(copy.ranks)
+        there = np.repeat(self.builder.join(begin[None, :]), count)
+        sent = self.builder.add(
+            TRANSFER, count, after=[there], work=copy.bytes, purpose=STATE, src=copy.sources, dst=copy.ranks
+        )
+        return np.repeat(self.builder.join(sent[None, :]), self.plan.cells)
 
     def _read(self, begin: Int) -> Int:
         """Tensor groups of the first stage read from storage; (cells,) operations, NO_INDEX where none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,7 +21,7 @@ from simulate.network.graph import (
     Graph,
 )
 from simulate.network.hashing import mixed
-from simulate.training.iteration import IterationGraph, iteration
+from simulate.training.iteration import NO_COPY, IterationGraph, StateCopy, iteration
 from simulate.training.plan import Plan
 from simulate.training.workload import Noise, Workload
 
@@ -39,13 +40,22 @@ class Attempt:
         gpus: (world,) GPU of each rank.
         iterations: how many it begins.
         crashes: the last of them is cut off by a crash soon after its beginning.
-        down_s: time from the former attempt's crash to this one's beginning.
+        down_s: time from the former attempt's crash or end to this one's beginning.
+        dp: replicas of this attempt, where they are not those of the plan (elastic training).
+        live: connections between ranks that keep their GPUs go on (live migration); else all are new.
+        state_bytes: that each rank on a new GPU receives before its first iteration; in an attempt that is not live
+            every rank, where there are services to load it from.
+        replicated: a replica of its stage sends them in place of the GPU that the rank was on.
     """
 
     gpus: Int
     iterations: int
     crashes: bool = False
     down_s: float = 0.0
+    dp: int | None = None
+    live: bool = False
+    state_bytes: float = 0.0
+    replicated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,11 @@ class Job:
     message_bytes: int = 1 << 20
     source_ports: tuple[tuple[int, int, int, int], ...] = ()
 
+    def plan_of(self, attempt: int) -> Plan:
+        """The plan with an attempt's replicas."""
+        dp = self.attempts[attempt].dp
+        return self.plan if dp is None else replace(self.plan, dp=dp)
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedIteration:
@@ -84,6 +99,7 @@ class PlacedIteration:
         iteration: the operations.
         src, dst: endpoint that sends and that receives.
         connection: number of the connection, the same in every iteration of an attempt.
+        since: attempt in which the connection was set up.
         message: number of the operation that each is, or carries a part of.
         port: UDP source port.
         plane: network that carries it.
@@ -95,6 +111,7 @@ class PlacedIteration:
     src: Int
     dst: Int
     connection: Int
+    since: Int
     message: Int
     port: Int
     plane: Int
@@ -107,22 +124,28 @@ class PlacedIteration:
         return self.iteration.graph
 
 
-def place_iteration(fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool, evaluation: bool) -> PlacedIteration:
-    """One kind of iteration of an attempt on its NICs."""
-    gpus = job.attempts[attempt].gpus
+def place_iteration(
+    fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool, evaluation: bool, first: bool = False
+) -> PlacedIteration:
+    """One kind of iteration of an attempt on its NICs; the `first` of an attempt begins with the copy of its state."""
+    gpus, plan = job.attempts[attempt].gpus, job.plan_of(attempt)
+    copy, sources = _state_copy(fabric, job, attempt) if first else (NO_COPY, gpus[:0])
     made = iteration(
-        job.plan,
+        plan,
         job.workload,
         gpus // fabric.gpus_per_host,
         fabric.services,
         checkpoint=checkpoint,
         evaluation=evaluation,
+        copy=copy,
     )
     planes = fabric.planes if fabric.sprayed else 1
     g, lane, message = split(made.graph, job.queue_pairs * planes)
     made = replace(made, graph=g)
     moves = g.kind == TRANSFER
-    nic = np.concatenate([fabric.nic_of_gpu(gpus), fabric.nics + np.arange(fabric.services)])
+    nic = np.concatenate(
+        [fabric.nic_of_gpu(gpus), fabric.nics + np.arange(fabric.services), fabric.nic_of_gpu(sources)]
+    )
     src, dst = nic[np.where(moves, g.src, 0)], nic[np.where(moves, g.dst, 0)]
     if job.proxied and fabric.rail_optimised:
         rail = src - src % fabric.nics_per_host + dst % fabric.nics_per_host
@@ -130,12 +153,13 @@ def place_iteration(fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool,
     between = _connections(job, g)
     connection = np.where(moves, between * job.queue_pairs + lane // planes, NO_INDEX)
     plane = fabric.plane_of(between, lane)
-    port = _given_port(job, src, dst, source_port(connection, _salt(fabric, job, attempt)))
+    since = np.where(moves, _set_up(job, attempt, len(nic))[np.stack([g.src, g.dst])].max(axis=0), attempt)
+    port = _given_port(job, src, dst, source_port(connection, _salt(fabric, job, since)))
     spine = fabric.spine(src, dst, port)
     path = np.where(moves[:, None], fabric.path(src, dst, spine, plane), NO_INDEX)
     path[g.kind == COMPUTE, 0] = g.src[g.kind == COMPUTE]
     src, dst, port, spine = (np.where(moves, column, NO_INDEX) for column in (src, dst, port, spine))
-    return PlacedIteration(made, src, dst, connection, message, port, plane, spine, path)
+    return PlacedIteration(made, src, dst, connection, since, message, port, plane, spine, path)
 
 
 def _given_port(job: Job, src: Int, dst: Int, port: Int) -> Int:
@@ -148,10 +172,45 @@ def _given_port(job: Job, src: Int, dst: Int, port: Int) -> Int:
     return np.where(key[place] == wanted, given[place, 3], port)
 
 
-def _salt(fabric: Fabric, job: Job, attempt: int) -> Int:
+def joining_ranks(job: Job, attempt: int) -> Int:
+    """Ranks of an attempt whose GPU the attempt before did not use, ascending; none of the first attempt."""
+    if attempt == 0:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(~np.isin(job.attempts[attempt].gpus, job.attempts[attempt - 1].gpus))
+
+
+def _state_copy(fabric: Fabric, job: Job, attempt: int) -> tuple[StateCopy, Int]:
+    """What is copied before an attempt's first iteration; and GPUs that send and are no rank of it."""
+    own, plan, ranks = job.attempts[attempt], job.plan_of(attempt), joining_ranks(job, attempt)
+    beyond, none = plan.world + fabric.services, own.gpus[:0]
+    if not own.state_bytes or attempt == 0:
+        return NO_COPY, none
+    if not own.live and fabric.services:
+        every = np.arange(plan.world)
+        return StateCopy(plan.world + every % fabric.services, every, own.state_bytes), none
+    if own.replicated or not own.live:
+        replicas = plan.ranks().swapaxes(0, 1).reshape(plan.dp, -1)
+        replica, place = np.divmod(np.argsort(replicas.ravel()), replicas.shape[1])
+        staying = np.setdiff1d(np.arange(plan.dp), replica[ranks])
+        return StateCopy(replicas[staying[replica[ranks] % len(staying)], place[ranks]], ranks, own.state_bytes), none
+    return StateCopy(beyond + np.arange(len(ranks)), ranks, own.state_bytes), job.attempts[attempt - 1].gpus[ranks]
+
+
+def _set_up(job: Job, attempt: int, count: int) -> Int:
+    """(count,) attempt in which each rank of an attempt, and what it exchanges with besides, made its connections."""
+    since = np.zeros(count, np.int64)
+    for number, (before, after) in enumerate(pairwise(job.attempts[: attempt + 1]), 1):
+        if after.live:
+            since[np.flatnonzero(before.gpus != after.gpus)] = number
+        else:
+            since[:] = number
+    return since
+
+
+def _salt(fabric: Fabric, job: Job, attempt: Int) -> Int:
     letters = np.frombuffer(job.name.encode(), np.uint8).astype(np.int64)
     number = int(letters @ (31 ** (np.arange(len(letters)) % 12)))
-    return np.array([number + 7919 * attempt + 104729 * fabric.hash_seed])
+    return number + 7919 * attempt + 104729 * fabric.hash_seed
 
 
 def _connections(job: Job, g: Graph) -> Int:
@@ -186,21 +245,22 @@ def split(graph: Graph, lanes: int) -> tuple[Graph, Int, Int]:
     return Graph(**columns, before=before, after=after), lane, of
 
 
-def work_of(seat: PlacedIteration, job: Job, seed: tuple[int, ...]) -> Float:
+def work_of(seat: PlacedIteration, job: Job, attempt: int, seed: tuple[int, ...]) -> Float:
     """(n,) work of an iteration's operations with all that varies drawn; equal seeds give equal work."""
+    plan = job.plan_of(attempt)
     random = np.random.default_rng(np.random.SeedSequence(seed))
     noise, g = job.workload.noise, seat.graph
-    lengths = _lengths(noise, job, random)
+    lengths = _lengths(noise, (plan.dp, job.workload.batches), random)
     work = g.work * np.where(g.batch == NO_INDEX, 1.0, lengths[np.maximum(g.batch, 0)])
     factor = 1 + noise.common_ratio * abs(random.standard_normal())
     computes = g.kind == COMPUTE
-    work[computes] *= factor * _compute_noise(noise, job.plan.tp, random, int(computes.sum()))
+    work[computes] *= factor * _compute_noise(noise, plan.tp, random, int(computes.sum()))
     return work
 
 
-def _lengths(noise: Noise, job: Job, random: np.random.Generator) -> Float:
+def _lengths(noise: Noise, count: tuple[int, int], random: np.random.Generator) -> Float:
     """(dp * batches,) micro-batch lengths, mean 1."""
-    batches, dp = job.workload.batches, job.plan.dp
+    dp, batches = count
     shared = 1 + noise.sequence_ratio * random.uniform(-1, 1, batches)
     own: Float = 1 + noise.replica_ratio * random.uniform(-1, 1, (dp, batches))
     return (shared * own).ravel()
@@ -215,6 +275,6 @@ def _compute_noise(noise: Noise, tp: int, random: np.random.Generator, count: in
     return np.maximum(factor, LEAST_FACTOR)
 
 
-def queue_pair_numbers(connection: Int, salt: int) -> Int:
+def queue_pair_numbers(connection: Int, salt: Int) -> Int:
     """24-bit queue pair number of each connection, as a NIC might give it out."""
-    return mixed(connection, np.full_like(connection, salt)) % (1 << 24)
+    return mixed(connection, salt) % (1 << 24)
