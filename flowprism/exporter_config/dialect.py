@@ -47,7 +47,7 @@ class Dialect:
         read: text and file name to settings.
         commands: settings to single commands, from which the lines to type come.
         limits: what the device accepts.
-        settable: fields of `PacketSampling` that can be set; of ports: "port.rate" ...
+        settable: fields of `PacketSampling` that can be set; of ports "port.rate" and the like; "collector.vrf".
         directions: that sampling can have.
         form: settings to a file, where it is more than the commands.
         speed_divisor: without a rate, N is the port's bit/s divided by this; 0: not so.

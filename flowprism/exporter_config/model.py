@@ -71,6 +71,9 @@ def default(value: T) -> Value[T]:
 HEADER_BYTES = 128
 
 
+DISCOVERED = "DNS-SD"  # the address of a collector that the device asks a name server for
+
+
 @dataclass(frozen=True, slots=True)
 class Collector:
     """Where datagrams are sent to: an address or name, a UDP port, and the VRF or namespace they leave by."""
@@ -166,11 +169,19 @@ class FlowExport:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A port or address holder that the configuration names; speed in Mb/s where it is written."""
+    """A port or address holder that the configuration names.
+
+    Attributes:
+        name: as export settings write it.
+        speed_mbps: where it is written.
+        addresses: that it holds.
+        group: name of the link aggregation group (LAG) that it is a member of.
+    """
 
     name: str
     speed_mbps: int | None = None
     addresses: tuple[str, ...] = ()
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,13 @@ _SFLOW = re.compile(r"^(?:no )?sflow [^\n]*", re.MULTILINE)
 _ADDRESS = re.compile(r"^\s+ip(?:v6)? address (\S+?)(?:/\d+)?(?: secondary)?$", re.MULTILINE)
 _SPEED = re.compile(r"^\s+speed (?:forced |auto )?(\d+)(g|full|gfull|half)?", re.MULTILINE)
 # Settings that change neither which packets are sampled nor how they are dated or counted.
-_HARMLESS = ("qos", "extension", "rewrite", "sample vxlan", "sample input", "sample rewrite", "sample include")
+_HARMLESS = (
+    "qos", "extension", "rewrite", "sample vxlan", "sample input", "sample output", "sample rewrite", "sample include",
+)  # fmt: skip
+_HARMLESS_TRACKING = (
+    "tracker", "exporter", "flow table", "format", "template", "record format", "record export mpls",
+    "hardware offload", "encapsulation", "local", "shutdown",
+)  # fmt: skip
 _BLANK = PacketSampling(
     rate=default(DEFAULT_RATE),
     direction=default(Direction.INGRESS),
@@ -63,16 +69,16 @@ def read(text: str, file: str) -> ExportConfig:
     text = with_newlines(text)
     sampling = _BLANK if _SFLOW.search(text) else None
     blocks = list(find_blocks(text, "interface "))
-    trackers = [
-        tracker for block in find_blocks(text, "flow tracking (?:sampled|hardware)") for tracker in _flows(block)
-    ]
+    tracking = list(find_blocks(text, "flow tracking (?:sampled|hardware)"))
+    trackers = [tracker for block in tracking for tracker in _flows(block)]
     around = Surroundings(
         file=file,
         hostname=first(text, _HOSTNAME),
         interfaces=tuple(_interface(block) for block in blocks),
         tunnel_line=line_of(text, _TUNNEL),
     )
-    seen, unread = 0, []
+    stated = [line for block in tracking for line in block.lines()]
+    seen, unread = len(stated), [unread_line(line) for line in stated if not _is_tracking_statement(line)]
     if sampling is None and any("sflow" in block.body for block in blocks):
         sampling = _BLANK
     if sampling is not None:
@@ -82,7 +88,9 @@ def read(text: str, file: str) -> ExportConfig:
             if not reader.take(line):
                 unread.append(unread_line(line))
         for block in blocks:
-            reader.take_port(block)
+            stated = [line for line in block.lines() if "sflow" in line.words[:2]] if "sflow" in block.body else []
+            seen += len(stated)
+            unread += [unread_line(line) for line in reader.take_port(block, stated)]
         sampling = reader.result()
     trackers = [replace(tracker, ports=sorted_ports(_tracked(blocks, tracker.name))) for tracker in trackers]
     return ExportConfig(
@@ -131,7 +139,7 @@ class _SflowReader:
                 self._is = replace(self._is, agent=Value(name, line=line))
             case ["interface", "disable", "default"]:
                 self._is = replace(self._is, all_ports=Value(False, line=line))
-            case ["interface", "egress", *_, "enable", "default"] | ["sample", "output", *_]:
+            case ["interface", "egress", *_, "enable", "default"]:
                 self._is = replace(self._is, direction=Value(Direction.BOTH, line=line))
             case ["hardware", "acceleration", "sample", rate] if rate.isdecimal():
                 self._is = replace(self._is, accelerated_rate=Value(int(rate), line=line))
@@ -146,25 +154,26 @@ class _SflowReader:
         collector = Collector(address, number, vrf, line)
         self._is = replace(self._is, collectors=(*self._is.collectors, collector))
 
-    def take_port(self, block: Block) -> None:
-        """What an interface says."""
-        if "sflow" not in block.body:
-            return
+    def take_port(self, block: Block, lines: list[Line]) -> list[Line]:
+        """Take the sFlow statements of an interface; those that are not understood are returned."""
         name = block.head.text.removeprefix("interface ")
         port = PortSampling(name, default(True))
-        said = False
-        for line in block.lines():
+        unread = []
+        for line in lines:
             match line.words:
                 case ["sflow", "enable"]:
-                    port, said = replace(port, enabled=Value(True, line=line.number)), True
+                    port = replace(port, enabled=Value(True, line=line.number))
                 case ["no", "sflow", "enable"]:
-                    port, said = replace(port, enabled=Value(False, line=line.number)), True
+                    port = replace(port, enabled=Value(False, line=line.number))
                 case ["sflow", "egress", *_, "enable"]:
-                    port, said = replace(port, direction=Value(Direction.BOTH, line=line.number)), True
+                    port = replace(port, direction=Value(Direction.BOTH, line=line.number))
                 case ["no", "sflow", "egress", *_, "enable"]:
-                    port, said = replace(port, direction=Value(Direction.INGRESS, line=line.number)), True
-        if said:
+                    port = replace(port, direction=Value(Direction.INGRESS, line=line.number))
+                case _:
+                    unread.append(line)
+        if len(unread) < len(lines):
             self._ports[name] = port
+        return unread
 
 
 def _is_number(text: str) -> bool:
@@ -177,6 +186,18 @@ def _interface(block: Block) -> Interface:
     mbps = None if speed is None else int(speed.group(1)) * (1 if speed.group(2) in ("full", "half") else 1000)
     addresses = tuple(_ADDRESS.findall(block.body)) if " address " in block.body else ()
     return Interface(block.head.text.removeprefix("interface "), mbps, addresses)
+
+
+def _is_tracking_statement(line: Line) -> bool:
+    """Whether a line of `flow tracking` is understood, by what it sets or because it changes neither rate nor time."""
+    match line.words:
+        case ["sample", number] | ["record", "export", "on", "interval", number]:
+            return number.isdecimal()
+        case ["record", "export", "on", "inactive", "timeout", number]:
+            return number.isdecimal()
+        case ["collector", _] | ["collector", _, "port", _] | ["no", "shutdown"]:
+            return True
+    return line.text.startswith(_HARMLESS_TRACKING)
 
 
 def _flows(block: Block) -> list[FlowExport]:
@@ -338,7 +359,17 @@ DIALECT = Dialect(
     commands=commands,
     limits=Limits(rate=(1, 4_294_967_295), confirm_below=16_384, polling_s=(1, 3600), header_bytes=(64, 512)),
     settable=frozenset(
-        {"agent", "rate", "polling_s", "header_bytes", "direction", "all_ports", "port.enabled", "port.direction"}
+        {
+            "agent",
+            "collector.vrf",
+            "rate",
+            "polling_s",
+            "header_bytes",
+            "direction",
+            "all_ports",
+            "port.enabled",
+            "port.direction",
+        }
     ),
     directions=frozenset({Direction.INGRESS, Direction.BOTH}),
 )

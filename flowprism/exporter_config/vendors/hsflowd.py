@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from flowprism.exporter_config.commands import Command
 from flowprism.exporter_config.dialect import Dialect, Limits
 from flowprism.exporter_config.model import (
+    DISCOVERED,
     Collector,
     Direction,
     ExportConfig,
@@ -96,6 +97,9 @@ def _settings(text: str) -> Iterator[_Setting]:
 def _with_setting(sampling: PacketSampling, setting: _Setting) -> PacketSampling | None:
     if setting.path[:1] == ("collector",):
         return _with_collector(sampling, setting)
+    if setting.path[:1] in (("dns-sd",), ("dnssd",)) and not setting.key:
+        found = Collector(DISCOVERED, default(6343), line=setting.line)
+        return replace(sampling, collectors=(*sampling.collectors, found))
     if setting.path:
         return _with_module(sampling, setting)
     key, value, line = setting.key, setting.value, setting.line
@@ -236,7 +240,9 @@ DIALECT = Dialect(
     form=_form,
     commands=commands,
     limits=Limits(rate=(0, 10_000_000), polling_s=(1, 300)),
-    settable=frozenset({"agent", "rate", "rates_by_speed", "polling_s", "header_bytes", "direction", "drops"}),
+    settable=frozenset(
+        {"agent", "collector.vrf", "rate", "rates_by_speed", "polling_s", "header_bytes", "direction", "drops"}
+    ),
     directions=frozenset({Direction.NONE, Direction.INGRESS, Direction.EGRESS, Direction.BOTH}),
     speed_divisor=1_000_000,
     rate_needs_unknown_speed=True,

@@ -34,6 +34,7 @@ from flowprism.exporter_config.vendors.text_blocks import with_newlines
 
 DEFAULT_LIMIT = 300
 TIMEOUT_S = 60.0
+_FLOW_STATEMENTS = (("services", "flow-monitoring"), ("forwarding-options", "sampling"))
 _BLANK = PacketSampling(
     enabled=default(True),  # by the presence of statements
     rate=None,
@@ -50,6 +51,10 @@ def read(text: str, file: str) -> ExportConfig:
     sampling: PacketSampling | None = None
     seen, unread = 0, []
     for statement in statements:
+        if statement.words[:2] in _FLOW_STATEMENTS:
+            seen += 1
+            if not _is_flow_statement(statement.words[2:]):
+                unread.append(Unread(statement.line, " ".join(statement.words[1:3])))
         if statement.words[:2] != ("protocols", "sflow"):
             continue
         seen += 1
@@ -66,6 +71,16 @@ def read(text: str, file: str) -> ExportConfig:
         Vendor.JUNIPER_JUNOS, sampling, tuple(_flows(statements)),
         replace(around, statements=seen, unread=tuple(unread)),
     )  # fmt: skip
+
+
+def _is_flow_statement(words: tuple[str, ...]) -> bool:
+    """Whether a statement on inline flow monitoring is understood, or changes neither rate nor time nor collector."""
+    match words:
+        case ["version-ipfix" | "version9" | "version", *_] | ["instance" | "input" | "family", _, *_]:
+            return True
+        case ["sample-once"] | ["traceoptions", *_]:
+            return True
+    return False
 
 
 def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int) -> PacketSampling | None:
@@ -282,8 +297,8 @@ DIALECT = Dialect(
         rate=(1, 1_073_741_823), polling_s=(1, 3600), samples_per_s=(300, 30_000), collectors=4, timeout_s=(10, 600)
     ),
     settable=frozenset(
-        {"agent", "rate", "egress_rate", "polling_s", "limit_per_s", "port.enabled", "port.rate", "port.egress_rate",
-         "port.polling_s"}
+        {"agent", "collector.vrf", "rate", "egress_rate", "polling_s", "limit_per_s", "port.enabled", "port.rate",
+         "port.egress_rate", "port.polling_s"}
     ),
     directions=frozenset({Direction.NONE, Direction.INGRESS, Direction.EGRESS, Direction.BOTH}),
     limit_per_card=True,

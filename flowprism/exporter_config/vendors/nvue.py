@@ -7,6 +7,8 @@ samples 1 in speed / 10^6 bit/s at ingress unless its speed has a rate; at most 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from flowprism.exporter_config.commands import Command
@@ -30,6 +32,7 @@ from flowprism.exporter_config.vendors.text_blocks import with_newlines
 DEFAULT_RATE = 400
 DEFAULT_POLICER = 16_384
 DEFAULT_POLLING_S = 30  # hsflowd's, which runs below
+_RANGE = re.compile(r"([a-z]+(?:\d+s)?)(\d+)-(\d+)")
 _BLANK = PacketSampling(
     rate=default(DEFAULT_RATE),
     direction=default(Direction.INGRESS),
@@ -67,8 +70,11 @@ def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int)
     match words:
         case ["system", "sflow", *rest]:
             return _with_setting(sampling, rest, line)
-        case ["interface", name, "sflow", setting, value]:
-            return _with_port(sampling, name, setting, value, line)
+        case ["interface", names, "sflow", setting, value]:
+            found: PacketSampling | None = sampling
+            for name in expand_ports(names):
+                found = _with_port(found, name, setting, value, line) if found is not None else None
+            return found
         case ["interface", _, "sflow"]:
             return sampling
     return None
@@ -96,6 +102,17 @@ def _with_setting(sampling: PacketSampling, words: list[str], line: int) -> Pack
         case ["policer"] | ["policer", "burst", *_] | ["dropmon"] | ["sampling-rate"] | ["agent"] | ["collector"]:
             return sampling
     return None
+
+
+def expand_ports(names: str) -> Iterator[str]:
+    """Ports of `swp1-4,swp9s0-3`."""
+    for name in names.split(","):
+        found = _RANGE.fullmatch(name)
+        if found is None:
+            yield name
+            continue
+        for number in range(int(found.group(2)), int(found.group(3)) + 1):
+            yield f"{found.group(1)}{number}"
 
 
 def _speed(word: str) -> int:
@@ -194,7 +211,17 @@ DIALECT = Dialect(
     commands=commands,
     limits=Limits(samples_per_s=(0, 16_384)),
     settable=frozenset(
-        {"agent", "rate", "rates_by_speed", "polling_s", "limit_per_s", "drops", "port.enabled", "port.rate"}
+        {
+            "agent",
+            "collector.vrf",
+            "rate",
+            "rates_by_speed",
+            "polling_s",
+            "limit_per_s",
+            "drops",
+            "port.enabled",
+            "port.rate",
+        }
     ),
     directions=frozenset({Direction.INGRESS}),
     speed_divisor=1_000_000,

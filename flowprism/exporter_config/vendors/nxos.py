@@ -49,6 +49,11 @@ _SFLOW = re.compile(r"^(?:(?:no )?feature sflow|(?:no )?sflow [^\n]*|hardware ra
 _FLOW_TIMEOUT = re.compile(r"^flow timeout (\d+)", re.MULTILINE)
 _ADDRESS = re.compile(r"^\s+ip(?:v6)? address ([^\s/]+)", re.MULTILINE)
 _SPEED = re.compile(r"^\s+speed (\d+)\s*$", re.MULTILINE)
+_CHANNEL = re.compile(r"^\s+channel-group (\d+)", re.MULTILINE)
+_FLOW_WORDS = frozenset(
+    {"destination", "transport", "source", "description", "version", "dscp", "template", "option", "record", "exporter",
+     "match", "collect", "no", "exit", "exporter-stats"}
+)  # fmt: skip
 _RANGE = re.compile(r"(.*?)(\d+)-(\d+)$")
 _BLANK = PacketSampling(
     rate=default(DEFAULT_RATE),
@@ -64,13 +69,14 @@ def read(text: str, file: str) -> ExportConfig:
     text = with_newlines(text)
     blocks = list(find_blocks(text, "interface "))
     found = take_statements(find_lines(text, _SFLOW), _with_line, unread_line, _BLANK)
+    exported = [line for block in find_blocks(text, "flow (?:exporter|monitor) \\S") for line in block.lines()]
     around = Surroundings(
         file=file,
         hostname=first(text, _HOSTNAME),
         interfaces=tuple(_interface(block) for block in blocks),
         tunnel_line=line_of(text, _TUNNEL),
-        statements=found.seen,
-        unread=found.unread,
+        statements=found.seen + len(exported),
+        unread=(*found.unread, *(unread_line(line) for line in exported if line.words[0] not in _FLOW_WORDS)),
     )
     return ExportConfig(Vendor.CISCO_NXOS, found.sampling, tuple(_flows(text, blocks)), around)
 
@@ -132,7 +138,11 @@ def _interface(block: Block) -> Interface:
     """A port's name, the speed that is forced on it (Mb/s), and its addresses."""
     speed = _SPEED.search(block.body)
     addresses = tuple(_ADDRESS.findall(block.body)) if " address " in block.body else ()
-    return Interface(block.head.text.removeprefix("interface "), int(speed.group(1)) if speed else None, addresses)
+    channel = first(block.body, _CHANNEL)
+    return Interface(
+        block.head.text.removeprefix("interface "), int(speed.group(1)) if speed else None, addresses,
+        None if channel is None else f"port-channel{channel}",
+    )  # fmt: skip
 
 
 def _flows(text: str, blocks: list[Block]) -> Iterator[FlowExport]:
@@ -260,7 +270,7 @@ DIALECT = Dialect(
         rate=(4096, 1_000_000_000), polling_s=(1, 2_147_483_647), header_bytes=(64, 256), collectors=1,
         timeout_s=(5, 60),
     ),
-    settable=frozenset({"agent", "rate", "polling_s", "header_bytes", "limit_per_s", "port.enabled"}),
+    settable=frozenset({"agent", "collector.vrf", "rate", "polling_s", "header_bytes", "limit_per_s", "port.enabled"}),
     directions=frozenset({Direction.BOTH}),
     indent="  ",
 )  # fmt: skip

@@ -43,7 +43,7 @@ _LINES = re.compile(
 _HOSTNAME = re.compile(r"^[ \t]*hostname (\S+)", re.MULTILINE)
 _TUNNEL = re.compile(r"^[ \t]*(?:protocol nve|interface nve)", re.MULTILINE)
 _PORTS = re.compile(r"^[ \t]*interface ethernet (\d+/\d+(?:/\d+)?)(?: speed (\d+)G?)?\b", re.MULTILINE)
-_RANGE = re.compile(r"(\d+)/(\d+)-(?:\1/)?(\d+)$")
+_RANGE = re.compile(r"(\d+(?:/\d+)?)/(\d+)-(?:\1/)?(\d+)$")
 _BLANK = PacketSampling(
     rate=default(DEFAULT_RATE),
     direction=default(Direction.INGRESS),
@@ -111,7 +111,7 @@ def _with_ports(sampling: PacketSampling, named: str, line: Line) -> PacketSampl
 
 
 def expand_ports(named: str) -> Iterator[str]:
-    """Ports of `1/1-1/32`."""
+    """Ports of `1/1-1/32`, and of a port that is split, `1/5/1-1/5/4`."""
     found = _RANGE.fullmatch(named)
     if found is None:
         yield named
@@ -154,6 +154,6 @@ DIALECT = Dialect(
     read=read,
     commands=commands,
     limits=Limits(rate=(4000, 16_777_215), polling_s=(5, 3600), header_bytes=(64, 256)),
-    settable=frozenset({"agent", "rate", "polling_s", "header_bytes", "port.enabled"}),
+    settable=frozenset({"agent", "collector.vrf", "rate", "polling_s", "header_bytes", "port.enabled"}),
     directions=frozenset({Direction.INGRESS}),
 )

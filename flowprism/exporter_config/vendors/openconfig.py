@@ -205,8 +205,8 @@ DIALECT = Dialect(
     commands=commands,
     limits=Limits(),
     settable=frozenset(
-        {"agent", "rate", "egress_rate", "polling_s", "header_bytes", "port.enabled", "port.rate", "port.egress_rate",
-         "port.polling_s"}
+        {"agent", "collector.vrf", "rate", "egress_rate", "polling_s", "header_bytes", "port.enabled", "port.rate",
+         "port.egress_rate", "port.polling_s"}
     ),
     directions=frozenset({Direction.NONE, Direction.INGRESS, Direction.EGRESS, Direction.BOTH}),
     file_name="{}.openconfig.json",

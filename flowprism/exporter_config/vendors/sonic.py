@@ -261,7 +261,9 @@ DIALECT = Dialect(
     form=_form,
     commands=commands,
     limits=Limits(rate=(256, 8_388_608), polling_s=(5, 300), collectors=2),
-    settable=frozenset({"agent", "polling_s", "direction", "all_ports", "port.enabled", "port.rate", "port.direction"}),
+    settable=frozenset(
+        {"agent", "collector.vrf", "polling_s", "direction", "all_ports", "port.enabled", "port.rate", "port.direction"}
+    ),
     directions=frozenset({Direction.INGRESS, Direction.EGRESS, Direction.BOTH}),
     speed_divisor=1_000_000,
     file_name="{}.config_db.json",

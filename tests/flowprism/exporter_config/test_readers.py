@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowprism.exporter_config.dialects import DIALECTS, recognize
-from flowprism.exporter_config.model import Direction, ExportConfig, PacketSampling, Vendor
+from flowprism.exporter_config.model import DISCOVERED, Direction, ExportConfig, PacketSampling, Vendor, default
 
 
 def read(text: str, vendor: Vendor) -> ExportConfig:
@@ -70,11 +70,28 @@ def test_junos_all_interfaces() -> None:
     assert (found.all_ports.value, found.ports) == (True, ())
 
 
-def test_eos_sampling_of_output() -> None:
-    """`sflow sample output` samples what leaves as well, on all ports."""
-    text = "sflow sample 65536\nsflow sample output interface\nsflow destination 10.0.0.5\nsflow run\n"
+def test_eos_output_interface_is_no_egress_sampling() -> None:
+    """`sflow sample output` says which output interface a sample names; packets are sampled where they enter."""
+    text = "sflow sample 65536\nsflow sample output subinterface\nsflow destination 10.0.0.5\nsflow run\n"
     found = sampling(text, Vendor.ARISTA_EOS)
-    assert (found.direction.value, found.direction.line) == (Direction.BOTH, 2)
+    assert found.direction == default(Direction.INGRESS)
+
+
+def test_eos_statements_of_interfaces_and_trackers_are_counted() -> None:
+    """What an interface or a tracker says and is not understood is listed with its line."""
+    text = (
+        "sflow run\nflow tracking sampled\n   sample 666\n   hardware offload ipv4\n   tracker t\n"
+        "      record export on interval 5000\n      record export by magic\n   no shutdown\n"
+        "interface Ethernet1\n   sflow enable\n   sflow sometimes\n"
+    )
+    around = read(text, Vendor.ARISTA_EOS).around
+    assert around.statements == 9
+    assert [(row.line, row.statement) for row in around.unread] == [(7, "record export"), (11, "sflow sometimes")]
+
+
+def test_yaml_that_names_sflow_is_no_nvue() -> None:
+    """Structured data of other tools, as they lie next to configurations, is no configuration of a switch."""
+    assert recognize("hostname: leaf1\nethernet_interfaces:\n- name: Ethernet1\n  sflow:\n    enable: true\n") is None
 
 
 def test_eos_last_rate_counts() -> None:
@@ -194,3 +211,31 @@ flow monitor nms
  exporter nms
 """
     assert [recognize(text) for text in (dell, huawei, ios)] == [None] * 3
+
+
+def test_nvue_range_of_ports() -> None:
+    """`swp1-3,swp5s0-1` names five ports."""
+    found = sampling("nv set interface swp1-3,swp5s0-1 sflow state disabled\n", Vendor.CUMULUS_NVUE)
+    assert [port.name for port in found.ports] == ["swp1", "swp2", "swp3", "swp5s0", "swp5s1"]
+
+
+def test_onyx_range_of_split_port() -> None:
+    """`1/5/1-1/5/3` names the parts of a port that is split."""
+    text = "protocol sflow\nsflow enable\ninterface ethernet 1/5/1-1/5/3 sflow enable\n"
+    assert [port.name for port in sampling(text, Vendor.NVIDIA_ONYX).ports] == ["1/5/1", "1/5/2", "1/5/3"]
+
+
+def test_hsflowd_collectors_from_a_name_server() -> None:
+    """With DNS service discovery the file names no collector, and lacks none."""
+    found = sampling("sflow {\n  agent = eth0\n  DNS-SD { }\n  psample { group = 1 }\n}\n", Vendor.HSFLOWD)
+    assert [collector.address for collector in found.collectors] == [DISCOVERED]
+
+
+def test_netflow_statements_are_counted() -> None:
+    """What NX-OS and Junos say of flow records counts as read, or is listed."""
+    nxos = "feature netflow\nflow exporter e\n  destination 10.0.0.5\n  teleport on\nflow monitor m\n  exporter e\n"
+    around = read(nxos, Vendor.CISCO_NXOS).around
+    assert (around.statements, [row.line for row in around.unread]) == (3, [4])
+    junos = "set forwarding-options sampling instance i input rate 10\nset services flow-monitoring magic\n"
+    around = read(junos, Vendor.JUNIPER_JUNOS).around
+    assert (around.statements, [row.line for row in around.unread]) == (2, [2])
