@@ -73,6 +73,10 @@ class Device:
         known = next((p.mbps for p in self.ports if p.name in (name, bare) and p.mbps), None)
         return known or next((i.speed_mbps for i in self.config.around.interfaces if i.name in (name, bare)), None)
 
+    def group_of(self, name: str) -> str | None:
+        """The link aggregation group (LAG) that a port is a member of, by the file."""
+        return next((i.group for i in self.config.around.interfaces if i.name == name), None)
+
     def sampled_ports(self) -> list[tuple[str, int | None]]:
         """Ports that are sampled, as name and speed; a number stands for a name that is not known."""
         sampling = self.sampling

@@ -48,8 +48,10 @@ def planned_sampling(dialect: Dialect, plan: ExportPlan, ports: Ports, agent: st
 def planned_collectors(plan: ExportPlan, dialect: Dialect) -> tuple[Collector, ...]:
     """The plan's collectors, as many as the device takes."""
     most = dialect.limits.collectors or len(plan.collectors)
+    has_vrf = "collector.vrf" in dialect.settable
     return tuple(
-        Collector(c.address, Value(c.port), Value(c.vrf) if c.vrf is not None else None) for c in plan.collectors[:most]
+        Collector(c.address, Value(c.port), Value(c.vrf) if c.vrf is not None and has_vrf else None)
+        for c in plan.collectors[:most]
     )
 
 

@@ -6,17 +6,37 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from flowprism.exporter_config.dialects import DIALECTS
-from flowprism.exporter_config.model import Collector, Direction, ExportConfig, PacketSampling, Value, default
+from flowprism.exporter_config.model import (
+    Collector,
+    Direction,
+    ExportConfig,
+    FlowExport,
+    PacketSampling,
+    Value,
+    default,
+)
 
 
 def mutants(config: ExportConfig) -> Iterator[tuple[str, ExportConfig]]:
     """A name for each mistake, and the configuration with it, where the language can say it."""
     sampling = config.sampling
-    if sampling is None:
-        return
-    for name, wrong in _mistakes(config, sampling):
-        if DIALECTS[config.vendor].write(replace(config, sampling=wrong)) != DIALECTS[config.vendor].write(config):
-            yield name, replace(config, sampling=wrong)
+    write = DIALECTS[config.vendor].write
+    made = [(name, replace(config, sampling=wrong)) for name, wrong in _mistakes(config, sampling)] if sampling else []
+    if sampling is None and len(config.flows) == 1:
+        made = [(name, replace(config, flows=(wrong,))) for name, wrong in _flow_mistakes(config.flows[0])]
+    for name, wrong_config in made:
+        if write(wrong_config) != write(config):
+            yield name, wrong_config
+
+
+def _flow_mistakes(flow: FlowExport) -> Iterator[tuple[str, FlowExport]]:
+    yield "off", replace(flow, enabled=default(value=False))
+    yield "no collector", replace(flow, collectors=())
+    yield "another collector", replace(flow, collectors=(Collector("192.0.2.1", Value(4739)),))
+    yield "records of five minutes", replace(flow, active_timeout_s=Value(300.0))
+    yield "records end after a minute's pause", replace(flow, inactive_timeout_s=Value(60.0))
+    yield "no port", replace(flow, ports=())
+    yield "one port less", replace(flow, ports=flow.ports[:-1])
 
 
 def _mistakes(config: ExportConfig, sampling: PacketSampling) -> Iterator[tuple[str, PacketSampling]]:
@@ -27,6 +47,7 @@ def _mistakes(config: ExportConfig, sampling: PacketSampling) -> Iterator[tuple[
     yield "another port", replace(sampling, collectors=tuple(replace(c, port=Value(9999)) for c in sampling.collectors))
     yield "no agent", replace(sampling, agent=None)
     yield "polled every minute", replace(sampling, polling_s=Value(60))
+    yield "polled twice an hour", replace(sampling, polling_s=Value(1800))
     if "header_bytes" in can:
         yield "short header", replace(sampling, header_bytes=Value(64))
     if sampling.rate is not None and "rate" in can and not sampling.rates_by_speed:

@@ -8,6 +8,7 @@ fields are exact values, `"*"` (anything), a list (one of these) or `{near: N, w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ import numpy as np
 import yaml
 from scipy.optimize import linear_sum_assignment
 
+from datamodel.inventory import Inventory
 from flowprism.exporter_config.audit import AuditReport, audit
 from flowprism.exporter_config.configurations import read_configurations
 from flowprism.exporter_config.findings import ConfigFinding
-from flowprism.exporter_config.plan import load_plan
+from flowprism.exporter_config.plan import ExportPlan, load_plan
 from flowprism.inventory_file import load_inventory
 
 FOLDER = Path(__file__).parent / "problems"
@@ -43,12 +45,14 @@ class Problem:
 
     def audit(self, configs: Path) -> AuditReport:
         """The audit of a folder of configurations with the problem's plan and inventory."""
-        inventory = self.folder / "inventory.yaml"
-        return audit(
-            read_configurations([configs]),
-            load_plan(self.folder / "plan.yaml"),
-            load_inventory(inventory) if inventory.exists() else None,
-        )
+        return audit(read_configurations([configs]), *_goal(self.folder))
+
+
+@cache
+def _goal(folder: Path) -> tuple[ExportPlan, Inventory | None]:
+    """Plan and inventory of a problem."""
+    inventory = folder / "inventory.yaml"
+    return load_plan(folder / "plan.yaml"), load_inventory(inventory) if inventory.exists() else None
 
 
 def problems() -> list[Problem]:

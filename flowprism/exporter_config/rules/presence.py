@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from flowprism.exporter_config.device import Device
 from flowprism.exporter_config.findings import ConfigFinding, Severity, finding
 from flowprism.exporter_config.model import (
+    DISCOVERED,
     Collector,
     Direction,
     FlowExport,
@@ -33,6 +34,7 @@ def check_presence(device: Device) -> Iterator[ConfigFinding]:
     for flow in flows:
         yield from _flow_destinations(device, flow)
     if sampling is None:
+        yield from _flow_coverage(device, flows)
         return
     yield from _destinations(device, sampling)
     if not _samples_something(device, sampling):
@@ -52,6 +54,25 @@ def _flow_destinations(device: Device, flow: FlowExport) -> Iterator[ConfigFindi
     if planned and not reached & set(planned):
         text = f"{flow.protocol} {flow.name}: records go to {', '.join(sorted(reached))}, not to {planned[0]}"
         yield finding(device, "other-collector", Severity.ERROR, flow.collectors[0].line, text)
+
+
+def _flow_coverage(device: Device, flows: Sequence[FlowExport]) -> Iterator[ConfigFinding]:
+    """Ports of the inventory or the plan that no flow record is metered on, where there are no samples."""
+    metered = {name for flow in flows for port in flow.ports for name in (port.name, port.name.partition(".")[0])}
+    line = flows[0].line
+    if not metered:
+        text = f"{flows[0].protocol} {flows[0].name}: flows are metered on no port"
+        yield finding(device, "nothing-sampled", Severity.ERROR, line, text)
+        return
+    names = [name for name, _ in _wanted_ports(device)]
+    missing = [name for name in names if name not in metered and device.group_of(name) not in metered]
+    if missing and device.config.vendor is not Vendor.OPEN_VSWITCH:
+        text = f"flows are not metered on {_list_of(missing)}"
+        yield finding(device, "port-uncovered", Severity.ERROR, line, text)
+
+
+def _list_of(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _wanted_ports(device: Device) -> list[tuple[str, int | None]]:
@@ -118,9 +139,11 @@ def _destinations(device: Device, sampling: PacketSampling) -> Iterator[ConfigFi
         fixed = replace(sampling, collectors=planned) if planned else None
         yield finding(device, "no-collector", Severity.ERROR, sampling.enabled, "no collector is configured", fixed)
         return
+    if any(collector.address == DISCOVERED for collector in sampling.collectors):
+        return
     for wanted in planned:
         reached = next((c for c in sampling.collectors if c.address == wanted.address), None)
-        if reached is not None and reached.port.value == wanted.port.value:
+        if reached is not None and reached.port.value == wanted.port.value and _leaves_by(reached, wanted.vrf):
             continue
         others = tuple(c for c in sampling.collectors if c.address != wanted.address)
         most = device.dialect.limits.collectors or len(others) + 1
@@ -131,7 +154,15 @@ def _destinations(device: Device, sampling: PacketSampling) -> Iterator[ConfigFi
         )  # fmt: skip
 
 
+def _leaves_by(reached: Collector, vrf: Value[str] | None) -> bool:
+    """Whether datagrams leave by the planned VRF, where the plan names one."""
+    return vrf is None or (reached.vrf is not None and reached.vrf.value == vrf.value)
+
+
 def _destination_text(wanted: Collector, reached: Collector | None, now: tuple[Collector, ...]) -> str:
+    if reached is not None and wanted.vrf is not None and not _leaves_by(reached, wanted.vrf):
+        used = f"VRF {reached.vrf.value}" if reached.vrf is not None else "the default VRF"
+        return f"samples to {wanted.address} leave by {used}, planned is {wanted.vrf.value}"
     if reached is not None:
         return f"samples go to UDP port {reached.port.value} of {wanted.address}, planned is {wanted.port.value}"
     others = ", ".join(f"{collector.address}:{collector.port.value}" for collector in now)
@@ -144,7 +175,7 @@ def _coverage(device: Device, sampling: PacketSampling) -> Iterator[ConfigFindin
     listed |= {port.name: port for port in sampling.ports}
     missing = []
     for name, _ in _wanted_ports(device):
-        port = listed.get(name)
+        port = listed.get(name) or listed.get(device.group_of(name) or "")
         if not (port.enabled.value if port is not None else sampling.all_ports.value):
             missing.append(name)
     if missing:
@@ -152,11 +183,9 @@ def _coverage(device: Device, sampling: PacketSampling) -> Iterator[ConfigFindin
         now = [listed.get(name, PortSampling(name, Value(value=True))) for name in missing]
         added = [replace(port, enabled=Value(value=True)) for port in now]
         line = next((listed[name].enabled.line for name in missing if name in listed), 0)
-        text = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else "")
         fixed = replace(sampling, ports=sorted_ports([*others, *added]))
-        yield finding(
-            device, "port-uncovered", Severity.ERROR, line or sampling.all_ports.line, f"not sampled: {text}", fixed
-        )
+        text = f"not sampled: {_list_of(missing)}"
+        yield finding(device, "port-uncovered", Severity.ERROR, line or sampling.all_ports.line, text, fixed)
         return
     enabled = sum(port.enabled.value for port in sampling.ports)
     unnamed = sum(port.name is None for port in device.ports)

@@ -51,6 +51,13 @@ def _against_plan(device: Device, sampling: PacketSampling) -> Iterator[ConfigFi
         now, wanted = device.rate_of(name, mbps), device.plan.rate_for(mbps)
         if now is None or (now.value, now.line, mbps) in seen:
             continue
+        if (
+            mbps is None
+            and now is sampling.rate
+            and sampling.rates_by_speed
+            and device.dialect.rate_needs_unknown_speed
+        ):
+            continue  # the device knows the speed, and which of its rates counts
         seen.add((now.value, now.line, mbps))
         if wanted is not None and now.value != wanted:
             rule = "rate-off-plan" if now.configured else "default-rate"
