@@ -15,7 +15,7 @@ from capture.files.input_file import ExportFile, MirrorFile, open_input
 from capture.ingest_log import IngestLog
 from capture.mirror.mirror import SETTLED_NS
 from capture.mirror.mirror_files import MirrorFiles
-from capture.reader import read_records, shifted
+from capture.reader import iter_records, shifted
 from datamodel.flows import Flows
 
 PIECE_RECORDS = 1 << 16  # some 10 MB, and several times that as Arrow columns
@@ -26,7 +26,8 @@ def iter_flows(
 ) -> Iterator[Flows]:
     """The flow records of files, one after the other; those of `capture.reader.read_all`.
 
-    Pieces have about `PIECE_RECORDS` records and those of one batch of packets; flow-record files are one piece each.
+    Pieces have about `PIECE_RECORDS` records and those of one batch of packets. GoFlow2's protobuf dumps are one piece
+    each, as are the records of a file from the first interface that is given by name.
     In a mirror of several pieces records come in the order of their ends, and know of acknowledgements and queue pairs
     only what was seen until `SETTLED_NS` later.
 
@@ -50,7 +51,7 @@ def iter_flows(
             for piece in decoded_pieces(file.datagrams, exports):
                 yield piece.canonical_flows()
         else:
-            yield read_records(path, file, ingest_log, seen)
+            yield from iter_records(path, file, ingest_log, seen, PIECE_RECORDS)
     mirrors.account(ingest_log)
     for mirror in mirrors.mirrors:
         yield mirror.flows()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -131,6 +131,17 @@ def read_records(path: Path, file: RecordFile, ingest_log: IngestLog, progress: 
     if file.head.startswith(record_files.PARQUET_MAGIC):
         return record_files.read_parquet(path, ingest_log, progress)
     return record_files.read_text(path, file.head, file.rest, ingest_log)
+
+
+def iter_records(
+    path: Path, file: RecordFile, ingest_log: IngestLog, progress: Progress | None, piece_rows: int
+) -> Iterator[Flows]:
+    """The flow records of a file of flow records in pieces of about `piece_rows`."""
+    from capture.records import record_files  # noqa: PLC0415 - importing pyarrow takes as long as reading a short capture
+
+    if file.head.startswith(record_files.PARQUET_MAGIC):
+        return record_files.iter_parquet(path, ingest_log, progress, piece_rows)
+    return record_files.iter_text(path, file.head, file.rest, ingest_log, piece_rows)
 
 
 def _named(flows: Flows) -> tuple[str, ...]:

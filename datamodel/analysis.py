@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from datamodel.exporter_stats import ExporterStats
 from datamodel.frame import Frame
 from datamodel.report import Report
 from datamodel.timeline import Timelines
@@ -17,9 +18,11 @@ class Analysis:
         report, timelines: see there; codes of all tables count the timelines' addresses.
         pairs: pair table of each job (`datamodel.transfers.PAIRS`).
         rates: rates over the mean iteration (`datamodel.endpoint_rates.RATES`) of jobs whose spans are not known.
+        exporters: what each exporter of export datagrams sent and lost; none for other inputs.
     """
 
     report: Report
     timelines: Timelines
     pairs: dict[str, Frame]
     rates: dict[str, Frame] = field(default_factory=dict)
+    exporters: tuple[ExporterStats, ...] = ()

@@ -6,7 +6,8 @@ FlowprismError
  ├── InventoryError         the inventory contradicts itself or its schema
  ├── StorageError           what is kept cannot be read or written now; the same may be tried again
  ├── PermissionDeniedError  the caller may not do this
- └── LimitExceededError     more was asked for than one answer can hold
+ ├── LimitExceededError     more was asked for than one answer can hold
+ └── MissingExtraError      a library that only notebooks need is not installed
 """
 
 
@@ -36,3 +37,7 @@ class PermissionDeniedError(FlowprismError):
 
 class LimitExceededError(FlowprismError):
     """More was asked for than one answer can hold."""
+
+
+class MissingExtraError(FlowprismError, ImportError):
+    """A library that only notebooks need is not installed."""

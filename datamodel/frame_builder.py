@@ -22,6 +22,9 @@ class FrameBuilder:
         self._columns: dict[str, Array] = {}
         self._rows = 0
 
+    def __len__(self) -> int:
+        return self._rows
+
     def add(self, rows: int, columns: Mapping[str, Array]) -> None:
         """Take in a part: columns of `rows` values each; those left out hold their default."""
         for column in self._schema:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.findings import Evidence, FindingKind, Severity, Subject, Suspect
+from datamodel.findings import Evidence, Finding, FindingKind, Severity, Subject, Suspect
 
 IncidentState = Literal["suspected", "open", "resolved"]
 ChangeKind = Literal["suspected", "opened", "escalated", "eased", "relocated", "resolved", "reopened", "dismissed"]
@@ -58,6 +58,26 @@ class Incident(Document):
         if self.evidence:
             return min(e.window_ns[0] for e in self.evidence), max(e.window_ns[1] for e in self.evidence)
         return self.start_ns, max(self.end_ns if self.end_ns is not None else self.seen_ns, self.start_ns)
+
+    def as_finding(self, until_ns: int) -> Finding:
+        """The finding of a stretch of time that ends at `until_ns`, UTC."""
+        over_ns = self.over_ns
+        return Finding(
+            id=self.id,
+            job=self.job,
+            kind=self.kind,
+            cause=self.cause,
+            severity=self.severity,
+            start_ns=self.start_ns,
+            end_ns=over_ns if over_ns is not None and over_ns < until_ns else None,
+            confidence=self.confidence,
+            slowdown_ratio=self.slowdown_ratio,
+            subject=self.subject,
+            suspects=self.suspects,
+            evidence=self.evidence,
+            summary=self.summary,
+            action=self.action,
+        )
 
 
 class IncidentChange(Document):

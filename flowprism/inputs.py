@@ -47,7 +47,7 @@ def read_inputs(
 def input_pieces(
     paths: Sequence[Path], ingest_log: IngestLog, progress: Progress | None, rates: SamplingRates
 ) -> Iterator[Flows]:
-    """The same records piece by piece, first those of files; a folder is one piece.
+    """The same records piece by piece, first those of files.
 
     Args:
         paths: files and folders, at least one.
@@ -61,14 +61,17 @@ def input_pieces(
     if not paths:
         raise InputError("no input files given")
     files, folders = _files_and_folders(paths)
-    yield from iter_flows(files, ingest_log, progress, rates)
+    if files:
+        yield from iter_flows(files, ingest_log, progress, rates)
     for folder in folders:
-        reading = read_inputs([folder], None, rates)
-        for reason, count in reading.notes.rejected.items():
-            ingest_log.reject(reason, count)
-        for warning in reading.notes.warnings:
-            ingest_log.warn(warning)
-        yield reading.flows
+        from storage.lake.lake_reader import iter_lake  # noqa: PLC0415 - importing pyarrow takes as long as a short capture
+
+        for reading in iter_lake(folder):
+            for reason, count in reading.notes.rejected.items():
+                ingest_log.reject(reason, count)
+            for warning in reading.notes.warnings:
+                ingest_log.warn(warning)
+            yield reading.flows
 
 
 def _files_and_folders(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:

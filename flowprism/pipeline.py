@@ -169,7 +169,7 @@ def analyze_reading(
     lossy = metered and max((account.loss_ratio for account in reading.accounts), default=0) >= SPOILS
     complete = is_unsampled(flows.frame)  # without any there are no streams whose paths could be asked for
     passing = select_uplink_records(reading.flows, exporters, place.links) if complete.any() else None
-    reports_ns = _reports_ns(reading)
+    reports_ns, accounts = _reports_ns(reading), reading.accounts
     del reading  # the streams hold what later stages need; all together is too much of a large cluster
     notices = _notices(flows, clocks)
     flows = correct_times(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
@@ -209,7 +209,8 @@ def analyze_reading(
     )
     tables = {r.report.id: r.tables for r in [*results, *further] if r.tables is not None}
     pairs, rates = ({job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates"))
-    return Analysis(report, _timelines(flow.addresses, tables), pairs, {job: r for job, r in rates.items() if len(r)})
+    rates = {job: r for job, r in rates.items() if len(r)}
+    return Analysis(report, _timelines(flow.addresses, tables), pairs, rates, accounts)
 
 
 def _with_networks(notes: IngestNotes, shared: tuple[str, ...]) -> IngestNotes:

@@ -7,7 +7,7 @@ at one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,19 @@ class FlowRowBuilder:
             self._rows.add(len(good), values)
         else:
             self._rows.add(int(np.count_nonzero(good)), {name: column[good] for name, column in values.items()})
+
+    def pieces(self, tables: Iterable[pa.Table], piece_rows: int) -> Iterator[Flows]:
+        """The rows of batches in pieces of at least `piece_rows`, the last one of what is left.
+
+        Once an interface is given by name, all that follows is one piece: which number a name stands for depends on the
+        other names.
+        """
+        for table in tables:
+            self.add(table)
+            if len(self._rows) >= piece_rows and not self._interfaces:
+                yield recode(self._rows.frame(), tuple(self._codes))
+                self._rows = FrameBuilder(FLOWS)
+        yield self.flows()
 
     def flows(self) -> Flows:
         """All rows taken in."""

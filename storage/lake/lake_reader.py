@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from datamodel.errors import FlowprismError, InputError
-from datamodel.flows import IngestNotes, mark_metered, recode
-from datamodel.frame import Frame, concat
+from datamodel.flows import FLOWS, IngestNotes, mark_metered, recode
+from datamodel.frame import Frame, concat, empty
 from datamodel.ingest_result import IngestResult
 from storage.lake.kinds import KINDS
 from storage.lake.object_names import is_store
 from storage.lake.object_store import LocalStore, ObjectStore, open_store
-from storage.lake.selection import EVERYTHING, Selected, Selection, read_columns, schema_of, select
+from storage.lake.selection import EVERYTHING, Selected, Selection, lost, read_columns, schema_of, select
 from storage.lake.snapshot import Snapshot, snapshot
 
 
@@ -28,10 +29,34 @@ def read_lake(location: ObjectStore | Path | str, selection: Selection = EVERYTH
     Raises:
         InputError: it is no such folder, or its manifest cannot be read.
     """
-    selected = _selected(location, "flows", selection)
+    return _ingested(_selected(location, "flows", selection))
+
+
+def _ingested(selected: Selected) -> IngestResult:
     flows = recode(mark_metered(selected.frame), selected.book)
     exporters = tuple(flows.addresses[code] for code in np.unique(flows.frame["sampler_address"]) if code >= 0)
     return IngestResult(flows, _notes(selected), len(flows), int(flows.frame["bytes"].sum()), exporters)
+
+
+def iter_lake(location: ObjectStore | Path | str) -> Iterator[IngestResult]:
+    """The flow records of a lake as it is now, a row group at a time, each with the notes on what is left out there.
+
+    Raises:
+        InputError: it is no such folder, its manifest cannot be read, or a segment was compacted and removed meanwhile.
+    """
+    store = _lake(location)
+    now = snapshot(store)
+    yield _ingested(Selected(empty(FLOWS), (), (), now))
+    for segment in now.of_kind("flows"):
+        codes: dict[str, int] = {}
+        try:
+            for columns in read_columns(store, segment, FLOWS, EVERYTHING, codes, at_once=False):
+                part = Selected(Frame(FLOWS, columns), tuple(codes), (), Snapshot())
+                yield _ingested(part)
+        except (OSError, ValueError, FlowprismError) as error:
+            if isinstance(error, FileNotFoundError) and segment.file not in snapshot(store).segments:
+                raise InputError(f"{store.name}: a segment was compacted and removed before it could be read") from None
+            yield _ingested(Selected(empty(FLOWS), (), (lost(segment, error),), Snapshot()))
 
 
 def find_newest_ns(location: ObjectStore | Path | str) -> int | None:

@@ -129,7 +129,7 @@ def schema_of(kind: Kind, selection: Selection) -> Schema:
 def _selected(store: ObjectStore, kind: Kind, schema: Schema, selection: Selection, now: Snapshot) -> Selected:
     codes: dict[str, int] = {}
     frames: list[Frame] = []
-    lost: list[tuple[Segment, str]] = []
+    missing: list[tuple[Segment, str]] = []
     for segment in now.of_kind(kind.schema.name):
         if not overlaps(segment, selection):
             continue
@@ -138,17 +138,29 @@ def _selected(store: ObjectStore, kind: Kind, schema: Schema, selection: Selecti
         except (OSError, ValueError, FlowprismError) as error:
             if isinstance(error, FileNotFoundError) and segment.file not in snapshot(store).segments:
                 raise _Outdated from None
-            name = segment.file.rpartition("/")[2]
-            lost.append((segment, f"{name}: committed, but cannot be read: {_cause(error)}"))
-    return Selected(concat(schema, frames), tuple(codes), tuple(lost), now)
+            missing.append(lost(segment, error))
+    return Selected(concat(schema, frames), tuple(codes), tuple(missing), now)
+
+
+def lost(segment: Segment, error: Exception) -> tuple[Segment, str]:
+    """A committed segment that cannot be read, and why."""
+    name = segment.file.rpartition("/")[2]
+    return segment, f"{name}: committed, but cannot be read: {_cause(error)}"
 
 
 def read_columns(
-    store: ObjectStore, segment: Segment, schema: Schema, selection: Selection, codes: dict[str, int]
+    store: ObjectStore,
+    segment: Segment,
+    schema: Schema,
+    selection: Selection,
+    codes: dict[str, int],
+    *,
+    at_once: bool = True,
 ) -> Iterator[dict[str, Array]]:
     """The records of a segment that are asked for: their columns by name, once or not at all.
 
-    Columns of `schema` that are not in the file hold their default in every row.
+    Columns of `schema` that are not in the file hold their default in every row. Without `at_once` each row group
+    comes for itself.
 
     Raises:
         OSError: the file cannot be read.
@@ -162,10 +174,10 @@ def read_columns(
             raise InputError(f"{file.metadata.num_rows} rows instead of {segment.rows}")
         tests = _tests(kind, segment, selection)
         groups = [group for group in range(file.num_row_groups) if _may_hold(file.metadata.row_group(group), tests)]
-        if groups:
-            wanted = {*schema.names, *(test.column for test in tests)}
-            columns = [name for name in file.schema_arrow.names if name in wanted]
-            table = file.read_row_groups(groups, columns=columns)
+        wanted = {*schema.names, *(test.column for test in tests)}
+        columns = [name for name in file.schema_arrow.names if name in wanted]
+        for part in [groups] if at_once and groups else [[group] for group in groups]:
+            table = file.read_row_groups(part, columns=columns)
             yield _matching(decode_columns(table, schema, kind.texts, codes), table, tests)
 
 

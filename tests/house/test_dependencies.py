@@ -8,15 +8,16 @@ import pytest
 
 from tests.house.checkout import ROOT, distributions, files, packages, rows, settings
 
-TABLES = ["At run time", "For development"]
+TABLES = ["At run time", "For notebooks", "For development"]
 
 
 def declared(table: str) -> set[str]:
-    """Distributions that setup.cfg asks for: those of the program, or those of its extras together."""
+    """Distributions that setup.cfg asks for: those of the program, of notebooks, or of the other extras together."""
     if table == "At run time":
         return distributions(settings()["options"]["install_requires"])
-    extras = settings()["options.extras_require"].values()
-    return set().union(*map(distributions, extras)) - {"flowprism"}
+    extras = {name: distributions(value) for name, value in settings()["options.extras_require"].items()}
+    notebook = extras.pop("notebook")
+    return notebook if table == "For notebooks" else set().union(*extras.values()) - {"flowprism"}
 
 
 def imported() -> set[str]:
@@ -54,7 +55,7 @@ def test_every_row_gives_licence_and_reason(table: str) -> None:
 
 def test_rooms_import_what_is_declared() -> None:
     """What a room imports is declared, and what is declared is imported by some room."""
-    assert imported() == declared("At run time")
+    assert imported() == declared("At run time") | declared("For notebooks")
 
 
 def test_every_dependency_is_pinned() -> None:

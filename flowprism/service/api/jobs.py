@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+import pyarrow as pa
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
 from datamodel.api_models import IterationSeries, JobDetail, LayoutSince, Trend
@@ -14,6 +15,7 @@ from datamodel.filters import JobFilter, JobOrder
 from datamodel.job_state import JobState
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import JobPage
+from flowprism.service.http.arrow_responses import FORMAT, TABLE, Format, arrow_stream, wants_arrow
 from flowprism.service.http.query_parameters import Name, PageParameters, Span, Text
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
 from flowprism.service.queries import jobs as answers
@@ -42,6 +44,7 @@ class IterationParameters(Span):
     """Which iterations."""
 
     most: int = Field(default=2000, ge=1, le=20_000, description="points; more iterations are put together")
+    format: Format | None = FORMAT
 
 
 class TrendParameters(Span):
@@ -67,11 +70,24 @@ def layouts(request: Request, viewer: Seeing, job: Name) -> Response:
     return respond(request, found and LayoutList(items=found.layouts), "job of this id")
 
 
-@router.get("/jobs/{job:path}/iterations", response_model=IterationSeries, summary="A job's iterations")
+@router.get(
+    "/jobs/{job:path}/iterations", response_model=IterationSeries, responses=TABLE, summary="A job's iterations"
+)
 def iterations(request: Request, viewer: Seeing, job: Name, asked: Annotated[IterationParameters, Query()]) -> Response:
-    """List iterations that ended in a time range; many are aggregated, with the slowest given."""
-    found = answers.iterations(request.app.state.stores, viewer, job, asked.start_ns, asked.end_ns, asked.most)
-    return respond(request, found, "job of this id")
+    """List iterations that ended in a time range; many are aggregated, with the slowest given.
+
+    An Arrow stream has a row for each iteration, none aggregated, with the standard error of its duration.
+    """
+    stores: Stores = request.app.state.stores
+    if not wants_arrow(request, asked.format):
+        found = answers.iterations(stores, viewer, job, asked.start_ns, asked.end_ns, asked.most)
+        return respond(request, found, "job of this id")
+    if not answers.visible(stores, viewer, job):
+        raise HTTPException(404, "there is no job of this id")
+    frame = answers.iteration_frame(stores, job, asked.start_ns, asked.end_ns)
+    error_ns = pa.array(frame["duration_error_ns"], mask=frame["duration_error_ns"] < 0)
+    columns = {name: pa.array(frame[name]) for name in ("index", "start_ns", "end_ns")}
+    return arrow_stream(request, pa.table({**columns, "duration_error_ns": error_ns}), {})
 
 
 @router.get("/jobs/{job:path}/trend", response_model=Trend, summary="A job's pace over a long time")

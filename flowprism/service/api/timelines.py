@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import pyarrow as pa
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import Field
 
 from datamodel.document import Document
-from datamodel.frame import Frame
 from datamodel.timeline import SPAN_NAMES, Timelines
-from datamodel.transfers import ROLES
+from flowprism.rendering.formats.pairs_arrow import pairs_to_arrow
 from flowprism.rendering.formats.timelines_file import to_arrow
 from flowprism.service.access.dependencies import Seeing
+from flowprism.service.http.arrow_responses import FORMAT, TABLE, Format, arrow_stream, wants_arrow
 from flowprism.service.http.query_parameters import Cursor, Name, Parameters, Text, Time
-from flowprism.service.http.responses import cursor, decode_cursor, respond, respond_with_etag, wrong
+from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
 from flowprism.service.queries import jobs as job_answers
 from flowprism.service.queries import timelines as answers
 from flowprism.service.queries.span_downsampling import DownsampledSpans, downsample
@@ -24,13 +24,6 @@ from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 router = APIRouter(tags=["timelines"])
-ARROW = "application/vnd.apache.arrow.stream"
-Format = Literal["json", "arrow"]
-_TABLE: dict[int | str, dict[str, Any]] = {
-    200: {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}}
-}
-_MAYBE_UNKNOWN = ("rate_bps", "late_ratio", "bytes_error", "rate_error_bps")
-_FORMAT = Field(default=None, description="without it, what `Accept` asks for, and JSON where it asks for neither")
 
 
 class TimelineParameters(Parameters):
@@ -44,7 +37,7 @@ class TimelineParameters(Parameters):
     cursor: Cursor = None
     limit: int = Field(default=500, ge=1, le=5000, description="endpoints on a page at most")
     most: int = Field(default=50_000, ge=1000, le=500_000, description="spans on a page; short ones are put together")
-    format: Format | None = _FORMAT
+    format: Format | None = FORMAT
 
 
 class MatrixParameters(Parameters):
@@ -52,14 +45,14 @@ class MatrixParameters(Parameters):
 
     at_ns: Time | None = Field(default=None, description="a time inside it, ns UTC; without it the newest")
     most: int = Field(default=100_000, ge=1, le=1_000_000, description="pairs; those that move most")
-    format: Format | None = _FORMAT
+    format: Format | None = FORMAT
 
 
 class RateParameters(Parameters):
     """Which window."""
 
     at_ns: Time | None = Field(default=None, description="a time inside it, ns UTC; without it the newest")
-    format: Format | None = _FORMAT
+    format: Format | None = FORMAT
 
 
 class Spans(Document):
@@ -139,9 +132,7 @@ class MeanIterations(Document):
     rates: RateColumns
 
 
-@router.get(
-    "/jobs/{job:path}/timeline", response_model=TimelinePage, responses=_TABLE, summary="What each endpoint did"
-)
+@router.get("/jobs/{job:path}/timeline", response_model=TimelinePage, responses=TABLE, summary="What each endpoint did")
 def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[TimelineParameters, Query()]) -> Response:
     """Spans of a job's endpoints: compute, communication, waiting.
 
@@ -174,7 +165,7 @@ def timeline(request: Request, viewer: Seeing, job: Name, asked: Annotated[Timel
 @router.get(
     "/jobs/{job:path}/rates",
     response_model=MeanIterations,
-    responses=_TABLE,
+    responses=TABLE,
     summary="Rates over the mean iteration",
 )
 def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RateParameters, Query()]) -> Response:
@@ -188,13 +179,13 @@ def rates(request: Request, viewer: Seeing, job: Name, asked: Annotated[RatePara
     columns = RateColumns.model_fields
     table = pa.table({name: names if name == "endpoint" else pa.array(frame[name]) for name in columns})
     if wants_arrow(request, asked.format):
-        return _stream(request, table, {})
+        return arrow_stream(request, table, {})
     start_ns, end_ns = (int(frame["start_ns"][0]), int(frame["end_ns"][0])) if len(frame) else (None, None)
     found_rates = RateColumns(**{name: tuple(values) for name, values in table.to_pydict().items()})
     return respond(request, MeanIterations(job=job, start_ns=start_ns, end_ns=end_ns, rates=found_rates))
 
 
-@router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=_TABLE, summary="The traffic matrix")
+@router.get("/jobs/{job:path}/matrix", response_model=Matrix, responses=TABLE, summary="The traffic matrix")
 def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixParameters, Query()]) -> Response:
     """Volumes, rates and delays of a job's pairs in one window."""
     found = answers.pairs(request.app.state.stores, viewer, job, asked.at_ns)
@@ -202,9 +193,9 @@ def matrix(request: Request, viewer: Seeing, job: Name, asked: Annotated[MatrixP
         raise HTTPException(404, "there is no job of this id")
     frame, book = found
     order = (-frame["bytes"]).argsort(kind="stable")[: asked.most]
-    table = _pair_table(frame.take(order), book)
+    table = pairs_to_arrow(frame.take(order), book)
     if wants_arrow(request, asked.format):
-        return _stream(request, table, {"pairs": str(len(frame))})
+        return arrow_stream(request, table, {"pairs": str(len(frame))})
     start_ns, end_ns = (int(frame["start_ns"][0]), int(frame["end_ns"][0])) if len(frame) else (None, None)
     pairs = Pairs(**{name: tuple(values) for name, values in table.to_pydict().items()})
     return respond(request, Matrix(job=job, start_ns=start_ns, end_ns=end_ns, total=len(frame), pairs=pairs))
@@ -233,11 +224,6 @@ def stretch(stores: Stores, viewer: Viewer, job: str, asked: TimelineParameters)
     return TimeSpan(asked.start_ns, asked.end_ns)
 
 
-def wants_arrow(request: Request, asked: Format | None) -> bool:
-    """Whether a table is to be an Arrow stream."""
-    return asked == "arrow" if asked is not None else ARROW in request.headers.get("Accept", "")
-
-
 def _page(addresses: list[str], asked: TimelineParameters) -> tuple[list[str], str | None]:
     """The endpoints of this page, and the cursor of the next one. A page has room for each with all kinds of spans."""
     limit = min(asked.limit, asked.most // len(SPAN_NAMES))
@@ -252,7 +238,7 @@ def _arrow_spans(request: Request, few: DownsampledSpans, found: Timelines, foll
     headers = {}
     if following is not None:
         headers["Link"] = f'<{request.url.include_query_params(cursor=following)}>; rel="next"'
-    return _stream(request, table, {"resolution_ns": str(few.resolution_ns), "next": following or ""}, headers)
+    return arrow_stream(request, table, {"resolution_ns": str(few.resolution_ns), "next": following or ""}, headers)
 
 
 def _span_table(few: DownsampledSpans, found: Timelines) -> pa.Table:
@@ -265,27 +251,3 @@ def _span_table(few: DownsampledSpans, found: Timelines) -> pa.Table:
 def _spans(few: DownsampledSpans, found: Timelines) -> Spans:
     columns = _span_table(few, found).drop_columns(["job"]).to_pydict()
     return Spans(**{name: tuple(values) for name, values in columns.items()})
-
-
-def _pair_table(frame: Frame, book: tuple[str, ...]) -> pa.Table:
-    """Pairs with their names; what is not known is null."""
-    columns = {
-        "src": pa.array([book[code] for code in frame["src"].tolist()], pa.string()),
-        "dst": pa.array([book[code] for code in frame["dst"].tolist()], pa.string()),
-        "role": pa.array([ROLES[code] for code in frame["role"].tolist()], pa.string()),
-        "bytes": pa.array(frame["bytes"]),
-        "transfers": pa.array(frame["transfers"], mask=frame["transfers"] == 0),
-        **{name: pa.array(frame[name], from_pandas=True) for name in _MAYBE_UNKNOWN},
-    }
-    return pa.table(columns)
-
-
-def _stream(
-    request: Request, table: pa.Table, metadata: dict[str, str], headers: dict[str, str] | None = None
-) -> Response:
-    """A table as an Arrow IPC stream."""
-    sink = pa.BufferOutputStream()
-    described = table.replace_schema_metadata(metadata)
-    with pa.ipc.new_stream(sink, described.schema) as writer:
-        writer.write_table(described)
-    return respond_with_etag(request, sink.getvalue().to_pybytes(), ARROW, headers)

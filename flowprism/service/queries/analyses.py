@@ -7,7 +7,7 @@ import numpy as np
 from datamodel.analysis import Analysis
 from datamodel.errors import LimitExceededError
 from datamodel.filters import EventFilter, IncidentFilter
-from datamodel.findings import Event, Finding
+from datamodel.findings import Event
 from datamodel.frame import Frame
 from datamodel.incidents import Incident
 from datamodel.layout import Groups, Layout
@@ -55,7 +55,7 @@ def kept_analysis(stores: Stores, viewer: Viewer, name: str, span: TimeSpan) -> 
         feed=_feed(own, found),
         jobs=(_job(known, _layout_at(layouts(stores.database, name), span.end_ns), frame),),
         events=_events(stores, name, span),
-        findings=tuple(masked(viewer, _finding(one, span), {name}) for one in _incidents(stores, name, span)),
+        findings=tuple(masked(viewer, one.as_finding(span.end_ns), {name}) for one in _incidents(stores, name, span)),
     )
     return Analysis(report, found, {} if own is None else {name: own})
 
@@ -122,24 +122,3 @@ def _incidents(stores: Stores, name: str, span: TimeSpan) -> list[Incident]:
 def _events(stores: Stores, name: str, span: TimeSpan) -> tuple[Event, ...]:
     wanted = EventFilter(job=name, start_ns=span.start_ns, end_ns=span.end_ns)
     return tuple(reversed(events(stores.database, wanted, None, "", _MOST_HAPPENINGS)))
-
-
-def _finding(one: Incident, span: TimeSpan) -> Finding:
-    """An incident as the finding of this stretch of time."""
-    over_ns = one.over_ns
-    return Finding(
-        id=one.id,
-        job=one.job,
-        kind=one.kind,
-        cause=one.cause,
-        severity=one.severity,
-        start_ns=one.start_ns,
-        end_ns=over_ns if over_ns is not None and over_ns < span.end_ns else None,
-        confidence=one.confidence,
-        slowdown_ratio=one.slowdown_ratio,
-        subject=one.subject,
-        suspects=one.suspects,
-        evidence=one.evidence,
-        summary=one.summary,
-        action=one.action,
-    )

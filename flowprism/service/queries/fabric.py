@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from datamodel.api_models import FabricLink, FabricNode, FabricView, NodeRole
 from datamodel.filters import IncidentFilter, JobFilter
+from datamodel.findings import Finding
 from datamodel.incidents import Incident
 from datamodel.inventory import Attachment, Inventory, Link
 from flowprism.service.queries.inventory import in_force
@@ -29,6 +30,7 @@ _ROLES: Mapping[str | None, NodeRole] = {"leaf": "leaf", "spine": "spine"}
 _NODES, _LINKS = TypeAdapter(tuple[FabricNode, ...]), TypeAdapter(tuple[FabricLink, ...])  # many at once: far quicker
 
 Load = dict[tuple[str, str], float]
+PairRate = tuple[str, str, float]  # sender, receiver, bit/s
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class _Scene:
     mine: frozenset[str] | None
     up_bps: dict[str, float]
     across_bps: Load
-    incidents: list[Incident]
+    incidents: Sequence[Incident | Finding]
     doubts: dict[frozenset[str], dict[str, float]]
 
 
@@ -99,23 +101,49 @@ def fabric(stores: Stores, viewer: Viewer, now_ns: int) -> FabricView:
 def _answered(
     stores: Stores, viewer: Viewer, drawn: Inventory, live: list[JobSummary], cases: list[Incident]
 ) -> FabricView:
-    jobs: dict[str, list[str]] = defaultdict(list)
-    for one in live:
-        for address in one.job.endpoints:
-            jobs[address].append(one.job.id)
+    members = {one.job.id: one.job.endpoints for one in live}
     nics = stores.at_hand.once("nics", (drawn,), lambda: _nics(drawn))
-    up_bps, across_bps = _loads(stores, nics, live)
-    mine = None if viewer.tenant is None else frozenset(jobs)
+    mine = None if viewer.tenant is None else frozenset(address for own in members.values() for address in own)
+    return _drawn(drawn, nics, members, _rates(stores, live), cases, mine)
+
+
+def fabric_view(
+    drawn: Inventory, members: Mapping[str, Sequence[str]], rates: Iterable[PairRate], found: Sequence[Finding]
+) -> FabricView:
+    """Return the fabric of an inventory with the loads and suspects of one analysis.
+
+    Args:
+        drawn: switches, hosts, endpoints and cables.
+        members: addresses of each job's endpoints, by its id.
+        rates: sender, receiver and mean bit/s of each pair.
+        found: findings that suspect links.
+    """
+    return _drawn(drawn, _nics(drawn), members, rates, found, None)
+
+
+def _drawn(
+    drawn: Inventory,
+    nics: tuple[_Nic, ...],
+    members: Mapping[str, Sequence[str]],
+    rates: Iterable[PairRate],
+    cases: Sequence[Incident | Finding],
+    mine: frozenset[str] | None,
+) -> FabricView:
+    jobs: dict[str, list[str]] = defaultdict(list)
+    for job, addresses in members.items():
+        for address in addresses:
+            jobs[address].append(job)
+    up_bps, across_bps = _loads(nics, rates)
     return _view(_Scene(drawn, nics, jobs, mine, up_bps, across_bps, cases, _doubts(cases)))
 
 
-def _loads(stores: Stores, nics: Iterable[_Nic], live: list[JobSummary]) -> tuple[dict[str, float], Load]:
-    """Load of endpoints' own cables, and between leaves, in bit/s, by each job's newest window."""
+def _loads(nics: Iterable[_Nic], rates: Iterable[PairRate]) -> tuple[dict[str, float], Load]:
+    """Load of endpoints' own cables, and between leaves, in bit/s."""
     leaf_of = {a: nic.attachments[0].switch for nic in nics if nic.attachments for a in nic.addresses}
     sent: dict[str, float] = defaultdict(float)
     received: dict[str, float] = defaultdict(float)
     across: Load = defaultdict(float)
-    for src, dst, rate_bps in _rates(stores, live):
+    for src, dst, rate_bps in rates:
         sent[src] += rate_bps
         received[dst] += rate_bps
         ends = leaf_of.get(src), leaf_of.get(dst)
@@ -124,7 +152,7 @@ def _loads(stores: Stores, nics: Iterable[_Nic], live: list[JobSummary]) -> tupl
     return {address: max(sent[address], received[address]) for address in {*sent, *received}}, across
 
 
-def _rates(stores: Stores, live: list[JobSummary]) -> Iterable[tuple[str, str, float]]:
+def _rates(stores: Stores, live: list[JobSummary]) -> Iterable[PairRate]:
     """Source, destination and mean bit/s of each pair of each job, in the newest window with data."""
     if not live:
         return
@@ -233,7 +261,7 @@ def _shared(links: tuple[Link, ...], across_bps: Load) -> Load:
     return shares
 
 
-def _doubts(incidents: list[Incident]) -> dict[frozenset[str], dict[str, float]]:
+def _doubts(incidents: Sequence[Incident | Finding]) -> dict[frozenset[str], dict[str, float]]:
     """By the ends of a cable: ids of the open incidents that hold it for the cause, and how likely each does."""
     found: dict[frozenset[str], dict[str, float]] = {}
     for incident in incidents:
