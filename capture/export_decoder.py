@@ -12,6 +12,7 @@ import numpy as np
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import NO_EXPORT, PROTOCOLS, SFLOW5, Datagrams
+from capture.exporters.forgetting import FORGOTTEN
 from capture.ingest_log import IngestLog
 from capture.netflow.netflow_decoder import NetflowDecoder
 from capture.sflow.sflow_decoder import SflowDecoder
@@ -108,6 +109,7 @@ class ExportDecoder:
         """Report what was rejected or guessed, over all exporters, to `ingest_log`."""
         ingest_log.reject("not an export datagram of a protocol that is decoded", self._unknown)
         ingest_log.reject("datagram of one exporter too many", self._sflow.refused + self._netflow.refused)
+        ingest_log.reject(FORGOTTEN, self._sflow.forgotten + self._netflow.forgotten)
         rejected = self._sflow.rejected + self._netflow.rejected
         reported = self.exporters(_MOST_DOUBTED)
         for exporter in reported:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.exporters.datagram import IPFIX, NETFLOW5, PROTOCOLS
+from capture.exporters.forgetting import Moves, forgettable, moves_without
 from capture.exporters.sequence_runs import IN_ORDER, RUN_FIELDS, RUNS, first_before, place, step
 from capture.jit import jit, wide
 from capture.mirror.flow_table import mixed
@@ -32,6 +33,10 @@ Exporter = Any  # one row of the table; numba and NumPy have no static type for 
 
 MOST_EXPORTERS = 1 << 16  # more than any fabric has; beyond it addresses are invented
 _FIRST_EXPORTERS = 64
+
+# Places in `ExporterTable.full`.
+REFUSED, TRIED_NS = range(2)
+_RETRY_NS = 1_000_000_000  # between attempts to forget exporters while all are live
 
 # What a sequence number counts; IN_RECORDS_SO_FAR: this datagram's included.
 IN_DATAGRAMS, IN_RECORDS, IN_RECORDS_SO_FAR = range(3)
@@ -82,18 +87,22 @@ EXPORTER = np.dtype(
     align=True,
 )
 
+# What forgotten exporters add to the sums; `lost` by way of counting.
+_FORGOTTEN = np.dtype([("exporters", "i8"), ("lost", "i8", (3,)), ("rejected", "i8", (_REJECTED,))])
+
 
 class ExporterTable:
     """The exporters of one protocol or several. Memory: 2 kB an exporter, at most `MOST_EXPORTERS`.
 
     Attributes:
         rows: one `EXPORTER` each; those in use come first.
-        refused: shape (1,); datagrams of exporters that found the table full.
+        full: shape (2,): datagrams refused for lack of room, and when `forget` last made none.
     """
 
     def __init__(self) -> None:
         self.rows: Table = np.zeros(_FIRST_EXPORTERS, EXPORTER)
-        self.refused = np.zeros(1, np.int64)
+        self.full = np.array([0, -(1 << 62)], np.int64)
+        self._forgotten = np.zeros(1, _FORGOTTEN)
         self._table = KeyTable(3, _FIRST_EXPORTERS)
 
     def __len__(self) -> int:
@@ -114,20 +123,85 @@ class ExporterTable:
         self.rows = rows
         self._table.resize(len(rows))
 
+    def forget(self, now_ns: int) -> Moves | None:
+        """Make room in a full table (see `capture.exporters.forgetting`).
+
+        Args:
+            now_ns: when the datagram arrived that finds no room.
+
+        Returns:
+            Where the exporters are now; None where none was forgotten.
+        """
+        known = self.known()
+        chosen = forgettable(known, now_ns, MOST_EXPORTERS // 4)
+        if len(chosen) == 0:
+            self.full[TRIED_NS] = now_ns
+            return None
+        add_lost(known[chosen], self._forgotten[0]["lost"])
+        self._forgotten[0]["rejected"] += known["rejected"][chosen].sum(axis=0)
+        self._forgotten[0]["exporters"] += len(chosen)
+        moves = moves_without(chosen, len(known))
+        moves.apply(self.rows)
+        self._table.fill(_keys(self.rows[: moves.kept]))
+        return moves
+
+    def reject_of_forgotten(self, reason: int, count: int) -> None:
+        """Count what was left out of exporters that are forgotten."""
+        self._forgotten[0]["rejected"][reason] += count
+
+    @property
+    def forgotten(self) -> int:
+        """How many exporters were forgotten."""
+        return int(self._forgotten[0]["exporters"])
+
+    def lost(self) -> Counter[str]:
+        """What all exporters lost, those that are forgotten included, by name of the unit."""
+        sums = self._forgotten[0]["lost"].copy()
+        add_lost(self.known(), sums)
+        lost = Counter[str]()
+        for name, count in zip(UNIT_NAMES, sums.tolist(), strict=True):
+            lost[name] += count
+        return lost
+
+    def rejected(self, reasons: tuple[str, ...]) -> Counter[str]:
+        """What was left out of all exporters, those that are forgotten included, by reason."""
+        sums = self.known()["rejected"].sum(axis=0) + self._forgotten[0]["rejected"]
+        return Counter({text: int(count) for text, count in zip(reasons, sums, strict=False) if count})
+
     def known(self) -> Table:
         """The rows in use."""
         return self.rows[: len(self)]
 
-    def state(self) -> str:
-        """The rows in use as text, for `restore`."""
-        return pack_rows(self.known())
+    def state(self) -> list[str]:
+        """The rows in use, and the sums of those forgotten, as text, for `restore`."""
+        return [pack_rows(self.known()), pack_rows(self._forgotten)]
 
-    def restore(self, state: str) -> None:
-        """Go on with the rows of another table's `state`; those of another layout raise ValueError."""
-        rows = unpack_rows(state, EXPORTER)
+    def restore(self, state: list[str] | str) -> None:
+        """Go on with another table's `state`; one of another layout raises ValueError.
+
+        Args:
+            state: text alone, without sums, is of a version that forgot no exporter.
+        """
+        texts = [state] if isinstance(state, str) else state
+        rows = unpack_rows(texts[0], EXPORTER)
+        for text in texts[1:]:
+            self._forgotten = unpack_rows(text, _FORGOTTEN).copy()
+        if len(rows) > MOST_EXPORTERS or len(self._forgotten) != 1:
+            raise ValueError("exporters of another layout")
         self.make_room(len(rows))
         self.rows[: len(rows)] = rows
-        self._table.fill(np.stack([rows["low"], rows["high"], rows["domain"] << 3 | rows["protocol"]], axis=1))
+        self._table.fill(_keys(rows))
+
+
+def _keys(rows: Table) -> Words:
+    """What rows of `EXPORTER` are found by."""
+    return np.stack([rows["low"], rows["high"], rows["domain"] << 3 | rows["protocol"]], axis=1)
+
+
+@jit
+def may_forget(full: Words, time_ns: int) -> bool:
+    """Whether a full table is to be asked to `forget`: not again and again while all its exporters are live."""
+    return bool(abs(time_ns - full[TRIED_NS]) >= _RETRY_NS)
 
 
 @jit
@@ -304,22 +378,6 @@ def add_lost(rows: Table, sums: Words) -> None:
         unit = counted_in(rows[i])
         if is_numbered(rows[i], unit):
             sums[unit] += rows[i]["lost"][unit]
-
-
-def lost_units(rows: Table) -> Counter[str]:
-    """What exporters lost together, by name of the unit."""
-    sums = np.zeros(len(UNIT_NAMES), np.int64)
-    add_lost(rows, sums)
-    lost = Counter[str]()
-    for name, count in zip(UNIT_NAMES, sums.tolist(), strict=True):
-        lost[name] += count
-    return lost
-
-
-def rejected_sums(rows: Table, reasons: tuple[str, ...]) -> Counter[str]:
-    """What was left out of all exporters together, by reason."""
-    sums = rows["rejected"].sum(axis=0)
-    return Counter({text: int(count) for text, count in zip(reasons, sums, strict=False) if count})
 
 
 def busiest(rows: Table, most: int | None) -> Words:

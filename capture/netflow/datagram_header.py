@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capture.exporters.datagram import IPFIX, NETFLOW5, NETFLOW9
-from capture.exporters.exporter_table import digest, exporter_of, is_copy, uptime_fell
+from capture.exporters.exporter_table import REFUSED, digest, exporter_of, is_copy, may_forget, uptime_fell
 from capture.jit import jit, wide
 from capture.netflow.exporter_uptime import CLOCK_SET_NS, MILLISECOND_NS, SECOND_MS, SECOND_NS, narrow
 from capture.netflow.netflow_layout import (
@@ -21,7 +21,7 @@ from capture.tables.key_table import FULL
 from capture.tables.read_buffer import Bytes
 
 # Outcomes of `open_datagram`.
-OPENED, SKIPPED, NEW_EXPORTER = range(3)
+OPENED, SKIPPED, NEW_EXPORTER, CROWDED = range(4)
 
 # Datagrams that belong to no exporter; places in `Tables.unplaced` and texts.
 CUT_HEADER = 0
@@ -61,7 +61,7 @@ def open_datagram(data: Bytes, datagram: Row, tables: Tables) -> int:
 
     Returns:
         OPENED; SKIPPED (another protocol's, a duplicate, or without a header); NEW_EXPORTER: the driver must fill in
-        its row of `sources` first.
+        its row of `sources` first; CROWDED: it must make room for another exporter.
     """
     progress, protocol = tables.progress[0], wide(datagram["protocol"])
     if protocol not in (NETFLOW5, NETFLOW9, IPFIX):
@@ -75,7 +75,9 @@ def open_datagram(data: Bytes, datagram: Row, tables: Tables) -> int:
         tables.exporters, tables.exporter_keys, protocol, datagram["source_high"], datagram["source_low"], domain
     )
     if exporter == FULL:
-        tables.refused[0] += 1
+        if may_forget(tables.full, wide(datagram["time_ns"])):
+            return CROWDED
+        tables.full[REFUSED] += 1
         return SKIPPED
     progress["exporter"] = exporter
     if not tables.sources[exporter]["ready"]:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import NETFLOW5, Datagrams
-from capture.exporters.exporter_table import ExporterTable, busiest, collect_stats, lost_units, rejected_sums
+from capture.exporters.exporter_table import REFUSED, ExporterTable, busiest, collect_stats
+from capture.exporters.forgetting import address_numbers
 from capture.netflow import sampler
 from capture.netflow.datagram_header import UNPLACED
 from capture.netflow.definition import Definition, DefinitionError, FieldLengthError, read_definition
@@ -32,6 +33,7 @@ from capture.netflow.reasons import (
     BAD_TEMPLATE,
     DOUBT_TEXTS,
     LONG_TEMPLATE,
+    NO_TEMPLATE,
     REASONS,
     STILL_WAITING,
     TEMPLATE_LATE,
@@ -46,6 +48,7 @@ from capture.netflow.walk import (
     NEEDS_ADDRESSES,
     NEEDS_BLOCK,
     NEEDS_EXPORTER,
+    NEEDS_FORGETTING,
     NEEDS_SAMPLERS,
     NEEDS_TEMPLATE,
     NEEDS_WAITING_ROOM,
@@ -94,19 +97,24 @@ class NetflowDecoder:
     @property
     def refused(self) -> int:
         """Datagrams refused because there were too many exporters."""
-        return int(self._exporters.refused[0])
+        return int(self._exporters.full[REFUSED])
+
+    @property
+    def forgotten(self) -> int:
+        """Exporters forgotten to make room for others."""
+        return self._exporters.forgotten
 
     @property
     def rejected(self) -> Counter[str]:
         """What was left out, by reason, and the sets that wait."""
         unplaced = {text: int(count) for text, count in zip(UNPLACED, self._unplaced, strict=True) if count}
         waiting = Counter({STILL_WAITING: int(self._waiting.waiting_sets(0).sum())})
-        return rejected_sums(self._exporters.known(), REASONS) + Counter(unplaced) + waiting
+        return self._exporters.rejected(REASONS) + Counter(unplaced) + waiting
 
     @property
     def lost(self) -> Counter[str]:
         """What sequence numbers say is missing, by unit."""
-        return lost_units(self._exporters.known())
+        return self._exporters.lost()
 
     @property
     def exporters_known(self) -> int:
@@ -190,7 +198,7 @@ class NetflowDecoder:
     def _tables(self) -> Tables:
         exporters, templates, book, waiting = self._exporters, self._templates, self._book, self._waiting
         return Tables(
-            exporters.rows, exporters.keys, exporters.refused, self._sources, templates.rows,
+            exporters.rows, exporters.keys, exporters.full, self._sources, templates.rows,
             templates.exact, templates.loose, templates.fields, templates.definitions,
             Samplers(self._samplers, self._sampler_keys.keys), book.book, waiting.data, waiting.index, waiting.used,
             self._unplaced, self._flows.blocks, self._sections.blocks, self._matrix, self._packets, self._progress,
@@ -216,6 +224,8 @@ class NetflowDecoder:
                 progress["waiting_full"] = not self._waiting.make_room()
             elif need == NEEDS_TEMPLATE:
                 self._learn(batch.data, frames)
+            elif need == NEEDS_FORGETTING:
+                self._forget(int(batch.index[progress["datagram"]]["time_ns"]))
 
     def _flush(self, frames: list[Frame]) -> None:
         progress = self._progress[0]
@@ -281,6 +291,31 @@ class NetflowDecoder:
             self._exporters.rows[exporter]["rejected"][TEMPLATE_LATE] += 1
         self._sources["waiting_bytes"] = self._waiting.waiting_bytes(len(self._sources))
         self._progress[0]["waiting_full"] = 0
+
+    def _forget(self, now_ns: int) -> None:
+        """Forget exporters, and what belongs to them, so that new ones find room."""
+        before = self._sources["agent"][: len(self._exporters)].copy()
+        moves = self._exporters.forget(now_ns)
+        if moves is None:
+            return
+        places = moves.places
+        init_ms = self._sources["init_ms"][before]
+        moves.apply(self._sources)
+        known = self._exporters.known()
+        _, first, number = np.unique(address_numbers(known), return_index=True, return_inverse=True)
+        agents = np.full(len(places), -1)
+        left = np.flatnonzero(places >= 0)
+        agents[before[left]] = first[number[places[left]]]
+        self._sources["agent"][: moves.kept] = first[number]
+        newly = self._sources["init_ms"][agents[before[left]]] == 0
+        self._sources["init_ms"][agents[before[left]][newly]] = init_ms[left][newly]
+        keys = (known[name][first].tolist() for name in ("protocol", "high", "low"))
+        self._agents = dict(zip(zip(*keys, strict=True), first.tolist(), strict=True))
+        self._templates.move(places)
+        self._exporters.reject_of_forgotten(NO_TEMPLATE, self._waiting.move(places))
+        samplers = sampler.moved_samplers(self._samplers[: len(self._sampler_keys)], places, agents)
+        self._samplers[: len(samplers)] = samplers
+        self._sampler_keys.fill(sampler.sampler_keys(samplers))
 
     def _ready(self, row: int) -> None:
         """Fill in what the kernels must know of a new exporter."""

@@ -220,7 +220,7 @@ class Tables(NamedTuple):
 
     exporters: Table
     exporter_keys: Keys
-    refused: Words
+    full: Words  # of the exporter table
     sources: Table
     templates: Table
     exact: Slots

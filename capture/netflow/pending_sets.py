@@ -78,6 +78,13 @@ class PendingSets:
         known["exporter"][late] = -1
         return exporters
 
+    def move(self, places: npt.NDArray[np.int64]) -> int:
+        """Follow exporters to their new places (-1: forgotten); how many sets were given up with their exporters."""
+        known = self.index[: int(self.used[SETS])]
+        waits = known["exporter"] >= 0
+        known["exporter"][waits] = places[known["exporter"][waits]]
+        return int(waits.sum() - (known["exporter"] >= 0).sum())
+
     def waiting_sets(self, exporters: int) -> npt.NDArray[np.int64]:
         """How many sets wait, by exporter row."""
         known = self.index["exporter"][: int(self.used[SETS])]

@@ -32,6 +32,7 @@ AMBIGUOUS = -1
 ANY = -1  # id of the entry that stands for all samplers of a scope
 MOST_SAMPLERS = 1 << 16  # entries of the table
 ENTRIES_A_SAMPLER = 4
+_FORGOTTEN = -1  # origin of an entry whose exporter is forgotten: another's rate may take its place
 _MOST_OF_AN_EXPORTER = 256
 _LARGEST_RATE = 1 << 40
 _EXACT_BITS = 20  # a probability of four bytes has a few more
@@ -40,6 +41,25 @@ _EXACT_BITS = 20  # a probability of four bytes has a few more
 def sampler_keys(samplers: Table) -> Words:
     """What rows of `SAMPLERS` are found by."""
     return np.stack([samplers["scope"], samplers["id"]], axis=1)
+
+
+def moved_samplers(samplers: Table, places: Words, agents: Words) -> Table:
+    """The entries after exporters have moved; those of scopes that are gone are left out.
+
+    Args:
+        samplers: `SAMPLERS` rows.
+        places: new place of each exporter, -1 where it is forgotten.
+        agents: new place of the first exporter of each address, by its old place; -1 where none is left.
+    """
+    moved = samplers.copy()
+    exporter, of_address = samplers["scope"] >> 1, samplers["scope"] & 1
+    scope = np.where(of_address, agents[exporter], places[exporter])
+    moved["scope"] = scope << 1 | of_address
+    origin = samplers["origin"]
+    place = np.where(origin == _FORGOTTEN, -1, places[origin >> 32])
+    moved["origin"] = np.where(place < 0, _FORGOTTEN, place << 32 | (origin & 0xFFFFFFFF))
+    kept: Table = moved[scope >= 0]
+    return kept
 
 
 @jit
@@ -117,7 +137,9 @@ def keep(samplers: Samplers, scope: int, sampler: int, origin: int, rate: int) -
         entry["id"] = sampler
         entry["origin"] = origin
         entry["rate"] = rate
-    elif entry["rate"] != AMBIGUOUS and entry["rate"] != rate:
+    if entry["origin"] == _FORGOTTEN:
+        entry["origin"] = origin
+    if entry["rate"] != AMBIGUOUS and entry["rate"] != rate:
         entry["rate"] = rate if entry["origin"] == origin else wide(AMBIGUOUS)
 
 

@@ -119,6 +119,17 @@ class Templates:
             )
         return found
 
+    def move(self, places: npt.NDArray[np.int64]) -> None:
+        """Follow exporters to their new places; those of a forgotten one (-1) go with it."""
+        live = np.flatnonzero(self.rows["exporter"] >= 0)
+        self.rows["exporter"][live] = places[self.rows["exporter"][live]]
+        gone = live[self.rows["exporter"][live] < 0]
+        self._live_fields -= int(self.rows["fields"][gone].sum())
+        self.rows["fields"][gone] = self.rows["definition_bytes"][gone] = 0
+        self._unused += gone.tolist()
+        self._held = {int(places[exporter]): rows for exporter, rows in self._held.items() if places[exporter] >= 0}
+        self._reenter()
+
     def _fits(self, exporter: int, fields: int) -> bool:
         room = self._unused or len(self.rows) < MOST_TEMPLATES
         return bool(room) and self.count(exporter) < MOST_OF_AN_EXPORTER and self._live_fields + fields <= MOST_FIELDS
@@ -200,15 +211,19 @@ class Templates:
 
     def _enter(self, row: int) -> None:
         if 2 * (self._entered + 1) > len(self.exact):
-            live = np.flatnonzero(self.rows["exporter"] >= 0)
-            size = max(256, 1 << (4 * len(live)).bit_length())
-            self.exact, self.loose = np.full(size, _FREE, np.int32), np.full(size, _FREE, np.int32)
-            # The one used last comes last, so that it is found where any port will do.
-            for other in live[np.argsort(self.rows["used_ns"][live], kind="stable")]:
-                enter(self.rows, self.exact, self.loose, int(other))
-            self._entered = len(live)
+            self._reenter()
+            return
         enter(self.rows, self.exact, self.loose, row)
         self._entered += 1
+
+    def _reenter(self) -> None:
+        """Enter all templates into tables that have room for as many more."""
+        live = np.flatnonzero(self.rows["exporter"] >= 0)
+        size = max(256, 1 << (4 * len(live)).bit_length())
+        self.exact, self.loose = np.full(size, _FREE, np.int32), np.full(size, _FREE, np.int32)
+        # The one used last comes last, so that it is found where any port will do.
+        enter_all(self.rows, self.exact, self.loose, live[np.argsort(self.rows["used_ns"][live], kind="stable")])
+        self._entered = len(live)
 
     def _forget(self, row: int) -> None:
         entry = self.rows[row]
@@ -262,6 +277,13 @@ def enter(rows: Table, exact: Slots, loose: Slots, place: int) -> None:
             free = slot
         slot = (slot + 1) & (len(loose) - 1)
     loose[slot if free < 0 else free] = place
+
+
+@jit
+def enter_all(rows: Table, exact: Slots, loose: Slots, places: npt.NDArray[np.int64]) -> None:
+    """Enter rows one after another."""
+    for i in range(len(places)):
+        enter(rows, exact, loose, wide(places[i]))
 
 
 @jit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from capture.exporters.datagram import NETFLOW5, NETFLOW9, Index
 from capture.exporters.exporter_table import track_sequence
 from capture.jit import jit, wide
-from capture.netflow.datagram_header import NEW_EXPORTER, OPENED, SKIPPED, open_datagram
+from capture.netflow.datagram_header import CROWDED, NEW_EXPORTER, OPENED, SKIPPED, open_datagram
 from capture.netflow.field_loader import BEYOND, load_columns, load_record
 from capture.netflow.interpret import interpret
 from capture.netflow.irregular_records import COUNTED_BACK, SECTION_TELLS, expand_record, rows_without_section
@@ -62,7 +62,16 @@ from capture.tables.address_book import Book
 from capture.tables.read_buffer import Bytes
 
 # Why the kernel stops.
-DONE, NEEDS_EXPORTER, NEEDS_TEMPLATE, NEEDS_BLOCK, NEEDS_WAITING_ROOM, NEEDS_SAMPLERS, NEEDS_ADDRESSES = range(7)
+(
+    DONE,
+    NEEDS_EXPORTER,
+    NEEDS_TEMPLATE,
+    NEEDS_BLOCK,
+    NEEDS_WAITING_ROOM,
+    NEEDS_SAMPLERS,
+    NEEDS_ADDRESSES,
+    NEEDS_FORGETTING,
+) = range(8)
 ADDRESSES_A_CHUNK = 3 * CHUNK  # both ends of a record, and the exporter it may name
 _LARGEST_INIT_MS = 1 << 43
 
@@ -78,6 +87,8 @@ def decode_batch(data: Bytes, index: Index, tables: Tables) -> int:
             outcome = open_datagram(data, index[progress["datagram"]], tables)
             if outcome == NEW_EXPORTER:
                 return NEEDS_EXPORTER
+            if outcome == CROWDED:
+                return NEEDS_FORGETTING
             progress["opened"] = 1 if outcome == OPENED else 0
             if outcome == SKIPPED:
                 progress["datagram"] += 1

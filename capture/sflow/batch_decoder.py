@@ -10,11 +10,13 @@ import numpy.typing as npt
 from capture.exporters.datagram import SFLOW5, Index
 from capture.exporters.exporter_table import (
     MOST_EXPORTERS,
+    REFUSED,
     Exporter,
     Table,
     digest,
     exporter_of,
     is_copy,
+    may_forget,
     track_sequence,
     uptime_fell,
 )
@@ -94,7 +96,7 @@ class Memory(NamedTuple):
 
     exporters: Table
     exporter_keys: Keys
-    refused: Counts
+    full: Counts  # of the exporter table
     agents: Table  # one `AGENT` row an exporter
     sources: Table
     source_keys: Keys
@@ -146,16 +148,17 @@ def decode_batch(data: Bytes, index: Index, first: int, memory: Memory, output: 
         if output.book.used[0] + 1 + 2 * most > len(output.book.words):
             state["stopped"] = ADDRESSES_SHORT
             return i
-        if memory.source_keys.used[0] + most > len(memory.sources) and len(memory.sources) < MOST_SOURCES:
+        may_stop = may_forget(memory.full, wide(datagram["time_ns"]))
+        if memory.source_keys.used[0] + most > len(memory.sources) and (len(memory.sources) < MOST_SOURCES or may_stop):
             state["stopped"] = SOURCES_SHORT
             return i
         high, low = head["agent_high"], head["agent_low"]
         place = exporter_of(memory.exporters, memory.exporter_keys, wide(SFLOW5), high, low, head["sub_agent"])
         if place == FULL:
-            if len(memory.exporters) < MOST_EXPORTERS:
+            if len(memory.exporters) < MOST_EXPORTERS or may_stop:
                 state["stopped"] = EXPORTERS_SHORT
                 return i
-            memory.refused[0] += 1
+            memory.full[REFUSED] += 1
             continue
         agent = memory.agents[place]
         if not agent["begun"]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from capture.configured_rates import SamplingRates
 from capture.exporters.datagram import Datagrams
-from capture.exporters.exporter_table import ExporterTable, Table, busiest, lost_units, rejected_sums
+from capture.exporters.exporter_table import MOST_EXPORTERS, REFUSED, TRIED_NS, ExporterTable, Table, busiest
 from capture.packets.packet_columns import PACKET
 from capture.packets.packet_rows import last_as_first
 from capture.sflow.agent_stats import collect_agent_stats
@@ -26,7 +26,7 @@ from capture.sflow.batch_decoder import (
     decode_batch,
 )
 from capture.sflow.flows import FLOW_COLUMNS
-from capture.sflow.reasons import REASONS
+from capture.sflow.reasons import REASONS, SOURCES_FULL
 from capture.sflow.samples import AGENT, MOMENT, MOST_SOURCES, SOURCE, source_keys
 from capture.sflow.walk import HEAD, SAMPLE
 from capture.tables.address_book import AddressBook
@@ -41,6 +41,7 @@ from datamodel.frame import Frame, constant
 
 _EXPORTERS_AT_ONCE = 1024
 _FIRST_SOURCES = 4096
+_MOST_SOURCES_OF_AN_EXPORTER = 4096  # where all together are too many: ports of the largest chassis, with breakouts
 
 
 class SflowDecoder:
@@ -68,18 +69,23 @@ class SflowDecoder:
     @property
     def refused(self) -> int:
         """Datagrams not decoded because they were of one exporter too many."""
-        return int(self._table.refused[0])
+        return int(self._table.full[REFUSED])
+
+    @property
+    def forgotten(self) -> int:
+        """Exporters forgotten to make room for others."""
+        return self._table.forgotten
 
     @property
     def rejected(self) -> Counter[str]:
         """What was left out, by reason."""
         strays = {text: int(count) for text, count in zip(REASONS, self._strays, strict=True) if count}
-        return rejected_sums(self._table.known(), REASONS) + Counter(strays)
+        return self._table.rejected(REASONS) + Counter(strays)
 
     @property
     def lost(self) -> Counter[str]:
         """What sequence numbers say is missing, by unit."""
-        return lost_units(self._table.known())
+        return self._table.lost()
 
     @property
     def exporters_known(self) -> int:
@@ -93,11 +99,13 @@ class SflowDecoder:
         while place < len(batch):
             place = decode_batch(batch.data, batch.index, place, self._memory(), self._output())
             if state["stopped"] == EXPORTERS_SHORT:
-                self._more_exporters()
+                self._more_exporters(int(batch.index[place]["time_ns"]))
             elif state["stopped"] == ADDRESSES_SHORT:
                 self._book.make_room(ADDRESSES_A_DATAGRAM)
-            elif state["stopped"] == SOURCES_SHORT:
+            elif state["stopped"] == SOURCES_SHORT and len(self._sources) < MOST_SOURCES:
                 self._more_sources(len(self._sources) + 1)
+            elif state["stopped"] == SOURCES_SHORT:
+                self._fewer_sources(int(batch.index[place]["time_ns"]))
             elif place < len(batch) or state["flows"] + state["counters"] + state["drops"]:
                 frames.extend(self._emptied())
         return frames
@@ -142,7 +150,7 @@ class SflowDecoder:
         strays = np.array(state["strays"], np.int64)
         if len(agents) != len(table.known()) or len(sources) > MOST_SOURCES or strays.shape != self._strays.shape:
             raise ValueError("numbers of exporters, data sources or reasons do not fit")
-        table.refused[0] = int(state["refused"])
+        table.full[REFUSED] = int(state["refused"])
         self._table, self._strays = table, strays
         self._agents = np.zeros(len(table.rows), AGENT)
         self._agents[: len(agents)] = agents
@@ -156,7 +164,7 @@ class SflowDecoder:
         return Memory(
             table.rows,
             table.keys,
-            table.refused,
+            table.full,
             self._agents,
             self._sources,
             self._source_keys.keys,
@@ -186,11 +194,44 @@ class SflowDecoder:
         columns |= {"time_flow_end_ns": columns["time_flow_start_ns"], "packets": constant(1, "i8", rows)}
         return Frame(FLOWS, columns)
 
-    def _more_exporters(self) -> None:
+    def _more_exporters(self, now_ns: int) -> None:
+        if len(self._table.rows) == MOST_EXPORTERS:
+            self._forget(now_ns)
+            return
         self._table.make_room(_EXPORTERS_AT_ONCE)
         agents = np.zeros(len(self._table.rows), AGENT)
         agents[: len(self._agents)] = self._agents
         self._agents = agents
+
+    def _forget(self, now_ns: int) -> None:
+        """Forget exporters and their data sources, so that new ones find room."""
+        moves = self._table.forget(now_ns)
+        if moves is None:
+            return
+        moves.apply(self._agents)
+        sources = self._sources[: len(self._source_keys)].copy()
+        sources["exporter"] = moves.places[sources["exporter"]]
+        self._keep_sources(sources[sources["exporter"] >= 0])
+
+    def _fewer_sources(self, now_ns: int) -> None:
+        """Make room for data sources: those of forgotten exporters go, and of exporters that have more than any switch.
+
+        Rates of the latter are checked again.
+        """
+        before = len(self._source_keys)
+        self._forget(now_ns)
+        sources = self._sources[: len(self._source_keys)]
+        held = np.bincount(sources["exporter"], minlength=len(self._table))
+        many = np.flatnonzero(held > _MOST_SOURCES_OF_AN_EXPORTER)
+        self._table.rows["rejected"][many, SOURCES_FULL] += held[many]
+        self._keep_sources(sources[~np.isin(sources["exporter"], many)])
+        if len(self._source_keys) == before:
+            self._table.full[TRIED_NS] = now_ns
+
+    def _keep_sources(self, kept: Table) -> None:
+        self._sources[: len(kept)] = kept
+        self._sources[len(kept) :] = np.zeros(1, SOURCE)
+        self._source_keys.fill(source_keys(kept))
 
     def _more_sources(self, sources: int) -> None:
         """Have room for so many data sources, those known included."""
