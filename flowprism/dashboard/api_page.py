@@ -39,11 +39,11 @@ def _routes(paths: dict[str, dict[str, dict[str, object]]]) -> Iterator[ApiRoute
     """Routes in the order of the description."""
     for path, operations in paths.items():
         for method in _METHODS:
-            told = operations.get(method)
-            if told is not None:
-                tags = told.get("tags")
+            operation = operations.get(method)
+            if operation is not None:
+                tags = operation.get("tags")
                 tag = str(tags[0]) if isinstance(tags, list) and tags else ""
-                yield ApiRoute(tag, method.upper(), path, str(told.get("summary", "")))
+                yield ApiRoute(tag, method.upper(), path, str(operation.get("summary", "")))
 
 
 @router.get("/openapi.json", response_model=None)

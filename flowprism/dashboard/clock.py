@@ -1,4 +1,4 @@
-"""Times as pages show them: in the viewer's zone with UTC beside, and how long ago."""
+"""Times as pages show them: in the viewer's time zone, next to UTC, and as an age."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Clock:
     Attributes:
         now_ns: UTC.
         zone: of the viewer.
-        name: of the zone, as the browser told it; "" where it did not.
+        name: IANA name of the zone, from the browser's cookie; "" without one.
     """
 
     now_ns: int
@@ -89,7 +89,7 @@ class Clock:
 
 
 def clock_of(request: Request, now_ns: int) -> Clock:
-    """The clock of whoever asks, by the cookie that their browser set."""
+    """Return the clock of a request: now, in the time zone that the browser's cookie names; UTC without a cookie."""
     name = request.cookies.get(COOKIE, "")
     return Clock(now_ns, zone_named(name) if name else UTC, name)
 

@@ -100,7 +100,7 @@ def overview(request: Request, viewer: Seeing, wanted: Annotated[OverviewQuery, 
 
 
 def worst_incident(stores: Stores, viewer: Viewer, now_ns: int) -> IncidentRow | None:
-    """The open incident that most needs somebody: of the worst severity, unheard before heard, dearest first."""
+    """Return the most urgent open incident: worst severity, then unmuted, unacknowledged, largest slowdown."""
     for severity in _SEVERITIES:
         found = incidents(stores, viewer, now_ns, IncidentFilter(severities=(severity,)), most=_MOST_CASES)
         if found:
@@ -114,14 +114,14 @@ def _urgency(row: IncidentRow) -> tuple[bool, bool, float, int, str]:
 
 
 def headline(counted: Census) -> str:
-    """What there is to say where nothing is wrong."""
+    """Summarize the states of all jobs in one line."""
     if not counted.jobs:
         return "No training job detected"
-    told = [(state, counted.of(state)) for state in _IN_WORDS if counted.of(state)]
-    if len(told) > 1:
+    present = [(state, counted.of(state)) for state in _IN_WORDS if counted.of(state)]
+    if len(present) > 1:
         return ", ".join(f"{plural(many, 'job') if not n else f'{many:,}'} {_IN_WORDS[state]}"
-                         for n, (state, many) in enumerate(told))  # fmt: skip
-    ((state, many),) = told
+                         for n, (state, many) in enumerate(present))  # fmt: skip
+    ((state, many),) = present
     return f"The job is {_IN_WORDS[state]}" if many == 1 else f"All {many:,} jobs are {_IN_WORDS[state]}"
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong on a page is told on a page."""
+"""Errors of pages are answered with an error page, and those of the API as before."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _WORDS = {
 
 
 class PageRoute(APIRoute):
-    """A route whose errors are pages too: what is wrong in a sentence, and the way on."""
+    """A route that answers errors with a page too: the problem in a sentence, and a link onward."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Answer a request."""
         answer = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def answer_with_page(request: Request) -> Response:
             try:
                 return await answer(request)
             except RequestValidationError as error:
@@ -45,31 +45,33 @@ class PageRoute(APIRoute):
             except StorageError as error:
                 return await run_in_threadpool(problem, request, 503, str(error))
 
-        return told
+        return answer_with_page
 
 
 def add_problem_page(app: FastAPI, programs: str) -> None:
-    """Tell browsers on a page, too, what no route of a page answers: an address that there is not.
+    """Answer browsers with an error page for addresses that no route has.
 
     Args:
-        app: whose handler of such errors goes on answering everybody else.
-        programs: what addresses for programs begin with; they are answered as before, whoever asks.
+        app: its present handler keeps answering clients that accept no HTML.
+        programs: path prefix of the API, where the present handler answers all clients.
     """
     before = cast("Callable[[Request, Exception], Awaitable[Response]]", app.exception_handlers[AnyHTTPException])
 
-    async def told(request: Request, error: Exception) -> Response:
+    async def answer_unrouted(request: Request, error: Exception) -> Response:
         looked_at = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(programs)
         if looked_at and isinstance(error, AnyHTTPException):
-            plain = str(error.detail) == HTTPStatus(error.status_code).phrase  # nobody has said more than the number
+            plain = (
+                str(error.detail) == HTTPStatus(error.status_code).phrase
+            )  # the error gives no more than its status code
             said = f"No page can be looked at under {request.url.path}" if plain else str(error.detail)
             return await run_in_threadpool(problem, request, error.status_code, said)
         return await before(request, error)
 
-    app.add_exception_handler(AnyHTTPException, told)
+    app.add_exception_handler(AnyHTTPException, answer_unrouted)
 
 
 def problem(request: Request, status: int, detail: str) -> Response:
-    """The page that says what is wrong."""
+    """Render the error page."""
     headline = _WORDS.get(status, HTTPStatus(status).phrase)
     viewer = getattr(request.state, "viewer", None)
     return render_page(request, viewer, "problem.html", status=status, alone=True, headline=headline, detail=detail)

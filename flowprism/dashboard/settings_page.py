@@ -1,4 +1,4 @@
-"""`/settings`: tokens, users, the inventory, who is told of what, and who changed what."""
+"""`/settings`: tokens, users, the inventory, alert routes, and the audit log."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def remove_user(request: Request, viewer: Administering, name: str) -> RedirectR
 
 
 def put_inventory(request: Request, viewer: Administering, form: LongForm) -> Response:
-    """Put an inventory in force, or merge a listing into the one that is; the page that follows tells of it."""
+    """Put an inventory in force, or merge a listing into the one that is; the page that follows shows the result."""
     text, table = form.raw("text"), form.text("format") == "csv"
     if not text.strip():
         raise HTTPException(400, "the inventory is empty")

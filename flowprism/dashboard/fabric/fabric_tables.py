@@ -1,4 +1,4 @@
-"""What the fabric page tells beside its drawing: cables that matter most, hosts and rails, the ways of a pair."""
+"""The tables of the fabric page: the links that matter most, hosts by rail, and the paths of a pair."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Hosts:
     """Hosts by rail.
 
     Attributes:
-        rails: their numbers; None stands for endpoints of which none is known.
+        rails: rail numbers; None stands for endpoints without a known rail.
         rows: hosts, by name.
-        of: how many there are that were looked for.
+        of: number of hosts that match, before the limit of MOST_HOSTS.
     """
 
     rails: tuple[int | None, ...]
@@ -52,14 +52,14 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """The ways between two endpoints.
+    """The shortest paths between two endpoints.
 
     Attributes:
-        src, dst: addresses; "" where nobody is called so.
-        asked: what was asked for, as it was written.
-        ways: all shortest ones.
+        src, dst: addresses; "" where no endpoint has the name.
+        asked: the two names as the viewer entered them.
+        ways: all shortest paths, each as its nodes.
         hops: the nodes of each hop.
-        cables: those that packets may come by, in order of hops.
+        cables: links that packets may take, in order of hops.
     """
 
     src: str

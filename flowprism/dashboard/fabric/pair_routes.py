@@ -1,4 +1,4 @@
-"""The ways that packets of a pair may take through the fabric: all shortest ones, as equal-cost routing uses them."""
+"""Paths that packets of a pair may take through the fabric: all shortest ones, as equal-cost routing uses them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ MOST_ROUTES = 256
 
 
 def routes(links: Iterable[FabricLink], src: str, dst: str) -> list[tuple[str, ...]]:
-    """All shortest routes from one node to another, both ends included, in the order of names; none where none is.
+    """Find all shortest routes from one node to another, both ends included, ordered by node names; may be empty.
 
     At most `MOST_ROUTES` of them.
     """
-    beside: dict[str, set[str]] = {}
+    neighbors: dict[str, set[str]] = {}
     for link in links:
-        beside.setdefault(link.a, set()).add(link.b)
-        beside.setdefault(link.b, set()).add(link.a)
-    away = _hops(beside, dst)
+        neighbors.setdefault(link.a, set()).add(link.b)
+        neighbors.setdefault(link.b, set()).add(link.a)
+    away = _hops(neighbors, dst)
     if src == dst or src not in away:
         return []
     found: list[tuple[str, ...]] = []
@@ -28,22 +28,22 @@ def routes(links: Iterable[FabricLink], src: str, dst: str) -> list[tuple[str, .
         if way[-1] == dst:
             found.append(way)
             continue
-        nearer = (node for node in beside[way[-1]] if away.get(node) == away[way[-1]] - 1)
+        nearer = (node for node in neighbors[way[-1]] if away.get(node) == away[way[-1]] - 1)
         open_ends += [(*way, node) for node in sorted(nearer, reverse=True)]
     return found
 
 
-def _hops(beside: dict[str, set[str]], dst: str) -> dict[str, int]:
-    """How many cables away from `dst` each node is."""
-    away = {dst: 0} if dst in beside else {}
+def _hops(neighbors: dict[str, set[str]], dst: str) -> dict[str, int]:
+    """Return the distance of each reachable node from `dst` in links, by breadth-first search."""
+    away = {dst: 0} if dst in neighbors else {}
     edge = list(away)
     while edge:
-        following = {other for node in edge for other in beside[node] if other not in away}
+        following = {other for node in edge for other in neighbors[node] if other not in away}
         away |= dict.fromkeys(following, away[edge[0]] + 1)
         edge = list(following)
     return away
 
 
 def shared(found: Sequence[tuple[str, ...]]) -> list[set[str]]:
-    """The nodes at each hop, one set a hop: where it has one member all packets of the pair come by."""
+    """Return the set of nodes at each hop; all packets of the pair pass a hop that has one member."""
     return [set(hop) for hop in zip(*found, strict=True)]

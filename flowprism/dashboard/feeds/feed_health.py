@@ -23,7 +23,7 @@ class FeedHealth:
 
 
 def feed_health(stores: Stores, viewer: Viewer, now_ns: int) -> FeedHealth | None:
-    """How feeds are; None for who sees one tenant only, because feeds are everybody's.
+    """Judge the feeds; None for a viewer who is limited to one tenant, because tenants share feeds.
 
     Raises:
         StorageError: the database cannot be reached.

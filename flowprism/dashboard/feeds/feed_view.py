@@ -1,4 +1,4 @@
-"""What the feeds page tells of exporters and of the components of the service."""
+"""Rows of the feeds page: exporters with rates, losses and clocks, and components with their heartbeats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datamodel.report import ExporterClock
 from flowprism.rendering.figures.svg import Drawing
 from flowprism.rendering.units import count, duration, plural, scaled, significant
 
-SILENT_PART_S = 15.0  # parts tell how they go every few seconds
+SILENT_PART_S = 15.0  # five heartbeats, which components send every three seconds
 _WIDTH, _HEIGHT = 132, 30
 
 
@@ -20,13 +20,13 @@ class Exporter:
 
     Attributes:
         row: what it sent.
-        tone, state: how it is, as a mark and in a word.
-        records_per_s: mean since it was first heard in the time that is told.
-        lost_ratio: of its datagrams.
-        figure: records in each stretch.
-        sampling: at which rate it samples, in words; "" where nobody tells.
-        doubts: what speaks against that rate.
-        clock: how far its clock is off, and how sure that is, in words; "" where nobody tells.
+        tone, state: its state, as a color class and as a word.
+        records_per_s: mean since its first record within the time shown.
+        lost_ratio: lost datagrams over sent ones.
+        figure: SVG of the records per interval.
+        sampling: the sampling rates of its records, as text; "" where unknown.
+        doubts: evidence against that rate, one text each.
+        clock: its clock offset, and the error of that, as texts; "" where unknown.
     """
 
     row: FeedRow
@@ -42,7 +42,7 @@ class Exporter:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One part of the service: how it is, and its figures in words."""
+    """One component of the service: its state, and its statistics as text."""
 
     part: ComponentStatus
     tone: str
@@ -59,7 +59,7 @@ def shown(rows: Sequence[FeedRow]) -> list[Exporter]:
 def _exporter(row: FeedRow) -> Exporter:
     sent = row.datagrams + row.lost
     lost_ratio = row.lost / sent if sent else 0.0
-    whole_s = max(len(row.trend) - heard_from(row), 1) * row.step_ns / 1e9
+    whole_s = max(len(row.trend) - first_interval(row), 1) * row.step_ns / 1e9
     doubts = doubted(row.sampling)
     tone, state = ("critical", "silent") if row.silent else ("good", "well")
     if not row.silent and (lost_ratio >= 0.01 or row.rejected or doubts):
@@ -72,9 +72,9 @@ def _exporter(row: FeedRow) -> Exporter:
 
 
 def clock_of(clock: ExporterClock | None) -> tuple[str, str]:
-    """How far a clock is off; and its standard error, drift and, if not the collector's, what it was compared with.
+    """Format a clock's offset; and its standard error, drift and reference, if that is not the collector's clock.
 
-    Where it is unknown, why.
+    Where the offset is unknown the second text is the reason.
     """
     if clock is None:
         return "", ""
@@ -91,16 +91,16 @@ def clock_of(clock: ExporterClock | None) -> tuple[str, str]:
 
 
 def rates_of(sampling: ExporterSampling | None) -> str:
-    """At which rates records count, in words; "" where nothing is known."""
+    """Format the sampling rates of an exporter's records; "" where none is known."""
     return "" if sampling is None else ", ".join(map(_rate, sampling.rates))
 
 
 def doubted(sampling: ExporterSampling | None) -> tuple[str, ...]:
-    """What speaks against the rate that an exporter tells: settings that say another, and what it counts itself."""
+    """List the evidence against the sampling rate that an exporter reports: the configured rate, its own counters."""
     if sampling is None:
         return ()
-    told = [rate for rate in sampling.rates if rate and rate != sampling.configured]
-    set_otherwise = [f"configured: {_rate(sampling.configured)}"] if sampling.configured and told else []
+    others = [rate for rate in sampling.rates if rate and rate != sampling.configured]
+    set_otherwise = [f"configured: {_rate(sampling.configured)}"] if sampling.configured and others else []
     counted = [f"{d.where}: its {d.counted} says {_rate(d.likely)}, not {_rate(d.told)}" for d in sampling.doubted]
     return (*set_otherwise, *counted)
 
@@ -109,19 +109,19 @@ def _rate(one_in: int) -> str:
     return {0: "unknown", 1: "every packet"}.get(one_in) or f"1:{count(one_in)}"
 
 
-def heard_from(row: FeedRow) -> int:
-    """The first stretch that brought any records: what lies before it is no silence."""
+def first_interval(row: FeedRow) -> int:
+    """Return the index of the first interval with records; the ones before it do not count as silence."""
     return next((n for n, records in enumerate(row.trend) if records), len(row.trend))
 
 
 def draw_records(row: FeedRow) -> str:
-    """The figure: a bar a stretch, as high as it brought records; a stretch of silence is a mark at the foot."""
+    """Draw records per interval as bars; an interval without records is a mark at the baseline."""
     most = max([*row.trend, 1])
     step = duration(row.step_ns / 1e9)
     label = f"records each {step}: {count(row.trend[-1]) if row.trend else 0} in the newest, at most {count(most)}"
     drawing = Drawing(_WIDTH, _HEIGHT, label, "records")
     slot = _WIDTH / max(len(row.trend), 12)
-    for n, records in list(enumerate(row.trend))[heard_from(row) :]:
+    for n, records in list(enumerate(row.trend))[first_interval(row) :]:
         height = max(records / most * (_HEIGHT - 2), 2.0)
         css = "bar" if records else "bar none"
         left = _WIDTH - (len(row.trend) - n) * slot
@@ -130,7 +130,7 @@ def draw_records(row: FeedRow) -> str:
 
 
 def running(parts: Sequence[ComponentStatus], now_ns: int) -> list[Running]:
-    """Components of the service: what is not well or silent first."""
+    """Return the components of the service, silent and unhealthy ones first."""
     found = [_running(part, now_ns) for part in parts]
     return sorted(found, key=lambda one: (one.tone == "good", one.part.kind, one.part.name))
 
@@ -141,8 +141,8 @@ def _running(part: ComponentStatus, now_ns: int) -> Running:
         tone, state = "critical", "silent"
     else:
         tone, state = ("good", "well") if part.healthy else ("warning", "not well")
-    told = tuple((_name(name), _value(name, value)) for name, value in sorted(part.figures.items()))
-    return Running(part, tone, state, told)
+    figures = tuple((_name(name), _value(name, value)) for name, value in sorted(part.figures.items()))
+    return Running(part, tone, state, figures)
 
 
 def _name(figure: str) -> str:

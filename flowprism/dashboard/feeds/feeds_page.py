@@ -24,7 +24,7 @@ def router() -> APIRouter:
 
 
 def page(request: Request, viewer: Seeing) -> HTMLResponse:
-    """The page; for who sees all tenants, because exporters are everybody's."""
+    """Render the page; for viewers of all tenants only, because tenants share exporters."""
     require_all_seen(viewer)
     now_ns, stores = time.time_ns(), get_stores(request)
     found = shown(exporters(stores, now_ns))

@@ -1,4 +1,4 @@
-"""What an incident rests on: the iterations around its begin, its suspects against their peers, what mending buys."""
+"""Evidence of an incident: iterations around its start, suspects against their peers, and the expected gain."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _BEFORE = 0.35  # of the iterations shown lie before its begin
 
 @dataclass(frozen=True, slots=True)
 class IncidentEvidence:
-    """What is drawn and told of an incident; None where nothing was kept of it.
+    """Figures and tables of an incident; a field is None where nothing was stored for it.
 
     Attributes:
-        gain: what mending it buys.
-        steps: the figure of iterations around its begin, and its table's rows.
-        series: suspects against peers, with its figure.
-        peers: how many peers there are; where they are too many, an even choice of them is read.
-        late: pairs of the suspects against all others, with its figure, and the window they were measured in.
-        left_out: why there is no figure; "" where there is.
+        gain: expected gain if fixed.
+        steps: figure of the iterations around its start; rows: the same as a table.
+        series: suspects against peers; series_figure draws it.
+        peers: number of peers; of more than _MOST_PEERS an evenly spaced selection is read.
+        late: pairs of the suspects against all others, with figure and the window they were measured in.
+        left_out: why there is no figure; "" where there is one.
     """
 
     gain: ExpectedGain | None = None
@@ -65,7 +65,7 @@ class IncidentEvidence:
 def incident_evidence(
     stores: Stores, viewer: Viewer, one: Incident, detail: JobDetail, names: Names, zone: tzinfo
 ) -> IncidentEvidence:
-    """The evidence of an incident of a job that the viewer sees.
+    """Collect the evidence of an incident of a job that the viewer may see.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
@@ -96,7 +96,7 @@ def incident_evidence(
 
 
 def _around(stores: Stores, one: Incident | Finding, detail: JobDetail, many: int) -> TimeRange | None:
-    """The time of so many iterations around a begin; None where none is known there."""
+    """Return the time range of `many` iterations around the start of an incident; None where none is stored there."""
     reach_ns = min(int((detail.period_s or 1.0) * 1e9 * many * 2), MOST_SPAN_NS)
     frame = iteration_frame(stores, detail.id, one.start_ns - reach_ns, one.start_ns + reach_ns)
     if not len(frame):
@@ -111,7 +111,7 @@ def _around(stores: Stores, one: Incident | Finding, detail: JobDetail, many: in
 def _series(
     stores: Stores, viewer: Viewer, detail: JobDetail, job: JobReport, finding: Finding, suspects: frozenset[str]
 ) -> tuple[evidence.PeerSeries | None, int]:
-    """Suspects against their peers in as many iterations as can be read for a page; and how many peers there are."""
+    """Compare suspects with their peers over as many iterations as a page may read; also count the peers."""
     if not suspects:
         return None, 0
     everyone = places(stores, job.endpoints, job.groups)
@@ -122,20 +122,20 @@ def _series(
     many = min(max(_MOST_SPANS // (_SPANS_AN_ITERATION * len(few)), 2), _MOST_ITERATIONS)
     span = _around(stores, finding, detail, many)
     addresses = [p.address for p in few]
-    told = None if span is None else timeline(stores, viewer, job.id, span.start_ns, span.end_ns, addresses)
-    if told is None:
+    found = None if span is None else timeline(stores, viewer, job.id, span.start_ns, span.end_ns, addresses)
+    if found is None:
         return None, 0
     drawn = sorted(few, key=lambda p: p.number)
-    return evidence.peer_series(finding, job, told, drawn, suspects), len(peers)
+    return evidence.peer_series(finding, job, found, drawn, suspects), len(peers)
 
 
 def even(some: Sequence[Position], most: int) -> list[Position]:
-    """An even choice of at most so many."""
+    """Select at most `most` positions, evenly spaced."""
     return list(some[:: max(-(-len(some) // most), 1)])
 
 
 def _late(window: PairWindow, finding: Finding, suspects: frozenset[str], names: Names) -> evidence.LatePairs | None:
-    """How late pairs deliver, for faults of links."""
+    """Measure how late pairs deliver, for faults of links; None where none can be compared."""
     touched = suspects or behind_uplink(finding, names)
-    told = Timelines(empty(SPANS), window.book, (), ())
-    return evidence.late_pairs(window.frame, told, touched, across=not suspects)
+    no_spans = Timelines(empty(SPANS), window.book, (), ())
+    return evidence.late_pairs(window.frame, no_spans, touched, across=not suspects)

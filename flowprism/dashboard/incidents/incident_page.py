@@ -1,4 +1,4 @@
-"""One incident: the sentence, the evidence, what mending buys, what people do about it, and its history."""
+"""One incident: summary, evidence, expected gain, the actions of operators, and history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_HISTORY = 300
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One entry of an incident's history: what a scan saw, or what somebody said."""
+    """One entry of an incident's history: a change that a scan found, or the note of a user."""
 
     time_ns: int
     what: str
@@ -47,9 +47,9 @@ def incident_page(request: Request, viewer: Seeing, name: Name) -> Response:
         raise HTTPException(404, f"No incident {name} is known to you.")
     known = names(stores)
     detail = None if row.incident.job is None else job(stores, viewer, now_ns, row.incident.job)
-    told = IncidentEvidence(left_out="It is about no single job.")
+    evidence = IncidentEvidence(left_out="It is about no single job.")
     if detail is not None:
-        told = incident_evidence(stores, viewer, row.incident, detail, known, clock_of(request, now_ns).zone)
+        evidence = incident_evidence(stores, viewer, row.incident, detail, known, clock_of(request, now_ns).zone)
     policies = [policy.name for policy in request.app.state.settings.scans.policies]
     return render_page(
         request,
@@ -58,7 +58,7 @@ def incident_page(request: Request, viewer: Seeing, name: Name) -> Response:
         now_ns=now_ns,
         row=row,
         job=detail,
-        told=told,
+        evidence=evidence,
         names=known,
         happened=history(row)[:_MOST_HISTORY],
         mutes=MUTES,
@@ -67,7 +67,7 @@ def incident_page(request: Request, viewer: Seeing, name: Name) -> Response:
 
 
 def history(row: IncidentDetail) -> list[HistoryEntry]:
-    """All that happened to an incident, the newest first."""
+    """List the changes and notes of an incident, newest first."""
     seen = [
         HistoryEntry(one.time_ns, one.kind, "good" if one.kind in _GOOD else row.incident.severity, one.detail)
         for one in row.changes
@@ -83,32 +83,32 @@ def history(row: IncidentDetail) -> list[HistoryEntry]:
 
 @router.post("/incidents/{name:path}/acknowledge", response_model=None)
 def acknowledge(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
-    """Say that somebody looks after it."""
+    """Acknowledge the incident: someone is working on it."""
     done = answers.acknowledge(get_stores(request), viewer, time.time_ns(), name, form.text("text"))
     return back(form, _place(done, name))
 
 
 @router.post("/incidents/{name:path}/accept", response_model=None)
 def accept(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
-    """Make what the job does since then its baseline."""
+    """Make the job's pace since the incident its baseline."""
     done = answers.accept(get_stores(request), viewer, time.time_ns(), name, form.text("text"))
     return back(form, _place(done, name))
 
 
 @router.post("/incidents/{name:path}/mute", response_model=None)
 def mute(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
-    """Have no alerts of it for some hours, or for ever."""
+    """Suppress alerts of the incident for some hours, or forever."""
     hours, now_ns = form.text("hours", 10), time.time_ns()
     if hours not in {value for value, _ in MUTES}:
         raise HTTPException(400, "hours: one of those offered")
-    reason = form.needed("reason", "Say why it is muted: whoever comes next will ask.")
+    reason = form.needed("reason", "Give a reason: the next operator needs it.")
     until_ns = now_ns + int(hours) * _HOUR_NS if hours else None
     return back(form, _place(answers.mute(get_stores(request), viewer, now_ns, name, reason, until_ns), name))
 
 
 @router.post("/incidents/{name:path}/unmute", response_model=None)
 def unmute(request: Request, viewer: Operating, name: Name, form: Form) -> Response:
-    """Have alerts of it again."""
+    """Send alerts of the incident again."""
     done = answers.unmute(get_stores(request), viewer, time.time_ns(), name, form.text("text"))
     return back(form, _place(done, name))
 

@@ -1,4 +1,4 @@
-"""Incidents: the list with its filters, all of which stand in the address."""
+"""The list of incidents, with its filters as query parameters."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class IncidentQuery(Parameters):
     state: Literal["open", "suspected", "resolved", "all"] = "open"
     severity: Literal["", "critical", "warning", "info"] = ""
     kind: Literal["", FindingKind] = ""
-    heard: Literal["", "no", "yes", "muted"] = ""
+    acknowledged: Literal["", "no", "yes", "muted"] = ""
     tenant: Text = ""
     job: Text = ""
     q: Text = ""
     after: Text = ""
 
     def filter(self) -> IncidentFilter:
-        """The same for the answers."""
+        """Convert to the filter of the queries."""
         severities: tuple[Severity, ...] = (self.severity,) if self.severity else ()
         kinds: tuple[FindingKind, ...] = (self.kind,) if self.kind else ()
         return IncidentFilter(
@@ -48,12 +48,12 @@ class IncidentQuery(Parameters):
             kinds=kinds,
             severities=severities,
             text=self.q.strip(),
-            muted=True if self.heard == "muted" else None,
-            acknowledged={"no": False, "yes": True}.get(self.heard),
+            muted=True if self.acknowledged == "muted" else None,
+            acknowledged={"no": False, "yes": True}.get(self.acknowledged),
         )
 
     def but(self, **changes: str) -> str:
-        """The address of the list that differs in this; on its first page unless it says which."""
+        """Return the list's address with some filters changed; its first page unless `after` is given."""
         asked = {**self.model_dump(), "after": "", **changes}
         usual = IncidentQuery().model_dump()
         query = urlencode({name: value for name, value in asked.items() if value != usual[name]})

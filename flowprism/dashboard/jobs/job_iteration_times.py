@@ -1,4 +1,4 @@
-"""A job's iteration times in a stretch of time: the figure with its incidents and events, and the table beside it."""
+"""A job's iteration times in a time range: the figure with incidents and events, and its table."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from flowprism.service.queries.jobs import iteration_frame, iterations_of, trend
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
-MOST_ITERATIONS = 20_000  # told one by one; beyond that, means of minutes and hours
-MOST_MEANS = 1500  # a day's minutes; longer times are told by the hour
+MOST_ITERATIONS = 20_000  # shown one by one; longer ranges show means of minutes or hours
+MOST_MEANS = 1500  # a day of minutes; longer ranges show hours
 _MOST_HAPPENINGS = 200
 _FINDING = tuple(name for name in Finding.model_fields if name != "end_ns")
 
 
 @dataclass(frozen=True, slots=True)
 class MeanRow:
-    """One row of the table beside the long figure."""
+    """One row of the table of a long range: the mean of a minute or an hour."""
 
     start_ns: int
     mean_s: float
@@ -38,14 +38,14 @@ class MeanRow:
 
 @dataclass(frozen=True, slots=True)
 class JobPace:
-    """What is drawn and told of a job's pace.
+    """A job's iteration times as figure and tables.
 
     Attributes:
-        span: the time it shows; begins where the first iteration does, if that is later than asked.
-        figure: its markup; None where no iteration is known.
-        iterations: how many there were, where they are told one by one.
-        rows: of the table, one an iteration or some; empty for the long figure.
-        means: of the table of the long figure.
+        span: the time range shown; starts with the first iteration if that is later than requested.
+        figure: its SVG; None where no iteration is known.
+        iterations: number of iterations where they are shown one by one, else 0.
+        rows: of the table, each one iteration or several; empty for a long range.
+        means: rows of the table of a long range.
         findings: incidents of this time, as the figure marks them.
         happened: events of this time, in their order.
         begins_px, ends_px: where the axis of time begins and ends, as parts of the figure's width.
@@ -63,7 +63,7 @@ class JobPace:
 
 
 def job_pace(stores: Stores, viewer: Viewer, now_ns: int, detail: JobDetail, span: TimeRange, zone: tzinfo) -> JobPace:
-    """The pace of a job that the viewer sees.
+    """Collect the iteration times of a job that the viewer may see.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
@@ -80,21 +80,23 @@ def job_pace(stores: Stores, viewer: Viewer, now_ns: int, detail: JobDetail, spa
         figure = draw_iterations(job, findings, within, zone)
         shown = replace(begun, end_ns=job.iterations[-1].end_ns)
         return JobPace(shown, figure, len(job.iterations), iteration_rows(job, findings), (), findings, happened)
-    told = trend(stores, viewer, detail.id, span.start_ns, span.end_ns, MOST_MEANS)
-    told = None if told is None else _begun(told)
-    if told is None:
+    means = trend(stores, viewer, detail.id, span.start_ns, span.end_ns, MOST_MEANS)
+    means = None if means is None else _begun(means)
+    if means is None:
         return JobPace(span, None, 0, (), (), findings, happened)
-    figure = draw_trend(told, findings, happened, detail.norm_s, zone)
-    shown = replace(span, start_ns=told.start_ns, end_ns=told.start_ns + len(told.mean_s) * told.step_ns)
-    return JobPace(shown, figure, 0, (), _means(told), findings, happened)
+    figure = draw_trend(means, findings, happened, detail.norm_s, zone)
+    shown = replace(span, start_ns=means.start_ns, end_ns=means.start_ns + len(means.mean_s) * means.step_ns)
+    return JobPace(shown, figure, 0, (), _means(means), findings, happened)
 
 
 def job_of(stores: Stores, detail: JobDetail, span: TimeRange) -> JobReport:
-    """The job as reports tell it, with its iterations of a time and the layout that was in force at its end."""
+    """Return the job as in a report, with the iterations of a time range and the layout that applied at its end."""
     frame = iteration_frame(stores, detail.id, span.start_ns, span.end_ns + 1)
     steps = iterations_of(frame)
     known = next((one for one in detail.layouts if one.since_ns <= span.end_ns), None)
-    known = known or next(reversed(detail.layouts), None)  # it was so before a scan first said it
+    known = known or next(
+        reversed(detail.layouts), None
+    )  # the first layout that a scan inferred also applied before that scan
     return JobReport(
         id=detail.id,
         label=detail.label,
@@ -113,7 +115,7 @@ def job_of(stores: Stores, detail: JobDetail, span: TimeRange) -> JobReport:
 
 
 def as_finding(one: Incident, until_ns: int) -> Finding:
-    """An incident as a finding of what happened before a time."""
+    """Convert an incident to a finding as it stood at a time: without an end that lies later."""
     over_ns = one.over_ns
     same = {name: getattr(one, name) for name in _FINDING}
     return Finding(**same, end_ns=over_ns if over_ns is not None and over_ns < until_ns else None)
@@ -123,19 +125,19 @@ def _of_job(name: str, span: TimeRange) -> IncidentFilter:
     return IncidentFilter(states=("open", "resolved"), job=name, since_ns=span.start_ns, until_ns=span.end_ns)
 
 
-def _begun(told: Trend) -> Trend | None:
-    """From the first step that tells anything on; None where none does."""
-    first = next((n for n, mean in enumerate(told.mean_s) if mean is not None), None)
+def _begun(means: Trend) -> Trend | None:
+    """Drop the leading steps without a mean; None where no step has one."""
+    first = next((n for n, mean in enumerate(means.mean_s) if mean is not None), None)
     if first is None:
         return None
-    changes = {"start_ns": told.start_ns + first * told.step_ns, "mean_s": told.mean_s[first:]}
-    return told.model_copy(update={**changes, "severity": told.severity[first:]})
+    changes = {"start_ns": means.start_ns + first * means.step_ns, "mean_s": means.mean_s[first:]}
+    return means.model_copy(update={**changes, "severity": means.severity[first:]})
 
 
-def _means(told: Trend) -> list[MeanRow]:
-    worst = told.severity or (None,) * len(told.mean_s)
+def _means(means: Trend) -> list[MeanRow]:
+    worst = means.severity or (None,) * len(means.mean_s)
     return [
-        MeanRow(told.start_ns + n * told.step_ns, mean, worst[n] is not None)
-        for n, mean in enumerate(told.mean_s)
+        MeanRow(means.start_ns + n * means.step_ns, mean, worst[n] is not None)
+        for n, mean in enumerate(means.mean_s)
         if mean is not None
     ]

@@ -27,7 +27,7 @@ _MOST_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """One row of the table beside the grid."""
+    """One row of the table next to the grid."""
 
     place: Position
     value: str
@@ -37,18 +37,18 @@ class PlaceRow:
 
 @dataclass(frozen=True, slots=True)
 class JobLayout:
-    """What is drawn and told of a job's layout.
+    """A job's layout as figure and table.
 
     Attributes:
-        by: what colours the endpoints; "none" where nothing is known of them.
-        figure: its markup.
-        legend: what its colours tell.
-        block: how many endpoints share a cell at most.
-        rows: the worst endpoints, and those under suspicion.
+        by: the measure that colors the endpoints; "none" where none is known.
+        figure: its SVG.
+        legend: what the colors stand for.
+        block: largest number of endpoints in one cell.
+        rows: the worst endpoints, and the suspects.
         groups: process groups by kind.
         suspects: addresses that open incidents point at.
-        measured: the numbers, and the time that they are of.
-        during: the open incident whose time that is; None where it is the newest.
+        measured: the values, and the time range they were measured in.
+        during: the open incident of that time range; None where it is the latest range.
     """
 
     by: By
@@ -73,9 +73,9 @@ def slowing(incidents: Sequence[Incident]) -> Incident | None:
 
 
 def usual(detail: JobDetail, incidents: Sequence[Incident]) -> By:
-    """What colours the endpoints where nobody says: what the worst incident shows in, else how late they are.
+    """Choose the default measure that colors the endpoints: deliveries during a link incident, else lateness.
 
-    Nothing does where too much would have to be read for it.
+    "none" for a job that is too large to read for a page.
     """
     worst = slowing(incidents)
     if worst is not None and worst.kind in LINK_KINDS:
@@ -86,9 +86,9 @@ def usual(detail: JobDetail, incidents: Sequence[Incident]) -> By:
 def job_layout(
     stores: Stores, viewer: Viewer, detail: JobDetail, wanted: By | None, incidents: Sequence[Incident], known: Names
 ) -> JobLayout | None:
-    """The layout of a job that the viewer sees, coloured as wanted; None where it has no endpoint.
+    """The layout of a job that the viewer sees, colored by a measure; None where it has no endpoint.
 
-    Where nobody wants a colour, and what is usual is not known from the feed, bytes sent give it.
+    If the viewer chose no measure and the default one is unknown, bytes sent color it.
 
     Raises:
         StorageError: the database or the lake cannot be reached.
@@ -107,7 +107,7 @@ def job_layout(
         found = measured(stores, viewer, detail, by, all_placed, span)
     if found is None:
         found, by = nothing(len(all_placed)), "none"
-    figure = draw_layout(all_placed, found.parts, found.told, suspects, known)
+    figure = draw_layout(all_placed, found.parts, found.describe, suspects, known)
     rows = _rows(all_placed, found, suspects)
     return JobLayout(by, figure, found.legend, block_of(all_placed), rows, groups, suspects, found, during)
 

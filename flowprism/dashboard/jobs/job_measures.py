@@ -35,16 +35,16 @@ _OF_ITERATION = "More than its stage's median, as part of an iteration:"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One number for each endpoint, and how much it is out of the usual.
+    """One value for each endpoint, and its deviation from the peers.
 
     Attributes:
         values: in the measure's own unit, shape (endpoints,); nan is unknown.
-        parts: how much more than usual that is, 0.05 being 5 %, shape (endpoints,); nan is unknown.
-        legend: what `parts` are parts of.
-        value: a value in words.
-        compared: a value and its part in words.
-        span: the time that was measured; None where nothing is known.
-        window: of an incident's time the window of pairs that tells most of it.
+        parts: relative deviation, 0.05 being 5 %, shape (endpoints,); nan is unknown.
+        legend: what `parts` are relative to.
+        value: formats a value.
+        compared: formats a value with its deviation.
+        span: the time range measured; None where nothing is known.
+        window: the stored window of pairs that overlaps an incident most; None for other measures.
     """
 
     values: Floats
@@ -55,8 +55,8 @@ class Measured:
     span: TimeSpan | None = None
     window: PairWindow | None = None
 
-    def told(self, n: int) -> str:
-        """All that is known of an endpoint, in words."""
+    def describe(self, n: int) -> str:
+        """Return the value of endpoint `n` as text, with its deviation where that is known."""
         value, part = float(self.values[n]), float(self.parts[n])
         if not np.isfinite(value):
             return "nothing is known of it"
@@ -64,7 +64,7 @@ class Measured:
 
 
 def nothing(endpoints: int) -> Measured:
-    """What is known where nothing was kept, or nothing is asked for."""
+    """Return a measure without values, for jobs without stored data or without a chosen measure."""
     unknown = np.full(endpoints, np.nan)
     return Measured(unknown, unknown, "", _times, _times)
 
@@ -88,13 +88,13 @@ def measured(
 def _of_spans(
     stores: Stores, viewer: Viewer, detail: JobDetail, by: By, places: EndpointOrder, during: TimeSpan | None
 ) -> Measured | None:
-    """Seconds an iteration, against the median of the pipeline stage."""
+    """Measure seconds per iteration, relative to the median of the pipeline stage."""
     span = _read_span(stores, viewer, detail, places, during)
     read = None if span is None else timeline(stores, viewer, detail.id, span.start_ns, span.end_ns)
     if span is None or read is None or not len(read.spans):
         return None
-    told = shares(read.spans, _codes(read.addresses, places), places)
-    values = {"late": told.late_s, "compute": told.compute_s, "network": told.network_s, "wait": told.wait_s}[by]
+    mean = shares(read.spans, _codes(read.addresses, places), places)
+    values = {"late": mean.late_s, "compute": mean.compute_s, "network": mean.network_s, "wait": mean.wait_s}[by]
     many = len(np.unique(read.spans["iteration"]))
     iteration_s = (span.end_ns - span.start_ns) / 1e9 / many
     parts = (values - _stage_medians(values, places)) / iteration_s

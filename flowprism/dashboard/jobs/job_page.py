@@ -28,7 +28,7 @@ from flowprism.service.queries.jobs import job
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _MOST_CASES = 50
-MOST_LAYOUTS = 100  # that the membership is told by
+MOST_LAYOUTS = 100  # read to derive the membership
 
 
 class JobWanted(Parameters):

@@ -1,4 +1,4 @@
-"""`/jobs/{id}/matrix`: who sends how much to whom, how fast and how late."""
+"""`/jobs/{id}/matrix`: volume, rate and delay of each pair of endpoints."""
 
 from __future__ import annotations
 

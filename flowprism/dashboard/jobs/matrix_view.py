@@ -44,8 +44,8 @@ class MatrixSelection:
         order: "stage", or a kind of group.
         only: "" for all endpoints, "stage 2", "dp 3" or "suspects" for some.
         at_ns: a time in the window that is wanted.
-        incident: the one of whose time the window should tell most; without it and without `at_ns` that is the open one
-            that slows the job most, and where none is open the newest window is shown.
+        incident: id of the incident that the window should overlap most. Without it and without `at_ns` that is the
+            open incident that slows the job most; where none is open the latest window is shown.
     """
 
     measure: Measure = "volume"
@@ -127,9 +127,9 @@ def matrix_view(stores: Stores, viewer: Viewer, now_ns: int, found: JobDetail, w
     everyone = places(stores, found.addresses, groups)
     part_of = _part_of(wanted.order)
     order = sorted(_only(everyone, suspects, wanted.only), key=lambda p: (_last(part_of(p)), p.number))
-    told = empty(PAIR_PROFILES) if frame is None else frame
-    shown = heat(told, book, order, wanted.measure)
-    start_ns, end_ns = (int(told[side].max()) if len(told) else None for side in ("start_ns", "end_ns"))
+    stored = empty(PAIR_PROFILES) if frame is None else frame
+    shown = heat(stored, book, order, wanted.measure)
+    start_ns, end_ns = (int(stored[side].max()) if len(stored) else None for side in ("start_ns", "end_ns"))
     heat_of_pairs = standing_out(shown.pairs, shown.measure)
     hottest = np.argsort(-np.nan_to_num(heat_of_pairs, nan=-1.0), kind="stable")[:MOST_PAIRS]
     return MatrixView(

@@ -1,4 +1,4 @@
-"""`/jobs/{id}/timeline`: what each endpoint did in some iterations, drawn by the browser and told in tables."""
+"""`/jobs/{id}/timeline`: what each endpoint did in some iterations, drawn by the browser and listed in tables."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _choice(request: Request, viewer: Viewer, now_ns: int, name: str, which: Whi
 
 
 def _spans_address(request: Request, choice: Choice) -> str:
-    """Where the spans of the choice are, by its indices, so that they are those that the tables tell of."""
+    """Return the address of the spans of the choice, by its iteration indices, so that figure and tables agree."""
     if not choice.shown:
         return ""
     address = f"{request.url.path}.spans?first={choice.shown[0].first}&last={choice.shown[-1].last}"

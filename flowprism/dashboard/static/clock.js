@@ -1,4 +1,4 @@
-// The clock in the header, by the second: the viewer's time, UTC beside it.
+// The clock in the header, by the second: the viewer's time, next to UTC.
 
 const text = (date, timeZone) =>
   date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone });

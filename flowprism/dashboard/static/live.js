@@ -34,7 +34,7 @@ export function startLive() {
   listen(soon);
 }
 
-// A browser keeps few connections to one host: a page that nobody looks at gives its own back.
+// A browser keeps few connections to one host: a hidden page closes its own.
 function listen(soon) {
   const sign = document.getElementById("live");
   let stream = null;

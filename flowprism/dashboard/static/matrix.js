@@ -6,7 +6,7 @@ const WAYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDo
 class Matrix {
   constructor(box) {
     this.box = box;
-    this.told = box.parentElement.querySelector(".heat-told");
+    this.status = box.parentElement.querySelector(".heat-status");
     this.drawing = box.querySelector("svg");
     this.cells = [...this.drawing.querySelectorAll("[data-cell]")].map((rect) => {
       const [row, column] = rect.dataset.cell.split(" ").map(Number);
@@ -58,7 +58,7 @@ class Matrix {
     const { x, y, width, height } = this.ground;
     set(this.guides[0], { x, y: place.y, width, height: place.height });
     set(this.guides[1], { x: place.x, y, width: place.width, height });
-    this.told.textContent = cell.words;
+    this.status.textContent = cell.words;
     if (byKey) cell.rect.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 }

@@ -18,7 +18,7 @@ class Board {
     this.canvas = root.querySelector("canvas");
     this.scroller = root.querySelector(".tl-scroll");
     this.space = root.querySelector(".tl-space");
-    this.told = root.querySelector(".tl-told");
+    this.announced = root.querySelector(".tl-announced");
     this.tip = root.querySelector(".tl-tip");
     this.details = root.querySelector(".tl-span");
     this.hint = root.querySelector(".tl-hint");
@@ -126,7 +126,7 @@ class Board {
   measure(from, to) {
     const within = (time) => Math.min(Math.max(time, this.view.all[0]), this.view.all[1]);
     this.measured = [within(Math.min(from, to)), within(Math.max(from, to))];
-    this.told.textContent = `${duration(this.measured[1] - this.measured[0])} measured`;
+    this.announced.textContent = `${duration(this.measured[1] - this.measured[0])} measured`;
     this.hover(null);
     this.draw();
   }
@@ -223,10 +223,10 @@ class Board {
     this.view.show(from, from + length);
   }
 
-  /** The chosen span beside the picture, and for those who hear the page. */
+  /** The chosen span, next to the picture and for screen readers. */
   tell() {
     this.details.replaceChildren();
-    this.told.textContent = this.chosen ? sentence(this.pack, this.chosen.part, this.chosen.n) : this.lane >= 0 ? `${this.pack.lanes[this.lane].full}: nothing at this time` : "";
+    this.announced.textContent = this.chosen ? sentence(this.pack, this.chosen.part, this.chosen.n) : this.lane >= 0 ? `${this.pack.lanes[this.lane].full}: nothing at this time` : "";
     this.hint.hidden = Boolean(this.chosen);
     if (!this.chosen) return;
     const { part, n } = this.chosen;
@@ -269,15 +269,15 @@ class Board {
     clearTimeout(this.later);
     this.later = setTimeout(() => {
       const { view } = this;
-      const told = new URLSearchParams(location.search);
-      const put = (name, value) => (value === null ? told.delete(name) : told.set(name, value));
+      const query = new URLSearchParams(location.search);
+      const put = (name, value) => (value === null ? query.delete(name) : query.set(name, value));
       const whole = view.from === view.all[0] && view.to === view.all[1];
       put("from_ms", whole ? null : view.from.toFixed(4));
       put("to_ms", whole ? null : view.to.toFixed(4));
       put("lane", this.lane < 0 ? null : this.pack.lanes[this.lane].address);
       for (const name of ["sort", "rows"]) put(name, this.control(name)?.value ?? null);
       put("path", this.control("path")?.checked ? "1" : null);
-      history.replaceState(null, "", `${location.pathname}?${told}`);
+      history.replaceState(null, "", `${location.pathname}?${query}`);
     }, 150);
   }
 }

@@ -1,8 +1,8 @@
-"""The chain of work that an iteration's length rests on: whatever on it takes longer makes the iteration longer.
+"""The critical path of an iteration: whatever takes longer on it makes the iteration longer.
 
 Found backwards from the iteration's last end, as in the critical path method (Kelley and Walker, 1959) where the
-activities and who waits for whom are known: at each point the activity of that endpoint which ended last before it
-comes first on the path; a span of waiting is no work but leads to the endpoint that was waited for.
+activities and the waits between endpoints are known: the predecessor of each point on the path is the endpoint's
+activity that ended last before it; a span of waiting is no work but leads to the endpoint that was waited for.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _NOTHING = -1
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One stretch of the path.
+    """One section of the path.
 
     Attributes:
-        endpoint: code of who worked.
-        span: what, an index into SPAN_NAMES; -1 where no span tells what the endpoint did.
+        endpoint: code of the endpoint that worked.
+        span: its activity, an index into SPAN_NAMES; -1 where no span covers the time.
         start_ns, end_ns: when; the steps follow one another without a gap.
         waiter: code of the endpoint that waited for what this step ends with, -1 where the path stays.
         peer: code of the endpoint that it sent to or received from, -1 where there is none.

@@ -1,4 +1,4 @@
-"""Which endpoints of a job are drawn where all would be too many: nobody of interest is left out."""
+"""Selects the endpoints to draw of a job that has too many: suspects, the latest, and an even selection."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def chosen(
 ) -> list[Position]:
     """The endpoints to draw, in the order given, with at most about `most_spans` spans in all.
 
-    Suspects come first, then in turns the latest of those left and one of an even choice over the whole job, so that
-    the picture shows both what is unusual and what is usual.
+    Suspects come first. The latest of the remaining endpoints and an even selection over the whole job alternate after
+    them, so that the figure shows both deviating and typical endpoints.
 
     Args:
         placed: all endpoints of the job.
-        late_s: how late each came, shape (endpoints,); nan where unknown.
+        late_s: lateness of each, shape (endpoints,); nan where unknown.
         suspects: addresses that must be shown.
         spans_each: number of spans of each endpoint, shape (endpoints,).
         most_spans: how many there is room for.

@@ -1,4 +1,4 @@
-"""Each endpoint's share of some iterations: compute, network, waits, and how late it came to meet the others."""
+"""Each endpoint's share of some iterations: compute, network, waits, and lateness at collectives."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Shares:
     Attributes:
         compute_s, network_s, wait_s: in spans of that sort; parts of the network that overlap count each.
         arrival_s: from the iteration's begin until the endpoint has done all that comes before it first meets its
-            gradient, expert or context group; where it meets none, all. Done means computed. Where no span tells of
-            waiting for a group, computing includes that waiting, and done means sent and received along the pipeline.
+            gradient, expert or context group; where it meets none, all. Done means computed. Where no span shows
+            a wait for a group, compute includes that wait, and done means sent and received along the pipeline.
         late_s: arrival after the median of its pipeline stage, because stages arrive at different times.
     """
 

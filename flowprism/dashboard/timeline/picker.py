@@ -1,4 +1,4 @@
-"""A strip of iterations to choose from: one bar each, as high as it took long, each a link."""
+"""A strip of iterations to choose from: one bar each, whose height is its duration and which links to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDEST = 26.0
 
 
 def draw_picker(choice: Choice, here: str) -> str:
-    """The strip as SVG. Its links are passed over by the Tab key: the form beside it does the same for keys.
+    """The strip as SVG. The Tab key skips its links, because the form next to it does the same for keyboards.
 
     Args:
         choice: the iterations, and those that are shown.

@@ -1,4 +1,4 @@
-"""What a page has read is kept a moment for the request for its spans, which its browser sends at once."""
+"""Keeps what a page has read for the request for its spans, which the browser sends right after."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Kept = TypeVar("Kept")
 
 
 class Handing(Generic[Kept]):
-    """A few things laid down under a name, each taken once; what nobody comes for is let go of."""
+    """A small cache from which each entry is taken once; entries expire after LONGEST_S seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing."""
+        """Create an empty cache."""
         self._clock, self._lock = clock, Lock()
         self._kept: OrderedDict[Hashable, tuple[float, Kept]] = OrderedDict()
 
     def leave(self, name: Hashable, thing: Kept) -> None:
-        """Lay something down; the oldest makes room for it."""
+        """Store an entry; the oldest is evicted when there are more than MOST."""
         with self._lock:
             self._kept.pop(name, None)
             self._kept[name] = (self._clock(), thing)
@@ -30,7 +30,7 @@ class Handing(Generic[Kept]):
                 self._kept.popitem(last=False)
 
     def take(self, name: Hashable) -> Kept | None:
-        """What was laid down under a name of late; None where nothing was, or somebody took it."""
+        """Remove and return an entry; None where there is none, or it has expired or was taken before."""
         with self._lock:
             now_s = self._clock()
             while self._kept and now_s - next(iter(self._kept.values()))[0] > LONGEST_S:

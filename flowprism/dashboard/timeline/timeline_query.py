@@ -225,13 +225,13 @@ def _parts(
     return (found[0] if found else None, found[1] if len(found) > 1 else None)
 
 
-def _part(told: Timelines | None, points: tuple[IterationPoint, ...]) -> IterationBlock | None:
-    """The spans of some neighbouring iterations; None where nothing of them was kept."""
-    if told is None:
+def _part(stored: Timelines | None, points: tuple[IterationPoint, ...]) -> IterationBlock | None:
+    """Select the spans of some adjacent iterations, with their critical path; None where no span was stored."""
+    if stored is None:
         return None
     start_ns, end_ns = points[0].start_ns, points[-1].end_ns
-    inside = (told.spans["start_ns"] >= start_ns) & (told.spans["end_ns"] <= end_ns)
-    spans = told.spans.take(np.flatnonzero(inside))
+    inside = (stored.spans["start_ns"] >= start_ns) & (stored.spans["end_ns"] <= end_ns)
+    spans = stored.spans.take(np.flatnonzero(inside))
     if not len(spans):
         return None
     starts = np.array([p.start_ns for p in points], np.int64)
@@ -240,7 +240,7 @@ def _part(told: Timelines | None, points: tuple[IterationPoint, ...]) -> Iterati
     path: list[Step] = []
     for point in points:
         path += critical_path(spans.take(np.flatnonzero(spans["iteration"] == point.first)))
-    kept = Timelines(spans, told.addresses, told.jobs, told.groups)
+    kept = Timelines(spans, stored.addresses, stored.jobs, stored.groups)
     return IterationBlock(kept, tuple((p.first, p.start_ns, p.end_ns) for p in points), tuple(path))
 
 

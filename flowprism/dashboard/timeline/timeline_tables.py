@@ -1,4 +1,4 @@
-"""What the timeline page says in words and tables beside its picture: the same numbers, worked out once."""
+"""Sentences and tables of the timeline page, from the same values as its figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = {
     "dp_comm": "gradient exchange",
     "ep_comm": "expert exchange",
     "cp_comm": "context exchange",
-    "unknown": "not told by any span",
+    "unknown": "not covered by any span",
 }
 MOST_WAITS = 200
 MOST_STEPS = 400
@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One stretch of the critical path in words; times in seconds since the first iteration began."""
+    """One section of the critical path; times in seconds since the first iteration began."""
 
     endpoint: str
     what: str
@@ -51,12 +51,12 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class SuspectShare:
-    """What suspects have to do with the critical path.
+    """The suspects' share of the critical path.
 
     Attributes:
         names: of suspects that were read.
         seconds, share: of the path that is their own work, or transfers with them.
-        awaited_s: how long others waited for them, all waits summed; beside one another they may exceed the path.
+        awaited_s: how long others waited for them, all waits summed; simultaneous waits may exceed the path.
     """
 
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ class SuspectShare:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The critical path in words: what it is made of, whom it leads through, what suspects have in it, its steps."""
+    """The critical path: its activities, the endpoints it passes through, the suspects' share, and its steps."""
 
     seconds: float
     suspects: SuspectShare | None
@@ -79,7 +79,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class WaitRow:
-    """Who waited for whom, in words."""
+    """The waits of one endpoint for another, with names."""
 
     waiter: str
     awaited: str
@@ -107,7 +107,7 @@ def path(shown: Shown) -> Path | None:
     steps, addresses, names = shown.part.path, shown.part.timelines.addresses, shown.names
     begin_ns = steps[0].start_ns
     whole = sum(step.seconds for step in steps)
-    told = tuple(
+    listed = tuple(
         PathStep(
             names.short(addresses[step.endpoint]), KINDS[step.name], (step.start_ns - begin_ns) / 1e9, step.seconds,
             names.short(addresses[step.waiter]) if step.waiter >= 0 else "",
@@ -121,8 +121,8 @@ def path(shown: Shown) -> Path | None:
         _suspects(shown, shown.part, whole),
         tuple(Piece(one.name, KINDS[one.name], one.seconds, one.share) for one in kinds),
         tuple(Piece(one.name, names.full(one.name), one.seconds, one.share) for one in ends),
-        told,
-        len(steps) - len(told),
+        listed,
+        len(steps) - len(listed),
     )
 
 
@@ -147,7 +147,7 @@ def _pieces(named: Iterable[tuple[str, float]], whole: float) -> list[Piece]:
 
 
 def wait_rows(shown: Shown) -> list[WaitRow]:
-    """Who waited for whom in what is shown, the longest sum first."""
+    """List the pairs of waiting and awaited endpoints in what is shown, the longest sum first."""
     if shown.part is None:
         return []
     addresses, names = shown.part.timelines.addresses, shown.names

@@ -1,4 +1,4 @@
-"""Who waited for whom: the spans of waiting, added up by the pair of endpoints."""
+"""Waits between endpoints: spans of waiting, summed by pair of waiting and awaited endpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flowprism.dashboard.timeline.lateness import WAIT
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long one endpoint waited for another, all together.
+    """The time that one endpoint waited for another.
 
     Attributes:
         waiter, awaited: codes of endpoints.
@@ -28,7 +28,7 @@ class Wait:
 
 
 def waits(spans: Frame) -> list[Wait]:
-    """Every pair of which one end waited for the other, the longest sum first."""
+    """Sum the waits of each pair of waiting and awaited endpoint, the longest sum first."""
     rows = np.flatnonzero((spans["span"] == WAIT) & (spans["peer"] >= 0))
     order = rows[np.lexsort((spans["peer"][rows], spans["endpoint"][rows]))]
     if len(order) == 0:

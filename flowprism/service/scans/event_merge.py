@@ -1,4 +1,4 @@
-"""Events of overlapping windows: what several of them tell is one event."""
+"""Merges the events of overlapping windows: reports of the same event become one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from datamodel.findings import Event
 SAME_NS = 2_000_000_000
 
 
-def merge_events(told: Sequence[Event], known: Sequence[Event]) -> list[Event]:
-    """Events to keep: one that is known keeps its begin, and gets the end and the words told last."""
+def merge_events(reported: Sequence[Event], known: Sequence[Event]) -> list[Event]:
+    """Return the events to store: a known one keeps its start and takes the end and the text reported last."""
     found: dict[tuple[str, str, int], Event] = {}
-    for event in told:
+    for event in reported:
         same = [one for one in known if _is_same(one, event)]
         start_ns = min((one.start_ns for one in same), default=event.start_ns)
         found[event.job, event.kind, start_ns] = event.model_copy(update={"start_ns": start_ns})

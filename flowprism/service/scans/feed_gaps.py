@@ -17,23 +17,23 @@ from storage.lake.selection import Selection
 # Of what one exporter sent in a minute. A collector that was away for longer leaves iterations that lack some of their
 # endpoints' traffic, and those look late; single datagrams lost do not.
 MOST_LOST_RATIO = 0.1
-_NOBODY = -2  # no code of an address; -1 stands for an unknown one
+_NO_CODE = -2  # no code of an address; -1 stands for an unknown one
 _LONGEST_NS = 3_600_000_000_000  # of a stretch of statistics
 
 
 def add_feed_gaps(database: Database, lake: str, sight: WindowResult, window: Window) -> WindowResult:
-    """A sight with the holes of its feed, where an exporter lost too much of a minute in the window.
+    """Add the feed gaps of a window: minutes in which an exporter lost too much.
 
-    Findings about a job that a hole touches are left out. Those about the feed are of what came, and stay.
+    Findings about a job that a gap touches are left out. Findings about the feed rest on what was received, and stay.
 
-    What was lost is noticed when the exporter is heard again: the hole may begin as early as it was heard before, and
-    a window that ends in between has it at its end.
+    A loss is noticed with the exporter's next datagram: the gap may start as early as its previous one, and a window
+    that ends between the two has the gap at its end.
 
     Args:
         database: the results, statistics of exporters among them.
-        lake: of flow records; it tells whom an exporter sees.
-        sight: of the window.
-        window: what was looked at.
+        lake: of flow records; shows which endpoints an exporter observes.
+        sight: result of the window.
+        window: the time range that was analyzed.
 
     Raises:
         StorageError: the database cannot be reached.
@@ -76,7 +76,7 @@ def _seen(lake: str, exporters: Collection[str], window: Window) -> dict[str, fr
     code = {text: n for n, text in enumerate(book)}
     found: dict[str, frozenset[str] | None] = {}
     for exporter, (agent, domain) in sources.items():
-        is_own = (frame["sampler_address"] == code.get(agent, _NOBODY)) & (
+        is_own = (frame["sampler_address"] == code.get(agent, _NO_CODE)) & (
             frame["observation_domain_id"] == int(domain)
         )
         own = frame.take(is_own)

@@ -19,7 +19,7 @@ from storage.lake.snapshot import snapshot
 # Acknowledgments and clear-to-send messages go on without training. Their packets are smaller than this, headers
 # included; a segment of a collective is larger, whatever the path's MTU.
 MIN_DATA_PACKET_BYTES = 256
-# An exporter that has not observed a job for this time does not have to be heard for the job to be silent.
+# An exporter that has not observed a job for this time is not needed to judge the job silent.
 MEMORY_NS = 60_000_000_000
 _MINUTE_NS = 60_000_000_000
 # The collector saves what it has received every three seconds.
@@ -144,9 +144,9 @@ class JobActivity:
             self._reported_ns[exporter] = max(self._reported_ns.get(exporter, 0), last)
 
     def _add_accounts(self, now_ns: int) -> None:
-        """Count an exporter as heard whose datagrams have grown in number since the last call.
+        """Count an exporter as reporting if its number of datagrams has grown since the last call.
 
-        What it sent then may be older by as much as its records come late.
+        Its records may be older by its export delay.
         """
         counts: dict[str, int] = {}
         for one in feed_statistics(self.database, now_ns - 2 * _MINUTE_NS, now_ns):

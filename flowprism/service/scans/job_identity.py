@@ -1,4 +1,4 @@
-"""Which job of a scan is which job that was known before: its name lasts while most of its endpoints do."""
+"""Matches the jobs of a scan with known ones: a job keeps its name while it keeps most of its endpoints."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from datamodel.result_rows import JobRecord
 # A job and one that was known are the same when they share more than this of the endpoints of either.
 LASTING_SHARE = 0.5
 
-Told = TypeVar("Told", Finding, Event)
+Reported = TypeVar("Reported", Finding, Event)
 
 
 def assign_stable_ids(jobs: Sequence[JobReport], known: Sequence[JobRecord], window_end_ns: int) -> dict[str, str]:
-    """Name that a report gives a job -> the name it has kept.
+    """Map the name that a report gives each job to its stable name.
 
-    Of all pairs that share most of the endpoints of both, those that share more come first, then those seen later;
-    each job is taken once. Two different labels are two jobs, whoever lends the endpoints. A job that nobody knew
-    keeps the name its endpoints give it, unless somebody else has that name still.
+    Pairs of a new and a known job that share most of the endpoints of both are matched greedily: larger shares first,
+    then jobs seen later. Jobs with different labels never match, even on the same endpoints. A job without a match
+    keeps the name derived from its endpoints, unless a known job still has that name.
 
     Args:
         jobs: as a scan names them.
         known: jobs of former scans.
-        window_end_ns: of the scan's window; part of a name that has to be made up.
+        window_end_ns: of the scan's window; part of the hash for a job whose own name is taken.
     """
     by_address: dict[str, list[int]] = {}
     for n, before in enumerate(known):
@@ -57,12 +57,12 @@ def assign_stable_ids(jobs: Sequence[JobReport], known: Sequence[JobRecord], win
 
 
 def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
-    """An analysis with other names for its jobs, everywhere."""
+    """Return the analysis with its jobs renamed in report, timelines, pairs and rates."""
     names = {old: new for old, new in names.items() if old != new}
     if not names:
         return analysis
     report, timelines = analysis.report, analysis.timelines
-    told = report.model_copy(
+    renamed_report = report.model_copy(
         update={
             "jobs": tuple(job.model_copy(update={"id": names.get(job.id, job.id)}) for job in report.jobs),
             "events": _reworded(report.events, names),
@@ -73,7 +73,7 @@ def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
     pairs, rates = (
         {names.get(job, job): frame for job, frame in of.items()} for of in (analysis.pairs, analysis.rates)
     )
-    return Analysis(told, replace(timelines, jobs=jobs), pairs, rates)
+    return Analysis(renamed_report, replace(timelines, jobs=jobs), pairs, rates)
 
 
 def _labelled_apart(job: JobReport, known: JobRecord) -> bool:
@@ -81,16 +81,16 @@ def _labelled_apart(job: JobReport, known: JobRecord) -> bool:
 
 
 def _another(job: JobReport, window_end_ns: int) -> str:
-    """A name for endpoints whose own name belongs to the job that had them before."""
+    """Derive a name from endpoints and window, for a job whose own name an earlier job has."""
     return hashlib.sha256(f"{','.join(sorted(job.endpoints))}|{window_end_ns}".encode()).hexdigest()[:8]
 
 
-def _reworded(told: Sequence[Told], names: Mapping[str, str]) -> tuple[Told, ...]:
-    """Findings or events in which every mention of a job has its lasting name, sentences included."""
+def _reworded(reported: Sequence[Reported], names: Mapping[str, str]) -> tuple[Reported, ...]:
+    """Rename the jobs in findings or events, including in their sentences."""
     mention = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
     return tuple(
         type(one).model_validate_json(mention.sub(lambda found: names[found[1]], one.model_dump_json()))
         if one.job in names or mention.search(one.model_dump_json())
         else one
-        for one in told
+        for one in reported
     )

@@ -23,8 +23,8 @@ class Leases:
 
     Attributes:
         database: where they are.
-        holder: the replica's name; another process may have it only when this one has certainly died.
-        lasting_s: how long a lease lasts that nobody renews.
+        holder: the replica's name; another process may take it only after this one has ended.
+        lasting_s: how long a lease lasts without renewal.
     """
 
     database: Database

@@ -1,4 +1,4 @@
-"""Minutes of jobs: what a window's iterations, bytes and findings come to, in stretches that it shows whole."""
+"""Rollups of jobs per minute: iterations, bytes and findings of the minutes that a window covers wholly."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _RECEIVED = SPAN_NAMES.index("pp_recv")  # the sender's span has the same bytes
 
 
 def minutes(analysis: Analysis, whole: frozenset[str]) -> list[Rollup]:
-    """Minutes that the window covers wholly, for each of its jobs.
+    """Compute the rollups of the minutes that the window covers wholly, for each of its jobs.
 
-    Windows overlap, and a later one tells a minute again: the same, or more of findings that began in it. The first
-    iteration that a window shows may have begun before it; where it is not known when, minutes count from its end.
+    Windows overlap, so a later one computes a minute again: the same, or with more findings that started in it. The
+    first iteration of a window may have started before it; where its start is unknown, minutes count from its end.
 
     Args:
         analysis: of a window; its report has the window's bounds.

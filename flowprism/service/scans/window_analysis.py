@@ -22,11 +22,11 @@ from storage.lake.selection import Selection
 
 @dataclass(frozen=True, slots=True)
 class FeedGap:
-    """What an exporter lost of a window.
+    """The loss of one exporter in a window.
 
     Attributes:
-        reason: who lost how much, in words.
-        seen: addresses of what it sent and did not lose; None where there is none, and it may have been anybody's.
+        reason: the exporter and the share it lost, as text.
+        seen: addresses in the records that did arrive; None where none did, and any endpoint may be affected.
     """
 
     reason: str
@@ -39,13 +39,13 @@ class FeedGap:
 
 @dataclass(frozen=True, slots=True)
 class WindowResult:
-    """What a window shows.
+    """The analysis of one window.
 
     Attributes:
-        analysis: all of it; None where it could not be analysed.
-        report: of it; an empty one then.
-        problem: why it could not be.
-        holes: of its feed, the largest first; findings about jobs that they touch are left out.
+        analysis: of the window; None where it failed.
+        report: of the analysis; an empty one where it failed.
+        problem: why it failed.
+        holes: gaps of the feed, the largest first; findings about jobs that they touch are left out.
     """
 
     analysis: Analysis | None

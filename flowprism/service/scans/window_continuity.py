@@ -1,4 +1,4 @@
-"""A window's analysis in the light of those before: jobs keep names, iterations numbers, nothing is told twice."""
+"""Links a window's analysis to earlier windows: stable job names, continued iteration numbers, merged events."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from storage.lake.lake_writer import LakeWriter
 from storage.lake.object_names import Writer, make_folders
 from storage.lake.object_store import LocalStore, open_store
 
-# A job that was not seen for so long is another one, though its endpoints are the same.
+# A job that was not seen for this long is a new job, even on the same endpoints.
 FORGOTTEN_NS = 30 * 86_400_000_000_000
-# Whoever has the lease writes the lake of analyses, under this name: windows of all policies and replicas are one row.
+# The holder of the lease writes the lake of analyses under this name: all policies and replicas share one sequence.
 WRITER = Writer("scans", 0)
 _PAGE = 1000
 _MOST_EVENTS, _MOST_INCIDENTS = 100_000, 10_000
@@ -36,9 +36,9 @@ _MOST_EVENTS, _MOST_INCIDENTS = 100_000, 10_000
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What is to be kept of a window: the report with lasting names and numbers, minutes, events and baselines.
+    """What is stored of a window: the report with stable names and numbers, rollups, events and baselines.
 
-    `over` says of incidents, by id, why they are over without having been mended.
+    `over` maps ids of incidents that ended without a fix to the reason.
     """
 
     report: Report
@@ -49,9 +49,9 @@ class Remembered:
 
 
 def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remembered:
-    """Name and number what a window shows as former windows did, and keep its timelines in the lake.
+    """Name and number a window's jobs and iterations as earlier windows did; store its timelines in the lake.
 
-    Nobody has left a job that holes of the feed touch.
+    Jobs that a feed gap touches get no membership change.
 
     Raises:
         StorageError: the database cannot be reached.
@@ -80,9 +80,9 @@ def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remem
     groups = newest_groups(database, sorted({job.id for job in trusted} - newcomers))
     joined_or_left = changes(trusted, {one.id: one for one in known}, groups, window.end_ns)
     happened = [*analysis.report.events, *joined_or_left, *compared.events]
-    told = merge_events(happened, events(database, kept, None, most=_MOST_EVENTS))
+    merged = merge_events(happened, events(database, kept, None, most=_MOST_EVENTS))
     rollups = minutes(analysis, whole)
-    return Remembered(analysis.report, rollups, told, compared.baselines, compared.over)
+    return Remembered(analysis.report, rollups, merged, compared.baselines, compared.over)
 
 
 def _opened(lake: str) -> LakeWriter:
@@ -93,7 +93,7 @@ def _opened(lake: str) -> LakeWriter:
 
 
 def known_jobs(database: Database, at_ns: int) -> list[JobRecord]:
-    """Jobs that are not forgotten at a time, UTC."""
+    """List the jobs that were seen within FORGOTTEN_NS before a time (UTC)."""
     seen_since_ns = at_ns - FORGOTTEN_NS
     found: list[JobRecord] = []
     while page := jobs(database, seen_since_ns=seen_since_ns, after=found[-1].id if found else "", most=_PAGE):

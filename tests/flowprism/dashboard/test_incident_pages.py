@@ -290,6 +290,6 @@ def test_runs_lead_to_their_verdicts(demo: Stores) -> None:
 def test_the_log_in_page_leads_on_to_where_one_wanted(demo: Stores) -> None:
     """But never to another site."""
     asking = client(demo)
-    assert "Go on" in asking.get("/login").text
+    assert "Continue" in asking.get("/login").text
     assert 'href="/jobs/x"' in asking.get("/login?next=/jobs/x").text
     assert "evil" not in asking.get("/login?next=//evil.example").text

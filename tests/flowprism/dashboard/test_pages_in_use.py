@@ -47,13 +47,13 @@ def test_matrix_is_read_by_mouse_and_by_keys(visit: Visit, demo: Stores) -> None
     page = visit.page
     visit.open(f"/jobs/{jobs(demo, ADMIN, 2**61)[0].id}/matrix?measure=delay")
     page.locator('[data-cell="3 5"]').hover()
-    assert "10.1.2.2 (s2 gpu 1) → 10.2.3.2 (s3 gpu 1): dp 37.8 MB" in page.locator(".heat-told").inner_text()
+    assert "10.1.2.2 (s2 gpu 1) → 10.2.3.2 (s3 gpu 1): dp 37.8 MB" in page.locator(".heat-status").inner_text()
     assert page.locator(".guide.on").count() == 2
     page.locator(".heat-box").focus()
     page.keyboard.press("ArrowRight")
-    told = page.locator(".heat-told").inner_text()
+    told = page.locator(".heat-status").inner_text()
     page.keyboard.press("ArrowDown")
-    assert page.locator(".heat-told").inner_text() != told
+    assert page.locator(".heat-status").inner_text() != told
     page.select_option("[name=order]", "dp")
     page.click("button:has-text('Show')")
     page.wait_for_url("**order=dp**")
@@ -129,7 +129,7 @@ def test_an_incident_is_dealt_with_by_mouse(chromium: Browser, own: Stores) -> N
         page.get_by_label("Note (optional)").fill("swapping the cable")
         page.get_by_role("button", name="Acknowledge").click()
         expect(history).to_contain_text("swapping the cable")
-        page.get_by_label("For whoever comes next").fill(HOSTILE)
+        page.get_by_label("Note for other operators").fill(HOSTILE)
         page.get_by_role("button", name="Comment").click()
         expect(history).to_contain_text(HOSTILE)
         page.get_by_label("For how long").select_option("24")
@@ -162,7 +162,7 @@ def test_an_incident_is_dealt_with_by_keyboard(chromium: Browser, own: Stores) -
         visit.enter()
         for field, button, told in (
             ("Note (optional)", "Acknowledge", "local acknowledged it"),
-            ("For whoever comes next", "Comment", "local said"),
+            ("Note for other operators", "Comment", "local said"),
             ("Why", "Mute", "local muted it until"),
             ("Why no longer", "Unmute", "local unmuted it"),
         ):
@@ -197,13 +197,13 @@ def test_hostile_host_names_are_told_by_scripts_and_not_run(chromium: Browser, o
         page = visit.page
         visit.open(f"{place}/matrix")
         page.locator('[data-cell="3 5"]').hover()
-        assert HOSTILE in page.locator(".heat-told").inner_text()
+        assert HOSTILE in page.locator(".heat-status").inner_text()
         visit.open(f"{place}/timeline?first=8")
         page.wait_for_selector(".tl[data-ready]")
         page.locator(".tl canvas").focus()
         for key in ("ArrowDown", "ArrowDown", "ArrowDown", "."):
             page.keyboard.press(key)
-        assert HOSTILE in page.locator(".tl-told").inner_text()
+        assert HOSTILE in page.locator(".tl-announced").inner_text()
         for path in (place, "/fabric?src=10.1.2.2&dst=10.1.1.1"):
             visit.open(path)
             assert HOSTILE in page.locator("main").inner_text()

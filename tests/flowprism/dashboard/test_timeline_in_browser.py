@@ -130,7 +130,9 @@ def test_all_is_done_by_keys(visit: Visit) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     assert page.evaluate(f"{BOARD}.lane") == page.evaluate(f"{BOARD}.view.order[1]")
-    assert page.locator(".tl-told").inner_text().startswith(page.evaluate(f"{BOARD}.pack.lanes[{BOARD}.lane].name"))
+    assert (
+        page.locator(".tl-announced").inner_text().startswith(page.evaluate(f"{BOARD}.pack.lanes[{BOARD}.lane].name"))
+    )
     for _ in range(60):
         if "wait" in facts(page):
             break
@@ -208,7 +210,7 @@ def test_letters_move_as_in_perfetto_and_shift_measures(visit: Visit) -> None:
     page.mouse.up()
     page.keyboard.up("Shift")
     assert page.evaluate(f"{BOARD}.measured") == pytest.approx([400, 900], abs=2)
-    assert page.locator(".tl-told").inner_text().endswith("ms measured")
+    assert page.locator(".tl-announced").inner_text().endswith("ms measured")
     assert sight(page) == pytest.approx(whole)
     page.keyboard.press("Escape")
     assert page.evaluate(f"{BOARD}.measured") is None

@@ -13,9 +13,9 @@ export function colours(kinds) {
     probe.style.color = `var(${name})`;
     return getComputedStyle(probe).color;
   };
-  const told = read(kinds, token);
+  const color = read(kinds, token);
   probe.remove();
-  return told;
+  return color;
 }
 
 function read(kinds, token) {

@@ -3,7 +3,7 @@
 const PAN = 0.15; // of what is in sight, a key press
 const ZOOM = 0.7;
 
-/** The keys, by what they do; the same list is told on the page. */
+/** The keys, by what they do; the page shows the same list. */
 const KEYS = {
   ArrowLeft: (board) => board.move((view) => view.pan(-PAN)),
   ArrowRight: (board) => board.move((view) => view.pan(PAN)),

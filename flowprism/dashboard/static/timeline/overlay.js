@@ -135,7 +135,7 @@ function fitted(context, text, width) {
   return cut();
 }
 
-/** Waiting is hatched where it is wide enough, so that it is told from computing without colour. */
+/** Waiting is hatched where it is wide enough, so that it differs from computing without color. */
 function hatch(context, view, colours) {
   if (view.laneHeight < 8) return;
   const wait = view.pack.kinds.indexOf("wait");
