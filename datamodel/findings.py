@@ -7,10 +7,13 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
+from datamodel.layout import Groups
 
 FindingKind = Literal["straggler", "slow_link", "slow_uplink", "hang", "imbalance", "regression", "contention", "feed"]
 Severity = Literal["info", "warning", "critical"]
 EventKind = Literal["start", "end", "restart", "checkpoint", "evaluation", "membership_change", "pause", "new_baseline"]
+ChangeKind = Literal["live_migration", "restart", "elastic"]
+StageRole = Literal["only", "first", "middle", "last"]
 SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
 
 
@@ -62,6 +65,37 @@ class Finding(Document):
     action: str
 
 
+class Place(Document):
+    """An endpoint's place in the grid; what the traffic does not show is null."""
+
+    endpoint: str
+    replaces: str | None = Field(default=None, description="of one that joined: the endpoint that had its place")
+    dp: int | None = Field(default=None, description="its index in its dp group")
+    pp: int | None = Field(default=None, description="its pipeline stage")
+    tp: int | None = Field(default=None, description="its index in its tp group")
+    role: StageRole | None = Field(default=None, description="of its stage")
+
+
+class Membership(Document):
+    """A change of a job's members, or of all of its connections. Times that the window does not show are null."""
+
+    kind: ChangeKind | None = Field(description="null where it happened between two windows")
+    leavers: tuple[Place, ...] = ()
+    joiners: tuple[Place, ...] = ()
+    iteration: int | None = Field(default=None, description="index of the first complete iteration after it")
+    down_ns: int | None = Field(
+        default=None, description="from the last complete iteration before to the first after, less one iteration"
+    )
+    warm_up_ns: int | None = Field(
+        default=None, description="by which iterations took longer until three in a row were within 5 % of the baseline"
+    )
+    baseline_ns: int | None = Field(default=None, description="iteration time that these are measured against")
+    state_bytes: int = Field(default=0, description="sent once, during it, to endpoints of the job")
+    groups: Groups = Field(
+        default=Groups(), description="process groups that someone left or joined, as they are after"
+    )
+
+
 class Event(Document):
     """Something that happened to a job and is no fault."""
 
@@ -70,3 +104,4 @@ class Event(Document):
     start_ns: int
     end_ns: int | None
     detail: str
+    change: Membership | None = Field(default=None, description="of a restart or a membership change, in fields")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.ndimage import median_filter
 
@@ -25,13 +27,16 @@ INSIDE_ITERATIONS = 3.0
 CHECKPOINT_SHARE = 0.01
 
 
-def events(job: JobView, outside: Frame, window_start_ns: int, *, hangs: bool) -> list[Event]:
+def events(
+    job: JobView, outside: Frame, window_start_ns: int, changes: Sequence[Event] = (), *, hangs: bool
+) -> list[Event]:
     """Events of one job, by start.
 
     Args:
         job: the job.
         outside: flow records between the job's endpoints and others (`datamodel.flows.FLOWS`).
         window_start_ns: first packet or record of the feed.
+        changes: restarts and changes of its members (`diagnose.membership_events`); their pauses are no events.
         hangs: whether the job hangs; then its silence is no end.
     """
     first = int(job.operations["start_ns"].min())
@@ -39,8 +44,8 @@ def events(job: JobView, outside: Frame, window_start_ns: int, *, hangs: bool) -
     found = []
     if first - window_start_ns > INSIDE_ITERATIONS * job.period_ns:
         found.append(Event(job=job.id, kind="start", start_ns=first, end_ns=first, detail="first traffic of the job"))
-    found += [_restart(job.id, *times) for times in job.restarts]
-    found += _pauses(job, outside)
+    found += changes
+    found += [one for one in _pauses(job, outside) if not any(_overlap(one, change) for change in changes)]
     if not hangs and job.window_end_ns - last > INSIDE_ITERATIONS * job.period_ns:
         inside = bool((job.operations["iteration"] >= job.iterations).any())
         detail = "last traffic of the job, " + ("everywhere at once" if inside else "after a whole iteration")
@@ -64,9 +69,9 @@ def _silent_ns(job: JobView, iteration: int) -> int:
     return silence[1] - silence[0] if silence is not None else 0
 
 
-def _restart(job: str, stop_ns: int, again_ns: int) -> Event:
-    detail = f"began again on new connections after {(again_ns - stop_ns) / 1e9:.1f} s of silence"
-    return Event(job=job, kind="restart", start_ns=stop_ns, end_ns=again_ns, detail=detail)
+def _overlap(one: Event, other: Event) -> bool:
+    ends = [event.start_ns if event.end_ns is None else event.end_ns for event in (one, other)]
+    return one.start_ns <= ends[1] and other.start_ns <= ends[0]
 
 
 def _pauses(job: JobView, outside: Frame) -> list[Event]:
@@ -79,8 +84,6 @@ def _pauses(job: JobView, outside: Frame) -> list[Event]:
         begin, end = int(job.edges_ns[i]), int(job.edges_ns[i + 1])
         silence = _longest_silence(job, begin, end)
         if silence is None or silence[1] - silence[0] < SILENT_SHARE * (durations[i] - usual[i]):
-            continue
-        if any(stop < end and again > begin for stop, again in job.restarts):
             continue
         moved = _moved(outside, *silence)
         iteration_bytes = float(job.operations["bytes"].sum()) / max(job.iterations, 1)

@@ -38,7 +38,6 @@ class JobView:
         own: how long it was each cell's turn; None where no ready messages tell.
         notices: congestion notifications between its endpoints.
         paths: where its streams were seen between switches; None where no feed tells.
-        restarts: when it stopped, and when it began again on new connections.
         watched: which iterations were seen from end to end; None for all.
         dates: between what its packets were sent; None where their times are known.
         stages_known: whether `stage` is known; of some traffic nobody knows whether it is a pipeline's.
@@ -57,7 +56,6 @@ class JobView:
     own: OwnTime | None = None
     notices: CongestionNotifications = NO_NOTICES
     paths: Paths | None = None
-    restarts: tuple[tuple[int, int], ...] = ()
     watched: ObservedIterations | None = None
     dates: TimeBounds | None = None
     stages_known: bool = True

@@ -22,10 +22,12 @@ from diagnose.events import events
 from diagnose.job_view import JobView
 from diagnose.measures.clear_to_send import Ready, least_data_bytes
 from diagnose.measures.congestion_notifications import CongestionNotifications
+from diagnose.membership_events import Grid, change_event
 from diagnose.model.own_time import OwnTime, cells, own_time
 from diagnose.options import MODEL
 from diagnose.pair_table import pair_table
 from diagnose.sampled.sampled_diagnosis import unlocated
+from flowprism.job_changes import CopiedChange
 from flowprism.job_report import job_report, shown
 from flowprism.metered_reasons import reasons
 from reconstruct.clocks.time_bounds import TimeBounds
@@ -63,6 +65,7 @@ class JobTask:
         metered: whether the records are a meter's, which merges what follows within its timeout.
         paths: where its streams were seen between switches; None where no feed shows it.
         dates: between what its packets were sent; None where their times are known.
+        changes: of its members.
     """
 
     number: int
@@ -82,6 +85,7 @@ class JobTask:
     metered: bool = False
     paths: Paths | None = None
     dates: TimeBounds | None = None
+    changes: tuple[CopiedChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,6 @@ def analyze_job(task: JobTask) -> JobResult:
         own=_own(task, strategy),
         notices=task.notices,
         paths=task.paths,
-        restarts=job.restarts,
         watched=watched_iterations(flow, job),
         dates=task.dates,
         stages_known=strategy.layout.pp is not None,
@@ -140,9 +143,15 @@ def analyze_job(task: JobTask) -> JobResult:
     return JobResult(
         report=job_report(shown(view, strategy, () if cache is None else reasons(cache, job)), task.labels),
         findings=tuple(findings),
-        events=tuple(events(view, task.outside, task.window.start_ns, hangs=hangs)),
+        events=tuple(events(view, task.outside, task.window.start_ns, _changes(task, strategy), hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
+
+
+def _changes(task: JobTask, strategy: InferredLayout) -> list[Event]:
+    grid = Grid(strategy.layout, strategy.groups, strategy.stage, task.place.addresses)
+    edges_ns = task.job.edges_ns
+    return [change_event(task.id, one.change, one.state_bytes, edges_ns, grid) for one in task.changes]
 
 
 def _own(task: JobTask, strategy: InferredLayout) -> OwnTime | None:

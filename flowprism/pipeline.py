@@ -36,6 +36,8 @@ from flowprism import __version__
 from flowprism.analysis_window import AnalysisWindow
 from flowprism.inputs import read_inputs
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analyze_job
+from flowprism.job_changes import job_changes
+from flowprism.job_linking import link_resized
 from flowprism.job_report import job_id
 from flowprism.job_selection import select_jobs
 from flowprism.progress import Progress
@@ -189,16 +191,17 @@ def analyze_reading(
     )  # fmt: skip
     further, found = select_jobs(flow, parts, around, found)
     results = _job_results(scene, found, options, announce)
-    located = _findings(scene, found, results)
+    linked, names = link_resized(flow, found.jobs, results, where)
+    located = _findings(scene, found, results, names)
     if by_address is not None:
         located = at_attachments(located, by_address, addresses, inventory)
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
         feed=summary,
-        jobs=tuple(r.report for r in [*results, *further]),
+        jobs=tuple(r.report for r in [*linked, *further]),
         unassigned=_unassigned(found.unassigned, window),
-        events=tuple(sorted((e for r in results for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
+        events=tuple(sorted((e for r in linked for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
         findings=_by_severity(
             [
                 *downgrade_findings(located, lossy=lossy and not flow.trains.any()),
@@ -207,7 +210,7 @@ def analyze_reading(
             ]
         ),
     )
-    tables = {r.report.id: r.tables for r in [*results, *further] if r.tables is not None}
+    tables = {r.report.id: r.tables for r in [*linked, *further] if r.tables is not None}
     pairs, rates = ({job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates"))
     rates = {job: r for job, r in rates.items() if len(r)}
     return Analysis(report, _timelines(flow.addresses, tables), pairs, rates, accounts)
@@ -292,6 +295,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
         job = found.jobs[number]
         members = job.endpoints.tolist()
         flow, own = job_streams(scene.flow, job)
+        seats = _seats_beside(scene.seats, on_host, members)
         return JobTask(
             number=number,
             id=names[number],
@@ -300,7 +304,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
             outside=_outside(between, job),
             window=scene.window,
             place=scene.place.around(members),
-            seats=_seats_beside(scene.seats, on_host, members),
+            seats=seats,
             last_sent_ns={e: scene.last_sent_ns[e] for e in members if e in scene.last_sent_ns},
             ready=ready_messages(remaining, job),
             notices=scene.notices.among(job.endpoints),
@@ -310,6 +314,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
             metered=scene.metered,
             paths=scene.paths.of(np.unique(job.stream_numbers)) if scene.paths is not None else None,
             dates=scene.dates.among(job.endpoints) if scene.dates is not None else None,
+            changes=job_changes(flow, own.edges_ns, (between, remaining), job.endpoints, scene.seats),
         )
 
     return task
@@ -437,12 +442,15 @@ def _summary(
     )
 
 
-def _findings(scene: _JobInputs, found: Recognition, results: list[JobResult]) -> tuple[Finding, ...]:
-    """Diagnose each job, given what the others did."""
+def _findings(
+    scene: _JobInputs, found: Recognition, results: list[JobResult], names: Mapping[str, str]
+) -> tuple[Finding, ...]:
+    """Diagnose each job, given what the others did; `names` are those of jobs that others go on as."""
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
-    return reclassify_contention(
+    located = reclassify_contention(
         [f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths
     )
+    return tuple(f.model_copy(update={"job": names.get(f.job or "", f.job)}) for f in located)
 
 
 def _by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:

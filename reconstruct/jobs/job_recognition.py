@@ -14,6 +14,7 @@ from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries
 from reconstruct.jobs.job_fragments import align_to_iteration, by_label, connected, without_hubs
+from reconstruct.jobs.part_time_streams import part_time_streams
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
 from reconstruct.numeric.ragged_arrays import offsets_of
 from reconstruct.parallel import parallel_map
@@ -143,6 +144,7 @@ def find_jobs(
     loose = _loose(large, [*runs, *later])
     runs = [_with_followers(streams, streams, job, loose) for job in runs]
     runs += [_with_followers(streams, counted, job, loose) for job in later]
+    runs = _with_part_time(streams, runs, _loose(usable, runs))
     runs = _with_unexplained(streams, runs, _loose(usable, runs))
     jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
     return Recognition(jobs, _reasons(streams, services, hidden, joined([rhythmic, further]), jobs))
@@ -378,6 +380,31 @@ def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Jo
     least = CONTROL_SHARE * float(np.median(lattices.quantum_bytes))
     candidates = [n for n in inside.tolist() if int(streams.bytes[streams.rows(n)].max()) >= least]
     return replace(job, followers=align_in_time(streams, candidates, job.edges_ns))
+
+
+def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
+    """Jobs with the endpoints, of no job, that trained with them for a part of their life."""
+    taken = np.zeros(len(streams.addresses), np.bool_)
+    for job in jobs:
+        taken[job.endpoints] = True
+    grown = []
+    for job in jobs:
+        inside = np.zeros(len(taken), np.bool_)
+        inside[job.endpoints] = True
+        usable = inside | ~taken
+        near = np.zeros(len(taken), np.bool_)
+        touching = loose[inside[streams.src[loose]] | inside[streams.dst[loose]]]
+        near[streams.src[touching]] = near[streams.dst[touching]] = True
+        own = loose[(near & usable)[streams.src[loose]] & (near & usable)[streams.dst[loose]]]
+        own = own[~(inside[streams.src[own]] & inside[streams.dst[own]])]
+        joined, followers = part_time_streams(streams, own, inside, job.edges_ns)
+        taken[joined] = True
+        grown.append(
+            replace(job, endpoints=np.union1d(job.endpoints, joined), followers=(*job.followers, *followers))
+            if len(joined)
+            else job
+        )
+    return grown
 
 
 def _with_unexplained(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Subquery, Text, and_, case, cast, func, or_, select
 
 from datamodel.filters import EventFilter, JobFilter
-from datamodel.findings import Event, Severity
+from datamodel.findings import Event, Membership, Severity
 from datamodel.incidents import Incident
 from datamodel.layout import Layout
 from datamodel.result_rows import REQUESTED, WATCH, JobRecord
@@ -240,7 +240,12 @@ def events(
     if after:
         query = query.where(_behind(after))
     with database.reading() as connection:
-        return [Event(**row._asdict()) for row in connection.execute(query.limit(most))]
+        return [_event(row._asdict()) for row in connection.execute(query.limit(most))]
+
+
+def _event(row: Mapping[str, Any]) -> Event:
+    change = row["change"]
+    return Event.model_validate({**row, "change": change and Membership.model_validate_json(change)})
 
 
 def event_key(event: Event) -> str:

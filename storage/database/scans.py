@@ -92,9 +92,14 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         write_changes(connection, result.changes)
         upsert(connection, ROLLUPS, rollups)
         _sum_hours(connection, {one.start_ns for one in result.rollups if one.length_ns == _MINUTE_NS}, end_ns)
-        upsert(connection, EVENTS, [event.model_dump() for event in result.events])
+        upsert(connection, EVENTS, [_event_row(event) for event in result.events])
         write_alerts(connection, result.alerts)
     return True
+
+
+def _event_row(event: Event) -> dict[str, object]:
+    change = event.change.model_dump_json() if event.change is not None else None
+    return event.model_dump(exclude={"change"}) | {"change": change}
 
 
 def scans(

@@ -215,6 +215,7 @@ EVENTS = Table(
     Column("start_ns", BigInteger, primary_key=True, autoincrement=False),
     Column("end_ns", BigInteger),
     Column("detail", Text, nullable=False),
+    Column("change", Text),
     Index(None, "start_ns"),
 )
 

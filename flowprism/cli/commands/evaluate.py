@@ -58,14 +58,15 @@ def evaluate(
             raise typer.BadParameter("give the TRUTH of the report's case too")
         met = score_report(report, truth, need or (), as_json=as_json)
     else:
+        from flowprism.cli.actions.evaluate_apart import family_apart, score_apart
         from flowprism.cli.actions.evaluate_suite import (  # here, so that `--help` need not wait for the compiler
             SuiteArguments,
             score_suite,
         )
-        from flowprism.cli.actions.evaluate_windows import asks_for_windows, score_windows
 
-        if asks_for_windows(family or (), case or ()):
-            if not score_windows(suite.value, case or (), need or (), out, as_json=as_json):
+        apart = family_apart(family or (), case or ())
+        if apart is not None:
+            if not score_apart(apart, suite.value, case or (), need or (), out, as_json=as_json):
                 raise typer.Exit(1)
             return
 

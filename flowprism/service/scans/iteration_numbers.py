@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from datamodel.analysis import Analysis
+from datamodel.findings import Event
 from datamodel.frame import Frame
 from datamodel.report import Iteration, JobReport
 from datamodel.streams import Int
@@ -43,7 +44,15 @@ def continue_numbering(analysis: Analysis, known: Mapping[str, Frame]) -> Analys
     number = spans["iteration"].astype(np.int64)
     spans = spans.replace(iteration=np.where(number >= 0, number + by[spans["job"]], number))
     timelines = replace(analysis.timelines, spans=spans)
-    return replace(analysis, report=report.model_copy(update={"jobs": jobs}), timelines=timelines)
+    events = tuple(_event_moved(event, first.get(event.job, 0)) for event in report.events)
+    return replace(analysis, report=report.model_copy(update={"jobs": jobs, "events": events}), timelines=timelines)
+
+
+def _event_moved(event: Event, by: int) -> Event:
+    if event.change is None or event.change.iteration is None:
+        return event
+    change = event.change.model_copy(update={"iteration": event.change.iteration + by})
+    return event.model_copy(update={"change": change})
 
 
 def first_number(iterations: tuple[Iteration, ...], known: Frame) -> int:

@@ -78,7 +78,8 @@ def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remem
     kept = EventFilter(start_ns=window.start_ns - SAME_NS, end_ns=window.end_ns)
     trusted = [job for job in analysis.report.jobs if job.id not in doubts]
     groups = newest_groups(database, sorted({job.id for job in trusted} - newcomers))
-    joined_or_left = changes(trusted, {one.id: one for one in known}, groups, window.end_ns)
+    former = {one.id: one for one in known}
+    joined_or_left = changes(trusted, former, groups, window.end_ns, analysis.report.events)
     happened = [*analysis.report.events, *joined_or_left, *compared.events]
     merged = merge_events(happened, events(database, kept, None, most=_MOST_EVENTS))
     rollups = minutes(analysis, whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datamodel.errors import InputError
-from flowprism.cli.actions.evaluate_windows import asks_for_windows
+from flowprism.cli.actions.evaluate_apart import family_apart
 from flowprism.evaluation.consecutive_scans import WindowOutcome, figures, outcomes_text, run_window_case
 
 HOURS = 0.4  # 24 windows of three minutes, ten of them behind the onset
@@ -43,8 +43,8 @@ def test_figures_count_cases_and_windows() -> None:
 
 def test_family_is_run_by_itself() -> None:
     """Its cases are no reports: a scoreboard cannot hold them."""
-    assert asks_for_windows(["windows"], ())
-    assert asks_for_windows((), ["windows-003"])
-    assert not asks_for_windows(["faults"], ())
+    assert family_apart(["windows"], ()) == "windows"
+    assert family_apart((), ["membership-003"]) == "membership"
+    assert family_apart(["faults"], ()) is None
     with pytest.raises(InputError, match="without other families"):
-        asks_for_windows(["windows", "faults"], ())
+        family_apart(["windows", "faults"], ())

@@ -33,6 +33,9 @@ def test_who_was_replaced_is_told_with_who_came() -> None:
     (event,) = changes([job("abef")], known("abcd"), {"j": pairs("abcd")}, END_NS)
     assert (event.kind, event.start_ns, event.end_ns) == ("membership_change", END_NS, END_NS)
     assert event.detail == "e, f joined; c, d left"
+    assert event.change is not None
+    assert [place.endpoint for place in (*event.change.joiners, *event.change.leavers)] == ["e", "f", "c", "d"]
+    assert not list(changes([job("abef")], known("abcd"), {"j": pairs("abcd")}, END_NS, [event]))
 
 
 @pytest.mark.parametrize(

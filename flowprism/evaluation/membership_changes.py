@@ -1,0 +1,202 @@
+"""Changes of a job's members, and what only looks so: is each recognized, with the place, the kind and the downtime?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from datamodel.document import Document
+from datamodel.findings import Event, Place
+from datamodel.flows import Flows
+from datamodel.ingest_result import IngestResult
+from datamodel.inventory import Inventory
+from datamodel.report import Report
+from datamodel.truth import TrueChange, TrueJob
+from flowprism.evaluation.cases.membership import DISTRACTORS, KINDS, MembershipCase, membership_case
+from flowprism.pipeline import AnalysisOptions, analyze_reading
+from flowprism.progress import Progress
+from simulate.case import Case, simulate_case
+from simulate.export.feed_spec import FeedSpec
+
+MEMBERSHIP = "membership"
+# Cases of each kind of change, and of each distractor.
+CASES = {"full": (40, 16), "medium": (10, 4), "small": (2, 1)}
+# Every so many-th change is seen through samples of 1 packet in so many besides.
+SAMPLED_EVERY, SAMPLING_RATE = 4, 4096
+# A place must be known so many iterations after the first complete one began.
+ITERATIONS_TO_PLACE = 3
+
+MEANINGS = {
+    "change_kind": "share of changes reported once, with the right kind",
+    "change_place": "share whose leavers, joiners, replaced endpoints and stages are right",
+    "place_in_three": "the same from the window that ends three iterations after the change",
+    "change_down": "share whose downtime is right within one iteration",
+    "one_job": "share of cases with as many jobs as there are",
+    "no_change": "share of distractors that are not taken for a change",
+    "sampled_kind": "as change_kind, from sFlow at 1 in 4,096",
+}
+
+
+class MembershipOutcome(Document):
+    """What came of one case; None where it was not measured.
+
+    Attributes:
+        case: its name.
+        about: the change, or the distractor.
+        kind: whether a change was reported once, with the right kind; of a distractor, whether none was.
+        place: whether who left, who joined in whose place and their stages were right.
+        early_place: the same in the window that ends three iterations after the change.
+        down_error: of the downtime, in iterations.
+        jobs: whether there are as many as in truth.
+        sampled: as `kind`, from samples.
+    """
+
+    case: str
+    about: str
+    kind: bool
+    place: bool | None = None
+    early_place: bool | None = None
+    down_error: float | None = None
+    jobs: bool
+    sampled: bool | None = None
+
+
+def run_membership_cases(
+    size: str, numbers: Sequence[int] | None = None, progress: Progress | None = None
+) -> list[MembershipOutcome]:
+    """Run the family `membership`: changes first, kind by kind, then distractors.
+
+    Args:
+        size: of the suite.
+        numbers: of the cases; None for all of the size.
+        progress: called with the number of finished cases.
+    """
+    changes, others = CASES[size]
+    named = [(kind, n) for kind in KINDS for n in range(changes)] + [(k, n) for k in DISTRACTORS for n in range(others)]
+    wanted = range(len(named)) if numbers is None else numbers
+    found: list[MembershipOutcome] = []
+    for number in wanted:
+        kind, drawn = named[number % len(named)]
+        found.append(run_membership_case(kind, drawn).model_copy(update={"case": f"{MEMBERSHIP}-{number:03}"}))
+        if progress is not None:
+            progress("cases", len(found), len(wanted))
+    return found
+
+
+def run_membership_case(kind: str, number: int) -> MembershipOutcome:
+    """Simulate and analyze one case."""
+    plan = membership_case(number, kind)
+    samples = kind in KINDS and number % SAMPLED_EVERY == 0
+    feeds = (FeedSpec("sflow", rate=SAMPLING_RATE),) if samples else ()
+    case = simulate_case(replace(plan.scenario, feeds=feeds), number)
+    flows = _without_gap(plan, case)
+    report = _analyzed(case, flows)
+    changes = [event for event in report.events if event.change is not None]
+    jobs = len(report.jobs) == len(case.truth.jobs)
+    if kind not in KINDS:
+        return MembershipOutcome(case=kind, about=kind, kind=not changes, jobs=jobs)
+    truth = case.truth.jobs[0]
+    seen = _analyzed_feed(case.readings["sflow"], case.inventory) if samples else None
+    return MembershipOutcome(
+        case=kind,
+        about=f"{kind}, {plan.scenario.jobs[0].plan}",
+        kind=_kind(changes, truth),
+        place=_places_right(changes, truth.changes[0]),
+        early_place=_early_place(case, flows, truth),
+        down_error=_down_error(changes, truth),
+        jobs=jobs,
+        sampled=None if seen is None else _kind([e for e in seen.events if e.change is not None], truth),
+    )
+
+
+def _kind(changes: Sequence[Event], truth: TrueJob) -> bool:
+    return [e.change.kind for e in changes if e.change is not None] == [one.kind for one in truth.changes]
+
+
+def _down_error(changes: Sequence[Event], truth: TrueJob) -> float | None:
+    if len(changes) != 1 or (found := changes[0].change) is None or found.down_ns is None:
+        return None
+    true = truth.changes[0]
+    usual = float(np.median([end - start for start, end in truth.iterations]))
+    return round(abs(found.down_ns - (true.end_ns - true.start_ns)) / usual, 4)
+
+
+def _early_place(case: Case, flows: Flows, truth: TrueJob) -> bool:
+    """Whether the window that ends three iterations after the change shows all places."""
+    true = truth.changes[0]
+    until_ns = [end for start, end in truth.iterations if start >= true.end_ns][ITERATIONS_TO_PLACE - 1]
+    early = flows.take(np.flatnonzero(flows.frame["time_flow_end_ns"] <= until_ns))
+    return _places_right([e for e in _analyzed(case, early).events if e.change is not None], true)
+
+
+def _places_right(changes: Sequence[Event], true: TrueChange) -> bool:
+    if len(changes) != 1 or (found := changes[0].change) is None:
+        return False
+
+    def names(places: Sequence[Place]) -> tuple[str, ...]:
+        return tuple(sorted(place.endpoint for place in places))
+
+    stages = {place.endpoint: place.pp for place in (*found.leavers, *found.joiners)}
+    replaces = {place.endpoint: place.replaces for place in found.joiners if place.replaces is not None}
+    return (
+        names(found.leavers) == tuple(sorted(true.leavers))
+        and names(found.joiners) == tuple(sorted(true.joiners))
+        and stages == true.stages
+        and replaces == true.replaces
+    )
+
+
+def _without_gap(plan: MembershipCase, case: Case) -> Flows:
+    """The case's records without those that a gap of the feed swallows."""
+    flows = case.readings["flows"].flows
+    if plan.gap is None:
+        return flows
+    frame = flows.frame
+    begin, length = int(frame["time_flow_start_ns"].min()), int(np.ptp(frame["time_flow_end_ns"]))
+    since, until = (begin + round(share * length) for share in plan.gap)
+    lost = (frame["time_flow_end_ns"] > since) & (frame["time_flow_start_ns"] < until)
+    if plan.gap_rail is not None:
+        rail = np.array([int(address.rpartition(".")[2]) - 1 for address in flows.addresses])
+        lost &= rail[frame["src_addr"]] == plan.gap_rail
+    return flows.take(np.flatnonzero(~lost))
+
+
+def _analyzed(case: Case, flows: Flows) -> Report:
+    return _analyzed_feed(replace(case.readings["flows"], flows=flows), case.inventory)
+
+
+def _analyzed_feed(reading: IngestResult, inventory: Inventory) -> Report:
+    return analyze_reading(reading, (), inventory, AnalysisOptions(tables=False)).report
+
+
+def figures(outcomes: Sequence[MembershipOutcome]) -> dict[str, float]:
+    """Return the figures of `MEANINGS` over some cases; those that nothing was measured for are left out."""
+    changes = [one for one in outcomes if one.place is not None]
+    measured = {
+        "change_kind": [one.kind for one in changes],
+        "change_place": [bool(one.place) for one in changes],
+        "place_in_three": [bool(one.early_place) for one in changes],
+        "change_down": [one.down_error is not None and one.down_error <= 1 for one in changes],
+        "one_job": [one.jobs for one in outcomes],
+        "no_change": [one.kind for one in outcomes if one.place is None],
+        "sampled_kind": [one.sampled for one in outcomes if one.sampled is not None],
+    }
+    return {name: sum(marks) / len(marks) for name, marks in measured.items() if marks}
+
+
+def outcomes_text(outcomes: Sequence[MembershipOutcome]) -> str:
+    """Return a line for each case, and one for each figure."""
+
+    def mark(value: bool | None) -> str:
+        return "" if value is None else "yes" if value else "no"
+
+    head = f"{'case':<16}{'about':<62}{'kind':>5}{'place':>7}{'early':>7}{'jobs':>6}{'sampled':>9}{'down error':>12}"
+    lines = [
+        f"{one.case:<16}{one.about:<62}{mark(one.kind):>5}{mark(one.place):>7}{mark(one.early_place):>7}"
+        f"{mark(one.jobs):>6}{mark(one.sampled):>9}{'' if one.down_error is None else f'{one.down_error:.3f}':>12}"
+        for one in outcomes
+    ]
+    said = [f"{name:<14}{100 * value:.2f} %" for name, value in figures(outcomes).items()]
+    return "\n".join([head, *lines, "", *said])

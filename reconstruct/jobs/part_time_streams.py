@@ -1,0 +1,56 @@
+"""Streams of endpoints that are in a job for a part of its life: they left it, or joined it, without a restart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.streams import Bool, Int, Streams
+from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
+
+# So many iterations of a part of the life show that a stream keeps the job's beat.
+FEWEST_ITERATIONS = 3
+
+
+def part_time_streams(
+    streams: Streams, loose: Int, inside: Bool, edges_ns: Int
+) -> tuple[Int, tuple[TimeAlignedStream, ...]]:
+    """Endpoints that exchange messages on a job's beat for as long as they are there, and the streams that show it.
+
+    Who only sends or only receives is none of them (a data loader, a checkpoint store), and neither is what is sent
+    once: a copy of state lies between two iterations.
+
+    Args:
+        streams: data rows by connection.
+        loose: streams between endpoints of the job and those of no job, or between the latter.
+        inside: (addresses,) endpoints of the job.
+        edges_ns: (iterations,) end of each iteration.
+
+    Returns:
+        (e,) address codes, ascending; and the streams among them and the job, iterations counted as the job does.
+    """
+    found = [f for n in loose.tolist() if (f := _aligned(streams, n, edges_ns)) is not None]
+    while True:
+        src = np.array([streams.src[f.stream] for f in found], np.int64)
+        dst = np.array([streams.dst[f.stream] for f in found], np.int64)
+        both = np.union1d(np.intersect1d(src, dst), np.flatnonzero(inside))
+        kept = np.isin(src, both) & np.isin(dst, both)
+        if kept.all():
+            return np.setdiff1d(np.union1d(src, dst), np.flatnonzero(inside)), tuple(found)
+        found = [f for f, keep in zip(found, kept.tolist(), strict=True) if keep]
+
+
+def _aligned(streams: Streams, stream: int, edges_ns: Int) -> TimeAlignedStream | None:
+    """A stream that keeps the beat while it lives, on all iterations of the job."""
+    rows = streams.rows(stream)
+    half = int(np.median(np.diff(edges_ns))) // 2
+    since, until = int(streams.start_ns[rows.start]), int(streams.end_ns[rows].max())
+    own = np.flatnonzero((edges_ns > since) & (edges_ns <= until + half))
+    if len(own) < FEWEST_ITERATIONS or len(own) == len(edges_ns):
+        return None
+    found = align_in_time(streams, [stream], edges_ns[own])
+    if not found:
+        return None
+    iteration = np.where(found[0].iteration >= 0, found[0].iteration + own[0], -1)
+    return TimeAlignedStream(
+        stream, found[0].rows, found[0].low, found[0].high, iteration.astype(np.int64), found[0].slot
+    )

@@ -1,0 +1,53 @@
+"""Whether a job that follows another is the same training with more or fewer replicas (elastic training).
+
+A ring all-reduce of G bytes over n replicas has each send 2 G (n - 1) / n, a reduce-scatter or an all-gather half of it
+(Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009); pipeline messages do not depend on n. So each endpoint that
+stays sends between as much as before and that times the ratio of the two factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# Bytes of headers and of padding differ by less.
+TOLERANCE = 0.02
+# Of the endpoints that stay so many must fit: those next to the end of a ring may send to other peers.
+FITTING = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingShape:
+    """What is compared.
+
+    Attributes:
+        start_ns, end_ns: first and last byte.
+        sent_bytes: endpoint -> bytes that it sends in an iteration.
+    """
+
+    start_ns: int
+    end_ns: int
+    sent_bytes: Mapping[int, float]
+
+
+def is_resized(before: TrainingShape, after: TrainingShape) -> bool:
+    """Whether `after` began when `before` had ended, on more or fewer of its endpoints, with the same work for each."""
+    if before.end_ns > after.start_ns:
+        return False
+    old, new = set(before.sent_bytes), set(after.sent_bytes)
+    common, replica = old & new, abs(len(old) - len(new))
+    if not replica or common not in (old, new):
+        return False
+    factors = [_ring_factor(len(some), replica) for some in (old, new)]
+    if min(factors) <= 0:
+        return False
+    low, high = sorted((1.0, factors[1] / factors[0]))
+    ratios = [after.sent_bytes[e] / before.sent_bytes[e] for e in common if before.sent_bytes[e] > 0]
+    fits = sum(low * (1 - TOLERANCE) <= ratio <= high * (1 + TOLERANCE) for ratio in ratios)
+    return bool(ratios) and fits >= FITTING * len(common)
+
+
+def _ring_factor(endpoints: int, replica: int) -> float:
+    """(n - 1) / n of the replicas; 0 where the endpoints are no whole number of them, or one only."""
+    replicas, rest = divmod(endpoints, replica)
+    return 0.0 if rest or replicas < 2 else 1 - 1 / replicas

@@ -1,0 +1,37 @@
+"""Changes of members through simulation and analysis, and what the family makes of them."""
+
+import pytest
+
+from flowprism.evaluation.membership_changes import MembershipOutcome, figures, outcomes_text, run_membership_case
+
+
+@pytest.mark.parametrize(("kind", "number"), [("live migration", 2), ("restart", 0), ("elastic", 0)])
+def test_a_change_is_reported_with_kind_places_and_downtime(kind: str, number: int) -> None:
+    """Once, and the job stays one job."""
+    found = run_membership_case(kind, number)
+    assert (found.kind, found.place, found.jobs) == (True, True, True)
+    assert found.down_error is not None
+    assert found.down_error < 0.05
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"), [("checkpoint", 1), ("feed gap", 1), ("exporter restart", 1), ("address reuse", 0)]
+)
+def test_what_looks_like_a_change_is_none(kind: str, number: int) -> None:
+    """A pause, a hole of the feed, an exporter away for a while, another job on the same hosts."""
+    assert run_membership_case(kind, number).kind
+
+
+def test_figures_count_changes_and_distractors_apart() -> None:
+    """Two changes, one of them wrong in all, and a distractor."""
+    good = MembershipOutcome(
+        case="a", about="restart", kind=True, place=True, early_place=False, down_error=1.0, jobs=True
+    )
+    bad = good.model_copy(update={"kind": False, "place": False, "down_error": None, "jobs": False, "sampled": False})
+    other = MembershipOutcome(case="c", about="checkpoint", kind=True, jobs=True)
+    found = figures([good, bad, other])
+    assert found == {
+        "change_kind": 0.5, "change_place": 0.5, "place_in_three": 0.0, "change_down": 0.5, "one_job": 2 / 3,
+        "no_change": 1.0, "sampled_kind": 0.0,
+    }  # fmt: skip
+    assert "checkpoint" in outcomes_text([other])
