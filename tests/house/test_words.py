@@ -35,8 +35,6 @@ FINISHED = ("capture/", "storage/", "datamodel/", "simulate/", "flowprism/", "do
 UNFINISHED = (
     "docs/diagnosis.md",
     "docs/reconstruction.md",
-    "docs/sampled.md",
-    "docs/strategy.md",
     "flowprism/dashboard/jobs/job_members.py",
     "flowprism/dashboard/templates/job.html",
     "flowprism/service/scans/membership.py",
