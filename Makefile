@@ -2,6 +2,8 @@
 # PYTHON=python3.12 picks the interpreter; without it the newest of 3.13, 3.12, 3.11 that can make a virtualenv.
 
 MAKEFLAGS += --no-print-directory
+# Tests start hundreds of processes; without compiled modules on disk each of them compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-slow soak check bench evaluate fuzz
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from capture.jit import jit, wide
 from capture.live.session_sequence import outer_source
-from capture.receive.source_filter import Networks, allows
+from capture.receive.source_check import allows
+from capture.receive.source_filter import Networks
 from capture.tables.frame_index import Index
 from capture.tables.read_buffer import Bytes
 

@@ -19,7 +19,8 @@ from capture.receive.mmsg_structures import CONTROL, MESSAGE, PIECE
 from capture.receive.ring import Ring, publish, put
 from capture.receive.ring_header import Header
 from capture.receive.sockets import TIME_STAMPS
-from capture.receive.source_filter import Networks, allows
+from capture.receive.source_check import allows
+from capture.receive.source_filter import Networks
 from capture.tables.read_buffer import Bytes
 
 MOST_MESSAGES = 512

@@ -1,4 +1,4 @@
-"""Which sources may send: networks as words that a kernel compares."""
+"""Which sources may send: networks as words that a kernel compares (`capture.receive.source_check`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address, ip_netw
 import numpy as np
 import numpy.typing as npt
 
-from capture.jit import jit
 from capture.tables.addresses import MAPPED, MASK64
 from datamodel.errors import InputError
 
@@ -42,15 +41,6 @@ def is_allowed(allowed: Networks, high: int, low: int) -> bool:
     """Check whether an address is in one of the networks; without networks every address is allowed."""
     inside = ((high & allowed[:, 2]) == allowed[:, 0]) & ((low & allowed[:, 3]) == allowed[:, 1])
     return len(allowed) == 0 or bool(inside.any())
-
-
-@jit
-def allows(allowed: Networks, high: int, low: int) -> bool:
-    """Whether one of the networks holds the address."""
-    for i in range(len(allowed)):
-        if high & allowed[i, 2] == allowed[i, 0] and low & allowed[i, 3] == allowed[i, 1]:
-            return True
-    return False
 
 
 def _row(text: str) -> tuple[int, int, int, int]:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capture.receive.source_filter import allows, is_allowed, networks, words
+from capture.receive.source_check import allows
+from capture.receive.source_filter import is_allowed, networks, words
 from capture.tables.addresses import from_words
 from datamodel.errors import InputError
 
