@@ -9,6 +9,7 @@ from pydantic import Field
 from datamodel.document import Document
 from datamodel.findings import Event, Finding
 from datamodel.layout import Groups, Layout
+from datamodel.training_time import TrainingTime
 
 
 class Provenance(Document):
@@ -97,6 +98,9 @@ class JobReport(Document):
     period_s: float | None = None
     jitter_ratio: float | None = Field(default=None, description="robust spread of the iteration time / its median")
     detectability: Detectability
+    training_time: TrainingTime | None = Field(
+        default=None, description="where the time went from the first iteration in the window to the last"
+    )
 
 
 class Report(Document):

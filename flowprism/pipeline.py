@@ -35,6 +35,7 @@ from diagnose.measures.congestion_notifications import CongestionNotifications
 from flowprism import __version__
 from flowprism.analysis_window import AnalysisWindow
 from flowprism.inputs import read_inputs
+from flowprism.job_account import with_account
 from flowprism.job_analysis import JobResult, JobTables, JobTask, analyze_job
 from flowprism.job_changes import job_changes
 from flowprism.job_linking import link_resized
@@ -195,20 +196,22 @@ def analyze_reading(
     located = _findings(scene, found, results, names)
     if by_address is not None:
         located = at_attachments(located, by_address, addresses, inventory)
+    findings = _by_severity(
+        [
+            *downgrade_findings(located, lossy=lossy and not flow.trains.any()),
+            *(f for r in further for f in r.findings),
+            *about_feed,
+        ]
+    )
+    happened = tuple(sorted((e for r in linked for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind)))
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
         feed=summary,
-        jobs=tuple(r.report for r in [*linked, *further]),
+        jobs=tuple(with_account(r.report, happened, findings) for r in [*linked, *further]),
         unassigned=_unassigned(found.unassigned, window),
-        events=tuple(sorted((e for r in linked for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind))),
-        findings=_by_severity(
-            [
-                *downgrade_findings(located, lossy=lossy and not flow.trains.any()),
-                *(f for r in further for f in r.findings),
-                *about_feed,
-            ]
-        ),
+        events=happened,
+        findings=findings,
     )
     tables = {r.report.id: r.tables for r in [*linked, *further] if r.tables is not None}
     pairs, rates = ({job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates"))

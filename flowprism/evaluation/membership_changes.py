@@ -13,6 +13,7 @@ from datamodel.flows import Flows
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
 from datamodel.report import Report
+from datamodel.training_time import TrainingTime
 from datamodel.truth import TrueChange, TrueJob
 from flowprism.evaluation.cases.membership import DISTRACTORS, KINDS, MembershipCase, membership_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
@@ -27,12 +28,16 @@ CASES = {"full": (40, 16), "medium": (10, 4), "small": (2, 1)}
 SAMPLED_EVERY, SAMPLING_RATE = 4, 4096
 # A place must be known so many iterations after the first complete one began.
 ITERATIONS_TO_PLACE = 3
+# Of the effective-training-time ratio: what counts as right, and what the unseen end of an optimizer step hides.
+CLOSE, ROUNDED = 0.005, 0.005
 
 MEANINGS = {
     "change_kind": "share of changes reported once, with the right kind",
     "change_place": "share whose leavers, joiners, replaced endpoints and stages are right",
     "place_in_three": "the same from the window that ends three iterations after the change",
     "change_down": "share whose downtime is right within one iteration",
+    "account_bounds": "share whose effective-training-time ratio in truth lies within the bounds of the account",
+    "account_close": "share of those without repeated progress whose ratio is right within 0.5 points",
     "one_job": "share of cases with as many jobs as there are",
     "no_change": "share of distractors that are not taken for a change",
     "sampled_kind": "as change_kind, from sFlow at 1 in 4,096",
@@ -49,6 +54,8 @@ class MembershipOutcome(Document):
         place: whether who left, who joined in whose place and their stages were right.
         early_place: the same in the window that ends three iterations after the change.
         down_error: of the downtime, in iterations.
+        account: whether the true effective-training-time ratio is within the account's bounds.
+        account_error: of the ratio where no progress was repeated.
         jobs: whether there are as many as in truth.
         sampled: as `kind`, from samples.
     """
@@ -59,6 +66,8 @@ class MembershipOutcome(Document):
     place: bool | None = None
     early_place: bool | None = None
     down_error: float | None = None
+    account: bool | None = None
+    account_error: float | None = None
     jobs: bool
     sampled: bool | None = None
 
@@ -99,7 +108,13 @@ def run_membership_case(kind: str, number: int) -> MembershipOutcome:
         return MembershipOutcome(case=kind, about=kind, kind=not changes, jobs=jobs)
     truth = case.truth.jobs[0]
     seen = _analyzed_feed(case.readings["sflow"], case.inventory) if samples else None
+    spent = report.jobs[0].training_time if len(report.jobs) == 1 else None
+    bounds = None if spent is None else spent.effective_ratio
+    effective = _effective_ratio(truth, spent) if spent is not None else 0.0
+    repeats = any(one.repeated for one in truth.changes)
     return MembershipOutcome(
+        account=bounds is not None and bounds[0] - ROUNDED <= effective <= bounds[1] + ROUNDED,
+        account_error=None if repeats or bounds is None else round(abs(bounds[1] - effective), 5),
         case=kind,
         about=f"{kind}, {plan.scenario.jobs[0].plan}",
         kind=_kind(changes, truth),
@@ -113,6 +128,14 @@ def run_membership_case(kind: str, number: int) -> MembershipOutcome:
 
 def _kind(changes: Sequence[Event], truth: TrueJob) -> bool:
     return [e.change.kind for e in changes if e.change is not None] == [one.kind for one in truth.changes]
+
+
+def _effective_ratio(truth: TrueJob, spent: TrainingTime) -> float:
+    """Time of iterations in the account's time, less that of those that are done again, by the whole time."""
+    inside = [(max(start, spent.start_ns), min(end, spent.end_ns)) for start, end in truth.iterations]
+    usual = float(np.median([end - start for start, end in truth.iterations]))
+    again = sum(one.repeated for one in truth.changes) * usual
+    return (sum(max(end - start, 0) for start, end in inside) - again) / (spent.end_ns - spent.start_ns)
 
 
 def _down_error(changes: Sequence[Event], truth: TrueJob) -> float | None:
@@ -179,6 +202,8 @@ def figures(outcomes: Sequence[MembershipOutcome]) -> dict[str, float]:
         "change_place": [bool(one.place) for one in changes],
         "place_in_three": [bool(one.early_place) for one in changes],
         "change_down": [one.down_error is not None and one.down_error <= 1 for one in changes],
+        "account_bounds": [bool(one.account) for one in changes],
+        "account_close": [one.account_error <= CLOSE for one in changes if one.account_error is not None],
         "one_job": [one.jobs for one in outcomes],
         "no_change": [one.kind for one in outcomes if one.place is None],
         "sampled_kind": [one.sampled for one in outcomes if one.sampled is not None],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datamodel.findings import Finding, Subject, Suspect
 from datamodel.layout import Layout, Sizes
 from datamodel.report import Detectability, JobReport, Report
+from datamodel.training_time import TrainingTime
 from flowprism.rendering.facts import SEVERITIES, ExpectedGain, iteration_at
 from flowprism.rendering.names import Names
 from flowprism.rendering.units import duration, plural, scaled, share, significant, utc
@@ -176,3 +177,17 @@ def headline(kind: str, where: str, slowdown_ratio: float) -> str:
 def within(half: float, unit: str) -> str:
     """Half of an interval as it follows a number, ` ± 45.0 MB`; nothing where there is none, or it is not known."""
     return f" ± {scaled(half, unit)}" if half > 0 else ""
+
+
+def training_time(spent: TrainingTime | None) -> list[str]:
+    """Where a job's time went: `97 % effective training time`, then what took the rest, most first."""
+    if spent is None or spent.effective_ratio is None:
+        return []
+    least, most = spent.effective_ratio
+    ratio = share(most) if round(1000 * (most - least)) == 0 else f"{share(least)} to {share(most)}"
+    causes = {**spent.slowed_by_ns, **spent.paused_by_ns, **spent.down_by_ns, "not seen": spent.unknown_ns}
+    if spent.repeated_ns[1]:
+        causes["repeated at most"] = spent.repeated_ns[1]
+    worst = sorted(((ns, cause) for cause, ns in causes.items() if ns), key=lambda pair: (-pair[0], pair[1]))
+    lost = [f"{cause.replace('_', ' ')} {duration(ns / 1e9)}" for ns, cause in worst]
+    return [f"{ratio} effective training time of {duration((spent.end_ns - spent.start_ns) / 1e9)}", *lost]

@@ -157,6 +157,7 @@ def _iterations(report: Report, job: JobReport, console: Console) -> None:
     for line, style in ((head, ""), (spark.bars, "cyan"), (spark.marks, "bold"), *((k, "dim") for k in spark.key)):
         if line.strip():
             console.print(Padding(Text(line, style), (0, 0, 0, _INDENT)))
+    _bullets("Training time", phrases.training_time(job.training_time), console)
     _bullets("Events", [_event(e) for e in events], console)
 
 

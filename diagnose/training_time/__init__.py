@@ -1,0 +1,1 @@
+"""Where a job's time went: productive, slowed, paused, down, repeated or unknown."""
