@@ -33,8 +33,6 @@ DROPPED = re.compile(rf"(?<!\.)\b({'|'.join(sorted(REPLACEMENTS, key=len, revers
 
 FINISHED = ("capture/", "storage/", "datamodel/", "simulate/", "flowprism/", "docs/", "README.md", "CONTRIBUTING.md")
 UNFINISHED = (
-    "docs/diagnosis.md",
-    "docs/reconstruction.md",
     "flowprism/dashboard/jobs/job_members.py",
     "flowprism/dashboard/templates/job.html",
     "flowprism/service/scans/membership.py",
