@@ -85,6 +85,14 @@ def simulate_case(scenario: Scenario, seed: int) -> Case:
     )
 
 
+def simulate_feeds(scenario: Scenario, seed: int) -> list[Export]:
+    """The feeds of the case as they reach a collector, not yet decoded."""
+    totals = _CaseTotals(scenario, seed)
+    for part in iter_runs(scenario, seed):
+        totals.add(part)
+    return totals.exports()
+
+
 def write_case(scenario: Scenario, folder: Path, seed: int, progress: Progress | None = None) -> CaseSize:
     """Simulate and write `flows.parquet`, `truth/`, `inventory.yaml` and feeds.
 

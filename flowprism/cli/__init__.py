@@ -23,6 +23,7 @@ from flowprism.cli.commands.decode import decode
 from flowprism.cli.commands.evaluate import evaluate
 from flowprism.cli.commands.feeds import feeds
 from flowprism.cli.commands.inventory import app as inventory
+from flowprism.cli.commands.plan import app as plan
 from flowprism.cli.commands.replay import replay
 from flowprism.cli.commands.scan import scan
 from flowprism.cli.commands.serve import api, serve
@@ -53,6 +54,7 @@ app.command()(backfill)
 app.add_typer(config, name="config")
 app.add_typer(alert, name="alert")
 app.add_typer(inventory, name="inventory")
+app.add_typer(plan, name="plan")
 app.add_typer(user, name="user")
 app.add_typer(token, name="token")
 

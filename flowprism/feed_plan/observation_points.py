@@ -1,0 +1,75 @@
+"""Ports that can export, counted by speed, and how many samples a second they give."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from datamodel.errors import InputError
+from datamodel.inventory import Inventory
+
+
+class ExportingSwitches(StrEnum):
+    """Which switches export what enters them."""
+
+    LEAVES = "leaves"
+    ALL = "all switches"
+
+
+@dataclass(frozen=True, slots=True)
+class FabricPorts:
+    """Ports of a fabric, each counted once, by speed in Gb/s.
+
+    Attributes:
+        hosts: that NICs are plugged into.
+        leaf_uplinks: of leaves, to other switches.
+        others: of other switches.
+    """
+
+    hosts: Mapping[int, int]
+    leaf_uplinks: Mapping[int, int]
+    others: Mapping[int, int]
+
+    @property
+    def endpoints(self) -> int:
+        """NICs."""
+        return sum(self.hosts.values())
+
+    def at(self, points: ExportingSwitches) -> Mapping[int, int]:
+        """Exporting ports by speed."""
+        total = Counter(self.hosts) + Counter(self.leaf_uplinks)
+        return total + Counter(self.others) if points is ExportingSwitches.ALL else total
+
+
+def fabric_ports(inventory: Inventory) -> FabricPorts:
+    """Count ports; a leaf is a switch that an endpoint is plugged into.
+
+    Raises:
+        InputError: no endpoint has a switch and a speed.
+    """
+    hosts: Counter[int] = Counter()
+    leaves: set[str] = set()
+    for host in inventory.hosts:
+        for endpoint in host.endpoints:
+            for attachment in endpoint.attachments:
+                leaves.add(attachment.switch)
+                if endpoint.speed_gbps is not None:
+                    hosts[round(endpoint.speed_gbps)] += 1
+    if not hosts:
+        raise InputError("the inventory has no endpoint with a switch and a speed")
+    uplinks: Counter[int] = Counter()
+    others: Counter[int] = Counter()
+    for link in inventory.links:
+        if link.speed_gbps is None:
+            continue
+        for switch in (link.a, link.b):
+            (uplinks if switch in leaves else others)[round(link.speed_gbps)] += 1
+    return FabricPorts(dict(hosts), dict(uplinks), dict(others))
+
+
+def samples_per_s(ports: Mapping[int, int], rates: Mapping[int, int], busy_ratio: float, packet_bytes: int) -> float:
+    """Samples a second of ports, by speed in Gb/s, with N of 1 in N by speed."""
+    packets = {speed: busy_ratio * speed * 1e9 / 8 / packet_bytes for speed in ports}
+    return sum(number * packets[speed] / rates[speed] for speed, number in ports.items())
