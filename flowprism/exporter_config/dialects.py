@@ -33,7 +33,7 @@ _SIGNS: dict[Vendor, tuple[str, ...]] = {
     ),
     Vendor.SONIC: (r'"SFLOW(?:_\w+)?"\s*:', r'"DEVICE_METADATA"\s*:', r'"PORT"\s*:\s*\{', r'"FEATURE"\s*:\s*\{'),
     Vendor.CUMULUS_NVUE: (
-        r"^nv (?:set|config|unset) ", r"^- set:$", r"^- header:", r"^ +nvue-api-version",
+        r"^(?:\S+[$#] )?nv (?:set|config|unset) ", r"^- set:$", r"^- header:", r"^ +nvue-api-version",
     ),
     Vendor.HSFLOWD: (r"^\s*sflow\s*\{", r"^\s*(?:psample|dropmon|pcap)\s*\{", r"^\s*collector\s*\{\s*ip"),
     Vendor.OPEN_VSWITCH: (r"ovs-vsctl ", r"^_uuid\s+: ", r"^cache_active_timeout\s*:", r"^polling\s+:"),

@@ -169,6 +169,8 @@ class _SflowReader:
                     port = replace(port, direction=Value(Direction.BOTH, line=line.number))
                 case ["no", "sflow", "egress", *_, "enable"]:
                     port = replace(port, direction=Value(Direction.INGRESS, line=line.number))
+                case ["default", "sflow", *_, "enable"]:
+                    pass
                 case _:
                     unread.append(line)
         if len(unread) < len(lines):

@@ -34,6 +34,7 @@ from flowprism.exporter_config.vendors.text_blocks import with_newlines
 
 DEFAULT_LIMIT = 300
 TIMEOUT_S = 60.0
+_GLOBAL, _V9 = "sampling", "NetFlow v9"  # sampling without an instance, by the routing engine or a services card
 _FLOW_STATEMENTS = (("services", "flow-monitoring"), ("forwarding-options", "sampling"))
 _BLANK = PacketSampling(
     enabled=default(True),  # by the presence of statements
@@ -171,6 +172,9 @@ def _flows(statements: list[Statement]) -> Iterable[FlowExport]:
                 flows[name] = _with_instance(flow, rest, line)
                 if rest[-3:-1] == ["version-ipfix", "template"]:
                     used[name] = rest[-1]
+            case ["forwarding-options", "sampling", *rest] if rest[:1] in (["input"], ["family"]):
+                flow = flows.get(_GLOBAL) or FlowExport(_GLOBAL, _V9, Value(True, line=line), (), line=line)
+                flows[_GLOBAL] = _with_instance(flow, rest, line)
             case ["chassis", "fpc", _, "sampling-instance", name] if name in flows:
                 flows[name] = replace(flows[name], enabled=Value(True, line=line))
             case ["interfaces", name, "unit", unit, "family", "inet" | "inet6", "sampling", "input" | "output"]:
@@ -180,7 +184,7 @@ def _flows(statements: list[Statement]) -> Iterable[FlowExport]:
         times = templates.get(used.get(name, ""), {})
         yield replace(
             flow,
-            enabled=Value(True, line=running[name]) if name in running else default(False),
+            enabled=Value(True, line=running[name]) if name in running else flow.enabled,
             active_timeout_s=times.get("flow-active-timeout", default(TIMEOUT_S)),
             inactive_timeout_s=times.get("flow-inactive-timeout", default(TIMEOUT_S)),
             ports=sorted_ports(ports.values()),

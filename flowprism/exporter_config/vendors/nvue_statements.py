@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_SET = re.compile(r"^nv set ((?:system|interface \S+) (?:sflow|hostname|ip address|link speed)[^\n]*)", re.MULTILINE)
+# Commands may stand behind a shell's prompt, as documents and recordings of terminals have them.
+_SET = re.compile(
+    r"^(?:\S+[$#] )?nv set ((?:system|interface \S+) (?:sflow|hostname|ip address|link speed)[^\n]*)", re.MULTILINE
+)
 _SFLOW_BLOCK = re.compile(r"^( *)sflow:[ ]*(?:\{\})?\n((?:\1 +[^\n]*\n)*)", re.MULTILINE)
 _HOSTNAME = re.compile(r"^ +hostname: ([^\s#]+)", re.MULTILINE)
 
@@ -21,7 +24,7 @@ class Statement:
 
 def read_statements(text: str) -> list[Statement]:
     """Statements on sFlow, and the host name."""
-    if re.search(r"^nv set ", text, re.MULTILINE):
+    if re.search(r"^(?:\S+[$#] )?nv set ", text, re.MULTILINE):
         return [Statement(tuple(m.group(1).split()), text.count("\n", 0, m.start()) + 1) for m in _SET.finditer(text)]
     hostname = [
         Statement(("system", "hostname", m.group(1).strip("'\"")), text.count("\n", 0, m.start()) + 1)

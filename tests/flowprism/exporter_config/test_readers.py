@@ -239,3 +239,29 @@ def test_netflow_statements_are_counted() -> None:
     junos = "set forwarding-options sampling instance i input rate 10\nset services flow-monitoring magic\n"
     around = read(junos, Vendor.JUNIPER_JUNOS).around
     assert (around.statements, [row.line for row in around.unread]) == (2, [2])
+
+
+def test_junos_sampling_without_an_instance() -> None:
+    """Sampling that no instance names is bound to no line card, and runs."""
+    text = (
+        "set forwarding-options sampling input rate 4096\n"
+        "set forwarding-options sampling family inet output flow-server 10.4.4.21 port 2050\n"
+    )
+    (flow,) = read(text, Vendor.JUNIPER_JUNOS).flows
+    assert flow.enabled.value
+    assert flow.rate is not None
+    assert (flow.rate.value, flow.collectors[0].port.value) == (4096, 2050)
+
+
+def test_nvue_commands_behind_a_prompt() -> None:
+    """As documents and recordings of terminals have them."""
+    found = sampling(
+        "cumulus@switch:~$ nv set system sflow state enabled\ncumulus@switch:~$ nv config apply\n", Vendor.CUMULUS_NVUE
+    )
+    assert found.enabled.value
+
+
+def test_eos_default_of_an_interface() -> None:
+    """`show running-config all` says what is the default too."""
+    around = read("sflow run\ninterface Ethernet1\n   default sflow enable\n", Vendor.ARISTA_EOS).around
+    assert (around.statements, around.unread) == (2, ())
