@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from datamodel.errors import InputError
 from datamodel.findings import Finding
-from datamodel.report import JobReport
+from datamodel.report import JobReport, Report
 from flowprism.notebook import arrow_tables, columns
 from flowprism.notebook.arrow_tables import build
 from flowprism.notebook.data_frames import require, to_frame
@@ -33,6 +33,11 @@ class Analysis:
 
     def __init__(self, source: AnalysisSource) -> None:
         self._source = source
+
+    @property
+    def report(self) -> Report | None:
+        """The report of an analysis made here, with layouts and groups in full; None of what a service kept."""
+        return self._source.report
 
     @cached_property
     def jobs(self) -> pd.DataFrame:

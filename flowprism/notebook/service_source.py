@@ -33,6 +33,10 @@ class ServiceSource:
     client: ApiClient
     window: Window
 
+    @property
+    def report(self) -> None:
+        """None: scans of many windows are no one report."""
+
     def jobs(self) -> Sequence[JobReport]:
         """Jobs that were seen in this time, as the newest scan saw them."""
         details = (self.client.document(path_of("jobs", name)) for name in self._names())

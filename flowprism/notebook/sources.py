@@ -15,7 +15,7 @@ from datamodel.exporter_stats import ExporterStats
 from datamodel.findings import Finding
 from datamodel.frame import empty
 from datamodel.inventory import Inventory
-from datamodel.report import ExporterClock, JobReport, Window
+from datamodel.report import ExporterClock, JobReport, Report, Window
 from datamodel.timeline import Timelines
 from datamodel.transfers import PAIRS
 from flowprism.notebook.arrow_tables import JobIterations
@@ -29,6 +29,10 @@ class AnalysisSource(Protocol):
     @property
     def window(self) -> Window:
         """The time that is looked at."""
+
+    @property
+    def report(self) -> Report | None:
+        """The report that it is made of, if it is made of one."""
 
     def jobs(self) -> Sequence[JobReport]:
         """The jobs; their iterations may be left out."""
@@ -66,6 +70,11 @@ class LocalSource:
     def window(self) -> Window:
         """The time that the records span."""
         return self.analysis.report.window
+
+    @property
+    def report(self) -> Report | None:
+        """The analysis's."""
+        return self.analysis.report
 
     def jobs(self) -> Sequence[JobReport]:
         """The report's jobs."""
