@@ -35,3 +35,10 @@ class TrainingTime(Document):
     lost_gpu_hours: dict[str, float] | None = Field(
         default=None, description="by cause, repeated time at its most; null where the number of GPUs is not known"
     )
+
+
+class TrainingDays(Document):
+    """The accounts of a job's days, UTC, in order of time."""
+
+    job: str
+    items: tuple[TrainingTime, ...] = ()

@@ -13,12 +13,14 @@ from datamodel.api_models import IterationSeries, JobDetail, LayoutSince, Trend
 from datamodel.document import Document
 from datamodel.filters import JobFilter, JobOrder
 from datamodel.job_state import JobState
+from datamodel.training_time import TrainingDays
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import JobPage
 from flowprism.service.http.arrow_responses import FORMAT, TABLE, Format, arrow_stream, wants_arrow
 from flowprism.service.http.query_parameters import Name, PageParameters, Span, Text
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
 from flowprism.service.queries import jobs as answers
+from flowprism.service.queries.training_days import training_days
 from flowprism.service.stores import Stores
 
 router = APIRouter(tags=["jobs"])
@@ -95,6 +97,14 @@ def trend(request: Request, viewer: Seeing, job: Name, asked: Annotated[TrendPar
     """Mean iteration times in equal steps of minutes or hours, with the worst severity of each."""
     _ordered(asked)
     found = answers.trend(request.app.state.stores, viewer, job, asked.start_ns, asked.end_ns, asked.most)
+    return respond(request, found, "job of this id")
+
+
+@router.get("/jobs/{job:path}/training-time", response_model=TrainingDays, summary="Where a job's time went")
+def spent(request: Request, viewer: Seeing, job: Name, asked: Annotated[Span, Query()]) -> Response:
+    """Account for each day, UTC: productive, slowed, paused, down or unknown; 31 days at most."""
+    _ordered(asked)
+    found = training_days(request.app.state.stores, viewer, job, asked.start_ns, asked.end_ns)
     return respond(request, found, "job of this id")
 
 

@@ -88,7 +88,7 @@ def job(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail | N
 
 
 def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail | None:
-    found = _seen(stores, viewer, name)
+    found = summary(stores, viewer, name)
     if found is None:
         return None
     known = layouts(stores.database, name)
@@ -119,7 +119,7 @@ def trend(stores: Stores, viewer: Viewer, name: str, start_ns: int, end_ns: int,
 
     None where there is no such job that the viewer sees.
     """
-    if _seen(stores, viewer, name) is None:
+    if summary(stores, viewer, name) is None:
         return None
     length_ns = MINUTE_NS if end_ns - start_ns <= most * MINUTE_NS else HOUR_NS
     begin_ns = start_ns // length_ns * length_ns
@@ -138,7 +138,7 @@ def iterations(
     Raises:
         StorageError: the database or the lake cannot be reached.
     """
-    if _seen(stores, viewer, name) is None:
+    if summary(stores, viewer, name) is None:
         return None
     frame = iteration_frame(stores, name, start_ns, end_ns)
     return IterationSeries(
@@ -162,20 +162,21 @@ def iterations_of(frame: Frame) -> tuple[Iteration, ...]:
     )
 
 
-def _seen(stores: Stores, viewer: Viewer, name: str) -> JobSummary | None:
+def summary(stores: Stores, viewer: Viewer, name: str) -> JobSummary | None:
+    """A job at a glance; None where there is no such job that the viewer sees."""
     found = glance(stores.database, name)
     return found if found is not None and can_see(viewer, found.job.tenant) else None
 
 
 def members(stores: Stores, viewer: Viewer, name: str) -> tuple[str, ...] | None:
     """Addresses of a job's endpoints; None where there is no such job that the viewer sees."""
-    found = _seen(stores, viewer, name)
+    found = summary(stores, viewer, name)
     return None if found is None else found.job.endpoints
 
 
 def visible(stores: Stores, viewer: Viewer, name: str) -> bool:
     """Whether there is a job of this id that the viewer sees."""
-    return _seen(stores, viewer, name) is not None
+    return summary(stores, viewer, name) is not None
 
 
 def _row(

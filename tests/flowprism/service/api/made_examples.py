@@ -43,6 +43,7 @@ def answers(asking: Client) -> list[tuple[str, Any]]:
         "/api/v1/jobs/{job}/layouts": {"job": job},
         "/api/v1/jobs/{job}/iterations": {"job": job},
         "/api/v1/jobs/{job}/trend": {"job": job},
+        "/api/v1/jobs/{job}/training-time": {"job": job},
         "/api/v1/jobs/{job}/timeline": {"job": job},
         "/api/v1/jobs/{job}/rates": {"job": job},
         "/api/v1/jobs/{job}/matrix": {"job": job},

@@ -41,7 +41,12 @@ def test_one_job(demo: Stores) -> None:
         params={"start_ns": told.iterations[0].start_ns, "end_ns": told.iterations[-1].end_ns},
     )
     assert any(trend.json()["mean_s"])
-    for path in ("", "/layouts", "/iterations", "/trend"):
+    (day,) = asking.get(f"/api/v1/jobs/{told.id}/training-time").json()["items"]
+    kinds = ("productive", "slowed", "paused", "down", "unknown")
+    assert sum(day[f"{kind}_ns"] for kind in kinds) == day["end_ns"] - day["start_ns"]
+    assert day["start_ns"] == told.iterations[0].start_ns
+    assert day["slowed_by_ns"]["slow_link"] > 0
+    for path in ("", "/layouts", "/iterations", "/trend", "/training-time"):
         missing = asking.get(f"/api/v1/jobs/nonsense{path}")
         assert missing.status_code == 404
         assert missing.headers["Content-Type"] == "application/problem+json"
