@@ -49,6 +49,7 @@ class Receiver:
         self._sessions.watch(self._poller)
         for descriptor in self._udp:
             self._poller.register(descriptor, select.POLLIN)
+        ring.header["receivers"] += 1
 
     def run(self) -> None:
         """Receive until stopped, then take what has arrived and close the ring."""

@@ -34,6 +34,7 @@ HEADER = np.dtype(
         ("waits", "i8"),  # times the ring was full
         ("wait_ns", "i8"),  # time spent waiting for room
         ("closed", "i8"),  # 1: nothing more will be put in
+        ("receivers", "i8"),  # how many have come up so far
         ("sessions", "i8"),  # TCP sessions accepted
         ("sessions_open", "i8"),
         ("sessions_refused", "i8"),  # not allowed, or one too many

@@ -30,7 +30,7 @@ _WATCH_S = 0.1
 _STATUS_S, _LINE_S = 1.0, 60.0
 _TAKE_OVER_S = 20.0  # within which the workers of a supervisor that was killed have stored what they had
 _RECEIVERS_END_S = 15.0  # more than emptying the sockets takes
-# While stopping, without progress: records cannot be stored. A decoder that is still being compiled takes longer.
+# While stopping, without progress: records cannot be stored. A process that is still being compiled takes longer.
 _PROGRESS_S, _COMING_UP_S = 60.0, 600.0
 
 
@@ -168,11 +168,14 @@ class CollectorSupervisor:
         if self._compactor is not None:
             self._compactor.stop()
         receivers_end = time.monotonic() + _RECEIVERS_END_S
+        up_by = time.monotonic() + _COMING_UP_S
         progress: list[tuple[int, int, bool]] = []
         progress_s = time.monotonic()
         processes: list[Worker | SourceProcess] = [*workers, *source_processes]
         while unfinished := [each for each in processes if not each.finished]:
             now = time.monotonic()
+            if now < up_by and not all(worker.is_receiving for worker in workers):
+                receivers_end = now + _RECEIVERS_END_S
             for worker in workers:
                 if now > receivers_end and not worker.emptied:
                     worker.give_up_receiving()
@@ -229,7 +232,7 @@ class CollectorSupervisor:
             process.print_message(f"{unstored} datagrams that were received could not be stored")
         for failure in (source_process.failure for source_process in status.source_processes if source_process.failure):
             raise InputError(failure)
-        return not unstored
+        return not unstored and not any(worker.gave_up for worker in status.workers)
 
 
 def _look_after(compactor: Process) -> None:

@@ -103,6 +103,7 @@ class Worker:
         account: the decoder's last report, see `flowprism.collector.stats_cache`.
         emptied: the receiver has taken all there was, and ended.
         finished: the decoder has stored all there was, and ended.
+        gave_up: the receiver was ended before it had taken all there was.
     """
 
     def __init__(self, index: int, doors: list[ListeningSocket], plan: Mapping[str, Any], lock: int) -> None:
@@ -126,7 +127,7 @@ class Worker:
             "flowprism.collector.processes.decoder_process", {**plan, **shared}, [ring, lock], keeps_memory=True
         )
         self.account: dict[str, Any] = {}
-        self.emptied = self.finished = False
+        self.emptied = self.finished = self.gave_up = False
         self._committed, self._beat, self._beat_s = -1, (-1, -1), time.monotonic()
 
     def watch(self, *, stopping: bool) -> None:
@@ -146,11 +147,19 @@ class Worker:
             self.receiver.stop()
 
     def give_up_receiving(self) -> None:
-        """End a receiver that does not come to an end."""
+        """End a receiver that does not come to an end; what is left in its sockets is lost."""
+        if not self.header["closed"]:
+            self.gave_up = True
+            process.print_message(f"worker {self.index}: its receiver timed out; what was in its sockets is lost")
         self.receiver.kill()
         self.receiver.bury()
         self.emptied = True
         self.header["closed"] = 1
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether the receiver has come up, or is done: what comes before waits in the sockets."""
+        return self.emptied or int(self.header["receivers"]) > self.receiver.deaths
 
     @property
     def is_decoding(self) -> bool:
@@ -158,8 +167,8 @@ class Worker:
         return int(self.header["ready"]) > self.decoder.deaths
 
     def progress(self) -> tuple[int, int, bool]:
-        """Changes as long as the decoder gets on."""
-        return int(self.header["committed"]), int(self.header["decoded"]), self.is_decoding
+        """Changes as long as the decoder gets on; last whether both processes have come up."""
+        return int(self.header["committed"]), int(self.header["decoded"]), self.is_receiving and self.is_decoding
 
     def waiting(self) -> int:
         """Datagrams in the ring that are not durable yet."""

@@ -94,6 +94,19 @@ def test_a_flood_of_spoofed_exporters_costs_a_live_one_nothing() -> None:
     assert feed.decoder.exporters_known == 100_000 + 3 - forgotten <= MOST_EXPORTERS
 
 
+def test_a_state_of_a_version_that_forgot_none_is_taken_up() -> None:
+    """An upgrade costs no template and no rate."""
+    feed = Feed()
+    feed.give((GOOD, options()), (GOOD, good(0, announced=True)))
+    state = json.loads(feed.decoder.state())
+    for part in ("sflow", "netflow"):
+        state[part]["exporters"] = state[part]["exporters"][0]
+    feed.decoder = ExportDecoder()
+    feed.decoder.restore(json.dumps(state).encode())
+    feed.give((GOOD, good(1)))
+    assert (feed.sizes, feed.rates) == ([1000, 1001], {RATE})
+
+
 def test_data_sources_go_with_their_exporters() -> None:
     """Spoofed sFlow agents leave no data sources behind, and a known agent's rate goes on being checked."""
     frame, decoder = ethernet(ip(6, tcp(1, 2, 3, 4, 16, 100))), ExportDecoder()

@@ -29,6 +29,15 @@ def test_all_that_was_received_is_kept(tmp_path: Path) -> None:
     assert [exporter["agent"] for exporter in status["exporters"]] == ["127.0.0.1"]
 
 
+def test_a_receiver_still_starting_at_sigterm_empties_its_sockets(tmp_path: Path) -> None:
+    """The time in which receivers must end begins once they have come up, however long compiling takes before that."""
+    with Collector(tmp_path, options={"receivers_end_s": 0.5}) as collector, sender() as sock:
+        for number in range(100):
+            sock.sendto(datagram(number), ("127.0.0.1", collector.port()))
+        assert "received 100 datagrams, durable 100" in collector.stop()
+    assert len(collector.kept()) == 100
+
+
 def test_commits_come_while_collecting(tmp_path: Path) -> None:
     """Records are readable soon after they were sent, long before the end; the sums by exporter are in the manifest."""
     with Collector(tmp_path) as collector, sender() as sock:
