@@ -6,6 +6,7 @@ session is not read, and TCP has its sender wait: nothing is lost.
 
 from __future__ import annotations
 
+import resource
 import select
 import socket
 import time
@@ -21,6 +22,7 @@ from capture.receive.source_filter import Networks, is_allowed, words
 from capture.tables.read_buffer import Bytes, as_array
 
 MOST_SESSIONS = 256
+_OTHER_DESCRIPTORS = 64  # what else a receiver may open: its sockets, and files
 IDLE_S = 600.0  # exporters send at least their templates more often
 _READ_BYTES = 1 << 18
 _READS_AT_ONCE = 4  # so that one session does not keep the others waiting
@@ -50,6 +52,7 @@ class Sessions:
         self._row["in_session"] = 1
         self._poller = select.poll()
         self._swept = time.monotonic()
+        self._most = min(MOST_SESSIONS, max(1, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHER_DESCRIPTORS))
 
     def add_listener(self, door: ListeningSocket, number: int) -> None:
         """Accept sessions at `door`, whose number in the ring's counters is `number`."""
@@ -96,7 +99,7 @@ class Sessions:
             except OSError:  # no connection waits, or it is gone
                 return
             address = words(peer[0])
-            if len(self._open) >= MOST_SESSIONS or not is_allowed(self._allowed, *address):
+            if len(self._open) >= self._most or not is_allowed(self._allowed, *address):
                 header["sessions_refused"] += 1
                 connection.close()
                 continue
