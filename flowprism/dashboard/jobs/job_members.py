@@ -1,4 +1,4 @@
-"""Who joined a job and who left it, as the layouts tell that scans kept."""
+"""Which endpoints joined and left a job, from the layouts that scans stored."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _Place = tuple[frozenset[str], ...]
 
 @dataclass(frozen=True, slots=True)
 class MembershipInterval:
-    """A host's endpoints that came and went together, or one endpoint of which no host is known.
+    """A host's endpoints that came and went together, or one endpoint without a known host.
 
     Attributes:
         name: the host, or the address.
         addresses: its endpoints.
-        from_ns: end of the window that first showed them; None where they were there in the first one that is kept.
-        until_ns: end of the window that first showed the job without them; None where they are still there.
-        replaced_by: names of those who stood in their places from then on.
+        from_ns: end of the window that first showed them; None where the first stored layout has them.
+        until_ns: end of the window that first showed the job without them; None where the latest layout has them.
+        replaced_by: names of the endpoints that took their places then.
     """
 
     name: str
@@ -38,23 +38,23 @@ class JobMembers:
     """The membership of a job over time.
 
     Attributes:
-        since_ns: since when it is known; None where no layout that is kept names anybody.
-        told: layouts that name endpoints.
-        untold: layouts that name none, so that who was there then is not known.
-        always: endpoints that were there all the time.
-        stays: of all others, the newest change first.
+        since_ns: time of the first layout with groups; None where no stored layout has groups.
+        with_groups: number of layouts with process groups.
+        without_groups: number of layouts without, which leave the membership unknown.
+        always: number of endpoints that are in all layouts with groups.
+        stays: the intervals of all others, the newest change first.
     """
 
     since_ns: int | None = None
-    told: int = 0
-    untold: int = 0
+    with_groups: int = 0
+    without_groups: int = 0
     always: int = 0
     stays: tuple[MembershipInterval, ...] = ()
 
 
 @dataclass(slots=True)
 class _Spell:
-    """How long one endpoint was there."""
+    """The time in which one endpoint was a member."""
 
     address: str
     from_ns: int | None
@@ -63,14 +63,14 @@ class _Spell:
 
 
 def members(layouts: Sequence[LayoutSince], names: Names) -> JobMembers:
-    """The membership, by layouts in order of time, the newest first.
+    """Derive the membership from layouts, given newest first.
 
-    Each layout names the endpoints of its process groups. Who stands beside the same remaining endpoints in the same
-    kinds of groups as one who left takes its place; where several left or came so, all who came take the place of each.
+    An endpoint that joined replaces one that left if both share the same kinds of groups with the same remaining
+    endpoints. If several endpoints left or joined so, all that joined replace each one that left.
     """
     known = [(one, named) for one in reversed(layouts) if (named := one.groups.members)]
     if not known:
-        return JobMembers(untold=len(layouts))
+        return JobMembers(without_groups=len(layouts))
     before, here = known[0]
     present = {address: _Spell(address, None) for address in here}
     over: list[_Spell] = []
@@ -91,7 +91,7 @@ def members(layouts: Sequence[LayoutSince], names: Names) -> JobMembers:
 
 
 def _heirs(before: Groups, after: Groups, left: frozenset[str], joined: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """Who took the places of those who left."""
+    """Map each endpoint that left to those that took its place."""
     stood, stand = _places(before, left), _places(after, joined)
     came: dict[_Place, list[str]] = defaultdict(list)
     for address, place in stand.items():
@@ -100,17 +100,17 @@ def _heirs(before: Groups, after: Groups, left: frozenset[str], joined: frozense
 
 
 def _places(groups: Groups, some: frozenset[str]) -> dict[str, _Place]:
-    """For each of some endpoints the others of its groups, by kind, less those who are themselves among `some`."""
-    beside: dict[str, list[set[str]]] = {address: [set() for _ in GROUP_KINDS] for address in some}
+    """Map each of some endpoints to the other members of its groups, by kind, without those in `some`."""
+    peers: dict[str, list[set[str]]] = {address: [set() for _ in GROUP_KINDS] for address in some}
     for at, kind in enumerate(GROUP_KINDS):
         for group in getattr(groups, kind):
             for address in some.intersection(group):
-                beside[address][at] |= set(group) - some
-    return {address: tuple(map(frozenset, near)) for address, near in beside.items()}
+                peers[address][at] |= set(group) - some
+    return {address: tuple(map(frozenset, near)) for address, near in peers.items()}
 
 
 def _stays(spells: Iterable[_Spell], names: Names) -> tuple[MembershipInterval, ...]:
-    """Spells of a host's endpoints that began and ended together are one."""
+    """Merge the intervals of a host's endpoints that began and ended together."""
     together: dict[tuple[str, int | None, int | None], list[_Spell]] = defaultdict(list)
     for spell in spells:
         together[_called(spell.address, names), spell.from_ns, spell.until_ns].append(spell)

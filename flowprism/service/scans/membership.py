@@ -1,4 +1,4 @@
-"""Who joined a job and who left it since its former scans, as an event."""
+"""Events for endpoints that joined or left a job since earlier scans."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def changes(
     window_end_ns: int,
     seen: Iterable[Event] = (),
 ) -> Iterator[Event]:
-    """An event for each job that others are in now; dated by the end of the window, which is the first to show it.
+    """Yield an event for each job with changed members, at the end of the window, which is the first to show it.
 
-    Only groups tell that everybody was seen: whoever they name now is new where neither the groups before named it nor
-    the scan before saw it, and whoever they named has left where nothing of it is seen any more. A job of which either
-    names nobody is passed over, and so is a window that is older than what is known.
+    Only process groups are complete lists of members. An endpoint joined if it is in the groups now, but neither in the
+    groups before nor in the previous scan. It left if it was in the groups before and is not observed any more. Jobs
+    without groups before or now are skipped, and so are windows older than the known state.
 
     Args:
-        jobs: of a window, under the names that last.
-        known: jobs of former scans, by name.
-        before: process groups that former scans found last, by job.
+        jobs: of a window, with stable names.
+        known: jobs of earlier scans, by name.
+        before: latest process groups of earlier scans, by job.
         window_end_ns: of the window, UTC.
-        seen: events of the window; whom a change among them names left or joined then.
+        seen: events of the window; endpoints of their membership changes are not reported again.
     """
     named: dict[str, set[str]] = {}
     for event in seen:
@@ -43,7 +43,7 @@ def changes(
         joined = now - then - set(known[job.id].endpoints) - named.get(job.id, set())
         left = then - now - set(job.endpoints) - named.get(job.id, set())
         if joined or left:
-            said = "; ".join(filter(None, (_told(joined, "joined"), _told(left, "left"))))
+            said = "; ".join(filter(None, (_describe(joined, "joined"), _describe(left, "left"))))
             change = Membership(kind=None, leavers=_places(left), joiners=_places(joined))
             yield Event(
                 job=job.id,
@@ -59,5 +59,5 @@ def _places(endpoints: Collection[str]) -> tuple[Place, ...]:
     return tuple(Place(endpoint=endpoint) for endpoint in sorted(endpoints))
 
 
-def _told(some: Collection[str], what: str) -> str:
+def _describe(some: Collection[str], what: str) -> str:
     return f"{listed(tuple(sorted(some)))} {what}" if some else ""

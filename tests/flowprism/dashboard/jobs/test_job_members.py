@@ -22,7 +22,7 @@ NAMES = Names({f"{host}-{gpu}": EndpointName(host, str(gpu), ()) for host in "ab
 def test_a_replaced_host_is_one_row_that_names_its_heir() -> None:
     """The new host stands beside the same others; both rows are told, the oldest layout last in the list given."""
     found = members([_since(20, "a", "b", "d"), _since(10, "a", "b", "c")], NAMES)
-    assert (found.since_ns, found.told, found.untold, found.always) == (10, 2, 0, 4)
+    assert (found.since_ns, found.with_groups, found.without_groups, found.always) == (10, 2, 0, 4)
     assert found.stays == (
         MembershipInterval("c", ("c-0", "c-1"), None, 20, ("d",)),
         MembershipInterval("d", ("d-0", "d-1"), 20, None, ()),
@@ -48,8 +48,8 @@ def test_of_two_that_left_their_own_places_are_told_apart() -> None:
 
 
 def test_layouts_that_name_nobody_are_counted_not_guessed() -> None:
-    """Nobody left because a scan could not tell the groups."""
+    """No endpoint left because a scan found no groups."""
     blank = LayoutSince(since_ns=15, layout=Layout(), groups=Groups())
     found = members([_since(20, "a", "b"), blank, _since(10, "a", "b")], NAMES)
-    assert (found.told, found.untold, found.always, found.stays) == (2, 1, 4, ())
+    assert (found.with_groups, found.without_groups, found.always, found.stays) == (2, 1, 4, ())
     assert members([blank], NAMES).since_ns is None
