@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from datamodel.flows import Flows
 from datamodel.ingest_result import IngestResult
-from flowprism.feed_plan.detectability_by_rate import shown_in_simulation, thinned_reading
+from flowprism.feed_plan.detectability_by_rate import shown_in_own_samples, shown_in_simulation, thinned_reading
 from flowprism.feed_plan.goal import FeedGoal
-from simulate.case import simulate_case
+from simulate.case import simulate_case, simulate_feeds
 from simulate.export.feed_spec import FeedSpec
+from simulate.export.wire.pcap import write_pcap
 from simulate.scenarios.sweep import Cell, sweep
 
 GOAL = FeedGoal(members=8)
@@ -54,3 +56,12 @@ def test_thinning_does_not_depend_on_the_order_of_rows() -> None:
     turned = replace(whole, flows=Flows(whole.flows.frame.take(order), whole.flows.addresses))
     assert rows(thinned_reading(turned, 4)) == rows(thinned_reading(whole, 4))
     assert rows(thinned_reading(whole, 16)) <= rows(thinned_reading(whole, 4))
+
+
+def test_own_samples_thinned_show_less(tmp_path: Path) -> None:
+    """A capture of 1 in 16,384 shows 5 %; of one in 1,024 of its samples no job is left."""
+    cell = Cell(FeedSpec("sflow", 16_384), 400.0, 2.0, 8, iterations=12, samples=10_000)
+    write_pcap(tmp_path / "own.pcap.gz", simulate_feeds(sweep(cell), 3)[0].datagrams)
+    found = shown_in_own_samples([tmp_path / "own.pcap.gz"], None, (1, 1024))
+    assert [shown.shows(1.05) for _, shown in found[1]] == [True]
+    assert not any(shown.shows(2.0) for _, shown in found[1024])
