@@ -24,6 +24,7 @@ from flowprism.cli.commands.evaluate import evaluate
 from flowprism.cli.commands.feeds import feeds
 from flowprism.cli.commands.inventory import app as inventory
 from flowprism.cli.commands.plan import app as plan
+from flowprism.cli.commands.query import query
 from flowprism.cli.commands.replay import replay
 from flowprism.cli.commands.scan import scan
 from flowprism.cli.commands.serve import api, serve
@@ -49,6 +50,7 @@ app.command()(decode)
 app.command()(simulate)
 app.command()(collect)
 app.command()(compact)
+app.command()(query)
 app.command()(replay)
 app.command()(backfill)
 app.add_typer(config, name="config")
