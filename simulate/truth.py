@@ -295,7 +295,7 @@ def _heavy_stages(fabric: Fabric, job: Job) -> list[AcceptedSubject]:
     stage_s = _stage_s(job)
     found = []
     for stage in np.flatnonzero(stage_s * LEAST_SLOWDOWN_RATIO >= stage_s.max()).tolist():
-        ranks = job.plan.ranks()[stage].ravel()
+        ranks = job.plan_of(-1).ranks()[stage].ravel()
         nics = np.unique(fabric.nic_of_gpu(job.attempts[-1].gpus[ranks])).tolist()
         found.append(AcceptedSubject(type="group", ids=tuple(sorted(fabric.address(n) for n in nics))))
     return found

@@ -133,8 +133,10 @@ def _kind(changes: Sequence[Event], truth: TrueJob) -> bool:
 def _effective_ratio(truth: TrueJob, spent: TrainingTime) -> float:
     """Time of iterations in the account's time, less that of those that are done again, by the whole time."""
     inside = [(max(start, spent.start_ns), min(end, spent.end_ns)) for start, end in truth.iterations]
-    usual = float(np.median([end - start for start, end in truth.iterations]))
-    again = sum(one.repeated for one in truth.changes) * usual
+    again = 0
+    for one in truth.changes:
+        later = [(start, end) for start, end in inside if start >= one.end_ns]
+        again += sum(end - start for start, end in later[: one.repeated])
     return (sum(max(end - start, 0) for start, end in inside) - again) / (spent.end_ns - spent.start_ns)
 
 

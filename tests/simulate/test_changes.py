@@ -10,7 +10,7 @@ from simulate.network.graph import STATE
 from simulate.run import Run
 from simulate.training.job import Attempt, Job
 from simulate.training.plan import Plan
-from simulate.truth import true_job
+from simulate.truth import true_job, uneven_stages
 from tests.simulate.cases import job, ran
 
 PLAN = Plan(tp=2, dp=3, pp=2)
@@ -85,3 +85,12 @@ def test_after_a_crash_what_no_checkpoint_holds_is_repeated() -> None:
     assert true_job(ran(made), 0, 0).changes[0].repeated == 2
     saved = replace(made, workload=replace(made.workload, pauses=saving))
     assert true_job(ran(saved), 0, 0).changes[0].repeated == 0
+
+
+def test_uneven_stages_of_a_shrunk_job_are_those_of_its_end() -> None:
+    """The heavy last stage holds the hosts that are left of it."""
+    fewer = np.array([0, 1, 2, 3, 6, 7, 8, 9])
+    made = again(Attempt(fewer, 3, dp=2, down_s=0.2))
+    heavy = replace(made, workload=replace(made.workload, volumes=replace(made.workload.volumes, last_stage_s=0.02)))
+    (found,) = uneven_stages(ran(heavy), 0)
+    assert found.accept[0].ids == ("10.0.3.1", "10.0.3.2", "10.0.4.1", "10.0.4.2")
