@@ -91,11 +91,15 @@ def _change(run: Run, index: int, number: int, epoch_ns: int) -> TrueChange:
         joiners=tuple(name(n) for n in joined),
         replaces={name(n): name(at_rank[after[n]]) for n in joined} if same else {},
         stages={name(n): stage for n, stage in stages.items()},
-        start_ns=epoch_ns + round(_ended(run, complete[-1])),
-        end_ns=epoch_ns + round(float(run.timing.start_ns[later[0].first + later[0].seat.iteration.started].min())),
+        start_ns=epoch_ns + round(_ended(run, complete[-1]) if complete else _began(run, former[0])),
+        end_ns=epoch_ns + round(_began(run, later[0])),
         state_bytes=round(float(later[0].seat.graph.work[copies & (later[0].seat.path[:, 0] >= 0)].sum())),
-        repeated=_since_checkpoint(job, complete[-1].iteration) if job.attempts[number - 1].crashes else 0,
+        repeated=_since_checkpoint(job, complete[-1].iteration) if complete and complete != former else 0,
     )
+
+
+def _began(run: Run, instance: Instance) -> float:
+    return float(run.timing.start_ns[instance.first + instance.seat.iteration.started].min())
 
 
 def _ended(run: Run, instance: Instance) -> float:

@@ -32,6 +32,6 @@ def test_figures_count_changes_and_distractors_apart() -> None:
     found = figures([good, bad, other])
     assert found == {
         "change_kind": 0.5, "change_place": 0.5, "place_in_three": 0.0, "change_down": 0.5, "one_job": 2 / 3,
-        "no_change": 1.0, "sampled_kind": 0.0,
+        "no_change": 1.0, "sampled_kind": 0.0, "account_bounds": 0.0,
     }  # fmt: skip
     assert "checkpoint" in outcomes_text([other])

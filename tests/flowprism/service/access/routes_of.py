@@ -52,6 +52,7 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/api/v1/jobs/{job}/timeline"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/matrix"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/rates"): Rule("seeing", owned=True),
+    ("GET", "/api/v1/jobs/{job}/training-time"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/report"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/trace"): Rule("seeing", owned=True),
     ("GET", "/api/v1/incidents"): Rule("seeing"),
