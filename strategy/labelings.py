@@ -131,7 +131,7 @@ def _choose_pipelines(job: _Evidence) -> list[_Part]:
 def _class_parts(job: _Evidence, one: EdgeClass) -> list[_Part]:
     """A class as nothing, all, one piece of it, or all pieces that take turns point-to-point.
 
-    The latter are two where forward and backward messages begin far apart, beside collectives of as many bytes.
+    The latter are two where forward and backward messages begin far apart, next to collectives of as many bytes.
     """
     other = [max(s.values()) for s in (_shape_scores(job, piece, COLLECTIVE_ROLES) for piece in one.pieces)]
     every = range(len(one.pieces))

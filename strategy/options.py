@@ -49,7 +49,7 @@ class StepOptions:
         scale_step_decades: step in which the scales of distances are integrated over.
         outliers, outlier_decades: share of pairs that are neither, spread evenly over so many decades.
         cells, independent_cells: cells looked at, and how many of them count as independent.
-        reference_pairs: pairs of replicas that are enough to tell how far they lie apart.
+        reference_pairs: pairs of replicas that are enough to estimate their distance.
     """
 
     close_decades: float = -0.4
@@ -94,7 +94,7 @@ class LayoutOptions:
         none_of_these: log-prior that a job's collectives are none of the known ones, or its iterations or endpoints are
             not those of a job.
         hidden_programs: what traffic that was not recognized is: a pipeline whose chains are all that it ties together,
-            a shorter one beside other exchanges, contexts, experts, or something that divides no ranks. Counted over
+            a shorter one next to other exchanges, contexts, experts, or something that divides no ranks. Counted over
             12 simulated jobs.
         unexplained_weight: times the share of edges without a role: the program is none of these.
         convention: what never leaves a host is tensor parallelism, where nothing moves (the contract for layouts).

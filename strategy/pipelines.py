@@ -14,7 +14,7 @@ def find_pipelines(edges: TrafficEdges, chosen: Int) -> list[Members]:
 
     Endpoints that take turns sending to one another are neighbouring stages. An interleaved pipeline closes into a
     circle; it is opened at the link that carries least, because activations wrap around once less often than they
-    move on. The first message of an iteration goes forward, which tells the first stage from the last.
+    move on. The first message of an iteration goes forward, which distinguishes the first stage from the last.
     """
     low, high, size, lead = _links(edges, chosen)
     part = components(low, high)
@@ -40,7 +40,7 @@ def _links(edges: TrafficEdges, chosen: Int) -> tuple[Int, Int, Float, Float]:
     pair, index = np.unique(low * codes + high, return_inverse=True)
     size = np.bincount(index, edges.iteration_bytes[chosen], len(pair)).astype(np.float64)
     first = np.full((2, len(pair)), np.inf)
-    # whoever sends first of all, on whatever connection, opens the iteration
+    # the endpoint that sends first, on any connection, opens the iteration
     np.minimum.at(first, ((src > dst).astype(np.int64), index), edges.first_ns[chosen])
     with np.errstate(invalid="ignore"):
         lead = np.nan_to_num(first[1] - first[0], posinf=np.inf, neginf=-np.inf)

@@ -64,11 +64,11 @@ def find_candidates(
 ) -> list[Candidate]:
     """All candidates of the best labelings, the likeliest first; probabilities sum to one.
 
-    Beside each choice of point-to-point edges stands that its collectives are none of the known ones, and look like any
-    class, in no grid. Scores are relative to that (`labelings`), so its own is that of the pipelines and a log-prior.
-    It leaves all sizes open but the pipelines', and those too where there are none: a pipeline may have been taken for
-    something else. A labeling that leaves edges unexplained may have missed a part of the
-    program: so much of its probability goes to none of the sizes.
+    Each choice of point-to-point edges has a further hypothesis: its collectives are none of the known ones, and look
+    like any class, in no grid. Scores are relative to that (`labelings`), so its own is that of the pipelines and a
+    log-prior. It leaves all sizes open but the pipelines', and those too where there are none: a pipeline may have been
+    taken for something else. A labeling that leaves edges unexplained may have missed a part of the program: so much of
+    its probability goes to none of the sizes.
     """
     top = labelings[0].log_score
     near = [one for one in labelings if one.log_score > top - options.negligible]
@@ -115,7 +115,7 @@ def _programs(
 
 
 def _none_of_these(labelings: Sequence[Labeling], top: float, options: LayoutOptions) -> list[Candidate]:
-    """Beside each choice of pipelines, and beside none: collectives that are none of the known ones."""
+    """Return the candidates of unknown collectives: one for each choice of pipelines, and one without pipelines."""
     likeliest = labelings[0]
     found = [Candidate(likeliest, None, None, NO_SIZES, float(np.exp(options.none_of_these - top)))]
     seen: set[bytes] = set()

@@ -21,7 +21,7 @@ from strategy.traffic_edges import SAME_BYTES, TrafficEdges
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One way to divide the ranks that no traffic between hosts tells apart.
+    """One way to divide the ranks that no traffic between hosts distinguishes.
 
     Attributes:
         tensor: ranks of a tensor group.
@@ -44,8 +44,8 @@ class Inside:
 
     Attributes:
         rest: endpoints of one host and stage that share no group between hosts.
-        gpus: GPUs behind each NIC; None where NICs differ or nobody says.
-        steps: evidence of who computes in step; None where there is none.
+        gpus: GPUs behind each NIC; None where NICs differ or the inventory does not say.
+        steps: evidence on which endpoints compute in step; None where there is none.
         at_once, messages: messages of a micro-batch that leave an endpoint at once, and all; None where they differ.
     """
 
@@ -178,7 +178,7 @@ def _local_sizes(inside: Inside, hosts_known: bool, options: LayoutOptions) -> d
     if len(sizes) == 1:
         return {1: (1.0, True)}
     if inside.steps is None:
-        # nobody says that what is left stays inside a host where hosts are unknown
+        # where hosts are unknown, nothing shows that the remaining ranks share one
         whole = options.convention if hosts_known else 1 / len(sizes)
         others = (1 - whole) / (len(sizes) - 1)
         return {t: (whole if t == inside.rest else others, False) for t in sizes}

@@ -128,7 +128,7 @@ def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], optio
 
 
 def _split(away: Float, size: int) -> list[list[int]]:
-    """Groups of `size` each: around whoever has the closest fellows, one group after the other."""
+    """Form groups of `size` greedily: each time around the endpoint with the closest neighbors."""
     left = list(range(len(away)))
     parts = []
     while left:

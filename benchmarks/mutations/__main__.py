@@ -1,4 +1,4 @@
-"""Breaks one rule at a time, analyses a few cases with it and prints what it cost: rows for docs/evaluation.md."""
+"""Breaks one rule at a time, analyses a few cases with it and prints what it cost, as rows of a table."""
 
 from __future__ import annotations
 
