@@ -1,0 +1,109 @@
+"""The plan of paths, `flowprism.path-plan/v1`: loads of cables now and as planned, and what each connection does."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from datamodel.document import Document
+from datamodel.findings import Finding
+from datamodel.report import Window
+
+# `keep` the port; `set` a port that is predicted to lead over the planned cables; `try` ports, as no hash is known;
+# `none`: no port leads there.
+Action = Literal["keep", "set", "try", "none"]
+Applied = Literal["kept", "drifted", "not applied", "not seen"]
+
+
+class Port(Document):
+    """An interface by which packets leave a switch."""
+
+    switch: str
+    port: int | None
+
+
+class PlannedConnection(Document):
+    """One connection that carries at least 1 % of what its job sends from a switch."""
+
+    job: str
+    src_addr: str
+    dst_addr: str
+    src_port: int
+    queue_pairs: int = Field(description="receiving queue pairs seen with these addresses and ports; 0 unknown")
+    dst_qp: int | None
+    bytes: int = Field(description="payload of an iteration")
+    now: tuple[Port, ...] | None = Field(description="doors that it leaves switches by; null unknown")
+    planned: tuple[Port, ...]
+    action: Action
+    new_src_port: int | None = None
+    try_src_ports: tuple[int, ...] = ()
+
+
+class PhaseLoad(Document):
+    """One phase of an iteration: a job's cables are busy this long, the slowest of them."""
+
+    begin_ratio: float = Field(description="where it begins, as a share of the iteration")
+    end_ratio: float
+    now_s: float
+    planned_s: float
+
+
+class JobPaths(Document):
+    """What a job's long connections do to one another."""
+
+    job: str
+    connections: int = Field(description="that cross switches")
+    elephants: int
+    known_ratio: float = Field(description="share of the bytes across switches whose path is known")
+    phases: tuple[PhaseLoad, ...]
+    gain_ratio: float = Field(description="share of the iteration time that the plan saves at most")
+    queue_pairs: int | None = Field(
+        description="of each connection, with which chance comes within 5 % of the plan; null: more than 128"
+    )
+
+
+class Collision(Document):
+    """A cable that several long connections share although the plan spreads them."""
+
+    job: str
+    link: tuple[Port, Port] = Field(description="the ends that its packets leave and enter by")
+    begin_ratio: float
+    end_ratio: float
+    now_s: float
+    best_s: float
+    elephants: tuple[str, ...] = Field(description="connections, as source:port > destination")
+
+
+class UplinkBalance(Document):
+    """Bytes of one job over the cables by which they leave one switch: the most of a cable over the mean."""
+
+    job: str
+    switch: str
+    now: float
+    planned: float
+
+
+class LearntHash(Document):
+    """The hash of some switches, as far as sightings show it."""
+
+    switches: tuple[str, ...]
+    fields: tuple[str, ...]
+    checked: int = Field(description="sightings set aside that it predicted")
+    right: int
+
+
+class PathPlan(Document):
+    """Collisions of long connections, and the placement that removes them. Nothing is applied."""
+
+    schema_: Literal["flowprism.path-plan/v1"] = Field(default="flowprism.path-plan/v1", alias="schema")
+    window: Window
+    notes: tuple[str, ...] = Field(default=(), description="what is not known, and what no plan can be made from")
+    jobs: tuple[JobPaths, ...] = ()
+    collisions: tuple[Collision, ...] = ()
+    balance: tuple[UplinkBalance, ...] = ()
+    hashes: tuple[LearntHash, ...] = ()
+    unknown_hashes: tuple[str, ...] = Field(default=(), description="switches that choose by a hash that is not known")
+    connections: tuple[PlannedConnection, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    applied: dict[Applied, int] = Field(default={}, description="connections of an earlier plan by what became of them")

@@ -1,0 +1,1 @@
+"""Loads of cables between switches by phase, collisions, and the placement that removes them."""

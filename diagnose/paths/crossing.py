@@ -1,0 +1,129 @@
+"""Connections, inventory and report -> those that cross switches, the routes open to them, and what stops a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+import numpy as np
+
+from datamodel.connections import ConnectionTables
+from datamodel.findings import Finding
+from datamodel.inventory import Inventory
+from datamodel.streams import Bool, Int
+from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
+from reconstruct.paths.choices import Choices
+from reconstruct.paths.uplink_hash import UNKNOWN, Headers, UplinkHash, learn_hashes
+
+_LOW_64_BITS = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Connections between endpoints behind different switches.
+
+    Attributes:
+        rows: (n,) rows of the table of connections.
+        pair: (n,) their pair of switches.
+        pairs: (pairs, 2) sending and receiving switch.
+        routes: all shortest ones of each pair.
+        headers: (n,) fields that switches may hash.
+    """
+
+    rows: Int
+    pair: Int
+    pairs: Int
+    routes: ShortestRoutes
+    headers: Headers
+
+
+def crossing(found: ConnectionTables, inventory: Inventory, cables: DirectedCables) -> Crossing:
+    """Connections that cross switches; an endpoint's n-th address is behind its n-th attachment, if it has as many."""
+    number = {name: n for n, name in enumerate(cables.switches)}
+    behind: dict[str, int] = {}
+    for host in inventory.hosts:
+        for endpoint in host.endpoints:
+            at, names = endpoint.attachments, endpoint.all_addresses
+            each = at if len(at) == len(names) else at[:1] * len(names)
+            behind |= {a: number[to.switch] for a, to in zip(names, each, strict=False) if to.switch in number}
+    switch = np.array([behind.get(address, NONE) for address in found.addresses], np.int64)
+    src, dst = (switch[found.table[name]] for name in ("src_addr", "dst_addr"))
+    rows = np.flatnonzero((src != NONE) & (dst != NONE) & (src != dst))
+    pairs, pair = np.unique(np.stack([src[rows], dst[rows]], axis=1), axis=0, return_inverse=True)
+    numbers = np.array([int(ip_address(a.partition("%")[0])) & _LOW_64_BITS for a in found.addresses], np.uint64)
+    headers = {name: numbers[found.table[name][rows]] for name in ("src_addr", "dst_addr")}
+    headers |= {name: found.table[name][rows].astype(np.uint64) for name in ("src_port", "dst_port")}
+    return Crossing(rows, pair.ravel(), pairs, shortest_routes(cables, pairs), headers)
+
+
+def ways(across: Crossing, cables: DirectedCables) -> Int:
+    """(pairs * switches,) doors that each switch may choose from for each pair: index pair * switches + switch."""
+    size = len(cables.switches)
+    pair = np.repeat(np.arange(len(across.pairs)), np.diff(across.routes.offsets))
+    met = [pair[on] << 32 | hop[on] for hop in across.routes.cables.T for on in (hop != NONE,)]
+    both = np.unique(np.concatenate([np.zeros(0, np.int64), *met]))
+    return np.bincount((both >> 32) * size + cables.tail[both & 0xFFFFFFFF], minlength=len(across.pairs) * size)
+
+
+def learn(
+    across: Crossing, cables: DirectedCables, seen: Choices, doors: Int, roles: Mapping[str, str]
+) -> dict[int, UplinkHash]:
+    """Hashes of switches from sightings where there was a choice; `doors` are `ways`, `roles` by switch name."""
+    connection, switch, cable = within(across, seen)
+    choice = doors[across.pair[connection] * len(cables.switches) + switch] > 1
+    connection, switch, cable = connection[choice], switch[choice], cable[choice]
+    names = [roles.get(name, "") for name in cables.switches]
+    role = np.unique(names, return_inverse=True)[1]
+    headers = {name: values[connection] for name, values in across.headers.items()}
+    used = np.setdiff1d(across.routes.cables, [NONE])
+    by_port = sorted(used.tolist(), key=lambda n: (cables.tail[n], cables.port(n)[1] or 0, n))
+    every = {int(n): np.array([c for c in by_port if cables.tail[c] == n], np.int64) for n in np.unique(switch)}
+    return learn_hashes(headers, switch, cable, role, every) if len(connection) else {}
+
+
+def within(across: Crossing, seen: Choices) -> tuple[Int, Int, Int]:
+    """(connection, switch, cable) of sightings of connections that cross switches, by their place among these."""
+    place = np.searchsorted(across.rows, seen.connection)
+    inside = place < len(across.rows)
+    inside[inside] = across.rows[place[inside]] == seen.connection[inside]
+    return place[inside], seen.switch[inside], seen.cable[inside]
+
+
+def predicted(across: Crossing, hashes: Mapping[int, UplinkHash], unseen: Int, switch: Int) -> Int:
+    """(m,) cable by which connections leave switches, by their hashes; NONE where unknown."""
+    found = np.full(len(unseen), NONE)
+    for one, learnt in hashes.items():
+        rows = np.flatnonzero(switch == one)
+        own = {name: values[unseen[rows]] for name, values in across.headers.items()}
+        found[rows] = learnt.predict(own, switch[rows])
+    return np.where(found == UNKNOWN, NONE, found)
+
+
+def under_incident(findings: tuple[Finding, ...], cables: DirectedCables) -> Bool:
+    """(directions,) cables that a slow link is found on, and not for being shared."""
+    bad = {
+        frozenset(zip(f.subject.ids, (f.subject.a_port, f.subject.b_port), strict=False))
+        for f in findings
+        if f.kind == "slow_uplink" and f.subject.type == "link" and f.cause != "ecmp_collision"
+    }
+    ends = [frozenset(((n.a, n.a_port), (n.b, n.b_port))) for n in cables.links]
+    return np.repeat([end in bad for end in ends], 2).astype(np.bool_)
+
+
+def obstacles(found: ConnectionTables, cables: DirectedCables, seen: Choices) -> list[str]:
+    """What no plan can be made without, in a line each."""
+    lines = []
+    slow = [link for link in cables.links if not link.speed_gbps]
+    if not cables.links:
+        lines.append("the inventory lists no links between switches: no path can be named")
+    if slow:
+        lines.append(f"{len(slow)} links have no speed_gbps (such as {slow[0].a} - {slow[0].b}): their load is unknown")
+    if found.shared_ports:
+        shown = found.shared_ports[0]
+        lines.append(f"{len(found.shared_ports)} interfaces are of several links (such as {shown}): not told apart")
+    if cables.links and not len(found.sightings):
+        lines.append("no record names an interface (in_if, out_if) of a link between switches: paths are unknown")
+    if seen.sprayed:
+        lines.append("packets of connections are spread over cables: they have no path to plan")
+    return lines

@@ -1,0 +1,111 @@
+"""What connections send -> phases of each job's iteration, and the bytes of every connection while each lasts.
+
+A cable is shared only by what is sent at the same time. A phase begins where connections that make up at least half of
+the bytes under way begin to send; one that takes longer because it shares a cable stays in the phase it began in.
+Other jobs' connections count with what they send on average while a phase lasts: nothing where two jobs are never
+busy together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from datamodel.frame import Frame
+from datamodel.streams import Bool, Float, Int
+
+# Parts of an iteration: a phase is no shorter. Fine enough for one in fifty, coarse enough for a second of samples.
+BINS = 64
+# A connection is under way where it sends this share of what it does in its busiest part.
+ACTIVE = 0.05
+# Connections that begin to send begin a phase if they make up this share of all that is under way.
+BEGINS = 0.5
+# The most of one job; beyond, the beginnings with most bytes count.
+MOST_PHASES = 4
+_ROWS_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class JobCycle:
+    """A job and the time that its iterations took.
+
+    Attributes:
+        members: (n,) whether each connection is the job's, and crosses switches.
+        iterations_ns: (iterations, 2) begin and end of each, in order.
+    """
+
+    members: Bool
+    iterations_ns: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Phases of all jobs' iterations.
+
+    Attributes:
+        job: (phases,) index of the job.
+        begin, end: (phases,) as shares of the iteration.
+        bytes: (n, phases) of each connection in one iteration, while the phase lasts.
+        own: (n, phases) whether the phase is of the connection's own job.
+    """
+
+    job: Int
+    begin: Float
+    end: Float
+    bytes: Float
+    own: Bool
+
+
+def phases(payloads: Frame, jobs: Sequence[JobCycle]) -> Phases:
+    """Fold all payloads at each job's iterations; rows of `PAYLOADS`."""
+    number: list[int] = []
+    bounds: list[tuple[float, float]] = []
+    columns: list[Float] = []
+    for n, job in enumerate(jobs):
+        folded = _fold(payloads, job.iterations_ns, len(job.members))
+        cuts = [*_cuts(folded[job.members]), BINS]
+        for begin, end in pairwise(cuts):
+            number.append(n)
+            bounds.append((begin / BINS, end / BINS))
+            columns.append(folded[:, begin:end].sum(axis=1))
+    size = len(jobs[0].members) if jobs else 0
+    sent = np.stack(columns, axis=1) if columns else np.zeros((size, 0))
+    own = np.stack([jobs[n].members for n in number], axis=1) if number else np.zeros((size, 0), np.bool_)
+    limits = np.array(bounds, np.float64).reshape(-1, 2)
+    return Phases(np.array(number, np.int64), limits[:, 0], limits[:, 1], sent, own & (sent > 0))
+
+
+def _fold(payloads: Frame, iterations_ns: Int, size: int) -> Float:
+    """(connections, BINS) mean bytes of an iteration in each part of it."""
+    share = np.linspace(0, 1, BINS + 1)
+    edges = iterations_ns[:, :1] + np.rint((iterations_ns[:, 1:] - iterations_ns[:, :1]) * share).astype(np.int64)
+    begin, end = edges[:, :-1].ravel(), edges[:, 1:].ravel()
+    found = np.zeros(size * BINS)
+    for first in range(0, len(payloads), _ROWS_AT_ONCE):
+        rows = payloads.take(np.arange(first, min(first + _ROWS_AT_ONCE, len(payloads))))
+        start, stop = rows["start_ns"], np.maximum(rows["end_ns"], rows["start_ns"] + 1)
+        low, high = np.searchsorted(end, start, side="right"), np.searchsorted(begin, stop, side="left")
+        count = np.maximum(high - low, 0)
+        row = np.repeat(np.arange(len(rows)), count)
+        part = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - low, count)
+        met = np.minimum(stop[row], end[part]) - np.maximum(start[row], begin[part])
+        value = rows["bytes"][row] * np.maximum(met, 0) / (stop - start)[row]
+        found += np.bincount(rows["connection"][row] * BINS + part % BINS, value, size * BINS)
+    return (found / max(len(iterations_ns), 1)).reshape(size, BINS)
+
+
+def _cuts(folded: Float) -> list[int]:
+    """Parts of the iteration that phases begin with, the first always."""
+    busiest = folded.max(axis=1, initial=0.0)
+    active = (folded > ACTIVE * busiest[:, None]) & (busiest > 0)[:, None]
+    weight = folded.sum(axis=1)
+    begins = active & ~np.roll(active, 1, axis=1)
+    beginning, under_way = weight @ begins, weight @ active
+    new = (beginning >= BEGINS * under_way) & (under_way > 0)
+    new[0] = False
+    chosen = np.flatnonzero(new)
+    most = chosen[np.argsort(-beginning[chosen], kind="stable")][: MOST_PHASES - 1]
+    return [0, *sorted(most.tolist())]

@@ -1,0 +1,206 @@
+"""Connections of all jobs -> which cables their long ones share, what that costs, and a placement that removes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from datamodel.connections import ConnectionTables
+from datamodel.inventory import Inventory
+from datamodel.path_plan import LearntHash, PathPlan
+from datamodel.report import JobReport, Report
+from datamodel.streams import Bool, Int
+from diagnose.paths.crossing import (
+    Crossing,
+    crossing,
+    learn,
+    obstacles,
+    predicted,
+    under_incident,
+    ways,
+    within,
+)
+from diagnose.paths.current_routes import OpenRoutes, open_routes
+from diagnose.paths.phases import JobCycle, Phases, phases
+from diagnose.paths.placement import Demand, Placement, place, placed
+from diagnose.paths.plan_documents import documents
+from diagnose.paths.plan_tables import PlanTables
+from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
+from reconstruct.paths.choices import choices
+from reconstruct.paths.uplink_hash import UplinkHash
+
+# A connection is long if it carries this share of what its job sends from its switch to others.
+ELEPHANT = 0.01
+# A placement that is this close to the planned one is left as it is.
+CLOSE_ENOUGH = 1.01
+
+
+def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, job: str | None = None) -> PathPlan:
+    """The loads of cables by job and phase, collisions, and a port for each long connection.
+
+    Without interfaces in the records, link speeds, or paths that connections keep to there is no plan, only the lines
+    that say so.
+
+    Args:
+        found: connections of the window, of all jobs and of none.
+        report: of the same window: jobs with their iterations, and cables that are known to be slow.
+        inventory: endpoints, switches and the links between them.
+        job: id or label of the only job to plan; others keep their paths. None for all.
+    """
+    cables = DirectedCables.of(inventory.links)
+    seen = choices(found.sightings, cables.tail)
+    notes = obstacles(found, cables, seen)
+    if not report.jobs:
+        notes.append("no training job is recognized in these records: there is nothing to plan for")
+    if notes:
+        return PathPlan(window=report.window, notes=tuple(notes))
+    across = crossing(found, inventory, cables)
+    doors = ways(across, cables)
+    roles = {switch.name: switch.role or "" for switch in inventory.switches}
+    hashes = learn(across, cables, seen, doors, roles)
+    now = _now(across, cables, hashes, doors, within(across, seen))
+    members = [_members(found, across, one, inventory) for one in report.jobs]
+    folded = _folded(found, across, report, members)
+    elephants, owner = _elephants(members, folded, across)
+    movable = np.isin(owner, [n for n, one in enumerate(report.jobs) if job is None or job in (one.id, one.label)])
+    left_out = np.flatnonzero(under_incident(report.findings, cables)).tolist()
+    routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
+    demand = _demand(across, cables, now, folded, elephants[movable])
+    planned = place(demand, routes, cables)
+    tables = PlanTables(
+        found=found, across=across, cables=cables, routes=routes, doors=doors, hashes=hashes, now=now, folded=folded,
+        elephants=elephants[movable], owner=owner[movable], members=members,
+        before=_before(across, cables, now, folded),
+        planned=_kept_if_close(demand, across, routes, cables, now, elephants[movable], planned), demand=demand,
+    )  # fmt: skip
+    return documents(tables, report, _learnt(hashes, cables), tuple(_doubts(now, seen.moved, left_out)))
+
+
+def _now(
+    across: Crossing,
+    cables: DirectedCables,
+    hashes: Mapping[int, UplinkHash],
+    doors: Int,
+    seen: tuple[Int, Int, Int],
+) -> OpenRoutes:
+    """Routes that sightings leave, and hop by hop the predictions of known hashes."""
+    connection, switch, cable = seen
+    for hop in range(across.routes.cables.shape[1]):
+        now = open_routes(across.pair, across.routes, cables.tail, connection, switch, cable)
+        begin, count = now.offsets[:-1], np.diff(now.offsets)
+        some = np.flatnonzero(count > 0)
+        row = np.repeat(np.arange(len(count)), count)
+        at = np.where(
+            across.routes.cables[now.route, hop] == NONE, NONE, cables.tail[across.routes.cables[now.route, hop]]
+        )
+        first = at[begin[some]]
+        alike = np.bincount(row, at != np.repeat(first, count[some]), len(count))[some] == 0
+        unseen, here = some[alike & (first != NONE)], first[alike & (first != NONE)]
+        choice = doors[across.pair[unseen] * len(cables.switches) + here] > 1
+        fresh = choice & ~np.isin(unseen << 32 | here, connection << 32 | switch)
+        door = predicted(across, hashes, unseen[fresh], here[fresh])
+        known = door != NONE
+        connection = np.concatenate([connection, unseen[fresh][known]])
+        switch, cable = np.concatenate([switch, here[fresh][known]]), np.concatenate([cable, door[known]])
+        order = np.lexsort([switch, connection])
+        connection, switch, cable = connection[order], switch[order], cable[order]
+    return open_routes(across.pair, across.routes, cables.tail, connection, switch, cable)
+
+
+def _members(found: ConnectionTables, across: Crossing, job: JobReport, inventory: Inventory) -> Bool:
+    """(n,) connections between endpoints of a job, by any of their addresses."""
+    own = set(job.endpoints)
+    for host in inventory.hosts:
+        for endpoint in host.endpoints:
+            if own.intersection(endpoint.all_addresses):
+                own.update(endpoint.all_addresses)
+    inside = np.array([address in own for address in found.addresses], np.bool_)
+    table = found.table
+    return np.asarray(inside[table["src_addr"][across.rows]] & inside[table["dst_addr"][across.rows]])
+
+
+def _folded(found: ConnectionTables, across: Crossing, report: Report, members: list[Bool]) -> Phases:
+    """Phases of all jobs; a job without known iterations has one, the window."""
+    place = np.full(len(found.table), NONE)
+    place[across.rows] = np.arange(len(across.rows))
+    payloads = found.payloads.take(place[found.payloads["connection"]] != NONE)
+    payloads = payloads.replace(connection=place[payloads["connection"]])
+    cycles = []
+    for job, own in zip(report.jobs, members, strict=True):
+        times = [(step.start_ns, step.end_ns) for step in job.iterations]
+        whole = [(report.window.start_ns, report.window.end_ns)]
+        cycles.append(JobCycle(own, np.array(times or whole, np.int64)))
+    return phases(payloads, cycles)
+
+
+def _elephants(members: list[Bool], folded: Phases, across: Crossing) -> tuple[Int, Int]:
+    """(long connections of all jobs, the job of each)."""
+    rows, owner = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for n, own in enumerate(members):
+        sent = np.where(own, folded.bytes[:, folded.job == n].sum(axis=1), 0.0)
+        switch = across.pairs[across.pair, 0]
+        total = np.bincount(switch, sent)[switch]
+        rows.append(np.flatnonzero((sent > 0) & (sent >= ELEPHANT * total)))
+        owner.append(np.full(len(rows[-1]), n))
+    return np.concatenate(rows), np.concatenate(owner)
+
+
+def _demand(across: Crossing, cables: DirectedCables, now: OpenRoutes, folded: Phases, elephants: Int) -> Demand:
+    """Elephants to place, and the rest spread over what is open to it."""
+    rest = folded.bytes.copy()
+    rest[elephants] = 0
+    fixed = now.load_s(across.routes, rest, len(cables.tail), 1 / cables.bytes_per_s)
+    return Demand(across.pair[elephants], folded.bytes[elephants], folded.own[elephants], fixed)
+
+
+def _before(across: Crossing, cables: DirectedCables, now: OpenRoutes, folded: Phases) -> Placement:
+    """What cables carry now, connections of unknown path spread over the routes open to them."""
+    load = now.load_s(across.routes, folded.bytes, len(cables.tail), 1 / cables.bytes_per_s)
+    single = np.where(now.known() != NONE, 1.0, 0.0)[:, None]
+    own = now.load_s(across.routes, np.where(folded.own, single, 0.0), len(cables.tail), np.ones(len(cables.tail)))
+    return Placement(now.known(), load, own > 0)
+
+
+def _kept_if_close(
+    demand: Demand,
+    across: Crossing,
+    routes: ShortestRoutes,
+    cables: DirectedCables,
+    now: OpenRoutes,
+    elephants: Int,
+    planned: Placement,
+) -> Placement:
+    """What is there, where it is known, uses no cable that is left out, and is about as good as the plan."""
+    known = now.known()[elephants]
+    if routes is not across.routes or (known == NONE).any():
+        return planned
+    there = placed(demand, routes, cables, known)
+    return there if (there.slowest_s <= CLOSE_ENOUGH * planned.slowest_s).all() else planned
+
+
+def _learnt(hashes: Mapping[int, UplinkHash], cables: DirectedCables) -> tuple[LearntHash, ...]:
+    """Hashes for people, switches that share one together."""
+    groups: dict[int, list[int]] = {}
+    for switch, learnt in sorted(hashes.items()):
+        groups.setdefault(id(learnt), []).append(switch)
+    return tuple(
+        LearntHash(
+            switches=tuple(cables.switches[n] for n in group),
+            fields=hashes[group[0]].fields,
+            checked=hashes[group[0]].checked,
+            right=hashes[group[0]].right,
+        )
+        for group in groups.values()
+    )
+
+
+def _doubts(now: OpenRoutes, moved: int, left_out: list[int]) -> list[str]:
+    lines = []
+    if now.contradicted:
+        lines.append(f"{now.contradicted} connections were seen off every shortest route: their paths are unknown")
+    if moved:
+        lines.append(f"{moved} connections changed cables: their paths are unknown")
+    if left_out:
+        lines.append(f"{len(left_out) // 2} links with a slow_uplink finding are left out of the plan")
+    return lines

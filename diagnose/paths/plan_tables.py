@@ -1,0 +1,77 @@
+"""The arrays that a plan is written from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.connections import ConnectionTables
+from datamodel.path_plan import Port
+from datamodel.streams import Bool, Int
+from diagnose.paths.crossing import Crossing
+from diagnose.paths.current_routes import OpenRoutes
+from diagnose.paths.phases import Phases
+from diagnose.paths.placement import Demand, Placement
+from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
+from reconstruct.paths.uplink_hash import UplinkHash
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTables:
+    """What a plan is written from; connections by their place among those that cross switches.
+
+    Attributes:
+        found, across, cables: connections, and the fabric.
+        routes: that may be planned.
+        doors: `crossing.ways`.
+        hashes: of switches whose hash is known.
+        now: routes open to each connection.
+        folded: bytes by phase.
+        elephants, owner: long connections and their jobs.
+        members: by job, (n,) its connections.
+        before, planned: what cables carry now, and as planned; routes of `planned` are of elephants.
+        demand: that was placed.
+    """
+
+    found: ConnectionTables
+    across: Crossing
+    cables: DirectedCables
+    routes: ShortestRoutes
+    doors: Int
+    hashes: Mapping[int, UplinkHash]
+    now: OpenRoutes
+    folded: Phases
+    elephants: Int
+    owner: Int
+    members: list[Bool]
+    before: Placement
+    planned: Placement
+    demand: Demand
+
+    def port(self, cable: int) -> Port:
+        """The interface that a directed cable leaves by."""
+        switch, port = self.cables.port(cable)
+        return Port(switch=switch, port=port)
+
+    def hops_now(self) -> Int:
+        """(elephants, hops) cables that each takes now; NONE all along where that is unknown."""
+        return self._hops(self.across.routes, self.now.known()[self.elephants])
+
+    def hops_planned(self) -> Int:
+        """(elephants, hops) cables that each is to take; NONE all along where there is no route."""
+        return self._hops(self.routes, self.planned.route)
+
+    def _hops(self, routes: ShortestRoutes, route: Int) -> Int:
+        width = max(self.routes.cables.shape[1], self.across.routes.cables.shape[1])
+        found = np.full((len(route), width), NONE)
+        taken = np.flatnonzero(route != NONE)
+        found[taken, : routes.cables.shape[1]] = routes.cables[route[taken]]
+        return found
+
+    def name(self, elephant: int) -> str:
+        """A connection, as source:port > destination."""
+        row = int(self.across.rows[self.elephants[elephant]])
+        table, addresses = self.found.table, self.found.addresses
+        return f"{addresses[table['src_addr'][row]]}:{table['src_port'][row]} > {addresses[table['dst_addr'][row]]}"

@@ -1,0 +1,79 @@
+"""A plan of paths from the command line: read the records, make it, compare it with an earlier one, write it."""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from pathlib import Path
+
+from pydantic import ValidationError
+from rich.console import Console
+
+from datamodel.errors import InputError
+from datamodel.path_plan import PathPlan
+from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
+from flowprism.cli.commands.plan_paths import PlanFormat
+from flowprism.cli.output_errors import name_output_errors
+from flowprism.cli.progress_bars import progress_bars
+from flowprism.gc_tuning import raise_gc_threshold
+from flowprism.inventory_file import load_inventory
+from flowprism.path_planning import follow_up, plan_inputs
+from flowprism.pipeline import AnalysisOptions
+from flowprism.rendering.formats.path_plan_files import path_plan_csv, path_plan_hccl
+from flowprism.rendering.formats.path_plan_text import print_path_plan
+
+_PLAIN_COLUMNS = 120
+
+
+def plan_files(
+    paths: tuple[Path, ...],
+    inventory: Path,
+    rates: tuple[str, ...],
+    job: str | None,
+    plan_format: PlanFormat,
+    out: Path | None,
+    applied: Path | None,
+) -> None:
+    """Plan paths for the jobs of the inputs, and write the plan.
+
+    Raises:
+        FlowprismError: an input cannot be used, there is no such job, or the output cannot be written.
+    """
+    raise_gc_threshold()
+    earlier = None if applied is None else _read(applied)
+    options = AnalysisOptions(rates=parse_sampling_rates(rates), tables=False)
+    known = load_inventory(inventory)
+    with progress_bars() as progress:
+        plan = plan_inputs(paths, known, options, job, progress or _silent)
+    text = _text(plan if earlier is None else follow_up(earlier, plan), plan_format)
+    with name_output_errors(out or "stdout"):
+        if out is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            out.write_text(text, "utf-8")
+
+
+def _read(file: Path) -> PathPlan:
+    try:
+        return PathPlan.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror or error}") from error
+    except ValidationError as error:
+        raise InputError(f"{file}: is no plan of paths as JSON ({error.errors()[0]['msg']})") from error
+
+
+def _text(plan: PathPlan, plan_format: PlanFormat) -> str:
+    if plan_format is PlanFormat.JSON:
+        return plan.model_dump_json(by_alias=True, indent=1) + "\n"
+    if plan_format is PlanFormat.CSV:
+        return path_plan_csv(plan)
+    if plan_format is PlanFormat.HCCL:
+        return path_plan_hccl(plan)
+    held = StringIO()
+    print_path_plan(plan, Console(file=held, width=_PLAIN_COLUMNS, highlight=False))
+    return held.getvalue()
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Show no progress where stderr is no terminal."""

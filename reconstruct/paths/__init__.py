@@ -1,0 +1,1 @@
+"""Which cables connections take, and the hash by which switches choose them."""

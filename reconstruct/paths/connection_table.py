@@ -1,0 +1,85 @@
+"""Records of all feeds -> connections by five-tuple, what each carried when, and the cables it was seen on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from datamodel.connections import CABLE_SIGHTINGS, CONNECTIONS, PAYLOADS, ConnectionTables
+from datamodel.flows import Flows
+from datamodel.frame import Frame
+from datamodel.inventory import Link
+from datamodel.streams import Bool, Int
+from reconstruct.numeric.factorize import factorize
+from reconstruct.streams.stream_builder import volumes
+
+
+def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links: Sequence[Link]) -> ConnectionTables:
+    """Tables of the connections that carry payload.
+
+    Args:
+        flows: of all feeds, duplicate observations included.
+        primary: (rows,) records that carry the volume (`select_primary`).
+        switches: name of the switch of each exporter's address.
+        links: of the inventory, with interface indices.
+    """
+    volume = volumes(flows.frame)
+    rows = np.flatnonzero(volume > 0)
+    frame, volume, primary = flows.frame.take(rows), volume[rows], primary[rows]
+    ports = frame["src_port"].astype(np.int64) << 24 | frame["dst_port"].astype(np.int64) << 8 | frame["proto"]
+    ends = frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"]
+    _, end = factorize(ends)
+    _, port = factorize(ports)
+    _, number = factorize(end << 32 | port)
+    count = int(number.max(initial=-1)) + 1
+    first = np.full(count, len(number))
+    np.minimum.at(first, number, np.arange(len(number)))
+    pairs, queue_pair = _queue_pairs(number, frame["dst_qp"], count)
+    names = ("src_addr", "dst_addr", "src_port", "dst_port", "proto")
+    table = {name: frame[name][first] for name in names} | {"queue_pairs": pairs, "dst_qp": queue_pair}
+    payloads = {
+        "connection": number[primary],
+        "start_ns": frame["time_flow_start_ns"][primary],
+        "end_ns": frame["time_flow_end_ns"][primary],
+        "bytes": volume[primary],
+    }
+    sightings, shared = _sightings(Flows(frame, flows.addresses), number, switches, links)
+    carried = Frame(PAYLOADS, payloads).sort(*PAYLOADS.names)  # so that sums are the same in any order of records
+    return ConnectionTables(Frame(CONNECTIONS, table), carried, sightings, shared, flows.addresses)
+
+
+def _queue_pairs(number: Int, queue_pair: Int, count: int) -> tuple[Int, Int]:
+    """(how many queue pairs each connection shows, the smallest)."""
+    known = queue_pair >= 0
+    both = np.unique(np.stack([number[known], queue_pair[known].astype(np.int64)]), axis=1)
+    smallest = np.full(count, -1)
+    smallest[both[0, ::-1]] = both[1, ::-1]
+    return np.bincount(both[0], minlength=count), smallest
+
+
+def _sightings(
+    flows: Flows, number: Int, switches: Mapping[str, str], links: Sequence[Link]
+) -> tuple[Frame, tuple[str, ...]]:
+    """Cables that records name by the interface they came in by, or left by; and interfaces of several links."""
+    ends = [((n.a, n.a_port), (n.b, n.b_port)) for n in links]
+    met = Counter(port for both in ends for port in both if port[1] is not None)
+    shared = tuple(sorted(f"{switch} {port}" for (switch, port), times in met.items() if times > 1))
+    leaving = {(*a, "out"): 2 * n for n, (a, _) in enumerate(ends)} | {
+        (*b, "out"): 2 * n + 1 for n, (_, b) in enumerate(ends)
+    }
+    coming = {(*b, "in"): 2 * n for n, (_, b) in enumerate(ends)} | {
+        (*a, "in"): 2 * n + 1 for n, (a, _) in enumerate(ends)
+    }
+    cable_at = {key: n for key, n in (leaving | coming).items() if met[key[0], key[1]] == 1}
+    frame = flows.frame
+    parts: list[Int] = []
+    for side in ("in", "out"):
+        ports, place = factorize(frame["sampler_address"].astype(np.int64) << 32 | frame[f"{side}_if"] & 0xFFFFFFFF)
+        named = ((switches.get(flows.addresses[p >> 32], ""), p & 0xFFFFFFFF) for p in ports.tolist())
+        cable = np.array([cable_at.get((*name, side), -1) for name in named], np.int64)[place]
+        seen = np.flatnonzero(cable >= 0)
+        parts.append(number[seen] << 32 | cable[seen])
+    both, records = np.unique(np.concatenate(parts), return_counts=True)
+    return Frame(CABLE_SIGHTINGS, {"connection": both >> 32, "cable": both & 0xFFFFFFFF, "records": records}), shared

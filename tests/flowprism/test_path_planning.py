@@ -1,0 +1,166 @@
+"""Plans from simulated records: what they show, what becomes of them once applied, and what is no plan."""
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from capture.reader import merged
+from datamodel.errors import InputError
+from datamodel.flows import Flows
+from datamodel.inventory import Inventory, Link
+from datamodel.path_plan import PathPlan
+from flowprism.path_planning import follow_up, plan_reading
+from flowprism.pipeline import AnalysisOptions
+from flowprism.rendering.formats.path_plan_files import path_plan_csv, path_plan_hccl
+from simulate.case import Case, simulate_case
+from simulate.network.hashing import HashFamily
+from simulate.scenarios.base_job import ScenarioOptions
+from simulate.scenarios.catalogue import scenario
+from simulate.scenarios.scenario import Scenario
+from simulate.scenarios.source_ports import with_source_ports
+
+OPTIONS = AnalysisOptions(tables=False)
+
+
+def collisions(family: HashFamily = "crc") -> Scenario:
+    """Two queue pairs a connection under four leaves of eight spines, a few iterations."""
+    made = scenario("collisions", ScenarioOptions(iterations=10))
+    return replace(made, fabric=replace(made.fabric, hash_family=family))
+
+
+def planned(case: Case, inventory: Inventory | None = None, seen: Callable[[Flows], Flows] = lambda f: f) -> PathPlan:
+    """The plan from exact records and what leaves export in IPFIX."""
+    readings = [case.readings["flows"], replace(case.readings["ipfix"], flows=seen(case.readings["ipfix"].flows))]
+    return plan_reading(merged(readings), ("a case",), inventory or case.inventory, OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    """The case whose leaves hash with CRC."""
+    return simulate_case(collisions(), 1)
+
+
+@pytest.fixture(scope="module")
+def plan(case: Case) -> PathPlan:
+    """Its plan."""
+    return planned(case)
+
+
+def slowest_s(plan: PathPlan) -> tuple[float, float]:
+    """(now, planned), summed over phases."""
+    return sum(p.now_s for p in plan.jobs[0].phases), sum(p.planned_s for p in plan.jobs[0].phases)
+
+
+def test_collisions_are_shown_with_what_the_plan_makes_of_them(plan: PathPlan) -> None:
+    """All paths are known; cables of several connections are slower than any is planned; balance becomes even."""
+    now, best = slowest_s(plan)
+    assert plan.jobs[0].known_ratio == 1
+    assert now > 1.5 * best
+    assert plan.collisions
+    assert all(c.now_s >= 1.1 * c.best_s and len(c.elephants) >= 2 for c in plan.collisions)
+    assert {b.planned for b in plan.balance} == {1.0}
+    assert max(b.now for b in plan.balance) > 1.4
+    assert {c.action for c in plan.connections} == {"set", "keep"}
+    assert plan.jobs[0].gain_ratio > 0.05
+
+
+def test_an_applied_plan_is_kept_and_as_fast_as_predicted(plan: PathPlan, tmp_path: Path) -> None:
+    """Replayed, every connection leaves by the doors planned, and the slowest cable is as predicted within 2 %."""
+    file = tmp_path / "plan.csv"
+    file.write_text(path_plan_csv(plan))
+    after = planned(simulate_case(with_source_ports(collisions(), file), 1))
+    moved = sum(one.action == "set" for one in plan.connections)
+    assert follow_up(plan, after).applied == {"kept": moved, "drifted": 0, "not applied": 0, "not seen": 0}
+    assert slowest_s(after)[0] == pytest.approx(slowest_s(plan)[1], rel=0.02)
+    assert not after.collisions
+    assert {one.action for one in after.connections} == {"keep"}
+
+
+def test_a_plan_that_is_not_applied_is_said_to_be_so(plan: PathPlan) -> None:
+    """The old ports are seen, none of the new ones."""
+    moved = sum(one.action == "set" for one in plan.connections)
+    assert follow_up(plan, plan).applied == {"kept": 0, "drifted": 0, "not applied": moved, "not seen": 0}
+
+
+def test_files_name_each_connection_once(plan: PathPlan) -> None:
+    """CSV has a row, HCCL's file a port, for each long connection; a pair of addresses has one line."""
+    rows = list(csv.DictReader(io.StringIO(path_plan_csv(plan))))
+    assert len(rows) == len(plan.connections) == 64
+    assert len({(r["src_addr"], r["dst_addr"], r["new_src_port"]) for r in rows}) == 64
+    lines = [line.split("=") for line in path_plan_hccl(plan).splitlines()]
+    assert len({ends for ends, _ in lines}) == len(lines) == 32
+    assert sum(len(ports.split(",")) for _, ports in lines) == 64
+
+
+def test_rows_in_any_order_give_the_same_plan(case: Case, plan: PathPlan) -> None:
+    """To the byte."""
+    random = np.random.default_rng(4)
+    assert planned(case, seen=lambda f: f.take(random.permutation(len(f)))) == plan
+
+
+def test_a_nonlinear_hash_gives_ports_to_try() -> None:
+    """No port is predicted; moves come with a list, and the switches are named as unknown."""
+    plan = planned(simulate_case(collisions("nonlinear"), 1))
+    assert plan.hashes == ()
+    assert plan.unknown_hashes == ("leaf0", "leaf1", "leaf2", "leaf3")
+    moving = [one for one in plan.connections if one.action != "keep"]
+    assert moving
+    assert {one.action for one in moving} == {"try"}
+    assert min(len(one.try_src_ports) for one in moving) == 23  # 1 - (7/8)^23 > 95 %
+    assert path_plan_hccl(plan) == "" or len(path_plan_hccl(plan).splitlines()) < 32
+
+
+def sprayed(flows: Flows) -> Flows:
+    """The records as a switch exports them that sends each packet over another uplink."""
+    door = 1 + np.random.default_rng(2).integers(0, 8, len(flows))
+    frame = flows.frame
+    uplink = (frame["out_if"] >= 1) & (frame["out_if"] <= 8)
+    return Flows(frame.replace(out_if=np.where(uplink, door, frame["out_if"])), flows.addresses)
+
+
+def without_speed(inventory: Inventory) -> Inventory:
+    """The same links without speeds."""
+    links = tuple(link.model_copy(update={"speed_gbps": None}) for link in inventory.links)
+    return inventory.model_copy(update={"links": links})
+
+
+def shared_interface(inventory: Inventory) -> Inventory:
+    """A second link of the first one's interface."""
+    first = inventory.links[0]
+    twin = Link(a=first.a, a_port=first.a_port, b="spine7", b_port=99, speed_gbps=800)
+    return inventory.model_copy(update={"links": (*inventory.links, twin)})
+
+
+@pytest.mark.parametrize(
+    ("change", "seen", "line"),
+    [
+        (without_speed, lambda f: f, "no speed_gbps"),
+        (shared_interface, lambda f: f, "not told apart"),
+        (lambda i: i.model_copy(update={"links": ()}), lambda f: f, "no links between switches"),
+        (lambda i: i, sprayed, "no path to plan"),
+        (
+            lambda i: i,
+            lambda f: Flows(f.frame.without({"in_if", "out_if"}), f.addresses),
+            "no record names an interface",
+        ),
+    ],
+)
+def test_what_is_not_known_is_one_line_and_no_plan(
+    case: Case, change: Callable[[Inventory], Inventory], seen: Callable[[Flows], Flows], line: str
+) -> None:
+    """Missing speeds, a shared ifIndex, no links, sprayed packets, no interfaces in the records."""
+    plan = planned(case, change(case.inventory), seen)
+    assert len(plan.notes) == 1
+    assert line in plan.notes[0]
+    assert (plan.jobs, plan.connections, plan.collisions) == ((), (), ())
+
+
+def test_a_job_that_is_not_there_is_refused_with_those_that_are(case: Case) -> None:
+    """The message names the jobs of the records."""
+    with pytest.raises(InputError, match="there are job0"):
+        plan_reading(case.readings["flows"], ("a case",), case.inventory, OPTIONS, "job7")
