@@ -35,21 +35,20 @@ def job_changes(
         members: (e,) its endpoints.
         seats: where endpoints sit; may be empty.
     """
-    if not _replaced(own, edges_ns):
+    if len(edges_ns) < 2 or not len(own):
         return ()
-    slack = np.full(len(own), round(WHOLE_ITERATIONS * float(np.median(np.diff(edges_ns)))), np.int64)
-    changes = find_changes(stream_lives(own), slack, lambda endpoint: _seat(seats, endpoint))
+    slack_ns = round(WHOLE_ITERATIONS * float(np.median(np.diff(edges_ns))))
+    if not _replaced(own, slack_ns):
+        return ()
+    changes = find_changes(stream_lives(own), slack_ns, lambda endpoint: _seat(seats, endpoint))
     others = [stream_lives(some.take(np.flatnonzero(np.isin(some.dst, members)))) for some in other if changes]
     return tuple(CopiedChange(change, sum(sent_once_bytes(some, change) for some in others)) for change in changes)
 
 
-def _replaced(own: Streams, edges_ns: Int) -> bool:
-    """Whether some streams end before the others do, and some begin after."""
-    if len(edges_ns) < 2 or not len(own):
-        return False
-    margin = round(WHOLE_ITERATIONS * float(np.median(np.diff(edges_ns))))
+def _replaced(own: Streams, slack_ns: int) -> bool:
+    """Whether some streams end before the others do, and some begin after; without a look at each of their rows."""
     begin, end = own.start_ns[own.offsets[:-1]], own.end_ns[own.offsets[1:] - 1]
-    return bool((begin > begin.min() + margin).any() and (end < end.max() - margin).any())
+    return bool((begin > begin.min() + slack_ns).any() and (end < end.max() - slack_ns).any())
 
 
 def _seat(seats: Mapping[int, Seat], endpoint: int) -> tuple[int, ...]:

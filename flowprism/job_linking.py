@@ -71,7 +71,7 @@ def _joined(
     members = np.union1d(jobs[0].endpoints, jobs[1].endpoints)
     other = flow.take(np.setdiff1d(np.flatnonzero(np.isin(flow.dst, members)), numbers))
     changes = job_changes(flow.take(np.unique(numbers)), edges_ns, (other,), members, seats)
-    grid = report_grid(after.report, flow.addresses)
+    grid = _report_grid(after.report, flow.addresses)
     resized = [change_event(report.id, c.change, c.state_bytes, edges_ns, grid) for c in changes]
     known = [*_but(before.events, "end"), *_but(after.events, "start")]
     events = [e.model_copy(update={"job": report.id}) for e in known if e.change is None] + resized
@@ -112,7 +112,7 @@ def _joined_tables(before: JobResult, after: JobResult) -> JobTables | None:
     return replace(new, spans=concat(SPANS, [first, second]), groups=(*new.groups, *old.groups))
 
 
-def report_grid(job: JobReport, addresses: Sequence[str]) -> Grid:
+def _report_grid(job: JobReport, addresses: Sequence[str]) -> Grid:
     """The layout that a report states, as address codes."""
     code = {address: n for n, address in enumerate(addresses)}
     kinds = {k: [[code[a] for a in group] for group in groups] for k, groups in job.groups if isinstance(groups, tuple)}

@@ -2,7 +2,7 @@
 
 Connections that end before the job does, while others, silent until then, begin, have been replaced. Between endpoints
 that stay, most go on in a live migration (TrainMover, arXiv:2412.12636: only the groups of the swapped host are set up
-anew) and none after a restart. That something only ends or only begins is no change, and neither is silence: a hole of
+again) and none after a restart. That something only ends or only begins is no change, and neither is silence: a hole of
 the feed, a checkpoint and an exporter's restart leave connections what they were.
 """
 
@@ -49,22 +49,21 @@ class MemberChange:
     peers: dict[int, tuple[int, ...]]
 
 
-def find_changes(lives: ConnectionLives, slack_ns: Int, seat_of: Callable[[int], Seat]) -> tuple[MemberChange, ...]:
+def find_changes(lives: ConnectionLives, slack_ns: int, seat_of: Callable[[int], Seat]) -> tuple[MemberChange, ...]:
     """The changes of one job, in order of time.
 
     Args:
         lives: its connections that carry training traffic; copies of state are not among them.
-        slack_ns: (n,) connections that are silent for longer before the job ends, or after it began, have ended, or are
-            new.
+        slack_ns: connections that are silent for longer before the job ends, or after it began, have ended, or are new.
         seat_of: rail and GPU of an endpoint; equal for all where no inventory says.
     """
-    if not len(lives):
+    if not len(lives.src):
         return ()
     begin, end = int(lives.start_ns.min()), int(lives.end_ns.max())
     gone = lives.end_ns < end - slack_ns
     new = lives.start_ns > begin + slack_ns
     found: list[MemberChange] = []
-    for first_ns, last_ns in _bunches(lives.start_ns[new], int(slack_ns.max())):
+    for first_ns, last_ns in _bunches(lives.start_ns[new], slack_ns):
         before = lives.start_ns < first_ns - slack_ns
         after = (lives.end_ns > last_ns) & ((lives.start_ns <= last_ns) | ~new)
         since = found[-1].resumed_ns if found else begin

@@ -15,7 +15,7 @@ def lives(*rows: Life) -> ConnectionLives:
     """Connections as a table."""
     src, dst, start, end, volume = (np.array(column) for column in zip(*rows, strict=True))
     times = ((start * SECOND).astype(np.int64), (end * SECOND).astype(np.int64))
-    return ConnectionLives(src, dst, *times, volume.astype(np.float64), np.ones(len(src)))
+    return ConnectionLives(src, dst, *times, volume.astype(np.float64))
 
 
 def ring(members: list[int], start: float, end: float, volume: float = 1e9) -> list[Life]:
@@ -25,9 +25,7 @@ def ring(members: list[int], start: float, end: float, volume: float = 1e9) -> l
 
 def changes(*rows: Life, seats: dict[int, tuple[int, ...]] | None = None) -> tuple[MemberChange, ...]:
     """What is found where two seconds of silence end a connection."""
-    found = lives(*rows)
-    slack = np.full(len(found), 2 * SECOND)
-    return find_changes(found, slack, lambda e: (seats or {}).get(e, (0,)))
+    return find_changes(lives(*rows), 2 * SECOND, lambda e: (seats or {}).get(e, (0,)))
 
 
 STAY = [(0, 1, 0, 60, 1e9), (1, 0, 0, 60, 1e9), (4, 5, 0, 60, 1e9), (5, 4, 0, 60, 1e9)]
