@@ -6,7 +6,8 @@ import numpy as np
 
 from datamodel.streams import Float, Int
 from reconstruct.jit import compiled, to_contiguous
-from strategy.grouped_statistics import expanded, medians
+from reconstruct.numeric.ragged_arrays import expanded
+from strategy.grouped_statistics import medians
 from strategy.stream_profiles import StreamProfiles
 
 # A slot met in fewer of the iterations says nothing.

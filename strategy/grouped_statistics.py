@@ -42,9 +42,3 @@ def runs(values: Float, step_share: float, step: float = 0.0) -> Int:
     found = np.empty(len(values), np.int64)
     found[order] = np.cumsum(np.diff(ascending, prepend=ascending[:1]) > step + step_share * np.abs(ascending))
     return found
-
-
-def expanded(first: Int, count: Int) -> tuple[Int, Int]:
-    """Rows of several ranges one after the other: (number of the range, row), both (sum of counts,)."""
-    which = np.repeat(np.arange(len(count)), count)
-    return which, np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + first[which]

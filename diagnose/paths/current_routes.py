@@ -8,6 +8,7 @@ import numpy as np
 
 from datamodel.streams import Float, Int
 from diagnose.paths.shortest_routes import NONE, ShortestRoutes
+from reconstruct.numeric.ragged_arrays import expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,7 @@ def open_routes(pair: Int, routes: ShortestRoutes, tail: Int, connection: Int, s
         cable: (seen,) by which directed cable.
     """
     count = routes.offsets[pair + 1] - routes.offsets[pair]
-    row = np.repeat(np.arange(len(pair)), count)
-    route = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - routes.offsets[pair], count)
+    row, route = expanded(routes.offsets[pair], count)
     agrees = np.ones(len(row), np.bool_)
     key = connection << 32 | switch
     for hop in routes.cables[route].T if len(key) else ():

@@ -16,6 +16,7 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
+from reconstruct.numeric.ragged_arrays import expanded
 
 # Parts of an iteration: a phase is no shorter. Fine enough for one in fifty, coarse enough for a second of samples.
 BINS = 64
@@ -88,9 +89,7 @@ def _fold(payloads: Frame, iterations_ns: Int, size: int) -> Float:
         rows = payloads.take(np.arange(first, min(first + _ROWS_AT_ONCE, len(payloads))))
         start, stop = rows["start_ns"], np.maximum(rows["end_ns"], rows["start_ns"] + 1)
         low, high = np.searchsorted(end, start, side="right"), np.searchsorted(begin, stop, side="left")
-        count = np.maximum(high - low, 0)
-        row = np.repeat(np.arange(len(rows)), count)
-        part = np.arange(len(row)) - np.repeat(np.cumsum(count) - count - low, count)
+        row, part = expanded(low, np.maximum(high - low, 0))
         met = np.minimum(stop[row], end[part]) - np.maximum(start[row], begin[part])
         value = rows["bytes"][row] * np.maximum(met, 0) / (stop - start)[row]
         found += np.bincount(rows["connection"][row] * BINS + part % BINS, value, size * BINS)

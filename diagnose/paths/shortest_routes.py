@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from datamodel.inventory import Link
 from datamodel.streams import Float, Int
+from reconstruct.numeric.ragged_arrays import expanded
 
 NONE = -1
 
@@ -79,8 +80,7 @@ def shortest_routes(cables: DirectedCables, pairs: Int, left_out: Collection[int
         there, wanted = at == pairs[pair, 1], which[pair] * size + at
         begin = np.searchsorted(key, wanted)
         count = np.where(there, 1, np.searchsorted(key, wanted, side="right") - begin)
-        row = np.repeat(np.arange(len(pair)), count)
-        place = begin[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+        row, place = expanded(begin, count)
         cable = np.where(there[row], NONE, step[np.minimum(place, len(step) - 1)])
         taken = np.concatenate([taken[row], cable[:, None]], axis=1)
         pair, at = pair[row], np.where(there[row], at[row], cables.head[cable])

@@ -20,8 +20,13 @@ def offsets_of(counts: Int) -> Int:
 def select_rows(offsets: Int, numbers: Int) -> tuple[Int, Int]:
     """Some of the rows: their offsets side by side, and the place of each of their entries in the column."""
     counts = np.diff(offsets)[numbers]
-    own = offsets_of(counts)
-    return own, np.repeat(offsets[:-1][numbers] - own[:-1], counts) + np.arange(own[-1])
+    return offsets_of(counts), expanded(offsets[:-1][numbers], counts)[1]
+
+
+def expanded(first: Int, count: Int) -> tuple[Int, Int]:
+    """Rows of several ranges one after the other: (number of the range, row), both (sum of counts,)."""
+    which = np.repeat(np.arange(len(count)), count)
+    return which, np.arange(len(which)) + np.repeat(first - (np.cumsum(count) - count), count)
 
 
 @compiled

@@ -15,6 +15,7 @@ from datamodel.frame import Frame, empty
 from datamodel.inventory import Link
 from datamodel.paths import PATH_INTERVALS, Paths
 from datamodel.streams import Int, Streams
+from reconstruct.numeric.ragged_arrays import expanded
 from reconstruct.streams.stream_builder import volumes
 
 # Where a stream came in, and where it left.
@@ -96,9 +97,7 @@ def _streams_of(frame: Frame, flow: Streams) -> tuple[Int, Int]:
     name = np.where(frame["dst_qp"] >= 0, frame["dst_qp"], ports - (1 << 32))
     pairs = flow.src << 32 | flow.dst  # ascending
     low, high = np.searchsorted(pairs, ends), np.searchsorted(pairs, ends, side="right")
-    count = high - low
-    row = np.repeat(np.arange(len(frame)), count)
-    stream = np.arange(len(row)) + np.repeat(low - (np.cumsum(count) - count), count)
+    row, stream = expanded(low, high - low)
     same = flow.name[stream] == name[row]
     alone = np.bincount(row[same], minlength=len(frame)) == 0
     shares = alone[row] & (name[row] >= 0) & (flow.name[stream] >= 0)

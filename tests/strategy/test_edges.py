@@ -8,8 +8,9 @@ import pytest
 from datamodel.frame import Frame, concat
 from datamodel.streams import Int
 from datamodel.transfers import TRANSFERS
+from reconstruct.numeric.ragged_arrays import expanded
 from strategy.current_members import select_current
-from strategy.grouped_statistics import expanded, medians, runs
+from strategy.grouped_statistics import medians, runs
 from strategy.stream_profiles import build_profiles
 from strategy.traffic_edges import TrafficEdges, build_edges
 
