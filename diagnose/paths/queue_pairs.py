@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnose.paths.placement import Demand
-from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
+from datamodel.streams import Int
+from diagnose.paths.placement import Demand, placed
+from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes
 
 CLOSE = 1.05
 # NCCL_IB_QPS_PER_CONNECTION has no larger value.
@@ -28,11 +29,10 @@ def queue_pairs_needed(demand: Demand, routes: ShortestRoutes, cables: DirectedC
     """
     random = np.random.default_rng(_SEED)
     movable = np.flatnonzero(np.diff(routes.offsets)[demand.pair] > 0)
-    begin, count = routes.offsets[demand.pair[movable]], np.diff(routes.offsets)[demand.pair[movable]]
     number = 1
     while number <= MOST_QUEUE_PAIRS and len(movable) * number <= _MOST_ROUTES:
         draws = min(_DRAWS, _MOST_ROUTES // (len(movable) * number)) if len(movable) else 1
-        slowest = [_slowest_s(demand, routes, cables, movable, begin, count, number, random) for _ in range(draws)]
+        slowest = [_slowest_s(demand, routes, cables, movable, number, random) for _ in range(draws)]
         if np.mean(slowest) <= CLOSE * best_s:
             return number
         number *= 2
@@ -40,15 +40,12 @@ def queue_pairs_needed(demand: Demand, routes: ShortestRoutes, cables: DirectedC
 
 
 def _slowest_s(
-    demand: Demand, routes: ShortestRoutes, cables: DirectedCables, movable: np.ndarray, begin: np.ndarray,
-    count: np.ndarray, number: int, random: np.random.Generator,
+    demand: Demand, routes: ShortestRoutes, cables: DirectedCables, movable: Int, number: int,
+    random: np.random.Generator,
 ) -> float:  # fmt: skip
-    load, carries = demand.fixed_s.copy(), np.zeros(demand.fixed_s.shape, np.bool_)
-    row = np.repeat(np.arange(len(movable)), number)
-    route = begin[row] + (random.random(len(row)) * count[row]).astype(np.int64)
-    for hop in routes.cables[route].T:
-        on = hop != NONE
-        who = movable[row[on]]
-        np.add.at(load, hop[on], demand.bytes[who] / number / cables.bytes_per_s[hop[on], None])
-        np.logical_or.at(carries, hop[on], demand.own[who])
-    return float(np.where(carries, load, 0.0).max(axis=0).sum())
+    """Slowest load, summed over phases, where each connection is so many queue pairs on random routes."""
+    who = np.repeat(movable, number)
+    begin, count = routes.offsets[demand.pair[who]], np.diff(routes.offsets)[demand.pair[who]]
+    route = begin + (random.random(len(who)) * count).astype(np.int64)
+    pairs = Demand(demand.pair[who], demand.bytes[who] / number, demand.own[who], demand.fixed_s)
+    return float(placed(pairs, routes, cables, route).slowest_s.sum())
