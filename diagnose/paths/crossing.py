@@ -121,7 +121,7 @@ def obstacles(found: ConnectionTables, cables: DirectedCables, seen: Choices) ->
         lines.append(f"{len(slow)} links have no speed_gbps (such as {slow[0].a} - {slow[0].b}): their load is unknown")
     if found.shared_ports:
         shown = found.shared_ports[0]
-        lines.append(f"{len(found.shared_ports)} interfaces are of several links (such as {shown}): not told apart")
+        lines.append(f"{len(found.shared_ports)} interfaces are of several links (such as {shown}): not distinguished")
     if cables.links and not len(found.sightings):
         lines.append("no record names an interface (in_if, out_if) of a link between switches: paths are unknown")
     if seen.sprayed:

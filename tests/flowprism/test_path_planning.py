@@ -140,7 +140,7 @@ def shared_interface(inventory: Inventory) -> Inventory:
     ("change", "seen", "line"),
     [
         (without_speed, lambda f: f, "no speed_gbps"),
-        (shared_interface, lambda f: f, "not told apart"),
+        (shared_interface, lambda f: f, "not distinguished"),
         (lambda i: i.model_copy(update={"links": ()}), lambda f: f, "no links between switches"),
         (lambda i: i, sprayed, "no path to plan"),
         (
