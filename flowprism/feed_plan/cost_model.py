@@ -128,7 +128,7 @@ class LoadCost:
 
     def workers(self, records_per_s: float) -> int:
         """Collector workers for this many records a second, each filled to four fifths at most."""
-        return max(1, int(np.ceil(records_per_s / (0.8 * self.most_records_per_s))))
+        return _workers(records_per_s, self.most_records_per_s)
 
 
 def cost_of(costs: Costs, load: FeedLoad) -> LoadCost:
@@ -140,7 +140,7 @@ def cost_of(costs: Costs, load: FeedLoad) -> LoadCost:
     records = load.records_per_s * load.window_s
     receive_s, decode_s = costs.receive_s / per_datagram, stage.decode.per_record + stage.commit.per_record
     most = 1 / max(receive_s, decode_s, 1e-12)
-    workers = max(1.0, np.ceil(load.records_per_s / (0.8 * most)))
+    workers = _workers(load.records_per_s, most)
     return LoadCost(
         collect_cores=load.records_per_s * receive_s + decoding,
         analyze_cores=stage.analyze.of(records, load.endpoints) / load.every_s,
@@ -148,6 +148,10 @@ def cost_of(costs: Costs, load: FeedLoad) -> LoadCost:
         stored_bytes_per_s=stage.stored_bytes.of(batch) / load.commit_every_s,
         most_records_per_s=most,
     )
+
+
+def _workers(records_per_s: float, most_records_per_s: float) -> int:
+    return max(1, int(np.ceil(records_per_s / (0.8 * most_records_per_s))))
 
 
 def worst_error(costs: Iterable[StageCost]) -> float:

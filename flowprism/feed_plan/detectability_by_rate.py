@@ -13,11 +13,11 @@ from capture.configured_rates import SamplingRates
 from datamodel.flows import Flows
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
-from datamodel.report import Report
+from datamodel.report import JobReport, Report
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, FeedGoal
 from flowprism.inputs import read_inputs
 from flowprism.pipeline import AnalysisOptions, analyze_reading
-from simulate.case import simulate_case
+from simulate.case import Case, simulate_case
 from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
 from simulate.scenarios.sweep import Cell, sweep
@@ -56,7 +56,7 @@ def shown_in_simulation(goal: FeedGoal, gbps: int, rate: int, iterations: int, s
         FeedSpec("sflow", rate), float(gbps), goal.iteration_s, goal.members, iterations=iterations,
         busy_ratio=goal.busy_ratio, samples=_SAMPLES,
     )  # fmt: skip
-    found = _shown(rate, _report(cell, seed), goal.members)
+    found = _shown(rate, _simulated(cell, seed)[1], goal.members)
     onset, rank = iterations // 2, goal.members // 2
     named = tuple(
         fault.kind
@@ -69,9 +69,9 @@ def shown_in_simulation(goal: FeedGoal, gbps: int, rate: int, iterations: int, s
     return replace(found, named=named)
 
 
-def _report(cell: Cell, seed: int, *faults: Fault) -> Report:
+def _simulated(cell: Cell, seed: int, *faults: Fault) -> tuple[Case, Report]:
     case = simulate_case(sweep(cell, *faults), seed)
-    return analyze_reading(case.readings["sflow"], ("simulated",), case.inventory, _TABLES).report
+    return case, analyze_reading(case.readings["sflow"], ("simulated",), case.inventory, _TABLES).report
 
 
 def _shown(rate: int, report: Report, members: int) -> ShownByRate:
@@ -79,13 +79,16 @@ def _shown(rate: int, report: Report, members: int) -> ShownByRate:
     job = max(report.jobs, key=lambda job: len(job.endpoints), default=None)
     if job is None or len(job.endpoints) != members:
         return ShownByRate(rate, None, None)
+    return _detectable(rate, job)
+
+
+def _detectable(rate: int, job: JobReport) -> ShownByRate:
     return ShownByRate(rate, job.detectability.timeline_error_ratio, job.detectability.smallest_slowdown_ratio)
 
 
 def _is_named(cell: Cell, fault: Fault, seed: int) -> bool:
     """Whether a finding's subject is the faulty rank's endpoint, host or link."""
-    case = simulate_case(sweep(cell, fault), seed)
-    report = analyze_reading(case.readings["sflow"], ("simulated",), case.inventory, _TABLES).report
+    case, report = _simulated(cell, seed, fault)
     host = case.inventory.hosts[fault.rank or 0]
     names = {host.name, *(address for endpoint in host.endpoints for address in endpoint.all_addresses)}
     return any(names & set(finding.subject.ids) and finding.subject.type != "job" for finding in report.findings)
@@ -130,11 +133,5 @@ def shown_in_own_samples(
     found: dict[int, list[tuple[str, ShownByRate]]] = {}
     for factor in factors:
         report = analyze_reading(thinned_reading(reading, factor), ("samples",), inventory, _TABLES).report
-        found[factor] = [
-            (
-                job.label or job.id,
-                ShownByRate(factor, job.detectability.timeline_error_ratio, job.detectability.smallest_slowdown_ratio),
-            )
-            for job in report.jobs
-        ]
+        found[factor] = [(job.label or job.id, _detectable(factor, job)) for job in report.jobs]
     return found
