@@ -18,7 +18,7 @@ from datamodel.layout import Groups, Layout
 from datamodel.report import Detectability, JobReport, Window
 from flowprism.notebook.api_client import ApiClient, path_of
 from flowprism.notebook.arrow_tables import JobIterations
-from flowprism.notebook.sources import clock_columns
+from flowprism.notebook.sources import exporter_columns
 
 HOUR_NS = 3_600 * 10**9  # a timeline is given for so long at once
 _MOST_SPANS = 500_000  # on a page
@@ -149,9 +149,5 @@ def _report(one: JobDetail) -> JobReport:
 
 
 def _feed(one: FeedRow) -> dict[str, Any]:
-    return {
-        **{name: getattr(one, name) for name in ("exporter", "datagrams", "records", "lost", "late", "duplicates")},
-        "rejected": sum(one.rejected.values()),
-        "sampling_rate": (max(one.sampling.rates, default=0) or None) if one.sampling is not None else None,
-        **clock_columns(one.clock),
-    }
+    rates = one.sampling.rates if one.sampling is not None else ()
+    return exporter_columns(one.exporter, one, rates, one.clock)

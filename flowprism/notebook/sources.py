@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from datamodel import analysis as made
-from datamodel.api_models import FabricView
+from datamodel.api_models import FabricView, FeedRow
 from datamodel.exporter_stats import ExporterStats
 from datamodel.findings import Finding
 from datamodel.frame import empty
@@ -93,8 +93,14 @@ class LocalSource:
         feed, accounts = self.analysis.report.feed, self.analysis.exporters
         clocks = {clock.exporter: clock for clock in feed.clocks}
         counted = {account.agent for account in accounts}
-        bare = [{"exporter": name, **clock_columns(clocks.get(name))} for name in feed.exporters if name not in counted]
-        return [*(_account(one, clocks.get(one.agent)) for one in accounts), *bare]
+        bare = [
+            {"exporter": name, **_clock_columns(clocks.get(name))} for name in feed.exporters if name not in counted
+        ]
+        known = [
+            exporter_columns(f"{one.agent}/{one.domain}", one, one.sampling_rates, clocks.get(one.agent))
+            for one in accounts
+        ]
+        return [*known, *bare]
 
     def doubts(self) -> Sequence[str]:
         """What the report says of the feed, and of traffic that is in no job."""
@@ -133,7 +139,7 @@ class LocalSource:
             yield from zip(*(column.tolist() for column in columns), strict=True)
 
 
-def clock_columns(clock: ExporterClock | None) -> dict[str, float | None]:
+def _clock_columns(clock: ExporterClock | None) -> dict[str, float | None]:
     """What is known of an exporter's clock."""
     if clock is None:
         return {}
@@ -144,13 +150,16 @@ def clock_columns(clock: ExporterClock | None) -> dict[str, float | None]:
     }
 
 
-def _account(one: ExporterStats, clock: ExporterClock | None) -> dict[str, Any]:
+def exporter_columns(
+    name: str, counts: ExporterStats | FeedRow, rates: Collection[int], clock: ExporterClock | None
+) -> dict[str, Any]:
+    """Columns of an exporter whose datagrams are counted; of several sampling rates the largest."""
     return {
-        "exporter": f"{one.agent}/{one.domain}",
-        **{name: getattr(one, name) for name in ("datagrams", "records", "lost", "late", "duplicates")},
-        "rejected": sum(one.rejected.values()),
-        "sampling_rate": max(one.sampling_rates, default=0) or None,
-        **clock_columns(clock),
+        "exporter": name,
+        **{column: getattr(counts, column) for column in ("datagrams", "records", "lost", "late", "duplicates")},
+        "rejected": sum(counts.rejected.values()),
+        "sampling_rate": max(rates, default=0) or None,
+        **_clock_columns(clock),
     }
 
 
