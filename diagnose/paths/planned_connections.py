@@ -9,7 +9,7 @@ from datamodel.report import Report
 from datamodel.streams import Bool, Int
 from diagnose.paths.plan_tables import PlanTables
 from diagnose.paths.shortest_routes import NONE
-from diagnose.paths.source_ports import choose_ports, ports_to_try
+from diagnose.paths.source_ports import PortsInUse, choose_ports, ports_in_use, ports_to_try
 
 
 def planned_connections(tables: PlanTables, report: Report) -> tuple[tuple[PlannedConnection, ...], tuple[str, ...]]:
@@ -19,27 +19,24 @@ def planned_connections(tables: PlanTables, report: Report) -> tuple[tuple[Plann
     doors = np.where(planned == NONE, 1, tables.doors[tables.demand.pair[:, None] * size + tail[planned]])
     chosen = doors > 1
     moves: Bool = np.logical_and((now != planned).any(axis=1), planned[:, 0] != NONE)
-    every = np.stack([tables.across.headers[n].astype(np.int64) for n in ("src_addr", "dst_addr", "src_port")], axis=1)
-    port = _ports(tables, planned, chosen, np.flatnonzero(moves), every)
+    used = ports_in_use(tables.across.headers)
+    port = _ports(tables, planned, chosen, np.flatnonzero(moves), used)
     learnt = np.isin(np.arange(size), sorted(tables.hashes))
     blind: Bool = np.logical_or.reduce(chosen & ~learnt[tail[planned]], axis=1)
     unknown = np.unique(tail[planned[chosen]])
-    used: dict[tuple[int, int], set[int]] = {}
-    for src, dst, one in every.tolist():
-        used.setdefault((src, dst), set()).add(one)
+    src, dst = (tables.across.headers[name][tables.elephants].tolist() for name in ("src_addr", "dst_addr"))
     made = []
     for n in range(len(planned)):
         action: Action = "keep" if not moves[n] else "set" if port[n] != NONE else "try" if blind[n] else "none"
-        src, dst, _ = every[tables.elephants[n]].tolist()
-        tries = ports_to_try(int(doors[n].prod()), used[src, dst]) if action == "try" else ()
+        tries = ports_to_try(int(doors[n].prod()), used[src[n], dst[n]]) if action == "try" else ()
         made.append(_connection(tables, report, n, (now[n], planned[n]), action, int(port[n]), tries))
     return tuple(made), tuple(tables.cables.switches[n] for n in unknown.tolist() if not learnt[n])
 
 
-def _ports(tables: PlanTables, planned: Int, chosen: Bool, moves: Int, every: Int) -> Int:
+def _ports(tables: PlanTables, planned: Int, chosen: Bool, moves: Int, used: PortsInUse) -> Int:
     headers = {name: values[tables.elephants[moves]] for name, values in tables.across.headers.items()}
     port = np.full(len(planned), NONE)
-    port[moves] = choose_ports(headers, planned[moves], chosen[moves], tables.cables.tail, tables.hashes, every)
+    port[moves] = choose_ports(headers, planned[moves], chosen[moves], tables.cables.tail, tables.hashes, used)
     return port
 
 

@@ -20,8 +20,21 @@ _AT_ONCE = 1024
 _MISSED = 0.05
 
 
+# Source ports by sending and receiving address, as numbers of headers.
+PortsInUse = Mapping[tuple[int, int], set[int]]
+
+
+def ports_in_use(headers: Headers) -> PortsInUse:
+    """Source ports of (n,) connections, by sender and receiver."""
+    used: dict[tuple[int, int], set[int]] = {}
+    columns = (headers[name].tolist() for name in ("src_addr", "dst_addr", "src_port"))
+    for src, dst, port in zip(*columns, strict=True):
+        used.setdefault((src, dst), set()).add(port)
+    return used
+
+
 def choose_ports(
-    headers: Headers, hops: Int, chosen: Bool, tail: Int, hashes: Mapping[int, UplinkHash], used: Int
+    headers: Headers, hops: Int, chosen: Bool, tail: Int, hashes: Mapping[int, UplinkHash], used: PortsInUse
 ) -> Int:
     """(n,) first free port predicted to take each connection over its route; NONE where there is none.
 
@@ -31,12 +44,10 @@ def choose_ports(
         chosen: (n, hops) whether the switch chooses that cable by a hash.
         tail: (directions,) switch that each leaves.
         hashes: of switches whose hash is known.
-        used: (m, 3) sender, receiver and port of connections there are: no port serves two of one pair.
+        used: by connections there are: no port serves two of one pair.
     """
     found = np.full(len(hops), NONE)
     taken: dict[tuple[int, int], set[int]] = {}
-    for src, dst, port in used.tolist():
-        taken.setdefault((src, dst), set()).add(port)
     ends = list(zip(headers["src_addr"].tolist(), headers["dst_addr"].tolist(), strict=True))
     for ports in (_FEW, PORTS):
         left = np.flatnonzero(found == NONE)
@@ -45,7 +56,7 @@ def choose_ports(
             own = {name: values[rows] for name, values in headers.items()}
             fits = _fitting(own, hops[rows], chosen[rows], tail, hashes, ports)
             for row, good in zip(rows.tolist(), fits, strict=True):
-                busy = taken.setdefault(ends[row], set())
+                busy = taken.setdefault(ends[row], set(used.get(ends[row], ())))
                 port = next((p for p in (np.flatnonzero(good) + FIRST_PORT).tolist() if p not in busy), NONE)
                 found[row] = port
                 busy.add(port)
