@@ -47,7 +47,7 @@ print(sent.datagrams, round(sent.datagrams / sent.seconds))
 
 
 @dataclass
-class Heard:
+class CollectedFeed:
     """What a collector made of the feed.
 
     Attributes:
@@ -69,7 +69,7 @@ class Heard:
     grown: int
 
 
-def heard(folder: Path, noise_per_s: int) -> Heard:
+def collect_with_noise(folder: Path, noise_per_s: int) -> CollectedFeed:
     """Play the bundled capture as it was, with or without noise, and analyze what was collected."""
     settings = {"decoder": "capture.export_decoder:ExportDecoder", "buffer_bytes": 64 << 20, "ring_bytes": 64 << 20}
     bursts = bundled(fabric())
@@ -102,7 +102,7 @@ def heard(folder: Path, noise_per_s: int) -> Heard:
         options = ["--inventory", str(inventory), "--format", "json", "--out", str(folder / "report.json")]
         subprocess.run([*COMMAND, "analyze", str(folder / "lake"), *options], check=True, cwd=ROOT)
     report = json.loads((folder / "report.json").read_text())
-    return Heard(report, status, noise, per_second, len(feed), len(bursts.rows), grown)
+    return CollectedFeed(report, status, noise, per_second, len(feed), len(bursts.rows), grown)
 
 
 def verdict(report: dict[str, Any]) -> object:
@@ -115,7 +115,7 @@ def test_noise_changes_no_verdict(tmp_path: Path, record_property: Callable[[str
     """What was offered was received or is counted as dropped; what the feed lost is counted by its own numbers."""
     for name in ("quiet", "noisy"):
         (tmp_path / name).mkdir()
-    quiet, noisy = heard(tmp_path / "quiet", 0), heard(tmp_path / "noisy", RATE)
+    quiet, noisy = collect_with_noise(tmp_path / "quiet", 0), collect_with_noise(tmp_path / "noisy", RATE)
     totals = noisy.status["totals"]
     lost = sum(exporter["lost"] for exporter in noisy.status["exporters"])
     figures = {"noise a second": noisy.per_second, "accepted": totals["received"], "dropped": totals["kernel_drops"]}

@@ -30,7 +30,7 @@ def ends(count: int, leaves: int, draw: int) -> tuple[Int, Int]:
 
 
 def demand(fabric: DirectedCables, src: Int, dst: Int, sent: Float) -> tuple[Demand, ShortestRoutes]:
-    """Connections with (n, phases) bytes, each phase everybody's own, and the routes open to them."""
+    """Connections with (n, phases) bytes, each phase of all connections' own job, and the routes open to them."""
     number = {name: n for n, name in enumerate(fabric.switches)}
     code = np.array([number[f"leaf{n}"] for n in range(int(max(src.max(), dst.max())) + 1)])
     pairs, pair = np.unique(np.stack([code[src], code[dst]], axis=1), axis=0, return_inverse=True)

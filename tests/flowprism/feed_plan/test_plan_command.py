@@ -42,7 +42,7 @@ def test_plan_is_printed_and_its_settings_pass_the_audit(tmp_path: Path) -> None
     assert {file.name for file in out.iterdir()} == {"leaf0.conf", "leaf1.conf", "flowprism.yaml"}
     rates = {int(speed): rate for speed, rate in chosen["rates"].items()}
     assert f"sflow sample {max(rates.values())}" in (out / "leaf0.conf").read_text()
-    told = {**yaml.safe_load(plan.read_text()), "rate": max(rates.values())}
-    plan.write_text(yaml.safe_dump(told))
+    settings = {**yaml.safe_load(plan.read_text()), "rate": max(rates.values())}
+    plan.write_text(yaml.safe_dump(settings))
     audited = CliRunner().invoke(app, ["config", "audit", str(out), "--plan", str(plan)])
     assert audited.exit_code == 0, audited.output

@@ -48,7 +48,7 @@ def test_two_who_join_take_the_places_of_those_with_the_same_peers() -> None:
 
 
 def test_a_restart_makes_all_connections_new() -> None:
-    """On the same endpoints, nobody left or joined."""
+    """On the same endpoints; none left or joined."""
     (found,) = changes(*ring([0, 1, 2], 0, 30), *ring([0, 1, 2], 40, 70))
     assert (found.kind, found.leavers, found.joiners) == ("restart", (), ())
 
@@ -60,7 +60,7 @@ def test_other_numbers_of_endpoints_are_elastic_and_two_changes_are_two() -> Non
 
 
 def test_what_only_ends_or_only_begins_is_no_change() -> None:
-    """An exporter that falls silent, one that is heard late, and one connection that is idle at the end."""
+    """An exporter that falls silent, one that begins late, and one connection that is idle at the end."""
     assert changes(*ring([0, 1, 2], 0, 60), *ring([3, 4], 0, 30)) == ()
     assert changes(*ring([0, 1, 2], 0, 60), *ring([3, 4], 30, 60)) == ()
     assert changes(*ring([0, 1, 2], 0, 60), (0, 2, 0.0, 59.0, 1e9)) == ()
