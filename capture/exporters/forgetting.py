@@ -1,8 +1,9 @@
 """Which exporters a full table forgets, and where the others move.
 
 Source addresses and domains of UDP datagrams can be spoofed. A table that keeps every exporter is filled by them once
-and refuses every real exporter that is new. So a full table forgets the exporters silent longest among those that
-sent only a few datagrams, or nothing for long: a live exporter that has sent more is never forgotten.
+and refuses every real exporter that is new. So a place in a full table is kept by evidence of a real exporter: records
+that could be decoded, numbers that continue one another, and time. What costs a sender nothing earns nothing: eight
+datagrams sent within a second are worth a second of silence. A live exporter with evidence is never forgotten.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import numpy.typing as npt
 Table = npt.NDArray[np.void]
 Ints = npt.NDArray[np.int64]
 
-FORGOTTEN = "exporters forgotten for new ones (they sent fewer than 8 datagrams, or none for an hour)"
+FORGOTTEN = "exporters forgotten for new ones (they sent too little, or were silent longer than heard)"
 
 PROVEN_DATAGRAMS = 8  # an exporter with more is known: its counters can be judged (`exporter_table`)
-# Agents send counters every 20 to 30 s, and meters their templates and options at least every half hour (NetFlow's
-# default); an exporter silent for twice as long is gone.
+# An exporter may be silent as long as it was heard before, and no longer than this: agents send counters every 20 to
+# 30 s, meters their templates and options at least every half hour (NetFlow's default).
 SILENT_NS = 3600 * 1_000_000_000
 FEWEST_FORGOTTEN = 1024  # fewer are not worth moving the rest
 
@@ -53,7 +54,7 @@ def forgettable(rows: Table, now_ns: int, most: int) -> Ints:
         now_ns: when the datagram arrived that finds no room.
         most: how many.
     """
-    candidate = (rows["datagrams"] < PROVEN_DATAGRAMS) | (now_ns - rows["last_ns"] > SILENT_NS)
+    candidate = now_ns - rows["last_ns"] > earned_silence_ns(rows)
     address = address_numbers(rows)
     with_live = np.zeros(len(rows), np.bool_)
     with_live[address[~candidate]] = True
@@ -61,6 +62,22 @@ def forgettable(rows: Table, now_ns: int, most: int) -> Ints:
     order = np.lexsort((rows["last_ns"][places], with_live[address[places]]))
     chosen = places[order[: min(len(places) // 2, most)]]
     return chosen if len(chosen) >= FEWEST_FORGOTTEN else chosen[:0]
+
+
+def earned_silence_ns(rows: Table) -> Ints:
+    """How long each exporter may be silent before a full table may forget it; -1 where it has shown no evidence.
+
+    Evidence is at least one record, and numbers of which half or more continue others, by the way of counting that
+    fits best. Who numbers at random, or not at all, is known by silence alone, as one with too few datagrams is.
+
+    Args:
+        rows: `EXPORTER` rows.
+    """
+    datagrams = rows["datagrams"]
+    has_evidence = (datagrams >= PROVEN_DATAGRAMS) & (rows["records"] > 0)
+    has_evidence &= 2 * rows["misfits"].min(axis=1) <= datagrams
+    heard_ns = np.clip(rows["last_ns"] - rows["first_ns"], 0, SILENT_NS)
+    return np.where(has_evidence, heard_ns, -1)
 
 
 def moves_without(chosen: Ints, exporters: int) -> Moves:

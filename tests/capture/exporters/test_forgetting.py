@@ -1,4 +1,4 @@
-"""A full table of exporters forgets those that hardly sent anything, and never a live one."""
+"""A full table of exporters forgets those that have shown little of a real one, and never a live one that has."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def test_data_sources_go_with_their_exporters() -> None:
         return sflow((flow_sample(frame, number, pool=1000 * number),), sequence=number, uptime_ms=number)
 
     for number in range(1, 120):
-        decoder.feed(arrived([agent(number)], [10**18 + number]))
+        decoder.feed(arrived([agent(number)], [10**18 + number * 1000]))
     payloads = [sflow((flow_sample(frame),), agent=f"11.{n >> 16}.{n >> 8 & 255}.{n & 255}") for n in range(90_000)]
-    decoder.feed(arrived(payloads, 10**18 + 1000 + np.arange(90_000)))
+    decoder.feed(arrived(payloads, 10**18 + 120_000 + np.arange(90_000)))
     decoder.feed(arrived([agent(120)], [2 * 10**18]))
     assert json.loads(decoder.state())["sflow"]["refused"] == 0
     (account,) = decoder.exporters(1)
@@ -140,16 +140,52 @@ def test_the_data_sources_of_one_agent_take_nobody_s_room() -> None:
 
 
 def rows(count: int, datagrams: int, last_ns: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-    """Exporters at addresses of their own."""
+    """Exporters at addresses of their own, each heard of for as long as anybody was."""
     made = np.zeros(count, EXPORTER)
-    made["low"], made["datagrams"], made["last_ns"] = np.arange(count), datagrams, last_ns
+    made["low"], made["datagrams"], made["last_ns"], made["records"] = np.arange(count), datagrams, last_ns, datagrams
     return made
 
 
-@pytest.mark.parametrize(("silent_ns", "forgotten"), [(SILENT_NS, 0), (SILENT_NS + 1, 2000)])
-def test_an_exporter_with_a_past_is_forgotten_after_an_hour_only(silent_ns: int, forgotten: int) -> None:
-    """Of the ones that may be forgotten half go."""
-    assert len(forgettable(rows(4000, 8, 10**18), 10**18 + silent_ns, MOST_EXPORTERS)) == forgotten
+@pytest.mark.parametrize(
+    ("heard_ns", "silent_ns", "forgotten"),
+    [(10**17, SILENT_NS, 0), (10**17, SILENT_NS + 1, 2000), (S, S, 0), (S, S + 1, 2000), (0, 1, 2000)],
+)
+def test_an_exporter_may_be_silent_as_long_as_it_was_heard(heard_ns: int, silent_ns: int, forgotten: int) -> None:
+    """An hour at most; of the ones that may be forgotten half go."""
+    known = rows(4000, 8, 10**18)
+    known["first_ns"] = 10**18 - heard_ns
+    assert len(forgettable(known, 10**18 + silent_ns, MOST_EXPORTERS)) == forgotten
+
+
+@pytest.mark.parametrize(("field", "value"), [("datagrams", 7), ("records", 0), ("misfits", 5)])
+def test_an_exporter_without_evidence_may_always_be_forgotten(field: str, value: int) -> None:
+    """Too few datagrams, no record that could be decoded, or numbers most of which continue no others."""
+    known = rows(4000, 8, 10**18)
+    assert len(forgettable(known, 10**18, MOST_EXPORTERS)) == 0
+    known[field] = value
+    assert len(forgettable(known, 10**18, MOST_EXPORTERS)) == 2000
+
+
+# The numbers of the eight datagrams that each of 65,536 spoofed addresses sends.
+SPRAYED = {"gapless": range(8), "at random": (7 << 28, 5, 3 << 29, 11 << 27, 1 << 31, 9, 5 << 28, 13 << 26)}
+
+
+@pytest.mark.parametrize("numbering", SPRAYED)
+def test_a_table_full_of_eight_datagrams_each_lets_new_exporters_in(numbering: str) -> None:
+    """Within a second of theirs, for they took half of one; the exporter known before goes on as it was."""
+    feed, number = Feed(), 1
+    feed.give((GOOD, options()), (GOOD, good(0, announced=True)))
+    feed.now_ns += 10 * S
+    for sequence in SPRAYED[numbering]:
+        payload = netflow5((record5(size=7),), sequence)
+        feed.give((GOOD, good(number)), *((SPOOFED + n, payload) for n in range(MOST_EXPORTERS - 2)))
+        number += 1
+    assert feed.decoder.exporters_known == MOST_EXPORTERS
+    feed.now_ns += S
+    feed.give((LATER, good(0, announced=True)), (GOOD, good(number)), *((LATER, good(n)) for n in range(1, 4)))
+    assert feed.sizes[-5:] == [1000, 1000 + number, 1001, 1002, 1003]
+    (account,) = feed.decoder.exporters(1)
+    assert (account.agent, account.datagrams, account.lost) == ("10.0.0.1", number + 1, 0)
 
 
 def test_the_longest_silent_go_first_and_neighbors_of_live_ones_last() -> None:
@@ -178,7 +214,7 @@ def test_a_table_of_live_exporters_refuses_and_asks_again_a_second_later() -> No
     table.make_room(MOST_EXPORTERS)
     for n in range(MOST_EXPORTERS):
         exporter_of(table.rows, table.keys, 1, 0, n, 0)
-    table.rows["datagrams"], table.rows["last_ns"] = 8, 10**18
+    table.rows["datagrams"], table.rows["records"], table.rows["last_ns"] = 8, 8, 10**18
     assert exporter_of(table.rows, table.keys, 1, 0, -1, 0) == FULL
     assert may_forget(table.full, 10**18)
     assert table.forget(10**18) is None
