@@ -21,6 +21,8 @@ LONGEST_WAIT_NS = 30 * 60 * 1_000_000_000
 MOST_SETS = 1 << 17
 
 SETS, SET_BYTES = range(2)  # what `used` holds
+_LARGEST_SET_BYTES = (1 << 16) + 64  # a datagram's set and its header
+_FIRST_SETS = 256
 
 WAITING = np.dtype(
     [
@@ -42,22 +44,23 @@ class PendingSets:
     """
 
     def __init__(self) -> None:
-        self.data: Bytes = np.zeros(1 << 16, np.uint8)
-        self.index: Table = np.zeros(256, WAITING)
+        self.data: Bytes = np.zeros(_LARGEST_SET_BYTES, np.uint8)
+        self.index: Table = np.zeros(_FIRST_SETS, WAITING)
         self.used = np.zeros(2, np.int64)
 
     def make_room(self) -> bool:
         """Make room for one more set, however long; False where the bounds forbid it."""
         self._tidy_up()
         sets, size = (int(value) for value in self.used)
-        if size + (1 << 16) + 64 > MOST_BYTES or sets >= MOST_SETS:
+        if size + _LARGEST_SET_BYTES > MOST_BYTES or sets >= MOST_SETS:
             return False
-        if size + (1 << 16) + 64 > len(self.data):
-            data = np.zeros(min(4 * len(self.data), MOST_BYTES), np.uint8)
+        # What was restored has no room to spare, and none at all where nothing waited.
+        if size + _LARGEST_SET_BYTES > len(self.data):
+            data = np.zeros(min(4 * max(len(self.data), _LARGEST_SET_BYTES), MOST_BYTES), np.uint8)
             data[:size] = self.data[:size]
             self.data = data
         if sets >= len(self.index):
-            index = np.zeros(min(4 * len(self.index), MOST_SETS), WAITING)
+            index = np.zeros(min(4 * max(len(self.index), _FIRST_SETS), MOST_SETS), WAITING)
             index[:sets] = self.index[:sets]
             self.index = index
         return True

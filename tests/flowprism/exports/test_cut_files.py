@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,16 @@ def test_restarts_change_nothing(kind: Kind, lost: set[int], places: list[int]) 
     (whole, records), (parts, same) = restarted(batch, []), restarted(batch, places)
     assert same == records
     assert parts.exporters() == whole.exporters()
+
+
+@settings(max_examples=25)
+@given(kind=st.sampled_from(("netflow9", "ipfix")), told=st.integers(0, 11), places=CUTS)
+def test_restarts_lose_nothing_that_waits(kind: Kind, told: int, places: list[int]) -> None:
+    """Records that come before their template are decoded when it comes, wherever the collector is restarted."""
+    sent = [replace(one, telling=n == told) for n, one in enumerate(numbered(kind, 12))]
+    (_, records), (_, same) = restarted(datagrams(kind, sent), []), restarted(datagrams(kind, sent), places)
+    assert same == records
+    assert records.total() == 12 * RECORDS
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
