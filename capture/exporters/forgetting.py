@@ -16,10 +16,10 @@ import numpy.typing as npt
 Table = npt.NDArray[np.void]
 Ints = npt.NDArray[np.int64]
 
-FORGOTTEN = "exporters forgotten for new ones (they sent too little, or were silent longer than heard)"
+FORGOTTEN = "exporters forgotten for new ones (they sent too little, or were silent for longer than they sent)"
 
 PROVEN_DATAGRAMS = 8  # an exporter with more is known: its counters can be judged (`exporter_table`)
-# An exporter may be silent as long as it was heard before, and no longer than this: agents send counters every 20 to
+# An exporter may be silent as long as it had sent before, and no longer than this: agents send counters every 20 to
 # 30 s, meters their templates and options at least every half hour (NetFlow's default).
 SILENT_NS = 3600 * 1_000_000_000
 FEWEST_FORGOTTEN = 1024  # fewer are not worth moving the rest
@@ -67,7 +67,7 @@ def forgettable(rows: Table, now_ns: int, most: int) -> Ints:
 def earned_silence_ns(rows: Table) -> Ints:
     """How long each exporter may be silent before a full table may forget it; -1 where it has shown no evidence.
 
-    Evidence is at least one record, and numbers of which half or more continue others, by the way of counting that
+    Evidence is at least one record, and sequence numbers: at least half continue others, by the way of counting that
     fits best. Who numbers at random, or not at all, is known by silence alone, as one with too few datagrams is.
 
     Args:
@@ -76,8 +76,8 @@ def earned_silence_ns(rows: Table) -> Ints:
     datagrams = rows["datagrams"]
     has_evidence = (datagrams >= PROVEN_DATAGRAMS) & (rows["records"] > 0)
     has_evidence &= 2 * rows["misfits"].min(axis=1) <= datagrams
-    heard_ns = np.clip(rows["last_ns"] - rows["first_ns"], 0, SILENT_NS)
-    return np.where(has_evidence, heard_ns, -1)
+    sent_ns = np.clip(rows["last_ns"] - rows["first_ns"], 0, SILENT_NS)
+    return np.where(has_evidence, sent_ns, -1)
 
 
 def moves_without(chosen: Ints, exporters: int) -> Moves:

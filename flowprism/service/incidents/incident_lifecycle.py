@@ -54,7 +54,9 @@ def after_scan(
        longer ago than one is reopened.
     6. A window that ends before an incident was last seen, or was resolved, says nothing new of it: with several
        policies, or after a stop, windows are not scanned in order of time.
-    7. What is in `closed` is over at once: a new baseline of the job accepts it, or another incident explains it.
+    7. A finding that ended before its incident was resolved says nothing new either, however long ago that was: the
+       longer windows of another policy still hold it.
+    8. What is in `closed` is over at once: a new baseline of the job accepts it, or another incident explains it.
 
     Args:
         known: incidents so far; those resolved long ago come back unchanged.
@@ -67,6 +69,7 @@ def after_scan(
     """
     findings = _each_once([*(f for job in scan.jobs for f in job.findings), *scan.findings])
     living = [incident for incident in known if _may_be_seen(incident, now_ns, options)]
+    findings = _without_past(findings, living, known)
     partner = match_findings(living, findings)
     steps: list[tuple[Incident | None, Incident | None]] = []
     for n, finding in enumerate(findings):
@@ -112,6 +115,22 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
         begun_ns = last[about].start_ns if about in last else finding.start_ns
         last[about] = finding.model_copy(update={"start_ns": begun_ns})
     return list(last.values())
+
+
+def _without_past(findings: Sequence[Finding], living: Sequence[Incident], known: Sequence[Incident]) -> list[Finding]:
+    """The findings without those that ended before an incident like them was resolved, and that no living one is."""
+    active = match_findings([incident for incident in living if incident.state != "resolved"], findings)
+    resolved = [incident for incident in known if incident.state == "resolved"]
+    partner = match_findings(resolved, findings)
+    return [
+        finding
+        for n, finding in enumerate(findings)
+        if n in active or n not in partner or not _ended_before(finding, resolved[partner[n]])
+    ]
+
+
+def _ended_before(finding: Finding, incident: Incident) -> bool:
+    return finding.end_ns is not None and incident.resolved_ns is not None and finding.end_ns <= incident.resolved_ns
 
 
 def _seen(before: Incident, fresh: Incident, options: IncidentOptions) -> Incident:

@@ -64,7 +64,8 @@ def record(
     now_ns = made.scan.window.end_ns
     # a job that holes have broken may be there under another name
     present = set[str]() if made.doubted else {job.id for job in made.report.jobs}
-    after = after_scan(_under_way(database, now_ns, options), made.scan, now_ns, options, present, made.over)
+    known = _under_way(database, made.scan.window.start_ns, now_ns, options)
+    after = after_scan(known, made.scan, now_ns, options, present, made.over)
     kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     alerts_now = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
     result = ScanResult(
@@ -91,7 +92,8 @@ def record_hangs(
     """
     now_ns = made.scan.window.end_ns
     names = {job.id for job in made.report.jobs}
-    known = [one for one in _under_way(database, now_ns, options) if one.kind == "hang" and one.job in names]
+    under_way = _under_way(database, made.scan.window.start_ns, now_ns, options)
+    known = [one for one in under_way if one.kind == "hang" and one.job in names]
     after = after_scan(known, made.scan, now_ns, options, names)
     kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
     alerts_now = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
@@ -110,9 +112,9 @@ def record_requested_scan(database: Database, made: CompletedScan) -> bool:
     return save_scan(database, ScanResult(kept))
 
 
-def _under_way(database: Database, now_ns: int, options: IncidentOptions) -> list[Incident]:
-    """Incidents that are not over, and those resolved so recently that they may come back."""
-    recent_ns = now_ns - round(options.reopen_within_s * 1e9)
+def _under_way(database: Database, start_ns: int, now_ns: int, options: IncidentOptions) -> list[Incident]:
+    """Incidents that are not over, those resolved so recently that they may come back, and those the window holds."""
+    recent_ns = min(start_ns, now_ns - round(options.reopen_within_s * 1e9))
     return [
         *incidents(database, ("suspected", "open"), most=MOST_INCIDENTS),
         *(

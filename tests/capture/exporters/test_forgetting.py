@@ -140,20 +140,20 @@ def test_the_data_sources_of_one_agent_take_nobody_s_room() -> None:
 
 
 def rows(count: int, datagrams: int, last_ns: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-    """Exporters at addresses of their own, each heard of for as long as anybody was."""
+    """Exporters at addresses of their own, each sending since long ago."""
     made = np.zeros(count, EXPORTER)
     made["low"], made["datagrams"], made["last_ns"], made["records"] = np.arange(count), datagrams, last_ns, datagrams
     return made
 
 
 @pytest.mark.parametrize(
-    ("heard_ns", "silent_ns", "forgotten"),
+    ("sent_ns", "silent_ns", "forgotten"),
     [(10**17, SILENT_NS, 0), (10**17, SILENT_NS + 1, 2000), (S, S, 0), (S, S + 1, 2000), (0, 1, 2000)],
 )
-def test_an_exporter_may_be_silent_as_long_as_it_was_heard(heard_ns: int, silent_ns: int, forgotten: int) -> None:
+def test_an_exporter_may_be_silent_as_long_as_it_had_sent(sent_ns: int, silent_ns: int, forgotten: int) -> None:
     """An hour at most; of the ones that may be forgotten half go."""
     known = rows(4000, 8, 10**18)
-    known["first_ns"] = 10**18 - heard_ns
+    known["first_ns"] = 10**18 - sent_ns
     assert len(forgettable(known, 10**18 + silent_ns, MOST_EXPORTERS)) == forgotten
 
 

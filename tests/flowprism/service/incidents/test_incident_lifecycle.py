@@ -231,3 +231,19 @@ def test_an_older_window_does_not_reopen() -> None:
     assert known.state == "resolved"
     after = after_scan((known,), scan([finding()], end_s=70), 70 * S, OPTIONS, {"j1"})
     assert (after.incidents, after.changes) == ((known,), ())
+
+
+@pytest.mark.parametrize("reopen_within_s", [0.0, 600.0])
+def test_a_longer_window_does_not_reopen_what_was_over_before(reopen_within_s: float) -> None:
+    """A window of an hour still holds a fault that a minute's scans have seen end; one that came again is on again."""
+    options = IncidentOptions(confirming_scans=1, quiet_scans=3, reopen_within_s=reopen_within_s)
+    steps = over([[finding()], "healthy", "healthy", "healthy"], options)
+    (known,) = steps[-1].incidents
+    assert known.resolved_ns == 3 * EVERY_S * S
+    for end_s in (200, 3000):
+        past, again = (finding().model_copy(update={"end_ns": at_s * S}) for at_s in (90, 190))
+        after = after_scan((known,), scan([past], end_s=end_s), end_s * S, options, {"j1"})
+        assert (after.incidents, after.changes) == ((known,), ())
+        after = after_scan((known,), scan([again], end_s=end_s), end_s * S, options, {"j1"})
+        assert {change.kind for change in after.changes} <= {"reopened", "opened"}
+        assert len(after.changes) == 1
