@@ -1,12 +1,14 @@
-"""The real collector and scanner while what they stand on goes away: a disk made read-only, memory, the process itself."""
+"""The real collector and scanner while what they stand on goes away: a disk, memory, the process itself."""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -17,13 +19,19 @@ from datamodel.result_rows import ScanRecord
 from flowprism.service.config.settings import Settings
 from flowprism.service.config.settings_file import load_settings
 from flowprism.service.scans.leases import KEEPING, Leases
+from flowprism.service.scans.scanner import Scanner
+from flowprism.service.scans.scanner_stats import Tally
 from storage.database.components import components as told
 from storage.database.connection import Database
-from storage.database.scans import scans
+from storage.database.scans import jobs, scans
+from storage.database.schema_migration import downgrade
+from storage.lake.lake_reader import read_lake
+from tests.attacks.test_faults import status
+from tests.capture.export_bytes import netflow5, record5
 from tests.flowprism.collector.fake import datagram
 from tests.flowprism.collector.running import Collector, sender
 from tests.flowprism.service.running import command, components, settings, wait_for
-from tests.flowprism.service.scans.feeding import Feed, parts
+from tests.flowprism.service.scans.feeding import Feed
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +43,10 @@ MOST_STOP_S = 15.0
 def read_only(folder: Path) -> Iterator[None]:
     """Whatever is opened below a folder meanwhile is on a disk that is read-only; what is open already is not."""
     name = str(folder)
-    if os.geteuid() != 0 or subprocess.run(["mount", "--bind", name, name], capture_output=True, check=False).returncode:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(["mount", "--bind", name, name], capture_output=True, check=False).returncode
+    ):
         pytest.skip("no right to mount a folder read-only")
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", name], check=True)
@@ -93,20 +104,22 @@ class Scanning:
 
 
 def test_a_scan_that_is_cut_short_is_made_again(tmp_path: Path) -> None:
-    """SIGTERM between analysis and result ends a scan in seconds; nothing of it is kept, and the next start makes it."""
+    """SIGTERM in the middle of a scan ends it in seconds; nothing of it is kept, and the next start makes it."""
     one = Scanning(tmp_path, 60)
     one.feed.write("h" * 12)
     another = Leases(one.database, "another", 5.0)  # while it keeps what it found, nobody else does
     for turn in range(2):
-        with command(one.log, "serve", str(one.file), "--component", "scanner") as service:
-            with another.held(KEEPING, wait_s=10.0) if turn == 0 else nullcontext(True) as is_held:
-                assert is_held
-                wait_for(one.scans if turn else one.is_scanning, READY_S)
-                time.sleep(1.0)
-                begun_s = time.monotonic()
-                service.send_signal(signal.SIGTERM)
-                assert service.wait(60) == 0
-                assert time.monotonic() - begun_s < MOST_STOP_S
+        with (
+            command(one.log, "serve", str(one.file), "--component", "scanner") as service,
+            nullcontext(True) if turn else another.held(KEEPING, wait_s=10.0) as is_held,
+        ):
+            assert is_held
+            wait_for(one.scans if turn else one.is_scanning, READY_S)
+            time.sleep(1.0)
+            begun_s = time.monotonic()
+            service.send_signal(signal.SIGTERM)
+            assert service.wait(60) == 0
+            assert time.monotonic() - begun_s < MOST_STOP_S
         assert len(one.scans()) == turn
         assert not one.is_scanning()
     (made,) = one.scans()
@@ -125,3 +138,28 @@ def test_a_scanner_without_memory_misses_no_window(tmp_path: Path) -> None:
         wait_for(one.scans, READY_S)
         assert {made.scan.verdict for made in one.scans()} == {"healthy"}
         assert components(service.pid)["scanner"] != scanner
+
+
+def test_a_data_folder_of_an_older_version_is_taken_over(tmp_path: Path) -> None:
+    """The tables are brought up to date; jobs, scans and records of before are there, and new ones come to them."""
+    one = Scanning(tmp_path, 60)
+    one.feed.write("h" * 12)
+    assert Scanner(one.what, one.database, Leases(one.database, "one", 5.0), Tally()).look() == 1
+    before, records = one.scans(), read_lake(one.what.store.flow_lake).records
+    names = [job.id for job in jobs(one.database)]
+    with one.database.writing() as connection:
+        downgrade(connection, "0001")
+    one.database.close()
+    address = f"http://127.0.0.1:{one.what.api.port}"
+    host, port = one.what.collect.listen[0].rsplit(":", 1)
+    with command(one.log, "serve", str(one.file)) as service:
+        wait_for(lambda: status(f"{address}/readyz", {}) == 200, READY_S)
+        with urllib.request.urlopen(f"{address}/api/v1/jobs", timeout=60) as answer:  # noqa: S310 - this test's
+            assert [job["id"] for job in json.load(answer)["items"]] == names
+        with sender() as sock:
+            sock.sendto(netflow5((record5(),)), (host, int(port)))
+        wait_for(lambda: read_lake(one.what.store.flow_lake).records == records + 1)
+        service.send_signal(signal.SIGTERM)
+        assert service.wait(60) == 0
+    one.database = Database(one.what.store.database)
+    assert one.scans()[-1] == before[-1]

@@ -70,7 +70,30 @@ def test_services_that_are_waited_for_say_when_they_are_healthy(profile: str) ->
     started = services(profile)
     for service in started.values():
         for name, how in service.get("depends_on", {}).items():
-            assert how["condition"] != "service_healthy" or "healthcheck" in started[name]
+            assert how["condition"] == "service_healthy"
+            assert "healthcheck" in started[name]
+
+
+def test_we_wait_for_the_engines_that_we_use() -> None:
+    """Else the first minutes are errors of a database and a broker that are not there yet."""
+    assert set(ours("full")["depends_on"]) == {"postgres", "kafka"}
+
+
+def test_no_service_has_a_default_password() -> None:
+    """Each comes from the environment and is empty without it; who would then take a known one does not start."""
+    named = re.findall(r"(\w*PASSWORD\w*): (.*)", COMPOSE.read_text())
+    assert dict(named) == {
+        "POSTGRES_PASSWORD": '"${POSTGRES_PASSWORD:-}"', "GF_SECURITY_ADMIN_PASSWORD": '"${GRAFANA_PASSWORD:-}"'
+    }  # fmt: skip
+    command = [part.replace("$$", "$") for part in compose()["services"]["grafana"]["entrypoint"]]
+    ended = [
+        subprocess.run(
+            command, env={"GF_SECURITY_ADMIN_PASSWORD": password}, capture_output=True, text=True, check=False
+        )
+        for password in ("", "secret")
+    ]
+    assert (ended[0].returncode, ended[0].stderr) == (1, "GRAFANA_PASSWORD is not set\n")
+    assert "/run.sh" in ended[1].stderr  # the image's own start, which this machine has not
 
 
 @pytest.mark.parametrize("profile", PROFILES)

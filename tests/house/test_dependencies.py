@@ -1,8 +1,9 @@
 """docs/dependencies.md, setup.cfg, constraints.txt and the imports agree."""
 
 import ast
+import re
 import sys
-from importlib.metadata import packages_distributions
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 
 import pytest
 
@@ -64,3 +65,30 @@ def test_every_dependency_is_pinned() -> None:
     pinned = {line.partition("==")[0].lower() for line in lines if "==" in line}
     asked = set().union(*map(declared, TABLES))
     assert {name for name in asked if name.lower() not in pinned} == set()
+
+
+# Licences that go with Apache-2.0, by what their names have in common.
+FREE = re.compile(r"MIT|BSD|Apache|PSF|ISC|MPL", re.IGNORECASE)
+
+
+def installed(name: str, found: dict[str, str]) -> dict[str, str]:
+    """Licence, as it says itself, of each distribution that one brings, itself included."""
+    try:
+        one = distribution(name)
+    except PackageNotFoundError:  # for another system or Python
+        return found
+    said = one.metadata.json
+    classifiers = [text for text in said.get("classifier", ()) if text.startswith("License")]
+    found[one.name] = str(said.get("license_expression") or "; ".join(classifiers) or said.get("license", ""))
+    for required in one.requires or ():
+        other = re.match(r"[\w.-]+", required)
+        if other and "extra ==" not in required and other[0].lower() not in {known.lower() for known in found}:
+            installed(other[0], found)
+    return found
+
+
+def test_what_runs_has_licences_that_go_with_ours() -> None:
+    """Indirect dependencies too: none is under the GPL, and none says nothing."""
+    licences = installed("flowprism", {})
+    assert len(licences) > len(declared("At run time"))
+    assert {name: said for name, said in licences.items() if not FREE.search(said) or "GPL" in said} == {}
