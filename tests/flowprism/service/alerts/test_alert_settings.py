@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from flowprism.service.alerts.alert_settings import AlertSettings, WebhookReceiver
+from datamodel.errors import InputError
+from flowprism.service.alerts.alert_settings import AlertSettings, AppriseReceiver, WebhookReceiver
+from flowprism.service.alerts.apprise_sender import check_notifiable
 
 HOOK: dict[str, object] = {"name": "hook", "kind": "webhook", "url": "https://hooks.example/T0/secret-path"}
 PAGER: dict[str, object] = {"name": "pager", "kind": "alertmanager", "url": "http://alertmanager:9093/"}
@@ -87,3 +89,13 @@ def test_a_trailing_slash_of_an_address_is_dropped() -> None:
     """Paths are appended to it."""
     settings = AlertSettings.model_validate({"receivers": [PAGER]})
     assert settings.model_dump()["receivers"][0]["url"] == "http://alertmanager:9093"
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "unix:///run/x.sock", "gopher://h/x", "ftp://h/x", "//h/x"])
+def test_receivers_speak_http(url: str) -> None:
+    """Webhooks and Alertmanagers; Apprise knows no service of such schemes."""
+    for kind in ("webhook", "alertmanager"):
+        assert "expected http://HOST" in problem(receivers=[{"name": "a", "kind": kind, "url": url}])
+    receiver = AppriseReceiver.model_validate({"name": "a", "kind": "apprise", "url": url})
+    with pytest.raises(InputError, match="no URL of a service that Apprise knows"):
+        check_notifiable(receiver)
