@@ -137,8 +137,9 @@ def _csv_tables(
 
 
 def _csv_table(block: bytes, header: list[str], convert: pa_csv.ConvertOptions, parse: pa_csv.ParseOptions) -> pa.Table:
-    read = pa_csv.ReadOptions(column_names=header, block_size=len(block) + 1, use_threads=False)
-    return pa_csv.read_csv(io.BytesIO(_utf8(block)), read, parse, convert)
+    content = _utf8(block)
+    read = pa_csv.ReadOptions(column_names=header, block_size=len(content) + 1, use_threads=False)
+    return pa_csv.read_csv(io.BytesIO(content), read, parse, convert)
 
 
 def _utf8(block: bytes) -> bytes:
@@ -173,9 +174,10 @@ def json_schema(peeked: list[dict[str, Any]], dialect: Dialect) -> pa.Schema:
 def json_table(block: bytes, schema: pa.Schema, ingest_log: IngestLog) -> pa.Table:
     """The columns of `schema` of a block of JSON lines; what is no object is left out and counted."""
     parse = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    read = pa_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    content = _utf8(block)
+    read = pa_json.ReadOptions(use_threads=False, block_size=len(content) + 1)
     try:
-        table = pa_json.read_json(io.BytesIO(block), read, parse)
+        table = pa_json.read_json(io.BytesIO(content), read, parse)
     except pa.ArrowInvalid:  # a line that is no object, or a value of another type than its column's first ones
         table = _salvaged(block, schema, ingest_log)
     return table

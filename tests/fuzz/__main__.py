@@ -15,7 +15,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba
 
 import atheris
 
-with atheris.instrument_imports(include=["capture", "datamodel"]):
+with atheris.instrument_imports(include=["capture", "datamodel", "flowprism.exporter_config"]):
     from tests.fuzz.targets import TARGETS
 
 from tests.fuzz.seeds import SEEDS

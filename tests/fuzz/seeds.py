@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 from collections.abc import Callable
 from pathlib import Path
+
+import zstandard
 
 from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, netflow9, record5, sflow, template
 from tests.capture.frames import ethernet, ip, ip6, pcap, reth, roce_frame, tcp, udp
@@ -91,6 +94,36 @@ def _netflow() -> list[bytes]:
     return [joined([place[d[1]] + d[2:] for d in datagrams]) for datagrams in export_datagrams()[1:]]
 
 
+def _compressed() -> list[bytes]:
+    """A capture by each method, in one piece and in two."""
+    whole = _captures()[0]
+    first, second = whole[:100], whole[100:]
+    unzipped = [
+        gzip.compress(whole, mtime=0),
+        gzip.compress(first, mtime=0) + bytes(4) + gzip.compress(second, mtime=0),
+    ]
+    frames = [zstandard.compress(part) for part in (whole, first, second)]
+    return [*unzipped, frames[0], frames[1] + frames[2], whole]
+
+
+def _topics() -> list[bytes]:
+    """Values of GoFlow2, with and without their length, and of pmacct."""
+    pmacct = b'{"event_type": "purge", "ip_src": "10.0.0.1", "ip_dst": "10.0.0.2", "bytes": 9, "packets": 1, '
+    pmacct += b'"timestamp_start": "2026-01-01 00:00:00.5", "timestamp_end": "2026-01-01 00:00:01.5"}'
+    return [
+        joined([prefixed(message()), prefixed(message(bytes=7))]),
+        joined([message(), b""]),
+        joined([pmacct, pmacct]),
+    ]
+
+
+def _configurations() -> list[bytes]:
+    """One of each vendor, and one of another form."""
+    folder = Path(__file__).parents[1] / "configs" / "problems"
+    return [next(path for path in sorted(vendor.rglob("*")) if path.is_file()).read_bytes() for vendor in
+            sorted(folder.iterdir()) if vendor.is_dir()]  # fmt: skip
+
+
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "exports": lambda: [joined(datagrams) for datagrams in export_datagrams()],
     "sflow": _sflow,
@@ -102,4 +135,7 @@ SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "text": _texts,
     "bare": lambda: [b"".join(datagrams) for datagrams in export_datagrams()],
     "goflow2": _dump,
+    "compressed": _compressed,
+    "kafka": _topics,
+    "configuration": _configurations,
 }

@@ -11,16 +11,19 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import numpy as np
 
 from capture.export_decoder import ExportDecoder
 from capture.exporters.datagram import Datagrams
 from capture.files.capture_file import Batch, batches, is_capture
+from capture.files.decompression import BLOCK_BYTES, ZSTD_INPUT_BYTES, read_blocks
 from capture.files.export_capture import ExportPackets
 from capture.files.payload_file import payloads
 from capture.goflow2.dump_reader import FlowMessages, read_dump
 from capture.ingest_log import IngestLog
+from capture.kafka.topic_formats import TopicValues
 from capture.mirror.mirror import Mirror
 from capture.packets.packet import decode
 from capture.packets.packet_columns import PACKET
@@ -30,6 +33,7 @@ from capture.tables.frame_index import INDEX
 from capture.tables.read_buffer import as_array
 from capture.wire_records import WireRecords
 from datamodel.errors import InputError
+from flowprism.exporter_config.dialects import DIALECTS, recognize
 from tests.capture.batches import arrived
 
 _MOST_DATAGRAMS = 16
@@ -165,6 +169,33 @@ def goflow2(content: bytes) -> None:
     _hold(len(alone.flows()) <= 1, "one message, several records")
 
 
+def compressed(content: bytes) -> None:
+    """A file of any compression, damaged or cut: what can be read of it, in blocks that are bounded and never empty."""
+    with NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        with suppress(InputError):
+            for block in read_blocks(Path(file.name), IngestLog()):
+                # A block of zstd holds at most 128 KiB and takes three bytes at least (RFC 8878 section 3.1.1.2).
+                _hold(0 < len(block) <= max(BLOCK_BYTES, ZSTD_INPUT_BYTES // 3 << 17), f"a block of {len(block)} bytes")
+
+
+def kafka(content: bytes) -> None:
+    """Values of a topic, of any form: each gives records of its own or is counted."""
+    values = list(split(content))
+    flows = TopicValues("fuzz").flows(values, IngestLog())
+    _hold(len(flows) <= len(content), "more records than bytes")
+
+
+def configuration(content: bytes) -> None:
+    """A switch's configuration, as of the vendor that it looks like and as of every other: read, or one clear error."""
+    text = content.decode(errors="replace")
+    recognize(text)
+    for dialect in DIALECTS.values():
+        with suppress(InputError):
+            dialect.read(text, "fuzz.cfg")
+
+
 def _hold(fine: bool, broken: str) -> None:
     if not fine:
         raise AssertionError(broken)
@@ -181,4 +212,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "text": text,
     "bare": bare,
     "goflow2": goflow2,
+    "compressed": compressed,
+    "kafka": kafka,
+    "configuration": configuration,
 }

@@ -68,6 +68,12 @@ def test_text_that_breaks_costs_only_itself() -> None:
     assert (len(flows), dict(ingest_log.rejected)) == (2, {"row: not a JSON object": 1})
 
 
+def test_text_that_is_no_utf_8_costs_only_itself() -> None:
+    """Bytes of no character in an address: the record is left out and counted, as in a file."""
+    flows, ingest_log = decoded([text(PMACCT), text(PMACCT).replace(b"10.0.0.1", b"10.0.\xff.1"), text(PMACCT)])
+    assert (len(flows), ingest_log.rejected.total()) == (2, 1)
+
+
 def test_forms_are_not_confused() -> None:
     """A message is never taken for its own prefixed form, whatever its length."""
     for size in range(0, 400, 7):

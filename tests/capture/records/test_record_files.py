@@ -201,9 +201,15 @@ def test_bytes_that_are_no_text_cost_only_their_row(tmp_path: Path) -> None:
     """A value that is not UTF-8 is no address, and nothing else is lost."""
     good = f"{T},{T + 5},10.0.0.1,10.0.0.2,9000\n".encode()
     bad = good.replace(b"10.0.0.1", b"\xff\xfe")
-    flows, ingest_log = read(save(tmp_path, ",".join(ROW).encode() + b"\n" + good + bad + good, "flows.csv"))
-    assert len(flows) == 2
-    assert ingest_log.rejected == {"row: src_addr is not an address": 1}
+    line = json.dumps(ROW).encode() + b"\n"
+    spoiled = line.replace(b"10.0.0.1", b"10.0.\xff.1")
+    assert spoiled != line
+    for content, name in (
+        (",".join(ROW).encode() + b"\n" + good + bad + good, "flows.csv"), (line + spoiled + line, "flows.jsonl")
+    ):  # fmt: skip
+        flows, ingest_log = read(save(tmp_path, content, name))
+        assert len(flows) == 2
+        assert ingest_log.rejected == {"row: src_addr is not an address": 1}
 
 
 def test_interface_names(tmp_path: Path) -> None:
