@@ -114,7 +114,7 @@ class _SflowReader:
         if words[0] == "no":
             return self._revoked(words[2:])
         vrf = None
-        if words[1] == "vrf" and len(words) > 3:
+        if words[1:2] == ["vrf"] and len(words) > 3:
             vrf, words = Value(words[2]), [words[0], *words[3:]]
         return self._set(words[1:], vrf, line.number)
 

@@ -198,7 +198,7 @@ def _with_instance(flow: FlowExport, words: list[str], line: int) -> FlowExport:
         case ["family", _, "output", "flow-server", address, *rest]:
             known = {collector.address: collector for collector in flow.collectors}
             collector = known.get(address, Collector(address, default(4739), line=line))
-            if rest[:1] == ["port"] and rest[1].isdecimal():
+            if rest[:1] == ["port"] and rest[1:2] and rest[1].isdecimal():
                 collector = replace(collector, port=Value(int(rest[1]), line=line))
             known[address] = collector
             return replace(flow, collectors=tuple(known.values()))

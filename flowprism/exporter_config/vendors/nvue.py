@@ -49,7 +49,7 @@ def read(text: str, file: str) -> ExportConfig:
     hostname, seen, unread = None, 0, []
     for statement in read_statements(text):
         words = statement.words
-        if words[:2] == ("system", "hostname"):
+        if words[:2] == ("system", "hostname") and len(words) > 2:
             hostname = words[2]
         elif "sflow" in words[1:3]:
             seen += 1

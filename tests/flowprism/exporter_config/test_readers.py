@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowprism.exporter_config.dialects import DIALECTS, recognize
-from flowprism.exporter_config.model import DISCOVERED, Direction, ExportConfig, PacketSampling, Vendor, default
+from flowprism.exporter_config.model import DISCOVERED, Direction, ExportConfig, PacketSampling, Value, Vendor, default
 
 
 def read(text: str, vendor: Vendor) -> ExportConfig:
@@ -265,3 +265,20 @@ def test_eos_default_of_an_interface() -> None:
     """`show running-config all` says what is the default too."""
     around = read("sflow run\ninterface Ethernet1\n   default sflow enable\n", Vendor.ARISTA_EOS).around
     assert (around.statements, around.unread) == (2, ())
+
+
+def test_statements_that_end_early_are_not_understood() -> None:
+    """A word alone, as a cut file ends with, spoils nothing of what stands before it."""
+    eos = read("sflow sample 65536\nsflow destination 10.0.0.5\nsflow run\nsflow \n", Vendor.ARISTA_EOS)
+    assert eos.sampling is not None
+    assert (eos.sampling.rate, [one.statement for one in eos.around.unread]) == (Value(65536, line=1), ["sflow"])
+    commands = "nv set system sflow collector 10.0.0.5\nnv set system sflow state enabled\nnv set system hostname\n"
+    nvue = read(commands, Vendor.CUMULUS_NVUE)
+    assert nvue.around.hostname is None
+    assert nvue.sampling is not None
+    assert [one.address for one in nvue.sampling.collectors] == ["10.0.0.5"]
+    sampling = "set forwarding-options sampling instance a"
+    junos = read(
+        f"{sampling} input rate 1000\n{sampling} family inet output flow-server 10.0.0.5 port\n", Vendor.JUNIPER_JUNOS
+    )
+    assert [one.address for flow in junos.flows for one in flow.collectors] == ["10.0.0.5"]
