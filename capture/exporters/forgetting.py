@@ -2,8 +2,9 @@
 
 Source addresses and domains of UDP datagrams can be spoofed. A table that keeps every exporter is filled by them once
 and refuses every real exporter that is new. So a place in a full table is kept by evidence of a real exporter: records
-that could be decoded, numbers that continue one another, and time. What costs a sender nothing earns nothing: eight
-datagrams sent within a second are worth a second of silence. A live exporter with evidence is never forgotten.
+that could be decoded, numbers that continue one another, and time. Whoever lacks the first two goes first. Where all
+have them, what costs a sender nothing earns nothing: eight datagrams sent within a second are worth a second of
+silence. A live exporter with evidence is never forgotten.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ Ints = npt.NDArray[np.int64]
 FORGOTTEN = "exporters forgotten for new ones (they sent too little, or were silent for longer than they sent)"
 
 PROVEN_DATAGRAMS = 8  # an exporter with more is known: its counters can be judged (`exporter_table`)
-# An exporter may be silent as long as it had sent before, and no longer than this: agents send counters every 20 to
-# 30 s, meters their templates and options at least every half hour (NetFlow's default).
+# Agents send counters every 20 to 30 s, and meters their templates and options at least every half hour (NetFlow's
+# default); an exporter silent for twice as long is gone.
 SILENT_NS = 3600 * 1_000_000_000
 FEWEST_FORGOTTEN = 1024  # fewer are not worth moving the rest
 
@@ -46,26 +47,25 @@ class Moves(NamedTuple):
 def forgettable(rows: Table, now_ns: int, most: int) -> Ints:
     """Places of the exporters to forget: half of those that may be, at most `most`; none where that is too few.
 
-    The half that was silent longest goes. Exporters at the address of a live one go last, because options may come
-    in a domain of their own, with few datagrams.
+    Those that have shown no evidence, or sent nothing for `SILENT_NS`; where they are too few, also those that were
+    silent for longer than they had sent. The half that was silent longest goes. Exporters at the address of one that
+    stays go last, because options may come in a domain of their own, with few datagrams.
 
     Args:
         rows: `EXPORTER` rows.
         now_ns: when the datagram arrived that finds no room.
         most: how many.
     """
-    candidate = now_ns - rows["last_ns"] > earned_silence_ns(rows)
-    address = address_numbers(rows)
-    with_live = np.zeros(len(rows), np.bool_)
-    with_live[address[~candidate]] = True
-    places = np.flatnonzero(candidate)
-    order = np.lexsort((rows["last_ns"][places], with_live[address[places]]))
-    chosen = places[order[: min(len(places) // 2, most)]]
+    silent_ns = now_ns - rows["last_ns"]
+    weak = ~has_evidence(rows) | (silent_ns > SILENT_NS)
+    chosen = _longest_silent(rows, weak, most)
+    if len(chosen) < FEWEST_FORGOTTEN:
+        chosen = _longest_silent(rows, weak | (silent_ns > rows["last_ns"] - rows["first_ns"]), most)
     return chosen if len(chosen) >= FEWEST_FORGOTTEN else chosen[:0]
 
 
-def earned_silence_ns(rows: Table) -> Ints:
-    """How long each exporter may be silent before a full table may forget it; -1 where it has shown no evidence.
+def has_evidence(rows: Table) -> npt.NDArray[np.bool_]:
+    """Whether each exporter has shown that it is a real one.
 
     Evidence is at least one record, and sequence numbers: at least half continue others, by the way of counting that
     fits best. Who numbers at random, or not at all, is known by silence alone, as one with too few datagrams is.
@@ -74,10 +74,19 @@ def earned_silence_ns(rows: Table) -> Ints:
         rows: `EXPORTER` rows.
     """
     datagrams = rows["datagrams"]
-    has_evidence = (datagrams >= PROVEN_DATAGRAMS) & (rows["records"] > 0)
-    has_evidence &= 2 * rows["misfits"].min(axis=1) <= datagrams
-    sent_ns = np.clip(rows["last_ns"] - rows["first_ns"], 0, SILENT_NS)
-    return np.where(has_evidence, sent_ns, -1)
+    is_numbered = 2 * rows["misfits"].min(axis=1) <= datagrams
+    found: npt.NDArray[np.bool_] = (datagrams >= PROVEN_DATAGRAMS) & (rows["records"] > 0) & is_numbered
+    return found
+
+
+def _longest_silent(rows: Table, candidate: npt.NDArray[np.bool_], most: int) -> Ints:
+    """Places of the half of the candidates to forget."""
+    address = address_numbers(rows)
+    stays = np.zeros(len(rows), np.bool_)
+    stays[address[~candidate]] = True
+    places = np.flatnonzero(candidate)
+    order = np.lexsort((rows["last_ns"][places], stays[address[places]]))
+    return places[order[: min(len(places) // 2, most)]]
 
 
 def moves_without(chosen: Ints, exporters: int) -> Moves:

@@ -157,6 +157,13 @@ def test_an_exporter_may_be_silent_as_long_as_it_had_sent(sent_ns: int, silent_n
     assert len(forgettable(known, 10**18 + silent_ns, MOST_EXPORTERS)) == forgotten
 
 
+def test_a_young_exporter_that_is_silent_stays_where_others_have_shown_less() -> None:
+    """Silence for longer than it had sent counts only where nobody else is to be forgotten."""
+    known = rows(4 * FEWEST_FORGOTTEN, 1, 10**18)
+    known["datagrams"][:10], known["first_ns"][:10], known["last_ns"][:10] = 8, 10**18 - 2 * S, 10**18 - S
+    assert forgettable(known, 10**18 + 60 * S, MOST_EXPORTERS).min() >= 10
+
+
 @pytest.mark.parametrize(("field", "value"), [("datagrams", 7), ("records", 0), ("misfits", 5)])
 def test_an_exporter_without_evidence_may_always_be_forgotten(field: str, value: int) -> None:
     """Too few datagrams, no record that could be decoded, or numbers most of which continue no others."""
