@@ -2,7 +2,7 @@
 
 Source addresses and domains of UDP datagrams can be spoofed. A table that keeps every exporter is filled by them once
 and refuses every real exporter that is new. So a place in a full table is kept by evidence of a real exporter: records
-that could be decoded, numbers that continue one another, and time. Whoever lacks the first two goes first. Where all
+that could be decoded, numbers that continue one another, and time. Exporters without the first two go first. Where all
 have them, what costs a sender nothing earns nothing: eight datagrams sent within a second are worth a second of
 silence. A live exporter with evidence is never forgotten.
 """

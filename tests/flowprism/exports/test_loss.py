@@ -79,6 +79,7 @@ SHAPES: dict[str, tuple[Kind, list[Sent], Account]] = {
         "netflow9", interleaved(*(numbered("netflow9", 40, 10**7 * n, from_s=n / 8) for n in range(7))), Account()),
     "two uptimes in one counter": ("netflow9", two_uptimes(60), Account()),
     "two uptimes in one counter that lacks one": ("netflow9", without(two_uptimes(60), 30), Account(1)),
+    "two uptimes in one counter that lacks two": ("netflow9", without(two_uptimes(60), 29, 30), Account(2)),
     "began anew": (
         "netflow9", [*numbered("netflow9", 30, 500), *switched_on(numbered("netflow9", 30, 0, from_s=30), 29)],
         Account(0, 0, 1)),
