@@ -12,11 +12,14 @@ import pytest
 from datamodel.api_models import ComponentStatus
 from datamodel.findings import Event, Subject, Suspect
 from datamodel.incidents import IncidentChange
+from datamodel.inventory import Inventory
 from datamodel.result_rows import FeedStatistics
+from flowprism.service.queries.incidents import comment
 from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
 from storage.database.components import save_component
 from storage.database.connection import Database, upsert
-from storage.database.feed_statistics import save_feed_statistics
+from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.scans import ScanResult, save_scan
 from storage.database.tables import EVENTS
 from tests.flowprism.service.api.client import client
@@ -27,7 +30,7 @@ PAGES = (
     "/", "/?view=tiles", "/?q=EVIL", "/jobs/EVIL", "/jobs/EVIL?last=30d",
     "/jobs/EVIL/timeline", "/jobs/EVIL/matrix", "/incidents", "/incidents?q=EVIL&job=EVIL",
     "/incidents/EVIL", "/scans", "/scans?policy=EVIL", "/scans/EVIL/0/100", "/login?next=EVIL",
-    "/jobs/no%20such%20EVIL", "/?show=EVIL",
+    "/jobs/no%20such%20EVIL", "/?show=EVIL", "/feeds", "/fabric", "/fabric?link=EVIL", "/settings",
 )  # fmt: skip
 
 
@@ -50,8 +53,25 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
         upsert(connection, EVENTS, [event.model_dump()])
     save_feed_statistics(database, [FeedStatistics(EVIL, 0, 60 * 10**9, 1, 1)])
     save_component(database, ComponentStatus(name=EVIL, kind="collector", started_ns=1, seen_ns=2, detail=EVIL))
-    yield Stores(database)
+    host = {"name": EVIL, "endpoints": [{"address": "10.0.0.1", "switch": EVIL, "port": 1}]}
+    switches = [{"name": EVIL, "role": "leaf", "agent": "10.255.0.1"}, {"name": f"{EVIL}2", "role": "spine"}]
+    inventory = {
+        "schema": "flowprism.inventory/v1", "hosts": [host], "switches": switches,
+        "links": [{"a": EVIL, "a_port": 2, "b": f"{EVIL}2", "b_port": 1}], "tenants": [{"name": EVIL, "hosts": [EVIL]}],
+        "jobs": [{"name": EVIL, "tenant": EVIL, "hosts": [EVIL], "start": "2026-01-01T00:00:00Z", "end": None}],
+    }  # fmt: skip
+    save_inventory(database, Inventory.model_validate(inventory), EVIL, 1)
+    stores = Stores(database)
+    assert comment(stores, Viewer(EVIL, "operator", None), 1, EVIL, f"said {EVIL}") is not None
+    yield stores
     database.close()
+
+
+def test_comments_and_exporters_are_shown(evil: Stores) -> None:
+    """As text, on the pages that are about them; without that the test of markup would show nothing."""
+    for page in (f"/incidents/{quote(EVIL, safe='')}", "/feeds", "/fabric"):
+        assert "&lt;script&gt;alert(1)" in client(evil).get(page).text, page
+    assert f"said {EVIL}" in unescape(client(evil).get(f"/incidents/{quote(EVIL, safe='')}").text)
 
 
 @pytest.mark.parametrize("page", PAGES)
