@@ -135,12 +135,16 @@ def test_a_replayed_capture_is_collected(tmp_path: Path) -> None:
 
 
 def test_a_restart_decodes_at_once(tmp_path: Path) -> None:
-    """Templates outlive the process: data that come before the exporter repeats its template are decoded."""
+    """Templates outlive the process: data that come before the exporter repeats its template are decoded.
+
+    Those of a template that is not known yet wait, and stop nothing.
+    """
+    unknown = struct.pack("!HHI", 300, 8, 0)
     with collecting(tmp_path) as running:
         send(running.port(), message(0, template()), message(1, data(111)))
         running.stop()
     with collecting(tmp_path) as running:
-        send(running.port(), message(2, data(222)))
+        send(running.port(), message(2, unknown), message(3, data(222)))
         running.until(lambda: volumes(tmp_path) == [111, 222])
         assert "lost by sequence number: none" in running.stop()
 
