@@ -13,9 +13,10 @@ from tests.flowprism.service.soak.soaking import KILLS, Deed, Soak
 FAULTS = 3
 # After the first fault so much health that no window is left in which the service was away before the next one begins.
 ORDER = order_of(FAULTS, first_gap=46)
-# The database goes away in the middle of the second fault, the receiver of alerts during the third.
+# The collector is attacked while all is well. The database goes away in the middle of the second fault, the receiver of
+# alerts during the third.
 DEEDS: tuple[Deed, ...] = (
-    *KILLS, (350, "stop postgresql"), (380, "kill alerter"), (390, "stop kafka"), (430, "kill api"),
+    *KILLS, (250, "attack"), (350, "stop postgresql"), (380, "kill alerter"), (390, "stop kafka"), (430, "kill api"),
     (440, "kill compactor"), (475, "receiver away"), (525, "receiver back"),
 )  # fmt: skip
 MEMORY_FROM_S = 300.0

@@ -35,6 +35,7 @@ from storage.database.incidents import incidents
 from storage.database.scans import newest_end_ns, scans
 from tests.capture.kafka_broker.broker import Broker, topic
 from tests.flowprism.service.running import COMMAND, children, components, settings, wait_for
+from tests.flowprism.service.soak.attack import attack
 from tests.flowprism.service.soak.feed import TOPIC, Feed, order_of, seconds_of
 from tests.flowprism.service.soak.receiver import Receiver
 from tests.storage.conftest import Cluster
@@ -211,6 +212,8 @@ class Soak:
                 self.receiver.away()
             case ["receiver", "back"]:
                 self.receiver.back()
+            case ["attack"]:
+                attack(self.feed.port)
             case _:
                 raise ValueError(deed)
 
