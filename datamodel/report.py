@@ -46,7 +46,7 @@ class FeedSummary(Document):
     bytes: int
     exporters: tuple[str, ...] = ()
     lost_datagrams: int = 0
-    second_sightings: int = Field(
+    duplicate_observations: int = Field(
         default=0, description="records of bytes that another feed, exporter or direction shows better"
     )
     transports: dict[str, int] = Field(

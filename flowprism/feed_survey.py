@@ -37,7 +37,7 @@ class InterfaceRateMismatch:
         samples: flow records between the first and last reading of the counter.
         counted_bytes: by which the counter grew.
         estimated_bytes: what records and rate say.
-        told_rate: N of 1 in N, as the records say.
+        exported_rate: N of 1 in N, as the records say.
         likely_rate: the rate with which the two would agree.
     """
 
@@ -48,7 +48,7 @@ class InterfaceRateMismatch:
     samples: int
     counted_bytes: int
     estimated_bytes: float
-    told_rate: float
+    exported_rate: float
     likely_rate: float
 
 
@@ -141,5 +141,5 @@ def _doubtful_rates(
 def _doubtful(found: CounterMismatch, addresses: Sequence[str]) -> InterfaceRateMismatch:
     return InterfaceRateMismatch(
         addresses[found.sampler_address], found.domain, found.interface, found.direction, found.samples,
-        found.counted_bytes, found.estimated_bytes, found.told_rate, found.likely_rate,
+        found.counted_bytes, found.estimated_bytes, found.exported_rate, found.likely_rate,
     )  # fmt: skip

@@ -428,7 +428,7 @@ def _unmatched(inventory: Inventory | None, place: EndpointLocations) -> tuple[s
 
 
 def _summary(
-    reading: IngestResult, second_sightings: int, clocks: tuple[ExporterClock, ...], warnings: tuple[str, ...]
+    reading: IngestResult, duplicate_observations: int, clocks: tuple[ExporterClock, ...], warnings: tuple[str, ...]
 ) -> FeedSummary:
     transports = bytes_by_transport(reading.flows.frame)
     return FeedSummary(
@@ -436,7 +436,7 @@ def _summary(
         bytes=reading.bytes,
         exporters=reading.exporters,
         lost_datagrams=sum(account.lost_datagrams for account in reading.accounts),
-        second_sightings=second_sightings,
+        duplicate_observations=duplicate_observations,
         transports=transports,
         trimmed_packets=int(reading.flows.frame["trimmed_packets"].sum()),
         clocks=clocks,

@@ -47,7 +47,7 @@ class CounterMismatch:
         counted_bytes: by which the counter grew.
         estimated_bytes: of Ethernet frames, by the records and their rates.
         sigma_bytes: standard deviation of the estimate by chance.
-        told_rate: mean rate of the records, weighted by their bytes.
+        exported_rate: mean rate of the records, weighted by their bytes.
         likely_rate: the rate with which they would agree.
     """
 
@@ -59,7 +59,7 @@ class CounterMismatch:
     counted_bytes: int
     estimated_bytes: float
     sigma_bytes: float
-    told_rate: float
+    exported_rate: float
     likely_rate: float
 
 
@@ -163,7 +163,7 @@ def reconciled(
         return tuple(accounts)
     found: dict[tuple[str, int], list[SamplingRateMismatch]] = {}
     for d in reconcile(flows, counters):
-        where, exported, likely = f"interface {d.interface} {d.direction}", round(d.told_rate), round(d.likely_rate)
+        where, exported, likely = f"interface {d.interface} {d.direction}", round(d.exported_rate), round(d.likely_rate)
         own = found.setdefault((addresses[d.sampler_address], d.domain), [])
         own.append(SamplingRateMismatch(where, exported, likely, "interface counters", d.samples))
     return tuple(replace(a, doubted_rates=(*a.doubted_rates, *found.get((a.agent, a.domain), ()))) for a in accounts)

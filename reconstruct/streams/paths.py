@@ -26,7 +26,7 @@ def select_uplink_records(flows: Flows, switches: Mapping[str, str], cables: Seq
     """The records with payload that came in, or left, by a cable between switches; None where there are none.
 
     Args:
-        flows: of all feeds, second sightings included.
+        flows: of all feeds, duplicate observations included.
         switches: name of the switch of each exporter's address.
         cables: between switches, with interface indices.
     """

@@ -75,7 +75,7 @@ def _datagrams(sent: Sent, arrived: Arrived, switches: Exporters, protocol: int)
 
 
 def _agents(switches: Exporters) -> Int:
-    return np.array([int(IPv4Address(switches.fabric.agent(n))) for n in range(len(switches.told_rate))])
+    return np.array([int(IPv4Address(switches.fabric.agent(n))) for n in range(len(switches.exported_rate))])
 
 
 def received(datagrams: Datagrams) -> IngestResult:

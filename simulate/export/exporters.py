@@ -21,7 +21,7 @@ class Exporters:
 
     Attributes:
         fabric: whose switches.
-        told_rate: sampling rate that is announced.
+        exported_rate: sampling rate that is announced.
         offset_ns, drift_ppm: of the clock: how far it is ahead at `begin_ns`, and how much faster it runs.
         boot_ns: when it was switched on, true UTC.
         silent_ns, restart_ns: start of its silence, and its restart; NEVER for never.
@@ -29,7 +29,7 @@ class Exporters:
     """
 
     fabric: Fabric
-    told_rate: Int
+    exported_rate: Int
     offset_ns: Int
     drift_ppm: Int
     boot_ns: Int
@@ -60,7 +60,7 @@ class Exporters:
             {
                 "name": self.fabric.switch_name(n),
                 "agent": self.fabric.agent(n),
-                "told_rate": int(self.told_rate[n]),
+                "exported_rate": int(self.exported_rate[n]),
                 "offset_ns": int(self.offset_ns[n]),
                 "drift_ppm": int(self.drift_ppm[n]),
                 "silent_ns": None if self.silent_ns[n] == NEVER else int(self.silent_ns[n]),
@@ -93,7 +93,7 @@ def exporters(
     def moment(share: float | None) -> Int:
         return np.full(count, NEVER) if share is None else np.where(ails, begin + int((end - begin) * share), NEVER)
 
-    exported = feed.rate if feed.ailment.told_rate is None else feed.ailment.told_rate
+    exported = feed.rate if feed.ailment.exported_rate is None else feed.ailment.exported_rate
     return Exporters(
         fabric,
         np.where(ails, exported, feed.rate),

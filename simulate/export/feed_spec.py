@@ -34,13 +34,13 @@ class ExporterFault:
 
     Attributes:
         share: of the exporters, drawn; one at least.
-        told_rate: the sampling rate they announce instead of the true one; None for the true one.
+        exported_rate: the sampling rate they announce instead of the true one; None for the true one.
         silent_from: share of the window after which they send nothing more; 0: they never send; None: they do.
         restart_at: share of the window after which they restart, with all counters and caches; None: never.
     """
 
     share: float = 0.25
-    told_rate: int | None = None
+    exported_rate: int | None = None
     silent_from: float | None = None
     restart_at: float | None = None
 

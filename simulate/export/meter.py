@@ -168,7 +168,9 @@ def _heads(
     )
     total = np.cumsum(units) - units
     start = np.maximum.accumulate(np.where(number == 1, np.arange(len(of)), 0))
-    return Heads(local, (local - began) // _MS, total - total[start], count, exporters.told_rate[of], with_templates)
+    return Heads(
+        local, (local - began) // _MS, total - total[start], count, exporters.exported_rate[of], with_templates
+    )
 
 
 def _values(traffic: FabricTraffic, exporters: Exporters, metered: _MeterRecords) -> dict[int, Int]:

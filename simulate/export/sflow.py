@@ -83,7 +83,7 @@ def _flow_items(
     stamp = exporters.local_ns(switch[row], time) if feed.stamped else None
     wire, sizes = flow_samples(
         FlowSamples(
-            number, source[row], exporters.told_rate[switch[row]], pool, seen["in_if"][row].astype(np.int64),
+            number, source[row], exporters.exported_rate[switch[row]], pool, seen["in_if"][row].astype(np.int64),
             seen["out_if"][row].astype(np.int64), stamp, frame_bytes(found), headers, held,
         )
     )  # fmt: skip
@@ -185,7 +185,7 @@ def _datagrams(feed: FeedSpec, items: list[_Items], exporters: Exporters) -> Sen
     number = ordinal(of * 2 + session)[0] + np.where(session == 0, mixed(of) % 1_000_000, 0)
     began, sent = exporters.began_ns(of, session), packed.sent_ns
     uptime = (exporters.local_ns(of, sent) - exporters.local_ns(of, began)) // 1_000_000
-    agent = np.array([int(IPv4Address(exporters.fabric.agent(n))) for n in range(len(exporters.told_rate))])
+    agent = np.array([int(IPv4Address(exporters.fabric.agent(n))) for n in range(len(exporters.exported_rate))])
     heads = datagram_heads(agent[of], number, uptime, count)
     place = np.empty(len(size), np.int64)
     place[order] = np.cumsum(size[order]) - size[order] + (packed.datagram + 1) * head

@@ -50,7 +50,7 @@ SCENARIOS: dict[str, tuple[str, Maker]] = {
     "netflow5": ("the same in NetFlow v5, every packet", _made(replace(_IPFIX, kind="netflow5"))),
     "wrong-rate": (
         "as sflow, two leaves say 1 in 1,024",
-        _made(replace(_SFLOW, ailment=ExporterFault(told_rate=1024))),
+        _made(replace(_SFLOW, ailment=ExporterFault(exported_rate=1024))),
     ),
     "clock-offset": (
         "as sflow with samples stamped by clocks that are up to 200 ms off and drift by 50 ppm",

@@ -109,4 +109,4 @@ def test_a_mirror_is_not_spoilt_by_other_feeds(name: str, analysed: Analysed, sh
     assert [f.model_dump(exclude={"end_ns"}) for f in together.findings] == [
         f.model_dump(exclude={"end_ns"}) for f in alone.findings
     ]
-    assert together.feed.second_sightings > 0.9 * (together.feed.records - alone.feed.records)
+    assert together.feed.duplicate_observations > 0.9 * (together.feed.records - alone.feed.records)

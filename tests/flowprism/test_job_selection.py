@@ -49,7 +49,7 @@ def test_samples_tell_what_a_meter_hides(meter: FeedSpec, samples_one_in: int) -
     assert not any(f.kind == "slow_link" for f in metered.findings)
     assert (together.jobs, together.findings) == (alone.jobs, alone.findings)
     assert together.unassigned == ()
-    assert together.feed.second_sightings > 0
+    assert together.feed.duplicate_observations > 0
 
 
 def test_samples_that_show_no_job_leave_that_of_the_meter() -> None:

@@ -159,7 +159,7 @@ def assert_reconciled(flows: Flows, counters: Frame, book: tuple[str, ...], one_
     assert len(found) == len(SWITCH_PORTS)
     overhead = 1 + FRAME_OVERHEAD_BYTES / LARGEST_PACKET_BYTES
     for disagreement in found:
-        assert disagreement.told_rate == 3 * one_in
+        assert disagreement.exported_rate == 3 * one_in
         bound = BOUND_SIGMAS * expected_error(disagreement.counted_bytes, one_in) + 10 * (overhead - 1)
         assert disagreement.likely_rate == pytest.approx(one_in, rel=bound)
 

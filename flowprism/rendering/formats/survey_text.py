@@ -82,7 +82,7 @@ def _troubles(survey: Survey, console: Console) -> None:
 
 def _doubtful_rate(doubt: InterfaceRateMismatch) -> str:
     return (
-        f"{doubt.exporter} interface {doubt.interface}: {doubt.samples} samples at 1:{doubt.told_rate:,.0f} make"
+        f"{doubt.exporter} interface {doubt.interface}: {doubt.samples} samples at 1:{doubt.exported_rate:,.0f} make"
         f" {units.volume(doubt.estimated_bytes)} {doubt.direction}, its counter says"
         f" {units.volume(doubt.counted_bytes)}: the rate is rather 1:{doubt.likely_rate:,.0f}"
     )

@@ -183,8 +183,8 @@ def _feed(feed: FeedSummary, console: Console) -> None:
     console.print(Text("FEED  ", "bold").append(" · ".join(parts)))
     if feed.lost_datagrams:
         _bullets("Lost on the way", [units.plural(feed.lost_datagrams, "datagram")], console)
-    if feed.second_sightings:
-        _bullets("Seen twice", [f"{units.count(feed.second_sightings)} records, counted once"], console)
+    if feed.duplicate_observations:
+        _bullets("Seen twice", [f"{units.count(feed.duplicate_observations)} records, counted once"], console)
     _bullets("Transports", [f"{units.volume(v)}  {name}" for name, v in feed.transports.items()], console)
     if feed.trimmed_packets:
         _bullets("Trimmed", [f"{units.count(feed.trimmed_packets)} packets, by congested switches"], console)

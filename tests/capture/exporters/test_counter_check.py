@@ -58,7 +58,7 @@ def test_a_wrong_rate_is_found_and_estimated(true: int, told: int, direction: in
     for seed in range(10):
         (found,) = reconcile(*sampled(true=true, told=told, seed=seed, direction=direction))
         assert (found.sampler_address, found.domain, found.interface) == (0, 0, 3)
-        assert (found.direction, found.told_rate) == ("out" if direction else "in", told)
+        assert (found.direction, found.exported_rate) == ("out" if direction else "in", told)
         assert abs(found.likely_rate / true - 1) < 4 * 1.5 / np.sqrt(found.samples)
         assert found.sigma_bytes < found.estimated_bytes
 

@@ -80,7 +80,7 @@ def test_samples_of_every_point_count() -> None:
 
 
 def test_connections_over_several_spines_all_count() -> None:
-    """Each spine sees another connection of the pair: neither is the other's second sighting."""
+    """Each spine sees another connection of the pair: neither duplicates the other."""
     spines = [rows(0, 1000, sampler_address=8 + n, src_port=100 + n) for n in range(3)]
     leaf = rows(0, 1000, sampler_address=12, src_port=101)
     assert counted(*spines) == [100, 100, 100]

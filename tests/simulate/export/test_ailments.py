@@ -96,8 +96,8 @@ def test_a_restart_begins_anew(seen: FabricTraffic, kind: Kind) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wrong_rate_is_told_by_those_that_ail(seen: FabricTraffic, kind: Kind) -> None:
     """Their records carry it; of sFlow's the pool gives it away."""
-    found = view(feed(kind, rate=64, ailment=ExporterFault(told_rate=16)), seen)
-    told = {str(t["agent"]): t["told_rate"] for t in found.exporters()}
+    found = view(feed(kind, rate=64, ailment=ExporterFault(exported_rate=16)), seen)
+    told = {str(t["agent"]): t["exported_rate"] for t in found.exporters()}
     assert sorted(map(str, told.values())) == ["16", "16", *["64"] * 6]
     assert {agent: a.sampling_rates for agent, a in accounts(found).items()} == {a: (r,) for a, r in told.items()}
     if kind == "sflow":
