@@ -22,7 +22,7 @@ from storage.database.connection import Database
 
 BEGIN = "<!-- made by python -m flowprism.service.api.reference docs/api.md -->\n"
 _ADDRESS = "http://127.0.0.1:8080"
-_MOST_LINES = 24
+_MOST_LINES = 14
 
 # What stands in the place of names in paths, and what is sent, in the examples.
 NAMES: dict[str, str | int] = {
