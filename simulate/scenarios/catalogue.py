@@ -24,8 +24,8 @@ ITERATIONS, ONSET = 30, 14
 BASE = Plan(tp=8, dp=4, pp=4)
 
 
-def scenario(name: str, wish: ScenarioOptions) -> Scenario:
-    """The named scenario as wished for.
+def scenario(name: str, options: ScenarioOptions) -> Scenario:
+    """The named scenario with these options.
 
     Raises:
         InputError: there is none of that name, or it cannot be had in that size.
@@ -33,7 +33,7 @@ def scenario(name: str, wish: ScenarioOptions) -> Scenario:
     if name not in CATALOGUE:
         raise InputError(f"no scenario is called {name!r}; `flowprism simulate --list` names them")
     about, make = CATALOGUE[name]
-    return replace(make(wish), name=name, about=about)
+    return replace(make(options), name=name, about=about)
 
 
 def _plain(job: Job, **changes: object) -> Scenario:
@@ -44,11 +44,11 @@ def _plain(job: Job, **changes: object) -> Scenario:
 def _variant(plan: Plan = BASE, model: str = "llama2-70b", **workload: object) -> Maker:
     """The base job with another plan, model or workload."""
 
-    def make(wish: ScenarioOptions) -> Scenario:
-        grown = wish.grown(plan)
+    def make(options: ScenarioOptions) -> Scenario:
+        grown = options.grown(plan)
         volumes = dense_volumes(grown, model, chunks=int(str(workload.get("chunks", 1))))
         usual = Workload(volumes=volumes, batches=8)
-        return _plain(one_job(grown, replace(usual, **workload), wish.times(ITERATIONS)))  # type: ignore[arg-type]
+        return _plain(one_job(grown, replace(usual, **workload), options.times(ITERATIONS)))  # type: ignore[arg-type]
 
     return make
 
@@ -56,8 +56,8 @@ def _variant(plan: Plan = BASE, model: str = "llama2-70b", **workload: object) -
 def _faulty(*faults: Fault, spare: int = 0, **fabric: float) -> Maker:
     """The base job with faults, on a fabric that may differ."""
 
-    def make(wish: ScenarioOptions) -> Scenario:
-        made = _variant()(wish)
+    def make(options: ScenarioOptions) -> Scenario:
+        made = _variant()(options)
         world = made.jobs[0].plan.world
         return replace(made, fabric=fabric_for(world + spare, **fabric), faults=faults)
 
@@ -65,20 +65,20 @@ def _faulty(*faults: Fault, spare: int = 0, **fabric: float) -> Maker:
 
 
 def _hang(kind: Fault) -> Maker:
-    def make(wish: ScenarioOptions) -> Scenario:
+    def make(options: ScenarioOptions) -> Scenario:
         # Others continue: a silent job is recognized only next to active ones.
-        made = _faulty(kind, spare=16, services=2)(wish)
+        made = _faulty(kind, spare=16, services=2)(options)
         return replace(made, window_s=90.0, bustle=BackgroundTraffic(seconds=90.0))
 
     return make
 
 
 def _placed(how: str) -> Maker:
-    def make(wish: ScenarioOptions) -> Scenario:
-        made = _variant()(wish)
+    def make(options: ScenarioOptions) -> Scenario:
+        made = _variant()(options)
         job = made.jobs[0]
         gpus = {
-            "shuffled": shuffled_hosts(job.plan, 0, 8, wish.seed),
+            "shuffled": shuffled_hosts(job.plan, 0, 8, options.seed),
             "tensor": tensor_across_hosts(job.plan, 0, 8),
         }[how]
         return replace(made, jobs=(replace(job, attempts=(replace(job.attempts[0], gpus=gpus),)),))
@@ -87,8 +87,8 @@ def _placed(how: str) -> Maker:
 
 
 def _shared_nics(nics: int) -> Maker:
-    def make(wish: ScenarioOptions) -> Scenario:
-        made = _variant(Plan(tp=4, dp=8, pp=2), "llama2-7b")(wish)
+    def make(options: ScenarioOptions) -> Scenario:
+        made = _variant(Plan(tp=4, dp=8, pp=2), "llama2-7b")(options)
         return replace(made, fabric=fabric_for(made.jobs[0].plan.world, nics_per_host=nics))
 
     return make
@@ -96,29 +96,29 @@ def _shared_nics(nics: int) -> Maker:
 
 def _mirrored(maker: Maker) -> Maker:
     """The same, as a mirror sees it."""
-    return lambda wish: replace(maker(wish), telemetry="mirror", gathered=MIRROR_GATHERED)
+    return lambda options: replace(maker(options), telemetry="mirror", gathered=MIRROR_GATHERED)
 
 
-def _plain_leaves(wish: ScenarioOptions) -> Scenario:
-    made = _variant()(wish)
+def _plain_leaves(options: ScenarioOptions) -> Scenario:
+    made = _variant()(options)
     return replace(made, fabric=fabric_for(made.jobs[0].plan.world, rail_optimised=False, hosts_per_leaf=4))
 
 
-def _proxied(wish: ScenarioOptions) -> Scenario:
-    made = _variant(Plan(tp=1, ep=16, dp=64), "mixtral-8x7b", batches=2)(wish)
+def _proxied(options: ScenarioOptions) -> Scenario:
+    made = _variant(Plan(tp=1, ep=16, dp=64), "mixtral-8x7b", batches=2)(options)
     return replace(made, jobs=(replace(made.jobs[0], proxied=True),))
 
 
-def _many_queue_pairs(wish: ScenarioOptions) -> Scenario:
-    made = _variant(collectives=CollectiveOptions(channels=2))(wish)
+def _many_queue_pairs(options: ScenarioOptions) -> Scenario:
+    made = _variant(collectives=CollectiveOptions(channels=2))(options)
     return replace(made, jobs=(replace(made.jobs[0], queue_pairs=4),))
 
 
 def _planes(*faults: Fault, sprayed: bool) -> Maker:
     """The base job on NICs with an address in each of two planes, by queue pair or packet by packet."""
 
-    def make(wish: ScenarioOptions) -> Scenario:
-        made = _variant()(wish)
+    def make(options: ScenarioOptions) -> Scenario:
+        made = _variant()(options)
         job = replace(made.jobs[0], queue_pairs=1 if sprayed else 2)
         fabric = fabric_for(job.plan.world, planes=2, sprayed=sprayed)
         return replace(made, jobs=(job,), fabric=fabric, faults=faults)
@@ -126,18 +126,18 @@ def _planes(*faults: Fault, sprayed: bool) -> Maker:
     return make
 
 
-def _two_jobs(wish: ScenarioOptions) -> Scenario:
-    first = _variant(Plan(tp=8, dp=4, pp=2), "llama2-7b")(wish).jobs[0]
+def _two_jobs(options: ScenarioOptions) -> Scenario:
+    first = _variant(Plan(tp=8, dp=4, pp=2), "llama2-7b")(options).jobs[0]
     second = _variant(Plan(tp=4, dp=8, pp=2), "llama3-8b", sharding="zero", buckets=3)(
-        ScenarioOptions(wish.seed, None, wish.iterations)
+        ScenarioOptions(options.seed, None, options.iterations)
     ).jobs[0]
     moved = replace(second.attempts[0], gpus=packed(second.plan, first.plan.world))
     second = replace(second, name="job1", tenant="t2", start_s=0.73, attempts=(moved,))
     return _plain(first, jobs=(first, second), fabric=fabric_for(first.plan.world + second.plan.world))
 
 
-def _bustling(wish: ScenarioOptions) -> Scenario:
-    made = _two_jobs(wish)
+def _bustling(options: ScenarioOptions) -> Scenario:
+    made = _two_jobs(options)
     gpus = sum(j.plan.world for j in made.jobs)
     fabric = fabric_for(gpus + 32, services=4)
     reading = Pauses(data_bytes=4e6, checkpoint_every=10, checkpoint_bytes=400e6, checkpoint_s=1.0)
@@ -145,18 +145,18 @@ def _bustling(wish: ScenarioOptions) -> Scenario:
     return replace(made, fabric=fabric, jobs=jobs, bustle=BackgroundTraffic(seconds=40.0))
 
 
-def _checkpointed(wish: ScenarioOptions) -> Scenario:
+def _checkpointed(options: ScenarioOptions) -> Scenario:
     pauses = Pauses(
         checkpoint_every=8, checkpoint_bytes=2e9, checkpoint_s=2.0, evaluation_every=12, evaluation_batches=12
     )
-    made = _variant(pauses=pauses)(wish)
+    made = _variant(pauses=pauses)(options)
     return replace(made, fabric=fabric_for(made.jobs[0].plan.world, services=4))
 
 
 def _restarted(replaced: bool) -> Maker:
-    def make(wish: ScenarioOptions) -> Scenario:
-        made = _variant()(wish)
-        job, times = made.jobs[0], wish.times(ITERATIONS)
+    def make(options: ScenarioOptions) -> Scenario:
+        made = _variant()(options)
+        job, times = made.jobs[0], options.times(ITERATIONS)
         first = packed(job.plan, 0)
         second = first.copy()
         if replaced:
@@ -167,9 +167,9 @@ def _restarted(replaced: bool) -> Maker:
     return make
 
 
-def _migrated(wish: ScenarioOptions) -> Scenario:
-    made = _variant()(wish)
-    job, times = made.jobs[0], wish.times(ITERATIONS)
+def _migrated(options: ScenarioOptions) -> Scenario:
+    made = _variant()(options)
+    job, times = made.jobs[0], options.times(ITERATIONS)
     gpus = packed(job.plan, 0)
     gpus[gpus // 8 == 3] += job.plan.world - 24  # host 3's ranks move to the spare host
     swapped = Attempt(gpus, times - times // 2, down_s=1.5, live=True, state_bytes=2e9)
@@ -178,9 +178,9 @@ def _migrated(wish: ScenarioOptions) -> Scenario:
 
 
 def _elastic(replicas: int) -> Maker:
-    def make(wish: ScenarioOptions) -> Scenario:
-        made = _variant()(wish)
-        job, times = made.jobs[0], wish.times(ITERATIONS)
+    def make(options: ScenarioOptions) -> Scenario:
+        made = _variant()(options)
+        job, times = made.jobs[0], options.times(ITERATIONS)
         other = replace(job.plan, dp=job.plan.dp + replicas)
         later = Attempt(packed(other, 0), times - times // 2, down_s=8.0, dp=other.dp, state_bytes=1e9)
         attempts = (replace(job.attempts[0], iterations=times // 2), later)
@@ -191,9 +191,9 @@ def _elastic(replicas: int) -> Maker:
     return make
 
 
-def _contention(wish: ScenarioOptions) -> Scenario:
+def _contention(options: ScenarioOptions) -> Scenario:
     """A second job of the same tenants' leaf pair starts on a fabric with one uplink for four NICs."""
-    first = _variant(Plan(tp=8, dp=8), "llama2-7b", batches=4)(wish).jobs[0]
+    first = _variant(Plan(tp=8, dp=8), "llama2-7b", batches=4)(options).jobs[0]
     seats = packed(first.plan, 0).reshape(-1, 8)
     hosts = seats.reshape(-1, 8)[:, :1] // 8 * 2  # every other host, so that both jobs sit under all leaves
     gpus = (hosts * 8 + packed(first.plan, 0).reshape(-1, 8) % 8).ravel()
@@ -204,21 +204,21 @@ def _contention(wish: ScenarioOptions) -> Scenario:
     return _plain(job, jobs=(job, late), fabric=fabric, faults=(fault,))
 
 
-def _collisions(wish: ScenarioOptions) -> Scenario:
+def _collisions(options: ScenarioOptions) -> Scenario:
     """Replicas of two queue pairs a connection under four leaves, whose hashes put several on one cable."""
-    made = _variant(Plan(tp=8, dp=8), "llama2-7b", batches=4)(wish)
+    made = _variant(Plan(tp=8, dp=8), "llama2-7b", batches=4)(options)
     world = made.jobs[0].plan.world
     fabric = fabric_for(world, rail_optimised=False, hosts_per_leaf=2, spines=8, uplink_gbps=800.0, hash_family="crc")
     return replace(made, jobs=(replace(made.jobs[0], queue_pairs=2),), fabric=fabric, feeds=(FeedSpec("ipfix"),))
 
 
-def _stage_heavy(wish: ScenarioOptions) -> Scenario:
-    made = _variant(stage_scale=(1.0, 1.0, 1.0, 1.4))(wish)
+def _stage_heavy(options: ScenarioOptions) -> Scenario:
+    made = _variant(stage_scale=(1.0, 1.0, 1.0, 1.4))(options)
     return replace(made, faults=(Fault("stage_imbalance"),))
 
 
-def _sequence_heavy(wish: ScenarioOptions) -> Scenario:
-    made = _variant(Plan(tp=8, dp=8, pp=2), batches=4, noise=Noise(replica_ratio=0.8))(wish)
+def _sequence_heavy(options: ScenarioOptions) -> Scenario:
+    made = _variant(Plan(tp=8, dp=8, pp=2), batches=4, noise=Noise(replica_ratio=0.8))(options)
     return replace(made, faults=(Fault("sequence_imbalance"),))
 
 

@@ -55,16 +55,16 @@ _FAULTS: tuple[tuple[FaultKind, float], ...] = (
 )
 
 
-def cluster(wish: ScenarioOptions) -> Scenario:
-    """The cluster of the wished size.
+def cluster(options: ScenarioOptions) -> Scenario:
+    """The cluster of the given size.
 
     Raises:
         InputError: fewer than a thousand GPUs.
     """
-    gpus = wish.gpus or GPUS
+    gpus = options.gpus or GPUS
     if gpus < LEAST_GPUS:
         raise InputError(f"--gpus {gpus}: a cluster has at least {LEAST_GPUS}")
-    jobs = _jobs(gpus, wish)
+    jobs = _jobs(gpus, options)
     faults = [_fault(n, jobs[n]) for n in range(0, len(jobs), _FAULT_EVERY)]
     return Scenario(
         "",
@@ -78,9 +78,9 @@ def cluster(wish: ScenarioOptions) -> Scenario:
     )
 
 
-def _jobs(gpus: int, wish: ScenarioOptions) -> list[Job]:
+def _jobs(gpus: int, options: ScenarioOptions) -> list[Job]:
     """Jobs of very different sizes that fill the cluster, each on hosts of its own."""
-    random = np.random.default_rng(np.random.SeedSequence((wish.seed, 0xC1)))
+    random = np.random.default_rng(np.random.SeedSequence((options.seed, 0xC1)))
     count = int(np.clip(gpus // _GPUS_A_JOB, _LEAST_JOBS, _MOST_JOBS))
     weight = np.sort(random.lognormal(0.0, 0.9, count))[::-1]
     kinds = [_KINDS[0], _KINDS[1], *random.choice(np.arange(len(_KINDS)), count - 2, p=[k.share for k in _KINDS])]
@@ -90,7 +90,7 @@ def _jobs(gpus: int, wish: ScenarioOptions) -> list[Job]:
         kind = kinds[n] if isinstance(kinds[n], _Kind) else _KINDS[int(kinds[n])]
         plan = _sized(kind.plan, int(gpus * weight[n] / weight.sum()), gpus - first)
         if plan is not None:
-            jobs.append(_job(f"job{len(jobs)}", kind, plan, first, wish, random))
+            jobs.append(_job(f"job{len(jobs)}", kind, plan, first, options, random))
             first += -(-plan.world // GPUS_PER_HOST) * GPUS_PER_HOST
     return jobs
 
@@ -105,7 +105,9 @@ def _sized(plan: Plan, wanted: int, left: int) -> Plan | None:
     return replace(plan, dp=dp) if dp * replica <= left and dp > 1 else None
 
 
-def _job(name: str, kind: _Kind, plan: Plan, first_gpu: int, wish: ScenarioOptions, random: np.random.Generator) -> Job:
+def _job(
+    name: str, kind: _Kind, plan: Plan, first_gpu: int, options: ScenarioOptions, random: np.random.Generator
+) -> Job:
     """A job of its kind with a speed and a batch size of its own: no two trainings keep the same pace."""
     chunks = int(str(kind.workload.get("chunks", 1)))
     tflops = float(random.uniform(*_TFLOPS))
@@ -115,7 +117,7 @@ def _job(name: str, kind: _Kind, plan: Plan, first_gpu: int, wish: ScenarioOptio
     batches = max(round(workload.batches * random.uniform(*_BATCHES) / groups), 1) * groups
     workload = replace(workload, batches=batches)
     least_s = (volumes.forward_s + volumes.backward_s) * (workload.batches + plan.pp - 1)
-    iterations = wish.times(int(WINDOW_S / least_s) + 1)
+    iterations = options.times(int(WINDOW_S / least_s) + 1)
     attempt = Attempt(packed(plan, first_gpu), iterations)
     tenant = f"t{(first_gpu // 512) % 5}"
     return Job(name, plan, workload, (attempt,), tenant=tenant, start_s=first_gpu % 4096 / 4096)

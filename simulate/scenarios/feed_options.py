@@ -1,4 +1,4 @@
-"""A scenario watched as its user wishes: other flow records, and feeds of its own making or of the user's."""
+"""The option `--feed`: which flow records a scenario has, and which feeds its switches export."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ RECORDS: tuple[Telemetry, ...] = get_args(Telemetry)
 MIRROR_GATHERED = 256  # rows of 64 MiB instead of 256 KiB
 
 
-def add_feeds(scenario: Scenario, wishes: tuple[str, ...]) -> Scenario:
-    """The scenario with the feeds wished for.
+def add_feeds(scenario: Scenario, kinds: tuple[str, ...]) -> Scenario:
+    """The scenario with the requested feeds.
 
     `mirror` and `exact` say what the flow records are. `KIND[:RATE]` is what switches export; a feed of a kind that
     the scenario has itself keeps what is wrong with it and gets the rate. Without any, the scenario is as it was.
 
     Raises:
-        InputError: a wish cannot be read, or a kind is wished for twice.
+        InputError: a kind cannot be read, or is a duplicate.
     """
-    records = [wish for wish in wishes if wish in RECORDS]
+    records = [text for text in kinds if text in RECORDS]
     if len(records) > 1:
         raise InputError(f"--feed {records[1]}: the flow records are {records[0]} already")
     found: list[FeedSpec] = []
-    for kind, rate in (parse_feed(wish) for wish in wishes if wish not in RECORDS):
+    for kind, rate in (parse_feed(text) for text in kinds if text not in RECORDS):
         if any(feed.kind == kind for feed in found):
-            raise InputError(f"--feed {kind}: wished for twice")
+            raise InputError(f"--feed {kind}: is a duplicate")
         own = next((feed for feed in scenario.feeds if feed.kind == kind), FeedSpec(kind))
         found.append(replace(own, rate=rate))
     made = replace(scenario, feeds=tuple(found)) if found else scenario

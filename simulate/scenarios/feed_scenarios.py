@@ -21,11 +21,13 @@ _AGENTS_OFF = Clocks(offset_ms=200.0, drift_ppm=50.0)
 
 
 def _made(feed: FeedSpec, *faults: Fault) -> Maker:
-    def make(wish: ScenarioOptions) -> Scenario:
-        gpus = wish.gpus or _GROUP * _STAGES
+    def make(options: ScenarioOptions) -> Scenario:
+        gpus = options.gpus or _GROUP * _STAGES
         if gpus % _STAGES or gpus < 2 * _STAGES:
             raise InputError(f"--gpus {gpus}: this scenario takes multiples of {_STAGES} from {2 * _STAGES} up")
-        cell = Cell(feed, group=gpus // _STAGES, stages=_STAGES, period_s=_PERIOD_S, iterations=wish.times(ITERATIONS))
+        cell = Cell(
+            feed, group=gpus // _STAGES, stages=_STAGES, period_s=_PERIOD_S, iterations=options.times(ITERATIONS)
+        )
         return sweep(cell, *faults)
 
     return make

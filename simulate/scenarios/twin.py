@@ -54,14 +54,14 @@ def workload() -> Workload:
     )
 
 
-def healthy(wish: ScenarioOptions) -> Scenario:
+def healthy(options: ScenarioOptions) -> Scenario:
     """s1-healthy: 16 GPUs in 8 hosts under 4 leaves."""
-    job = one_job(PLAN, workload(), wish.times(ITERATIONS), message_bytes=1 << 30)
+    job = one_job(PLAN, workload(), options.times(ITERATIONS), message_bytes=1 << 30)
     return Scenario("", "", FABRIC, (job,), telemetry="mirror")
 
 
-def slow_nic(wish: ScenarioOptions) -> Scenario:
+def slow_nic(options: ScenarioOptions) -> Scenario:
     """s2-slow-nic: from iteration 14 on the NIC of rank 5 runs at a fifth, both directions."""
-    made = healthy(wish)
+    made = healthy(options)
     fault = Fault("slow_nic", first=14, rank=5, size=5.0)
     return Scenario("", "", made.fabric, made.jobs, faults=(fault,), telemetry="mirror")

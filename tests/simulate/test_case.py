@@ -187,8 +187,8 @@ def test_every_scenario_of_the_catalogue_can_be_written(tmp_path: Path, name: st
 @pytest.mark.parametrize("name", ["tensor-across-hosts", "moe", "moe-proxied", "cluster"])
 def test_the_big_scenarios_can_be_written(tmp_path: Path, name: str) -> None:
     """Those whose layers exchange much, and the smallest cluster."""
-    wish = ScenarioOptions(seed=3, gpus=1000) if name == "cluster" else ScenarioOptions(seed=3, iterations=2)
-    size = write_case(scenario(name, wish), tmp_path, 3)
+    options = ScenarioOptions(seed=3, gpus=1000) if name == "cluster" else ScenarioOptions(seed=3, iterations=2)
+    size = write_case(scenario(name, options), tmp_path, 3)
     assert size.records > 10_000
     assert all(j.iterations for j in truth_of(tmp_path).jobs)
 

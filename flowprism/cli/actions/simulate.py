@@ -22,7 +22,7 @@ def print_catalogue() -> None:
 
 
 def simulate_scenario(
-    name: str, out: Path, wish: ScenarioOptions, feeds: tuple[str, ...], source_ports: Path | None
+    name: str, out: Path, options: ScenarioOptions, feeds: tuple[str, ...], source_ports: Path | None
 ) -> None:
     """Write the case of a named scenario into `out`, and what it holds to stderr.
 
@@ -30,11 +30,11 @@ def simulate_scenario(
         InputError: there is no such scenario or feed, it cannot be had in that size, or a file cannot be read or
             written.
     """
-    made = add_feeds(scenario(name, wish), feeds)
+    made = add_feeds(scenario(name, options), feeds)
     if source_ports is not None:
         made = with_source_ports(made, source_ports)
     with progress_bars() as progress:
-        size = write_case(made, out, wish.seed, progress)
+        size = write_case(made, out, options.seed, progress)
     text = f"{out}: {size.records} flow records, {size.bytes / 1e9:.1f} GB, {plural(len(made.jobs), 'job')}"
     if size.exact_ratio < 1:
         text += f"; {1 - size.exact_ratio:.1%} of the rate changes shared links approximately"

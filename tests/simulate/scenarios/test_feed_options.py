@@ -9,12 +9,12 @@ from simulate.scenarios.feed_options import MIRROR_GATHERED, add_feeds
 PLAIN = scenario("twin-healthy", ScenarioOptions(iterations=2))
 
 
-def test_a_scenario_without_wishes_is_as_it_was() -> None:
-    """No wish, no change."""
+def test_no_feed_option_leaves_the_scenario_unchanged() -> None:
+    """The same scenario."""
     assert add_feeds(PLAIN, ()) == PLAIN
 
 
-def test_flow_records_and_feeds_are_wished_for_together() -> None:
+def test_flow_records_and_feeds_can_be_combined() -> None:
     """`exact` changes the flow records, `KIND:RATE` adds a feed; without a rate every packet is seen."""
     made = add_feeds(PLAIN, ("exact", "sflow:4096", "ipfix"))
     assert (PLAIN.telemetry, made.telemetry) == ("mirror", "exact")
@@ -22,15 +22,15 @@ def test_flow_records_and_feeds_are_wished_for_together() -> None:
     assert add_feeds(made, ("mirror",)).gathered == MIRROR_GATHERED
 
 
-@pytest.mark.parametrize("wish", ["sflow:0", "sflow:x", "sflow:-1", "netflow5:20000", "netflow", "mirror:2", ""])
-def test_what_cannot_be_had_is_refused_in_one_line(wish: str) -> None:
-    """Rates are whole numbers from 1 that the protocol can tell; kinds are known."""
-    with pytest.raises(InputError, match=f"--feed {wish}: "):
-        add_feeds(PLAIN, (wish,))
+@pytest.mark.parametrize("kind", ["sflow:0", "sflow:x", "sflow:-1", "netflow5:20000", "netflow", "mirror:2", ""])
+def test_unknown_kind_or_rate_is_refused_in_one_line(kind: str) -> None:
+    """Rates are whole numbers from 1 that the protocol can express; kinds are known."""
+    with pytest.raises(InputError, match=f"--feed {kind}: "):
+        add_feeds(PLAIN, (kind,))
 
 
-@pytest.mark.parametrize("wishes", [("sflow:2", "sflow:3"), ("exact", "mirror")])
-def test_nothing_is_wished_for_twice(wishes: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("kinds", [("sflow:2", "sflow:3"), ("exact", "mirror")])
+def test_duplicate_kind_is_refused(kinds: tuple[str, ...]) -> None:
     """A case has one file of a kind."""
     with pytest.raises(InputError):
-        add_feeds(PLAIN, wishes)
+        add_feeds(PLAIN, kinds)
