@@ -33,7 +33,7 @@ def import_listings(paths: Sequence[Path], base: Inventory) -> MergedInventory:
         else:
             found.append(_found(path, document))
     if objects != netbox.Objects():
-        found.insert(0, _told(paths[0], lambda: netbox.found_in(objects)))
+        found.insert(0, _parsed(paths[0], lambda: netbox.found_in(objects)))
     try:
         return merge_listings(base, found)
     except ValidationError as error:
@@ -44,11 +44,11 @@ def _found(path: Path, document: Any) -> InventoryListing:  # noqa: ANN401 - any
     if isinstance(document, dict) and "schema" in document:
         return _of(load_inventory(path))
     if slurm.is_listing(document):
-        return _told(path, lambda: slurm.from_json(document))
+        return _parsed(path, lambda: slurm.from_json(document))
     if kubernetes.is_listing(document):
-        return _told(path, lambda: kubernetes.from_json(document))
+        return _parsed(path, lambda: kubernetes.from_json(document))
     if isinstance(document, str) and document.lstrip().startswith("JobId="):
-        return _told(path, lambda: slurm.from_text(document))
+        return _parsed(path, lambda: slurm.from_text(document))
     if isinstance(document, str) or (isinstance(document, dict) and "hosts" in document):
         return _of(load_inventory(path))
     raise InputError(f"{path}: neither an inventory nor a listing of NetBox, Slurm or Kubernetes")
@@ -70,7 +70,7 @@ def _document(path: Path) -> Any:  # noqa: ANN401 - any JSON
         return text
 
 
-def _told(path: Path, read: Any) -> InventoryListing:  # noqa: ANN401 - a function without arguments
+def _parsed(path: Path, read: Any) -> InventoryListing:  # noqa: ANN401 - a function without arguments
     """What a reader finds, its complaints with the file's name. Listings are not ours: any field may be of any kind."""
     try:
         found: InventoryListing = read()

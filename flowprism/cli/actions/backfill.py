@@ -13,7 +13,7 @@ from pathlib import Path
 
 from datamodel.errors import InputError
 from flowprism.rendering.units import plural, utc
-from flowprism.service.backfill.again import Again, looked_again
+from flowprism.service.backfill.rerun import RerunWindow, rerun_windows
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.config.settings_file import load_settings
 from storage.database.connection import Database
@@ -34,7 +34,7 @@ def backfill_windows(file: Path | None, begin: str, until: str, policy: str, *, 
     settings = load_settings(file, os.environ)
     wanted = _policy(settings, policy)
     with closing(Database(settings.store.database)) as database:
-        counts = _told(looked_again(settings, database, wanted, from_ns, until_ns, fill=fill))
+        counts = _print_windows(rerun_windows(settings, database, wanted, from_ns, until_ns, fill=fill))
     if not counts:
         raise InputError(f"policy {wanted.name} has no window that ends from {utc(from_ns)} until {utc(until_ns)}")
     parts = [f"{count} {what}" for what, count in counts.items()]
@@ -42,7 +42,7 @@ def backfill_windows(file: Path | None, begin: str, until: str, policy: str, *, 
     return 2 if counts[NOT_COMPARED] else 1 if counts[DIFFERS] else 0
 
 
-def _told(found: Iterable[Again]) -> Counter[str]:
+def _print_windows(found: Iterable[RerunWindow]) -> Counter[str]:
     """Print a line for each difference; windows by what came of them."""
     counts: Counter[str] = Counter()
     for one in found:
@@ -59,7 +59,7 @@ def _told(found: Iterable[Again]) -> Counter[str]:
     return counts
 
 
-def _outcome(one: Again) -> str:
+def _outcome(one: RerunWindow) -> str:
     if one.problem:
         return NOT_COMPARED
     if not one.was_kept:

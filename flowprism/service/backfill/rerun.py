@@ -1,4 +1,4 @@
-"""Windows of a policy that are past, looked at again, one after the other."""
+"""Past windows of a policy, analyzed again one after the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datamodel.errors import FlowprismError
 from datamodel.report import Window
 from datamodel.result_rows import LayoutRecord, ScanRecord
-from flowprism.service.backfill.comparing import Difference, differences
+from flowprism.service.backfill.scan_diff import Difference, differences
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_requested_scan
 from flowprism.service.scans.feed_gaps import add_feed_gaps
@@ -24,8 +24,8 @@ _PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """One window that was looked at again.
+class RerunWindow:
+    """One window that was analyzed again.
 
     Attributes:
         window: which one.
@@ -42,10 +42,10 @@ class Again:
     problem: str = ""
 
 
-def looked_again(
+def rerun_windows(
     settings: Settings, database: Database, policy: Policy, from_ns: int, until_ns: int, *, fill: bool
-) -> Iterator[Again]:
-    """A policy's windows that end in [from_ns, until_ns], in order of time, each analysed with today's code.
+) -> Iterator[RerunWindow]:
+    """A policy's windows that end in [from_ns, until_ns], in order of time, each analyzed with today's code.
 
     Args:
         settings: of the lake, the inventory and the workers.
@@ -70,7 +70,7 @@ def looked_again(
                 database, settings.store.flow_lake, analyze_window(settings, database, window), window
             )
         except FlowprismError as error:
-            yield Again(window, was_kept=then is not None, problem=str(error))
+            yield RerunWindow(window, was_kept=then is not None, problem=str(error))
             continue
         if then is not None:
             yield _compared(database, policy, then, sight)
@@ -89,31 +89,31 @@ def _kept(database: Database, policy: str, from_ns: int, until_ns: int) -> dict[
     return found
 
 
-def _compared(database: Database, policy: Policy, then: ScanRecord, sight: WindowResult) -> Again:
+def _compared(database: Database, policy: Policy, then: ScanRecord, sight: WindowResult) -> RerunWindow:
     """What differs. Of a window whose records have gone since nothing can be said."""
     window, wanted = then.scan.window, then.scan.feed.records
     if sight.report.feed.records < wanted:
-        return Again(window, problem=f"the lake has {sight.report.feed.records:,} of its {wanted:,} records left")
+        return RerunWindow(window, problem=f"the lake has {sight.report.feed.records:,} of its {wanted:,} records left")
     if sight.analysis is None:
-        return Again(window, problem=sight.problem)
+        return RerunWindow(window, problem=sight.problem)
     known = [job for job in known_jobs(database, window.end_ns) if job.first_seen_ns <= window.end_ns]
     analysis = renamed(sight.analysis, assign_stable_ids(sight.report.jobs, known, window.end_ns))
     now = judge_window(analysis.report, policy, sight)
     reports = {job.id: job for job in analysis.report.jobs}
     in_force = {name: one for name in reports if (one := _in_force(database, name, window.end_ns)) is not None}
-    return Again(window, tuple(differences(then.scan, now, in_force, reports)))
+    return RerunWindow(window, tuple(differences(then.scan, now, in_force, reports)))
 
 
 def _in_force(database: Database, job: str, at_ns: int) -> LayoutRecord | None:
     return next((one for one in layouts(database, job) if one.since_ns <= at_ns), None)
 
 
-def _new(database: Database, policy: Policy, sight: WindowResult, started_ns: int, *, fill: bool) -> Again:
+def _new(database: Database, policy: Policy, sight: WindowResult, started_ns: int, *, fill: bool) -> RerunWindow:
     """Scan a window for the first time; its verdict is stored on request if there were records."""
     window = sight.report.window
     if sight.analysis is None or not sight.report.feed.records:
-        return Again(window, was_kept=False, problem=sight.problem or "the lake has no records of it")
+        return RerunWindow(window, was_kept=False, problem=sight.problem or "the lake has no records of it")
     known = known_jobs(database, window.end_ns)
     report = renamed(sight.analysis, assign_stable_ids(sight.report.jobs, known, window.end_ns)).report
     made = CompletedScan(policy.name, started_ns, time.time_ns(), report, judge_window(report, policy, sight))
-    return Again(window, was_kept=False, filled=fill and record_requested_scan(database, made))
+    return RerunWindow(window, was_kept=False, filled=fill and record_requested_scan(database, made))

@@ -8,7 +8,7 @@ from datamodel.findings import Finding, Subject
 from datamodel.layout import Groups, Layout
 from datamodel.result_rows import LayoutRecord
 from datamodel.scan import JobScan, Scan
-from flowprism.service.backfill.comparing import Difference, differences
+from flowprism.service.backfill.scan_diff import Difference, differences
 from tests.storage.database.results import job, kept
 
 LINK = ("leaf2", "10.2.3.2")

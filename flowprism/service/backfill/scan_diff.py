@@ -1,4 +1,4 @@
-"""Two looks at one window, then and now: where verdicts, jobs, layouts, groups, iterations and findings differ."""
+"""Two scans of one window, then and now: where verdicts, jobs, layouts, groups, iterations and findings differ."""
 
 from __future__ import annotations
 
