@@ -62,7 +62,8 @@ def ways(across: Crossing, cables: DirectedCables) -> Int:
     size = len(cables.switches)
     pair = np.repeat(np.arange(len(across.pairs)), np.diff(across.routes.offsets))
     met = [pair[on] << 32 | hop[on] for hop in across.routes.cables.T for on in (hop != NONE,)]
-    both = np.unique(np.concatenate([np.zeros(0, np.int64), *met]))
+    both = np.sort(np.concatenate([np.zeros(0, np.int64), *met]))
+    both = both[np.append(True, np.diff(both) != 0)[: len(both)]]  # several times as fast as np.unique
     return np.bincount((both >> 32) * size + cables.tail[both & 0xFFFFFFFF], minlength=len(across.pairs) * size)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from datamodel.streams import Float, Int
 from diagnose.paths.shortest_routes import NONE, ShortestRoutes
+from reconstruct.jit import compiled
 from reconstruct.numeric.ragged_arrays import expanded
 
 
@@ -32,24 +33,31 @@ class OpenRoutes:
         found[single] = self.route[self.offsets[:-1][single]]
         return found
 
-    def load_s(self, routes: ShortestRoutes, seconds: Float, directions: int, inverse: Float) -> Float:
+    def load_s(self, routes: ShortestRoutes, sent: Float, directions: int, inverse: Float) -> Float:
         """(directions, phases) load of connections spread over what is open to each.
 
         Args:
             routes: of pairs of switches.
-            seconds: (n, phases) bytes of each connection; 0 leaves it out.
+            sent: (n, phases) bytes of each connection; 0 leaves it out.
             directions: directed cables.
             inverse: (directions,) seconds a byte.
         """
-        count = np.diff(self.offsets)
-        row = np.repeat(np.arange(len(count)), count)
-        share = seconds[row] / count[row][:, None]
-        load = np.zeros((directions, seconds.shape[1]))
-        busy = share.any(axis=1)
-        for hop in routes.cables[self.route].T:
-            on = (hop != NONE) & busy
-            np.add.at(load, hop[on], share[on] * inverse[hop[on], None])
+        load = np.zeros((directions, sent.shape[1]))
+        _spread(load, self.offsets, self.route, routes.cables, sent, inverse)
         return load
+
+
+@compiled
+def _spread(load: Float, offsets: Int, route: Int, cables: Int, sent: Float, inverse: Float) -> None:
+    """Add each connection's bytes, evenly over its open routes, to the (directions, phases) load of their cables."""
+    for n in range(len(sent)):
+        if sent[n].any():
+            share = sent[n] / (offsets[n + 1] - offsets[n])
+            for taken in route[offsets[n] : offsets[n + 1]]:
+                for cable in cables[taken]:
+                    if cable >= 0:
+                        for phase in range(len(share)):
+                            load[cable, phase] += share[phase] * inverse[cable]
 
 
 def open_routes(pair: Int, routes: ShortestRoutes, tail: Int, connection: Int, switch: Int, cable: Int) -> OpenRoutes:

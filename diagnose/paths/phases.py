@@ -16,7 +16,7 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
-from reconstruct.numeric.ragged_arrays import expanded
+from reconstruct.jit import compiled
 
 # Parts of an iteration: a phase is no shorter. Fine enough for one in fifty, coarse enough for a second of samples.
 BINS = 64
@@ -26,7 +26,6 @@ ACTIVE = 0.05
 BEGINS = 0.5
 # The most of one job; beyond, the beginnings with most bytes count.
 MOST_PHASES = 4
-_ROWS_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +83,27 @@ def _fold(payloads: Frame, iterations_ns: Int, size: int) -> Float:
     share = np.linspace(0, 1, BINS + 1)
     edges = iterations_ns[:, :1] + np.rint((iterations_ns[:, 1:] - iterations_ns[:, :1]) * share).astype(np.int64)
     begin, end = edges[:, :-1].ravel(), edges[:, 1:].ravel()
-    found = np.zeros(size * BINS)
-    for first in range(0, len(payloads), _ROWS_AT_ONCE):
-        rows = payloads.take(np.arange(first, min(first + _ROWS_AT_ONCE, len(payloads))))
-        start, stop = rows["start_ns"], np.maximum(rows["end_ns"], rows["start_ns"] + 1)
-        low, high = np.searchsorted(end, start, side="right"), np.searchsorted(begin, stop, side="left")
-        row, part = expanded(low, np.maximum(high - low, 0))
-        met = np.minimum(stop[row], end[part]) - np.maximum(start[row], begin[part])
-        value = rows["bytes"][row] * np.maximum(met, 0) / (stop - start)[row]
-        found += np.bincount(rows["connection"][row] * BINS + part % BINS, value, size * BINS)
-    return (found / max(len(iterations_ns), 1)).reshape(size, BINS)
+    found = np.zeros((size, BINS))
+    start, stop = payloads["start_ns"], np.maximum(payloads["end_ns"], payloads["start_ns"] + 1)
+    first = np.searchsorted(end, start, side="right")
+    _add_parts(found, payloads["connection"], (start, stop), payloads["bytes"], first, (begin, end))
+    found /= max(len(iterations_ns), 1)
+    return found
+
+
+@compiled
+def _add_parts(
+    found: Float, connection: Int, time_ns: tuple[Int, Int], sent: Int, first: Int, parts_ns: tuple[Int, Int]
+) -> None:
+    """Add each payload's bytes to the parts that it lasts in, evenly; `first` is the first part that ends after it."""
+    start, stop = time_ns
+    begin, end = parts_ns
+    for n in range(len(connection)):
+        part = first[n]
+        while part < len(begin) and begin[part] < stop[n]:
+            met = min(stop[n], end[part]) - max(start[n], begin[part])
+            found[connection[n], part % BINS] += sent[n] * max(met, 0) / (stop[n] - start[n])
+            part += 1
 
 
 def _cuts(folded: Float) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from datamodel.streams import Bool, Float, Int
 from diagnose.paths.edge_coloring import color_edges
-from diagnose.paths.placement_search import SearchState, improve, place_greedily
+from diagnose.paths.placement_search import SearchState, improve, place_greedily, put_on
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
 
 # Queue pairs of one transfer differ by parts of a message: so much apart, connections count as equal.
@@ -119,13 +119,10 @@ def place(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> Pla
 def _state(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, route: Int) -> SearchState:
     """Loads and own connections of cables where connections take some routes; NONE adds nothing."""
     load, count = demand.fixed_s.copy(), np.zeros(demand.fixed_s.shape, np.int64)
-    taken = np.flatnonzero(route != NONE)
     inverse = 1 / cables.bytes_per_s
-    for hop in routes.cables[route[taken]].T:
-        on = hop != NONE
-        np.add.at(load, hop[on], demand.bytes[taken[on]] * inverse[hop[on], None])
-        np.add.at(count, hop[on], demand.own[taken[on]])
-    return SearchState(load, count, demand.pair, demand.bytes, demand.own, routes.offsets, routes.cables, inverse)
+    state = SearchState(load, count, demand.pair, demand.bytes, demand.own, routes.offsets, routes.cables, inverse)
+    put_on(route, state)
+    return state
 
 
 def _last(hops: Int) -> Int:

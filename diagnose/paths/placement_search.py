@@ -45,6 +45,14 @@ def _shift(at: SearchState, n: int, route: int, sign: int) -> None:
 
 
 @compiled
+def put_on(route: Int, at: SearchState) -> None:
+    """Count connections on the routes that they take; none where that is negative."""
+    for n in range(len(route)):
+        if route[n] >= 0:
+            _shift(at, n, route[n], 1)
+
+
+@compiled
 def place_greedily(order: Int, route: Int, at: SearchState) -> None:
     """Give each connection the route on which the largest load is least, and of these the least in sum."""
     for n in order:

@@ -22,6 +22,7 @@ from diagnose.paths.crossing import (
     within,
 )
 from diagnose.paths.current_routes import OpenRoutes, open_routes
+from diagnose.paths.path_options import PATHS
 from diagnose.paths.phases import JobCycle, Phases, phases
 from diagnose.paths.placement import Demand, Placement, place, placed
 from diagnose.paths.plan_documents import documents
@@ -29,11 +30,6 @@ from diagnose.paths.plan_tables import PlanTables
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
 from reconstruct.paths.choices import choices
 from reconstruct.paths.uplink_hash import UplinkHash
-
-# A connection is long if it carries this share of what its job sends from its switch to others.
-ELEPHANT = 0.01
-# A placement that is this close to the planned one is left as it is.
-CLOSE_ENOUGH = 1.01
 
 
 def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, job: str | None = None) -> PathPlan:
@@ -62,7 +58,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     now = _now(across, cables, hashes, doors, within(across, seen))
     members = [_members(found, across, one, inventory) for one in report.jobs]
     folded = _folded(found, across, report, members)
-    elephants, owner = _elephants(members, folded, across)
+    elephants, owner = _elephants(members, folded, across, cables)
     movable = np.isin(owner, [n for n, one in enumerate(report.jobs) if job is None or job in (one.id, one.label)])
     left_out = np.flatnonzero(under_incident(report.findings, cables)).tolist()
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
@@ -134,14 +130,16 @@ def _folded(found: ConnectionTables, across: Crossing, report: Report, members: 
     return phases(payloads, cycles)
 
 
-def _elephants(members: list[Bool], folded: Phases, across: Crossing) -> tuple[Int, Int]:
+def _elephants(members: list[Bool], folded: Phases, across: Crossing, cables: DirectedCables) -> tuple[Int, Int]:
     """(long connections of all jobs, the job of each)."""
     rows, owner = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    uplinks = np.unique(across.routes.cables[:, 0]) if len(across.routes.cables) else np.zeros(0, np.int64)
+    doors = np.bincount(cables.tail[uplinks], minlength=len(cables.switches))
     for n, own in enumerate(members):
         sent = np.where(own, folded.bytes[:, folded.job == n].sum(axis=1), 0.0)
         switch = across.pairs[across.pair, 0]
-        total = np.bincount(switch, sent)[switch]
-        rows.append(np.flatnonzero((sent > 0) & (sent >= ELEPHANT * total)))
+        even = np.bincount(switch, sent)[switch] / np.maximum(doors[switch], 1)
+        rows.append(np.flatnonzero((sent > 0) & (sent >= PATHS.long_share * even)))
         owner.append(np.full(len(rows[-1]), n))
     return np.concatenate(rows), np.concatenate(owner)
 
@@ -176,7 +174,7 @@ def _kept_if_close(
     if routes is not across.routes or (known == NONE).any():
         return planned
     there = placed(demand, routes, cables, known)
-    return there if (there.slowest_s <= CLOSE_ENOUGH * planned.slowest_s).all() else planned
+    return there if (there.slowest_s <= PATHS.close_ratio * planned.slowest_s).all() else planned
 
 
 def _learnt(hashes: Mapping[int, UplinkHash], cables: DirectedCables) -> tuple[LearntHash, ...]:

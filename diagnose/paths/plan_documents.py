@@ -14,19 +14,13 @@ from datamodel.path_plan import (
     UplinkBalance,
 )
 from datamodel.report import JobReport, Report
+from datamodel.streams import Int
 from diagnose.finding_text import finding_id, severity
-from diagnose.paths.placement import Demand
+from diagnose.paths.path_options import PATHS
 from diagnose.paths.plan_tables import PlanTables
 from diagnose.paths.planned_connections import planned_connections
 from diagnose.paths.queue_pairs import queue_pairs_needed
 from diagnose.paths.shortest_routes import NONE
-
-# A cable this much slower than the slowest of the best placement holds its phase up.
-COLLIDES = 1.10
-# A connection counts on a cable if it makes up this share of the load there.
-COUNTS = 0.05
-# A plan is worth a finding from this share of the iteration time on.
-GAIN = 0.05
 
 
 def documents(tables: PlanTables, report: Report, hashes: tuple[LearntHash, ...], notes: tuple[str, ...]) -> PathPlan:
@@ -58,10 +52,7 @@ def _job(tables: PlanTables, job: JobReport, number: int) -> JobPaths:
     length_s = (folded.end - folded.begin)[phase] * period_s
     saved_s = float(np.clip(before - after, 0, np.maximum(length_s - after, 0)).sum())
     elephants = tables.owner == number
-    mine = Demand(
-        tables.demand.pair[elephants], tables.demand.bytes[elephants][:, phase],
-        tables.demand.own[elephants][:, phase], tables.demand.fixed_s[:, phase],
-    )  # fmt: skip
+    mine = tables.alone(elephants, phase)
     return JobPaths(
         job=job.id,
         connections=int(own.sum()),
@@ -81,13 +72,15 @@ def _job(tables: PlanTables, job: JobReport, number: int) -> JobPaths:
 
 def _collisions(tables: PlanTables, job: JobReport, number: int) -> list[Collision]:
     """Cables with several elephants that are slower than any is under the plan."""
-    found, folded, hops = [], tables.folded, tables.hops_now()
+    found, folded = [], tables.folded
+    passing = _passing(tables)
     for p in np.flatnonzero(folded.job == number).tolist():
         best_s = float(tables.planned.slowest_s[p])
         load = np.where(tables.before.carries[:, p], tables.before.load_s[:, p], 0.0)
-        for cable in np.flatnonzero((load >= COLLIDES * best_s) & (load > 0)).tolist():
-            sent = tables.demand.bytes[:, p] / tables.cables.bytes_per_s[cable]
-            own = np.flatnonzero((hops == cable).any(axis=1) & (sent >= COUNTS * load[cable]))
+        for cable in np.flatnonzero((load >= PATHS.collides_ratio * best_s) & (load > 0)).tolist():
+            there = passing.get(cable, np.zeros(0, np.int64))
+            sent = tables.demand.bytes[there, p] / tables.cables.bytes_per_s[cable]
+            own = there[sent >= PATHS.long_share * load[cable]]
             if len(own) < 2:
                 continue
             found.append(
@@ -104,22 +97,30 @@ def _collisions(tables: PlanTables, job: JobReport, number: int) -> list[Collisi
     return found
 
 
+def _passing(tables: PlanTables) -> dict[int, Int]:
+    """Elephants by the directed cable that they take now."""
+    hops = tables.hops_now()
+    who, place = np.nonzero(hops != NONE)
+    cable = hops[who, place]
+    order = np.argsort(cable, kind="stable")
+    every, first = np.unique(cable[order], return_index=True)
+    return dict(zip(every.tolist(), np.split(who[order], first[1:]), strict=False))
+
+
 def _balance(tables: PlanTables, job: str, number: int) -> list[UplinkBalance]:
     """The most loaded of the cables by which a job's elephants leave a switch over their mean, now and planned."""
     mine = np.flatnonzero(tables.owner == number)
     sent = tables.demand.bytes[mine][:, tables.folded.job == number].sum(axis=1)
-    pair, size = tables.demand.pair[mine], len(tables.cables.switches)
-    switch = tables.across.pairs[pair, 0]
+    switch = tables.across.pairs[tables.demand.pair[mine], 0]
     doors = np.unique(tables.across.routes.cables[:, 0])
+    loads = []
+    for hops in (tables.hops_now()[mine], tables.hops_planned()[mine]):
+        known = hops[:, 0] != NONE
+        loads.append(np.bincount(hops[known, 0], sent[known], len(tables.cables.tail)))
     found = []
     for one in np.unique(switch).tolist():
         uplinks = doors[tables.cables.tail[doors] == one]
-        rows = np.flatnonzero(switch == one)
-        most = []
-        for hops in (tables.hops_now()[mine], tables.hops_planned()[mine]):
-            known = rows[hops[rows, 0] != NONE]
-            load = np.bincount(hops[known, 0], sent[known], max(size, len(tables.cables.tail)))[uplinks]
-            most.append(round(float(load.max() / load.mean()), 4) if load.any() else 0.0)
+        most = [round(float(own.max() / own.mean()), 4) if own.any() else 0.0 for own in (n[uplinks] for n in loads)]
         found.append(UplinkBalance(job=job, switch=tables.cables.switches[one], now=most[0], planned=most[1]))
     return found
 
@@ -138,7 +139,7 @@ def _findings(report: Report, job: JobReport, paths: JobPaths, collisions: list[
     """A slow uplink for shared cables, if the plan saves enough and the report has none of that cause for the job."""
     own = [c for c in collisions if c.job == job.id]
     named = any(f.job == job.id and f.cause == "ecmp_collision" for f in report.findings)
-    if paths.gain_ratio < GAIN or not own or named:
+    if paths.gain_ratio < PATHS.gain_ratio or not own or named:
         return []
     worst = max(own, key=lambda c: (c.now_s - c.best_s, c.link[0].switch, c.link[0].port or 0))
     (a, b), ratio = worst.link, 1 / (1 - min(paths.gain_ratio, 0.99))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from datamodel.streams import Bool, Int
 from diagnose.paths.crossing import Crossing
 from diagnose.paths.current_routes import OpenRoutes
 from diagnose.paths.phases import Phases
-from diagnose.paths.placement import Demand, Placement
+from diagnose.paths.placement import Demand, Placement, placed
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
 from reconstruct.paths.uplink_hash import UplinkHash
 
@@ -49,11 +49,14 @@ class PlanTables:
     before: Placement
     planned: Placement
     demand: Demand
+    _ports: dict[int, Port] = field(default_factory=dict, repr=False)
 
     def port(self, cable: int) -> Port:
         """The interface that a directed cable leaves by."""
-        switch, port = self.cables.port(cable)
-        return Port(switch=switch, port=port)
+        if cable not in self._ports:
+            switch, port = self.cables.port(cable)
+            self._ports[cable] = Port(switch=switch, port=port)
+        return self._ports[cable]
 
     def hops_now(self) -> Int:
         """(elephants, hops) cables that each takes now; NONE all along where that is unknown."""
@@ -69,6 +72,14 @@ class PlanTables:
         taken = np.flatnonzero(route != NONE)
         found[taken, : routes.cables.shape[1]] = routes.cables[route[taken]]
         return found
+
+    def alone(self, elephants: Bool, phase: Int) -> Demand:
+        """Some elephants in some phases, all others where they are planned."""
+        demand, sent = self.demand, self.demand.bytes[elephants][:, phase]
+        pair, own = demand.pair[elephants], demand.own[elephants][:, phase]
+        mine = Demand(pair, -sent, own, self.planned.load_s[:, phase])
+        fixed_s = placed(mine, self.routes, self.cables, self.planned.route[elephants]).load_s
+        return Demand(pair, sent, own, np.maximum(fixed_s, 0.0))
 
     def name(self, elephant: int) -> str:
         """A connection, as source:port > destination."""

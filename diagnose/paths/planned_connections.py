@@ -25,11 +25,15 @@ def planned_connections(tables: PlanTables, report: Report) -> tuple[tuple[Plann
     blind: Bool = np.logical_or.reduce(chosen & ~learnt[tail[planned]], axis=1)
     unknown = np.unique(tail[planned[chosen]])
     src, dst = (tables.across.headers[name][tables.elephants].tolist() for name in ("src_addr", "dst_addr"))
+    jobs, owned = [job.id for job in report.jobs], tables.folded.job == tables.owner[:, None]
+    sent = np.where(owned, tables.demand.bytes, 0.0).sum(axis=1)
     made = []
     for n in range(len(planned)):
         action: Action = "keep" if not moves[n] else "set" if port[n] != NONE else "try" if blind[n] else "none"
         tries = ports_to_try(int(doors[n].prod()), used[src[n], dst[n]]) if action == "try" else ()
-        made.append(_connection(tables, report, n, (now[n], planned[n]), action, int(port[n]), tries))
+        made.append(
+            _connection(tables, jobs, n, round(float(sent[n])), (now[n], planned[n]), action, int(port[n]), tries)
+        )
     return tuple(made), tuple(tables.cables.switches[n] for n in unknown.tolist() if not learnt[n])
 
 
@@ -41,18 +45,19 @@ def _ports(tables: PlanTables, planned: Int, chosen: Bool, moves: Int, used: Por
 
 
 def _connection(
-    tables: PlanTables, report: Report, n: int, hops: tuple[Int, Int], action: Action, port: int, tries: tuple[int, ...]
-) -> PlannedConnection:
+    tables: PlanTables, jobs: list[str], n: int, sent: int, hops: tuple[Int, Int], action: Action, port: int,
+    tries: tuple[int, ...],
+) -> PlannedConnection:  # fmt: skip
     row, table = int(tables.across.rows[tables.elephants[n]]), tables.found.table
     now, planned = (tuple(tables.port(cable) for cable in one.tolist() if cable != NONE) for one in hops)
     return PlannedConnection(
-        job=report.jobs[int(tables.owner[n])].id,
+        job=jobs[int(tables.owner[n])],
         src_addr=tables.found.addresses[table["src_addr"][row]],
         dst_addr=tables.found.addresses[table["dst_addr"][row]],
         src_port=int(table["src_port"][row]),
         queue_pairs=int(table["queue_pairs"][row]),
         dst_qp=int(table["dst_qp"][row]) if table["dst_qp"][row] >= 0 else None,
-        bytes=round(float(tables.demand.bytes[n][tables.folded.job == tables.owner[n]].sum())),
+        bytes=sent,
         now=now or None,
         planned=planned,
         action=action,

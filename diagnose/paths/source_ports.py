@@ -9,6 +9,7 @@ import numpy as np
 
 from datamodel.streams import Bool, Int
 from diagnose.paths.shortest_routes import NONE
+from reconstruct.paths.gf2 import Words
 from reconstruct.paths.uplink_hash import FIELD_BITS, Headers, UplinkHash
 
 # RoCEv2 senders take their source ports from here (RFC 6335's dynamic ports; the lower 14 bits are free).
@@ -48,13 +49,16 @@ def choose_ports(
     """
     found = np.full(len(hops), NONE)
     taken: dict[tuple[int, int], set[int]] = {}
+    known = {id(learnt): learnt for learnt in hashes.values()}
     ends = list(zip(headers["src_addr"].tolist(), headers["dst_addr"].tolist(), strict=True))
     for ports in (_FEW, PORTS):
         left = np.flatnonzero(found == NONE)
+        left = left[np.lexsort(tail[hops[left]].T[::-1])]  # connections of one switch are looked up together
+        kinds = {one: _port_kinds(learnt, ports) for one, learnt in known.items()}
         for first in range(0, len(left), _AT_ONCE):
             rows = left[first : first + _AT_ONCE]
             own = {name: values[rows] for name, values in headers.items()}
-            fits = _fitting(own, hops[rows], chosen[rows], tail, hashes, ports)
+            fits = _fitting(own, hops[rows], chosen[rows], tail, hashes, kinds, ports)
             for row, good in zip(rows.tolist(), fits, strict=True):
                 busy = taken.setdefault(ends[row], set(used.get(ends[row], ())))
                 port = next((p for p in (np.flatnonzero(good) + FIRST_PORT).tolist() if p not in busy), NONE)
@@ -71,8 +75,9 @@ def ports_to_try(doors: int, used: set[int]) -> tuple[int, ...]:
 
 
 def _fitting(
-    headers: Headers, hops: Int, chosen: Bool, tail: Int, hashes: Mapping[int, UplinkHash], ports: int
-) -> Bool:
+    headers: Headers, hops: Int, chosen: Bool, tail: Int, hashes: Mapping[int, UplinkHash],
+    kinds: Mapping[int, tuple[Words, Int]], ports: int,
+) -> Bool:  # fmt: skip
     """(n, ports) whether each port is predicted to lead over every cable that is chosen by a hash."""
     fits = np.ones((len(hops), ports), np.bool_)
     for hop in range(hops.shape[1]):
@@ -83,20 +88,26 @@ def _fitting(
                 fits[rows] = False
                 continue
             own = {name: values[rows] for name, values in headers.items()}
-            fits[rows] &= _doors(own, one, hashes[one], ports) == hops[rows, hop][:, None]
+            learnt = hashes[one]
+            fits[rows] &= _leading(own, one, learnt, kinds[id(learnt)], hops[rows, hop])
     return fits
 
 
-def _doors(headers: Headers, switch: int, learnt: UplinkHash, ports: int) -> Int:
-    """(n, ports) door by which each connection leaves a switch from each port.
+def _leading(headers: Headers, switch: int, learnt: UplinkHash, kinds: tuple[Words, Int], door: Int) -> Bool:
+    """(n, ports) whether each port leads each connection out of a switch by its (n,) door.
 
     The residual of a header is that of its addresses, XOR that of its port: ports of one residual lead to one door.
     """
-    count = len(headers["src_addr"])
+    count = len(door)
     base = learnt.residual(dict(headers) | {"src_port": np.zeros(count, np.uint64)})
+    every = (base[:, None, :] ^ kinds[0][None, :, :]).reshape(-1, base.shape[1])
+    found = learnt.look_up(every, np.full(len(every), switch)).reshape(count, -1) == door[:, None]
+    return np.asarray(found[:, kinds[1]])
+
+
+def _port_kinds(learnt: UplinkHash, ports: int) -> tuple[Words, Int]:
+    """(residuals that ports have, (ports,) which of them each has)."""
     alone = {name: np.zeros(ports, np.uint64) for name in FIELD_BITS}
     alone["src_port"] = np.arange(FIRST_PORT, FIRST_PORT + ports).astype(np.uint64)
     kinds, kind = np.unique(learnt.residual(alone), axis=0, return_inverse=True)
-    every = (base[:, None, :] ^ kinds[None, :, :]).reshape(-1, base.shape[1])
-    found = learnt.look_up(every, np.full(len(every), switch)).reshape(count, len(kinds))
-    return found[:, kind.ravel()]
+    return kinds, kind.ravel()
