@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from datamodel.exporter_stats import ExporterStats
 from datamodel.frame import Frame
+from datamodel.path_plan import PathPlan
 from datamodel.report import Report
 from datamodel.timeline import Timelines
 
@@ -19,6 +20,7 @@ class Analysis:
         pairs: pair table of each job (`datamodel.transfers.PAIRS`).
         rates: rates over the mean iteration (`datamodel.endpoint_rates.RATES`) of jobs whose spans are not known.
         exporters: what each exporter of export datagrams sent and lost; none for other inputs.
+        plan: of paths between switches; None where no record shows them, or none was asked for.
     """
 
     report: Report
@@ -26,3 +28,4 @@ class Analysis:
     pairs: dict[str, Frame]
     rates: dict[str, Frame] = field(default_factory=dict)
     exporters: tuple[ExporterStats, ...] = ()
+    plan: PathPlan | None = None

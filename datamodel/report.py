@@ -97,6 +97,11 @@ class JobReport(Document):
     iterations: tuple[Iteration, ...] = ()
     period_s: float | None = None
     jitter_ratio: float | None = Field(default=None, description="robust spread of the iteration time / its median")
+    uplink_imbalance: float | None = Field(
+        default=None,
+        description="bytes of its long connections on the most used uplink of a switch / the mean of that switch's "
+        "uplinks, at the worst switch; null where no record shows paths",
+    )
     detectability: Detectability
     training_time: TrainingTime | None = Field(
         default=None, description="where the time went from the first iteration in the window to the last"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def plan_reading(
     progress: Progress | None = None,
 ) -> PathPlan:
     """The plan from records that are in memory already; `inputs` are their names."""
-    report = analyze_reading(reading, inputs, inventory, options, progress).report
+    report = analyze_reading(reading, inputs, inventory, replace(options, paths=False), progress).report
     if job is not None and not any(job in (one.id, one.label) for one in report.jobs):
         names = ", ".join(one.label or one.id for one in report.jobs) or "none"
         raise InputError(f"--job {job}: there is no such job in these records; there are {names}")

@@ -16,15 +16,17 @@ from capture.configured_rates import SamplingRates
 from capture.transports import bytes_by_transport
 from capture.transports import warnings as not_understood
 from datamodel.analysis import Analysis
+from datamodel.connections import ConnectionTables
 from datamodel.endpoint_locations import EndpointLocations, locate_endpoints
 from datamodel.findings import Finding
 from datamodel.flows import FLOWS, Flows, IngestNotes
 from datamodel.frame import Frame, concat
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
+from datamodel.path_plan import PathPlan
 from datamodel.paths import Paths
 from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
-from datamodel.streams import Int, Streams
+from datamodel.streams import Bool, Int, Streams
 from datamodel.timeline import SPANS, Timelines
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.feed_findings import SPOILS, FeedView, downgrade_findings, feed_findings
@@ -32,6 +34,7 @@ from diagnose.links.attachments import at_attachments
 from diagnose.links.contention import reclassify_contention
 from diagnose.measures.clear_to_send import ready_messages
 from diagnose.measures.congestion_notifications import CongestionNotifications
+from diagnose.paths.plan import plan_paths
 from flowprism import __version__
 from flowprism.analysis_window import AnalysisWindow
 from flowprism.inputs import read_inputs
@@ -50,11 +53,12 @@ from reconstruct.clocks.clock_offsets import ClockOffset, UnknownClock, correct_
 from reconstruct.clocks.time_bounds import TimeBounds, dates
 from reconstruct.jobs.job_recognition import Job, JobOptions, Recognition, find_jobs
 from reconstruct.jobs.job_streams import job_streams
+from reconstruct.paths.connection_table import connections
 from reconstruct.streams.endpoints import Merged, by_endpoint
 from reconstruct.streams.hidden_rates import with_hidden_rates
 from reconstruct.streams.networks import apart_by_network
 from reconstruct.streams.observations import is_unsampled, select_primary
-from reconstruct.streams.paths import paths, select_uplink_records
+from reconstruct.streams.paths import SIDES, paths, select_uplink_records
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.operations import last_sent_ns
 from strategy.placement import Seat, seats
@@ -74,6 +78,7 @@ class AnalysisOptions:
         period: what of the inputs is looked at.
         crew: workers that analyze jobs in parallel; the result is the same.
         tables: whether timelines and pair tables are wanted; without them those of the analysis are empty.
+        paths: whether paths between switches are planned where records show them.
     """
 
     jobs: JobOptions = field(default_factory=JobOptions)
@@ -82,6 +87,7 @@ class AnalysisOptions:
     period: AnalysisWindow = field(default_factory=AnalysisWindow)
     crew: WorkerPool = field(default_factory=WorkerPool)
     tables: bool = True
+    paths: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +150,13 @@ def analyze_reading(
     reading = replace(reading, flows=flows, notes=_with_networks(reading.notes, shared))
     del flows
     kept = select_primary(reading.flows)
+    exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
+    carried = _connections(reading.flows, kept, exporters, inventory) if options.paths else None
     second, window = int(np.count_nonzero(~kept)), _window(reading.flows, reading.heard_ns)
     merged = by_endpoint(reading.flows, kept, inventory)
     reading, kept = _by_endpoint(reading, merged), merged.kept
     addresses, by_address = merged.addresses, merged.parts
     del merged
-    exporters = {s.agent: s.name for s in inventory.switches if s.agent is not None} if inventory else {}
     place = locate_endpoints(inventory, reading.flows.addresses)
     hosts = [place.host.get(n) for n in range(len(place.addresses))] if place.host else None
     clocks, unknown = exporter_clocks(reading.flows, hosts)
@@ -213,10 +220,31 @@ def analyze_reading(
         events=happened,
         findings=findings,
     )
+    plan = plan_paths(carried, report, inventory) if carried is not None and inventory is not None else None
+    report = report if plan is None else _with_paths(report, plan)
     tables = {r.report.id: r.tables for r in [*linked, *further] if r.tables is not None}
     pairs, rates = ({job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates"))
     rates = {job: r for job, r in rates.items() if len(r)}
-    return Analysis(report, _timelines(flow.addresses, tables), pairs, rates, accounts)
+    return Analysis(report, _timelines(flow.addresses, tables), pairs, rates, accounts, plan)
+
+
+def _connections(
+    flows: Flows, kept: Bool, exporters: Mapping[str, str], inventory: Inventory | None
+) -> ConnectionTables | None:
+    """Connections and the cables they were seen on; None where records name no interface, or the inventory no cable."""
+    if inventory is None or not inventory.links or not any(flows.frame[side].any() for side, _ in SIDES):
+        return None
+    found = connections(flows, kept, exporters, inventory.links)
+    return found if len(found.sightings) else None
+
+
+def _with_paths(report: Report, plan: PathPlan) -> Report:
+    """The report with how unevenly each job uses uplinks, and what that costs where a plan would save it."""
+    worst: dict[str, float] = {}
+    for one in plan.balance:
+        worst[one.job] = max(one.now, worst.get(one.job, 0.0))
+    jobs = tuple(job.model_copy(update={"uplink_imbalance": worst.get(job.id) or None}) for job in report.jobs)
+    return report.model_copy(update={"jobs": jobs, "findings": _by_severity([*report.findings, *plan.findings])})
 
 
 def _with_networks(notes: IngestNotes, shared: tuple[str, ...]) -> IngestNotes:

@@ -39,12 +39,17 @@ class Crossing:
 
 
 def crossing(found: ConnectionTables, inventory: Inventory, cables: DirectedCables) -> Crossing:
-    """Connections that cross switches; an endpoint's n-th address is behind its n-th attachment, if it has as many."""
+    """Connections that cross switches; an endpoint's n-th address is behind its n-th attachment, if it has as many.
+
+    Where one address is behind several switches, which of them its packets take is not known: it has none.
+    """
     number = {name: n for n, name in enumerate(cables.switches)}
     behind: dict[str, int] = {}
     for host in inventory.hosts:
         for endpoint in host.endpoints:
             at, names = endpoint.attachments, endpoint.all_addresses
+            if len(at) != len(names) and len({to.switch for to in at}) > 1:
+                continue
             each = at if len(at) == len(names) else at[:1] * len(names)
             behind |= {a: number[to.switch] for a, to in zip(names, each, strict=False) if to.switch in number}
     switch = np.array([behind.get(address, NONE) for address in found.addresses], np.int64)

@@ -64,13 +64,15 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
     demand = _demand(across, cables, now, folded, elephants[movable])
     planned = place(demand, routes, cables)
+    hosts = {a: host.name for host in inventory.hosts for one in host.endpoints for a in one.all_addresses}
     tables = PlanTables(
         found=found, across=across, cables=cables, routes=routes, doors=doors, hashes=hashes, now=now, folded=folded,
         elephants=elephants[movable], owner=owner[movable], members=members,
         before=_before(across, cables, now, folded),
         planned=_kept_if_close(demand, across, routes, cables, now, elephants[movable], planned), demand=demand,
     )  # fmt: skip
-    return documents(tables, report, _learnt(hashes, cables), tuple(_doubts(now, seen.moved, left_out)))
+    doubts = (*_doubts(now, seen.moved, left_out), *_ambiguous(inventory))
+    return documents(tables, report, hosts, _learnt(hashes, cables), doubts)
 
 
 def _now(
@@ -191,6 +193,16 @@ def _learnt(hashes: Mapping[int, UplinkHash], cables: DirectedCables) -> tuple[L
         )
         for group in groups.values()
     )
+
+
+def _ambiguous(inventory: Inventory) -> tuple[str, ...]:
+    """The remark that some endpoints have fewer addresses than switches they are plugged into."""
+    ends = [e for host in inventory.hosts for e in host.endpoints if len(e.attachments) != len(e.all_addresses)]
+    many = [e.all_addresses[0] for e in ends if len({to.switch for to in e.attachments}) > 1]
+    if not many:
+        return ()
+    shown = f"{len(many)} endpoints (such as {many[0]})"
+    return (f"{shown} are behind several switches by one address: which one their packets take is unknown",)
 
 
 def _doubts(now: OpenRoutes, moved: int, left_out: list[int]) -> list[str]:

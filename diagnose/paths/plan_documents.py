@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from datamodel.findings import Evidence, Finding, Subject
 from datamodel.path_plan import (
     Collision,
     JobPaths,
@@ -15,7 +16,7 @@ from datamodel.path_plan import (
 )
 from datamodel.report import JobReport, Report
 from datamodel.streams import Int
-from diagnose.finding_text import finding_id, severity
+from diagnose.paths.path_findings import gain_ratio, path_findings
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.plan_tables import PlanTables
 from diagnose.paths.planned_connections import planned_connections
@@ -23,8 +24,14 @@ from diagnose.paths.queue_pairs import queue_pairs_needed
 from diagnose.paths.shortest_routes import NONE
 
 
-def documents(tables: PlanTables, report: Report, hashes: tuple[LearntHash, ...], notes: tuple[str, ...]) -> PathPlan:
-    """The document of a plan."""
+def documents(
+    tables: PlanTables,
+    report: Report,
+    hosts: Mapping[str, str],
+    hashes: tuple[LearntHash, ...],
+    notes: tuple[str, ...],
+) -> PathPlan:
+    """The document of a plan; `hosts` by address."""
     jobs = [n for n in range(len(report.jobs)) if (tables.owner == n).any()]
     paths = {n: _job(tables, report.jobs[n], n) for n in jobs}
     collisions = [c for n in jobs for c in _collisions(tables, report.jobs[n], n)]
@@ -38,7 +45,7 @@ def documents(tables: PlanTables, report: Report, hashes: tuple[LearntHash, ...]
         hashes=hashes,
         unknown_hashes=unknown,
         connections=connections,
-        findings=tuple(f for n in jobs for f in _findings(report, report.jobs[n], paths[n], collisions)),
+        findings=tuple(f for n in jobs for f in path_findings(tables, report, n, hosts, paths[n], collisions)),
     )
 
 
@@ -48,9 +55,6 @@ def _job(tables: PlanTables, job: JobReport, number: int) -> JobPaths:
     sent = folded.bytes[own][:, phase].sum(axis=1)
     known = tables.now.known()[own] != NONE
     before, after = tables.before.slowest_s[phase], tables.planned.slowest_s[phase]
-    period_s = float(np.median([s.end_ns - s.start_ns for s in job.iterations])) / 1e9 if job.iterations else 0.0
-    length_s = (folded.end - folded.begin)[phase] * period_s
-    saved_s = float(np.clip(before - after, 0, np.maximum(length_s - after, 0)).sum())
     elephants = tables.owner == number
     mine = tables.alone(elephants, phase)
     return JobPaths(
@@ -65,7 +69,7 @@ def _job(tables: PlanTables, job: JobReport, number: int) -> JobPaths:
             )
             for p, b, a in zip(phase.tolist(), before, after, strict=True)
         ),
-        gain_ratio=round(saved_s / period_s, 4) if period_s else 0.0,
+        gain_ratio=round(gain_ratio(tables, job, phase, after), 4),
         queue_pairs=queue_pairs_needed(mine, tables.routes, tables.cables, float(after.sum())),
     )  # fmt: skip
 
@@ -133,36 +137,3 @@ def _shared_ports(tables: PlanTables) -> tuple[str, ...]:
     shown = tables.name(int(many[0]))
     some = f"{len(many)} long connections (such as {shown})"
     return (f"{some} are several queue pairs of one source port, and so of one path: give each a port of its own",)
-
-
-def _findings(report: Report, job: JobReport, paths: JobPaths, collisions: list[Collision]) -> list[Finding]:
-    """A slow uplink for shared cables, if the plan saves enough and the report has none of that cause for the job."""
-    own = [c for c in collisions if c.job == job.id]
-    named = any(f.job == job.id and f.cause == "ecmp_collision" for f in report.findings)
-    if paths.gain_ratio < PATHS.gain_ratio or not own or named:
-        return []
-    worst = max(own, key=lambda c: (c.now_s - c.best_s, c.link[0].switch, c.link[0].port or 0))
-    (a, b), ratio = worst.link, 1 / (1 - min(paths.gain_ratio, 0.99))
-    window = (report.window.start_ns, report.window.end_ns)
-    evidence = Evidence(
-        metric="time the cable needs for a phase", value=worst.now_s, baseline=worst.best_s, unit="s",
-        where=f"{a.switch} - {b.switch}", window_ns=window,
-    )  # fmt: skip
-    return [
-        Finding(
-            id=finding_id(job.id, "slow_uplink", (a.switch, b.switch), window[0]),
-            job=job.id,
-            kind="slow_uplink",
-            cause="ecmp_collision",
-            severity=severity(ratio),
-            start_ns=window[0],
-            end_ns=None,
-            confidence=round(paths.known_ratio, 4),
-            slowdown_ratio=round(ratio, 4),
-            subject=Subject(type="link", ids=(a.switch, b.switch), a_port=a.port, b_port=b.port),
-            evidence=(evidence,),
-            summary=f"{len(worst.elephants)} long connections of {job.label or job.id} share {a.switch} - {b.switch} "
-            f"although other cables have room: up to {paths.gain_ratio:.0%} of the iteration time.",
-            action="Set the source ports of `flowprism plan paths`.",
-        )
-    ]

@@ -15,6 +15,11 @@ from datamodel.streams import Bool, Int
 from reconstruct.numeric.factorize import factorize
 from reconstruct.streams.stream_builder import volumes
 
+_USED = frozenset(
+    {"src_addr", "dst_addr", "src_port", "dst_port", "proto", "dst_qp", "time_flow_start_ns", "time_flow_end_ns"}
+    | {"sampler_address", "in_if", "out_if", "bytes"}
+)
+
 
 def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links: Sequence[Link]) -> ConnectionTables:
     """Tables of the connections that carry payload.
@@ -27,7 +32,8 @@ def connections(flows: Flows, primary: Bool, switches: Mapping[str, str], links:
     """
     volume = volumes(flows.frame)
     rows = np.flatnonzero(volume > 0)
-    frame, volume, primary = flows.frame.take(rows), volume[rows], primary[rows]
+    frame = flows.frame.without(set(flows.frame.schema.names) - _USED).take(rows)
+    volume, primary = volume[rows], primary[rows]
     ports = frame["src_port"].astype(np.int64) << 24 | frame["dst_port"].astype(np.int64) << 8 | frame["proto"]
     ends = frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"]
     _, end = factorize(ends)

@@ -14,9 +14,13 @@ from datamodel.errors import InputError
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory, Link
 from datamodel.path_plan import PathPlan
+from datamodel.report import Report
+from diagnose.paths.plan import plan_paths
 from flowprism.path_planning import follow_up, plan_reading
-from flowprism.pipeline import AnalysisOptions
+from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.rendering.formats.path_plan_files import path_plan_csv, path_plan_hccl
+from reconstruct.paths.connection_table import connections
+from reconstruct.streams.observations import select_primary
 from simulate.case import Case, simulate_case
 from simulate.network.hashing import HashFamily
 from simulate.scenarios.base_job import ScenarioOptions
@@ -67,6 +71,53 @@ def test_collisions_are_shown_with_what_the_plan_makes_of_them(plan: PathPlan) -
     assert max(b.now for b in plan.balance) > 1.4
     assert {c.action for c in plan.connections} == {"set", "keep"}
     assert plan.jobs[0].gain_ratio > 0.05
+
+
+def analyzed(case: Case) -> Report:
+    """The report of the same two feeds."""
+    reading = merged([case.readings["flows"], case.readings["ipfix"]])
+    return analyze_reading(reading, ("a case",), case.inventory, OPTIONS).report
+
+
+def test_an_analysis_names_shared_cables_once(case: Case, plan: PathPlan) -> None:
+    """Rates of streams show them already, as no warning; the job has how uneven its uplinks are."""
+    report = analyzed(case)
+    assert [(f.kind, f.severity) for f in report.findings if f.cause == "ecmp_collision"] == [("slow_uplink", "info")]
+    assert report.jobs[0].uplink_imbalance == max(b.now for b in plan.balance)
+
+
+def test_what_a_plan_would_gain_is_a_finding_where_nothing_else_names_it(case: Case, plan: PathPlan) -> None:
+    """At the worst cable, with the plan's gain."""
+    report = analyzed(case).model_copy(update={"findings": ()})
+    flows = merged([case.readings["flows"], case.readings["ipfix"]]).flows
+    switches = {s.agent: s.name for s in case.inventory.switches if s.agent is not None}
+    tables = connections(flows, select_primary(flows), switches, case.inventory.links)
+    (found,) = plan_paths(tables, report, case.inventory).findings
+    assert (found.kind, found.severity, found.subject.type) == ("slow_uplink", "info", "link")
+    assert found.slowdown_ratio == pytest.approx(1 / (1 - plan.jobs[0].gain_ratio), abs=1e-4)
+
+
+def test_an_analysis_after_the_plan_was_applied_reports_no_collision(plan: PathPlan, tmp_path: Path) -> None:
+    """Uplinks are even, and there is nothing to find."""
+    file = tmp_path / "plan.csv"
+    file.write_text(path_plan_csv(plan))
+    report = analyzed(simulate_case(with_source_ports(collisions(), file), 1))
+    assert not [f for f in report.findings if f.cause == "ecmp_collision"]
+    assert report.jobs[0].uplink_imbalance == 1.0
+
+
+def test_queue_pairs_that_share_a_source_port_are_a_finding_of_their_own(plan: PathPlan, tmp_path: Path) -> None:
+    """Hosts that send across leaves are named, and what ports of their own would save; where they have them, none is."""
+    file = tmp_path / "one.csv"
+    rows = [f"{c.src_addr},{c.dst_addr},{c.src_port},49152" for c in plan.connections]
+    file.write_text("\n".join(["src_addr,dst_addr,src_port,new_src_port", *rows]))
+    report = analyzed(simulate_case(with_source_ports(collisions(), file), 1))
+    found = [f for f in report.findings if f.cause == "one_source_port"]
+    assert [(f.kind, f.severity, f.subject.type) for f in found] == [("slow_uplink", "info", "host")]
+    assert found[0].subject.ids == ("h1", "h3", "h5", "h7")  # the other hosts of a ring send to one of their own leaf
+    assert found[0].evidence[0].value == 2
+    assert found[0].slowdown_ratio > 1.05
+    assert not [f for f in plan.findings if f.cause == "one_source_port"]
 
 
 def test_an_applied_plan_is_kept_and_as_fast_as_predicted(plan: PathPlan, tmp_path: Path) -> None:

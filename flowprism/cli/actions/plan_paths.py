@@ -11,8 +11,8 @@ from rich.console import Console
 
 from datamodel.errors import InputError
 from datamodel.path_plan import PathPlan
+from flowprism.cli.arguments.choices import PlanFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
-from flowprism.cli.commands.plan_paths import PlanFormat
 from flowprism.cli.output_errors import name_output_errors
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.gc_tuning import raise_gc_threshold

@@ -47,3 +47,12 @@ class ComponentName(StrEnum):
     SCANNER = "scanner"
     ALERTER = "alerter"
     API = "api"
+
+
+class PlanFormat(StrEnum):
+    """How a plan of paths is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    HCCL = "hccl"

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flowprism.cli.arguments.choices import SamplingRates
-
-
-class PlanFormat(StrEnum):
-    """How a plan is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    CSV = "csv"
-    HCCL = "hccl"
+from flowprism.cli.arguments.choices import PlanFormat, SamplingRates
 
 
 def paths(

@@ -154,6 +154,8 @@ def _iterations(report: Report, job: JobReport, console: Console) -> None:
     span = f"{units.duration(float(seconds.min()))} to {units.duration(float(seconds.max()))}"
     median = units.duration(job.period_s if job.period_s is not None else float(sorted(seconds)[len(seconds) // 2]))
     head = f"{units.plural(len(job.iterations), 'iteration')} · median {median}{jitter} · {span}"
+    if job.uplink_imbalance is not None:
+        head += f" · busiest uplink {job.uplink_imbalance:.2f} of the mean"
     for line, style in ((head, ""), (spark.bars, "cyan"), (spark.marks, "bold"), *((k, "dim") for k in spark.key)):
         if line.strip():
             console.print(Padding(Text(line, style), (0, 0, 0, _INDENT)))
