@@ -107,7 +107,7 @@ def test_an_analysis_after_the_plan_was_applied_reports_no_collision(plan: PathP
 
 
 def test_queue_pairs_that_share_a_source_port_are_a_finding_of_their_own(plan: PathPlan, tmp_path: Path) -> None:
-    """Hosts that send across leaves are named, and what ports of their own would save; where they have them, none is."""
+    """Hosts that send across leaves are named, with what ports of their own would save; where they have them, none."""
     file = tmp_path / "one.csv"
     rows = [f"{c.src_addr},{c.dst_addr},{c.src_port},49152" for c in plan.connections]
     file.write_text("\n".join(["src_addr,dst_addr,src_port,new_src_port", *rows]))
