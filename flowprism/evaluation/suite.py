@@ -22,7 +22,9 @@ from flowprism.evaluation.cases.links import WATCHED, links
 from flowprism.evaluation.cases.quiet import EVENTS, NOISES, clean, events, neighbours
 from flowprism.evaluation.cases.sampled import FAINT_KINDS, RATES, faint, sampled
 from flowprism.evaluation.cases.sampled import KINDS as CELLS_A_RATE
+from flowprism.evaluation.cases.thinned_records import COMPLETE, Thinning, thin_records
 from flowprism.evaluation.cases.training import TRAININGS
+from flowprism.inventory_file import load_inventory
 from simulate.case import write_case
 from simulate.scenarios.scenario import Scenario
 
@@ -44,6 +46,7 @@ class Family:
         unknown_every: every so many-th case is analysed without its inventory; 0: none is.
         sampled: cases show samples, or records that timeouts cut, on which no other method was ever said to work.
         drawn_as: families of one name here draw the same numbers; empty: the family's own.
+        thinning: what is missing of the records.
     """
 
     about: str
@@ -55,6 +58,7 @@ class Family:
     unknown_every: int = 0
     sampled: bool = False
     drawn_as: str = ""
+    thinning: Thinning = COMPLETE
 
     def numbers(self, size: Size) -> Sequence[int]:
         """Numbers of its cases."""
@@ -117,8 +121,16 @@ TOGETHER = {SAMPLED: SWEEPS, LINKS: SLOW_LINKS, FEEDS: SEEN}
 
 # Random layouts: run on request only, because the traffic does not always determine the answer.
 RANDOM: dict[str, Family] = {
-    "random": Family("every dimension of a job drawn by itself", independent, 1, 240, 60, (0, 1, 2), unknown_every=3)
-}
+    "random": Family("every dimension of a job drawn by itself", independent, 1, 240, 60, (0, 1, 2), unknown_every=3),
+    "random-lossy": Family(
+        "jobs of random, 1 % of the records lost", independent, 1, 60, 20, (1,), drawn_as="random",
+        thinning=Thinning(lost_ratio=0.01),
+    ),
+    "random-partial": Family(
+        "jobs of random, a fifth of the leaves silent", independent, 1, 60, 20, (1,), drawn_as="random",
+        thinning=Thinning(silent_ratio=0.2),
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +226,9 @@ def write_case_files(case: CaseName, folder: Path) -> CaseFiles:
         return CaseFiles(records, case.recorded / "inventory.yaml", _truth(case.recorded), case.recorded.name)
     scenario = build_scenario(case)
     write_case(scenario, folder, seed=case.number)
+    thinning = _family(case.family).thinning
+    if thinning != COMPLETE:
+        thin_records(folder / "flows.parquet", load_inventory(folder / "inventory.yaml"), thinning, case.number)
     if _without_inventory(case):
         (folder / "inventory.yaml").rename(folder / "truth" / "inventory.yaml")
     feeds = [folder / "export" / f"{feed.kind}.pcap.gz" for feed in scenario.feeds]

@@ -10,13 +10,14 @@ from datamodel.streams import Int, Streams
 from reconstruct.jit import to_contiguous, to_kernel_column
 from reconstruct.parallel import map_slices
 from reconstruct.streams.connections import Connections, distribute, gather, measure, number_connections, sort_by_time
+from reconstruct.streams.lost_records import find_lost_records, with_lost_records
 from reconstruct.streams.observations import find_observation_intervals
 from reconstruct.streams.queue_pairs import merge_round_robin
 
 _LOW_32 = 0xFFFFFFFF
 
 
-def build_streams(flows: Flows) -> Streams:
+def build_streams(flows: Flows, *, filled: bool = False) -> Streams:
     """Group the data rows of `flows` by connection, in order of time.
 
     A connection is (source, destination, destination queue pair) for RoCEv2, queue pairs that take turns counting as
@@ -24,12 +25,18 @@ def build_streams(flows: Flows) -> Streams:
     change. Rows without new payload are control traffic and left out.
 
     Streams are numbered by (source, destination, first byte): port numbers are arbitrary, times are not.
+
+    Args:
+        flows: records of every packet.
+        filled: whether records that packet numbers show to be lost are among them.
     """
     frame = flows.frame
     volume = volumes(frame)
     met = _connections(frame, volume)
     place, offsets, ends, name = _numbered(met, np.arange(len(met.ends)))
     order = _ordered(frame, volume, met, place, offsets)
+    if not filled and len((lost := find_lost_records(frame, order, offsets, name)).like):
+        return build_streams(Flows(with_lost_records(frame, lost), flows.addresses), filled=True)
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
     ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)

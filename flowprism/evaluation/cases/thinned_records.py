@@ -1,0 +1,52 @@
+"""Records of a case thinned: single ones lost on their way, and switches that export none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from datamodel.inventory import Inventory
+
+
+@dataclass(frozen=True, slots=True)
+class Thinning:
+    """What is missing of a case's records.
+
+    Attributes:
+        lost_ratio: share of the records that are lost, each by itself.
+        silent_ratio: share of the leaves, one at least, that export nothing: what their NICs send is not seen.
+    """
+
+    lost_ratio: float = 0.0
+    silent_ratio: float = 0.0
+
+
+COMPLETE = Thinning()
+
+
+def thin_records(path: Path, inventory: Inventory, thinning: Thinning, seed: int) -> None:
+    """Rewrite a file of flow records without what is lost; equal seeds lose the same."""
+    random = np.random.default_rng(seed)
+    records = pq.read_table(path)
+    kept = pc.invert(
+        pc.is_in(records["src_addr"], pa.array(_unseen(inventory, thinning.silent_ratio, random), pa.string()))
+    )
+    kept = pc.and_(kept, pa.array(random.random(len(records)) >= thinning.lost_ratio))
+    pq.write_table(records.filter(kept), path)
+
+
+def _unseen(inventory: Inventory, silent_ratio: float, random: np.random.Generator) -> list[str]:
+    """Addresses of the NICs behind leaves that export nothing."""
+    behind: dict[str, list[str]] = {}
+    for host in inventory.hosts:
+        for endpoint in host.endpoints:
+            behind.setdefault(endpoint.switch or "", []).extend(endpoint.all_addresses)
+    names = sorted(behind)
+    silent = random.permutation(len(names))[: math.ceil(silent_ratio * len(names))]
+    return [address for n in silent.tolist() for address in behind[names[n]]]

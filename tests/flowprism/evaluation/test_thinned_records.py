@@ -1,0 +1,57 @@
+"""Cases of which records are missing: the same jobs, with less shown of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from flowprism.evaluation.cases.thinned_records import Thinning, thin_records
+from flowprism.evaluation.suite import CaseName, write_case_files
+from flowprism.inventory_file import load_inventory
+
+# A small job, on several leaves.
+NUMBER = 1
+
+
+def records(path: Path) -> list[tuple[object, ...]]:
+    """Rows of a file of flow records."""
+    return list(zip(*(column.to_pylist() for column in pq.read_table(path).columns), strict=True))
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    """The case's folder, complete."""
+    write_case_files(CaseName("random", NUMBER), tmp_path / "whole")
+    return tmp_path / "whole"
+
+
+def test_lossy_and_partial_cases_are_random_ones_with_fewer_records(whole: Path, tmp_path: Path) -> None:
+    """Lost records are about one in a hundred; silent leaves take all that their NICs send."""
+    every = records(whole / "flows.parquet")
+    for family in ("random-lossy", "random-partial"):
+        files = write_case_files(CaseName(family, NUMBER), tmp_path / family)
+        left = records(files.records)
+        assert files.inventory.exists()
+        assert set(left) < set(every)
+        if family == "random-lossy":
+            assert 0.98 < len(left) / len(every) < 0.998
+        else:
+            senders = pq.read_table(files.records)["src_addr"].unique().to_pylist()
+            behind = {e.address: e.switch for h in load_inventory(files.inventory).hosts for e in h.endpoints}
+            heard = {behind[address] for address in senders}
+            assert 0 < len(heard) < len(set(behind.values()))
+
+
+def test_a_seed_loses_the_same_records_again(whole: Path) -> None:
+    """Another one loses others."""
+    inventory, path = load_inventory(whole / "inventory.yaml"), whole / "flows.parquet"
+    complete, kept = path.read_bytes(), []
+    for seed in (1, 1, 2):
+        path.write_bytes(complete)
+        thin_records(path, inventory, Thinning(lost_ratio=0.1), seed)
+        kept.append(records(path))
+    assert kept[0] == kept[1] != kept[2]
+    assert np.isclose(len(kept[0]) / len(kept[2]), 1, atol=0.1)

@@ -1,0 +1,115 @@
+"""Records that packet numbers show to be lost come back with their bytes, where their likes are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.flows import FLOWS, UDP, Flows
+from datamodel.frame import Frame
+from datamodel.streams import Bool, Int, Streams
+from reconstruct.streams.stream_builder import build_streams
+
+ADDRESSES = ("10.0.0.1", "10.0.0.2")
+# Of an iteration: packets of each message, and milliseconds from one to the next.
+PACKETS, APART_MS = (16, 16, 40, 16), (2, 2, 5, 60)
+ITERATIONS = 12
+
+
+def messages(first_number: int = 0, of: tuple[int, ...] = PACKETS) -> Flows:
+    """Messages of one queue pair, 1 ms each, that repeat every iteration."""
+    packets = np.tile(of, ITERATIONS)
+    start_ns = 1_000_000 * np.concatenate([[0], np.cumsum(np.tile(APART_MS, ITERATIONS))[:-1]])
+    numbers = (first_number + np.concatenate([[0], np.cumsum(packets)[:-1]])) % (1 << 24)
+    n = len(packets)
+    return Flows(
+        Frame(
+            FLOWS,
+            {
+                "time_flow_start_ns": start_ns,
+                "time_flow_end_ns": start_ns + 1_000_000,
+                "src_addr": np.zeros(n, np.int32),
+                "dst_addr": np.ones(n, np.int32),
+                "bytes": 4096 * packets,
+                "packets": packets,
+                "proto": np.full(n, UDP, np.uint8),
+                "dst_qp": np.full(n, 7),
+                "psn_first": numbers,
+            },
+        ),
+        ADDRESSES,
+    )
+
+
+def without(feed: Flows, *lost: int) -> Flows:
+    """The feed without some rows."""
+    return feed.take(np.delete(np.arange(len(feed.frame)), lost))
+
+
+def rows(found: Streams) -> tuple[Int, Int]:
+    """Sizes and starts of the only stream's rows."""
+    assert len(found) == 1
+    return found.bytes, found.start_ns
+
+
+@pytest.mark.parametrize("first_number", [0, (1 << 24) - 500])
+@pytest.mark.parametrize("lost", [9, 10, 21])
+def test_a_lost_record_between_others_comes_back_where_it_was(lost: int, first_number: int) -> None:
+    """Its size is that of its likes, its time theirs between their neighbors; numbers may have begun again."""
+    feed = messages(first_number)
+    size, start_ns = rows(build_streams(without(feed, lost)))
+    assert size.tolist() == feed.frame["bytes"].tolist()
+    assert abs(start_ns[lost] - feed.frame["time_flow_start_ns"][lost]) < 1_000_000
+
+
+def test_records_lost_together_come_back_one_by_one() -> None:
+    """A gap as large as several records is filled by as many."""
+    feed = messages()
+    assert rows(build_streams(without(feed, 13, 14)))[0].tolist() == feed.frame["bytes"].tolist()
+
+
+def test_a_record_lost_beside_a_pause_ends_no_iteration_late() -> None:
+    """Where the last message before a pause and the first behind it are alike, what is filled in stands before it."""
+    feed = messages(of=(16, 16, 16, 16))
+    for lost in (15, 16):
+        start_ns = rows(build_streams(without(feed, lost)))[1]
+        assert start_ns[lost] <= feed.frame["time_flow_start_ns"][15] + 5_000_000
+
+
+def test_an_outage_is_not_filled() -> None:
+    """What no exporter saw for iterations stays unknown."""
+    feed = messages()
+    assert len(rows(build_streams(without(feed, *range(8, 24))))[0]) == len(feed.frame) - 16
+
+
+@pytest.mark.parametrize("column", ["psn_first", "payload_bytes"])
+def test_rows_without_numbers_or_of_a_mirror_are_left_alone(column: str) -> None:
+    """Without numbers nothing shows a loss; a mirror counts payload byte by byte."""
+    feed = messages()
+    values = feed.frame["bytes"] if column == "payload_bytes" else np.full(len(feed.frame), -1)
+    lossy = without(Flows(feed.frame.replace(**{column: values}), ADDRESSES), 9)
+    assert len(rows(build_streams(lossy))[0]) == len(feed.frame) - 1
+
+
+def test_numbers_that_do_not_go_on_are_not_those_of_a_queue_pair() -> None:
+    """Where most records leave a gap, the numbers count more than the queue pair's packets."""
+    feed = messages()
+    sprayed = Flows(feed.frame.replace(psn_first=2 * feed.frame["psn_first"] % (1 << 24)), ADDRESSES)
+    assert len(rows(build_streams(sprayed))[0]) == len(feed.frame)
+
+
+def test_ready_messages_between_records_are_no_loss() -> None:
+    """A message of one packet that says a buffer is ready takes a number, and no record shows it."""
+    feed = messages()
+    shifted = feed.frame["psn_first"] + np.arange(len(feed.frame))
+    assert len(rows(build_streams(Flows(feed.frame.replace(psn_first=shifted), ADDRESSES)))[0]) == len(feed.frame)
+
+
+def test_order_of_rows_changes_nothing() -> None:
+    """The same rows in another order are filled alike."""
+    lossy = without(messages(), 9, 21, 30)
+    order = np.random.default_rng(3).permutation(len(lossy.frame))
+    one, other = rows(build_streams(lossy)), rows(build_streams(lossy.take(order)))
+    same: Bool = one[1] == other[1]
+    assert same.all()
+    assert one[0].tolist() == other[0].tolist()
