@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from flowprism.exporter_config.model import Value
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -26,6 +28,16 @@ class Command:
     def setting(self) -> tuple[tuple[str, ...], str]:
         """What it sets."""
         return self.context, self.key or self.line
+
+
+def keyed(setting: str, value: object) -> Command:
+    """Set a setting that `no` and its name take back."""
+    return Command(f"{setting} {value}", key=setting, undo=f"no {setting}")
+
+
+def keyed_settings(*settings: tuple[str, Value[int] | None]) -> list[Command]:
+    """Set those of the settings that are configured."""
+    return [keyed(name, value.value) for name, value in settings if value is not None and value.configured]
 
 
 def script(commands: Iterable[Command], indent: str = "   ") -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
@@ -137,6 +137,23 @@ class PacketSampling:
     def port(self, name: str) -> PortSampling | None:
         """What is said of one port."""
         return next((port for port in self.ports if port.name == name), None)
+
+    def collector(self, address: str) -> Collector | None:
+        """The collector of an address."""
+        return next((one for one in self.collectors if one.address == address), None)
+
+    def with_ports(self, *ports: PortSampling) -> PacketSampling:
+        """With these ports, each in place of one of its name."""
+        return replace(self, ports=tuple({port.name: port for port in (*self.ports, *ports)}.values()))
+
+    def with_collector(self, collector: Collector) -> PacketSampling:
+        """With this collector, in place of one of its address."""
+        known = {one.address: one for one in (*self.collectors, collector)}
+        return replace(self, collectors=tuple(known.values()))
+
+    def with_speed_rates(self, rates: Mapping[int, Value[int]]) -> PacketSampling:
+        """With these N by port speed in Mb/s."""
+        return replace(self, rates_by_speed=tuple(sorted(({**dict(self.rates_by_speed), **rates}).items())))
 
 
 @dataclass(frozen=True, slots=True)

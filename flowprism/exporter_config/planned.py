@@ -100,16 +100,13 @@ def with_planned_rates(dialect: Dialect, plan: ExportPlan, sampling: PacketSampl
 def _with_rates_by_speed(
     plan: ExportPlan, sampling: PacketSampling, speeds: list[int], *, unknown: bool
 ) -> PacketSampling:
-    rates = dict(sampling.rates_by_speed)
-    for mbps in speeds or [1000 * gbps for gbps in plan.rates]:
-        rate = plan.rate_for(mbps)
-        if rate is not None:
-            rates[mbps] = Value(rate)
+    planned = {mbps: plan.rate_for(mbps) for mbps in speeds or [1000 * gbps for gbps in plan.rates]}
     if plan.rate is not None and (unknown or not speeds):
         sampling = replace(sampling, rate=Value(plan.rate))
     ports = tuple(replace(port, rate=None) for port in sampling.ports)
     said = tuple(port for port in ports if port.enabled.configured)
-    return replace(sampling, rates_by_speed=tuple(sorted(rates.items(), key=lambda row: row[0])), ports=said)
+    sampling = sampling.with_speed_rates({mbps: Value(rate) for mbps, rate in planned.items() if rate is not None})
+    return replace(sampling, ports=said)
 
 
 def _with_rates_by_port(

@@ -101,8 +101,7 @@ def _refused_rates(device: Device, sampling: PacketSampling) -> Iterator[ConfigF
             yield finding(device, "refused-value", Severity.ERROR, value, _refusal("rate 1 in", value, accepted), fixed)
     for mbps, value in sampling.rates_by_speed:
         if _beyond(value, accepted):
-            rates = {**dict(sampling.rates_by_speed), mbps: Value(_nearest(accepted, value.value))}
-            fixed = replace(sampling, rates_by_speed=tuple(sorted(rates.items(), key=lambda row: row[0])))
+            fixed = sampling.with_speed_rates({mbps: Value(_nearest(accepted, value.value))})
             yield finding(device, "refused-value", Severity.ERROR, value, _refusal("rate 1 in", value, accepted), fixed)
     for port in sampling.ports:
         if port.rate is not None and _beyond(port.rate, accepted):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from flowprism.exporter_config.commands import Command
+from flowprism.exporter_config.commands import Command, keyed, keyed_settings
 from flowprism.exporter_config.dialect import Dialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
@@ -272,11 +272,10 @@ def _sflow_commands(sampling: PacketSampling) -> list[Command]:
     out: list[Command] = []
     if sampling.rate is not None and sampling.rate.configured:
         keyword = "dangerous " if sampling.confirmed else ""
-        out.append(_keyed("sflow sample", f"{keyword}{sampling.rate.value}"))
-    if sampling.header_bytes.configured:
-        out.append(_keyed("sflow sample truncate size", str(sampling.header_bytes.value)))
-    if sampling.polling_s.configured:
-        out.append(_keyed("sflow polling-interval", str(sampling.polling_s.value)))
+        out.append(keyed("sflow sample", f"{keyword}{sampling.rate.value}"))
+    out += keyed_settings(
+        ("sflow sample truncate size", sampling.header_bytes), ("sflow polling-interval", sampling.polling_s)
+    )
     for collector in sampling.collectors:
         vrf = f"vrf {collector.vrf.value} " if collector.vrf is not None else ""
         number = f" {collector.port.value}" if collector.port.configured else ""
@@ -292,16 +291,12 @@ def _sflow_commands(sampling: PacketSampling) -> list[Command]:
     if sampling.direction.configured and sampling.direction.value is Direction.BOTH:
         out.append(Command("sflow interface egress enable default", undo="no sflow interface egress enable default"))
     if sampling.accelerated_rate is not None:
-        out.append(_keyed("sflow hardware acceleration sample", str(sampling.accelerated_rate.value)))
+        out.append(keyed("sflow hardware acceleration sample", sampling.accelerated_rate.value))
     if sampling.enabled.configured and sampling.enabled.value:
         out.append(Command("sflow run", undo="no sflow run"))
     for port in sampling.ports:
         out += _port_commands(port)
     return out
-
-
-def _keyed(setting: str, value: str) -> Command:
-    return Command(f"{setting} {value}", key=setting, undo=f"no {setting}")
 
 
 def _port_commands(port: PortSampling) -> list[Command]:

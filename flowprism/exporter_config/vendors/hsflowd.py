@@ -121,8 +121,7 @@ def _with_speed(sampling: PacketSampling, speed: str, rate: int, line: int) -> P
     mbps = _number(speed)
     if mbps is None or mbps < 1_000_000:
         return sampling
-    rates = {**dict(sampling.rates_by_speed), mbps // 1_000_000: Value(rate, line=line)}
-    return replace(sampling, rates_by_speed=tuple(sorted(rates.items(), key=lambda row: row[0])))
+    return sampling.with_speed_rates({mbps // 1_000_000: Value(rate, line=line)})
 
 
 def _number(text: str) -> int | None:

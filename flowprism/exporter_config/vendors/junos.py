@@ -110,22 +110,19 @@ def _with_statement(sampling: PacketSampling, words: tuple[str, ...], line: int)
 
 
 def _with_collector(sampling: PacketSampling, address: str, rest: list[str], line: int) -> PacketSampling:
-    known = {collector.address: collector for collector in sampling.collectors}
-    collector = known.get(address, Collector(address, default(6343), line=line))
+    collector = sampling.collector(address) or Collector(address, default(6343), line=line)
     match rest:
         case ["udp-port", port] if port.isdecimal():
             collector = replace(collector, port=Value(int(port), line=line))
         case ["routing-instance", name]:
             collector = replace(collector, vrf=Value(name, line=line))
-    known[address] = collector
-    return replace(sampling, collectors=tuple(known.values()))
+    return sampling.with_collector(collector)
 
 
 def _with_port(sampling: PacketSampling, name: str, rest: list[str], line: int) -> PacketSampling:
     if name == "all" and not rest:
         return replace(sampling, all_ports=Value(True, line=line))
-    ports = {port.name: port for port in sampling.ports}
-    port = ports.get(name, PortSampling(name, Value(True, line=line)))
+    port = sampling.port(name) or PortSampling(name, Value(True, line=line))
     match rest:
         case ["sample-rate", "ingress", rate] | ["sample-rate", rate] if rate.isdecimal():
             port = replace(port, rate=Value(int(rate), line=line))
@@ -133,8 +130,7 @@ def _with_port(sampling: PacketSampling, name: str, rest: list[str], line: int) 
             port = replace(port, egress_rate=Value(int(rate), line=line))
         case ["polling-interval", seconds] if seconds.isdecimal():
             port = replace(port, polling_s=Value(int(seconds), line=line))
-    ports[name] = port
-    return replace(sampling, ports=tuple(ports.values()))
+    return sampling.with_ports(port)
 
 
 def _surroundings(statements: Iterable[Statement], file: str) -> Surroundings:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from flowprism.exporter_config.model import Collector, Value, default
+
 _TOKEN = re.compile(r'[\s]*("(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s,:{}\[\]"]+)')
 
 
@@ -25,6 +27,22 @@ class Node:
         for key in path:
             node = node.members.get(key) if node is not None else None
         return node
+
+
+def read_number(node: Node | None) -> Value[int] | None:
+    """A whole number, written as a number or as text."""
+    return Value(int(node.text), line=node.line) if node is not None and node.text and node.text.isdecimal() else None
+
+
+def read_collector(node: Node, address: str, port: str, vrf: str) -> Collector:
+    """A collector from the members of these names."""
+    host, routed = node.find(address), node.find(vrf)
+    return Collector(
+        (host.text or "") if host is not None else "",
+        read_number(node.find(port)) or default(6343),
+        Value(routed.text or "", line=routed.line) if routed is not None else None,
+        node.line,
+    )
 
 
 def find_objects(text: str, *keys: str) -> Iterator[tuple[str, Node]]:

@@ -93,8 +93,7 @@ def _with_setting(sampling: PacketSampling, words: list[str], line: int) -> Pack
         case ["sampling-rate", "default", rate] if rate.isdecimal():
             return replace(sampling, rate=Value(int(rate), line=line))
         case ["sampling-rate", speed, rate] if rate.isdecimal() and (mbps := _speed(speed)):
-            rates = {**dict(sampling.rates_by_speed), mbps: Value(int(rate), line=line)}
-            return replace(sampling, rates_by_speed=tuple(sorted(rates.items(), key=lambda row: row[0])))
+            return sampling.with_speed_rates({mbps: Value(int(rate), line=line)})
         case ["policer", "rate", rate] if rate.isdecimal():
             return replace(sampling, limit_per_s=Value(int(rate), line=line))
         case ["dropmon", "hw" | "sw"]:
@@ -123,20 +122,17 @@ def _speed(word: str) -> int:
 
 
 def _with_collector(sampling: PacketSampling, address: str, rest: list[str], line: int) -> PacketSampling:
-    known = {collector.address: collector for collector in sampling.collectors}
-    collector = known.get(address, Collector(address, default(6343), line=line))
+    collector = sampling.collector(address) or Collector(address, default(6343), line=line)
     match rest:
         case ["port", port] if port.isdecimal():
             collector = replace(collector, port=Value(int(port), line=line))
         case ["interface", name]:
             collector = replace(collector, vrf=Value(name, line=line))
-    known[address] = collector
-    return replace(sampling, collectors=tuple(known.values()))
+    return sampling.with_collector(collector)
 
 
 def _with_port(sampling: PacketSampling, name: str, setting: str, value: str, line: int) -> PacketSampling | None:
-    ports = {port.name: port for port in sampling.ports}
-    port = ports.get(name, PortSampling(name, default(True)))
+    port = sampling.port(name) or PortSampling(name, default(True))
     match setting, value:
         case "state", _:
             port = replace(port, enabled=Value(value == "enabled", line=line))
@@ -144,8 +140,7 @@ def _with_port(sampling: PacketSampling, name: str, setting: str, value: str, li
             port = replace(port, rate=Value(int(rate), line=line))
         case _:
             return None
-    ports[name] = port
-    return replace(sampling, ports=tuple(ports.values()))
+    return sampling.with_ports(port)
 
 
 def commands(config: ExportConfig) -> list[Command]:

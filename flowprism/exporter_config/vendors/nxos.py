@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from flowprism.exporter_config.commands import Command, script
+from flowprism.exporter_config.commands import Command, keyed, keyed_settings, script
 from flowprism.exporter_config.dialect import Dialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
@@ -117,10 +117,7 @@ def _with_collector(sampling: PacketSampling, address: str, rest: list[str], lin
 
 
 def _with_ports(sampling: PacketSampling, named: str, line: Line) -> PacketSampling:
-    ports = {port.name: port for port in sampling.ports}
-    for name in expand_ports(named):
-        ports[name] = PortSampling(name, Value(True, line=line.number))
-    return replace(sampling, ports=tuple(ports.values()))
+    return sampling.with_ports(*(PortSampling(name, Value(True, line=line.number)) for name in expand_ports(named)))
 
 
 def expand_ports(named: str) -> Iterator[str]:
@@ -210,22 +207,20 @@ def _sflow_commands(sampling: PacketSampling) -> list[Command]:
     out: list[Command] = []
     if sampling.enabled.configured and sampling.enabled.value:
         out.append(Command("feature sflow", undo="no feature sflow"))
-    for setting, value in (
+    out += keyed_settings(
         ("sflow sampling-rate", sampling.rate),
         ("sflow max-sampled-size", sampling.header_bytes),
         ("sflow counter-poll-interval", sampling.polling_s),
         ("hardware rate-limiter sflow", sampling.limit_per_s),
-    ):
-        if value is not None and value.configured:
-            out.append(Command(f"{setting} {value.value}", key=setting, undo=f"no {setting}"))
+    )
     for collector in sampling.collectors:
         vrf = f" vrf {collector.vrf.value}" if collector.vrf is not None else ""
         out.append(Command(f"sflow collector-ip {collector.address}{vrf}", undo="no sflow collector-ip"))
     if sampling.collectors and sampling.collectors[0].port.configured:
         port = sampling.collectors[0].port.value
-        out.append(Command(f"sflow collector-port {port}", key="sflow collector-port", undo="no sflow collector-port"))
+        out.append(keyed("sflow collector-port", port))
     if sampling.agent is not None:
-        out.append(Command(f"sflow agent-ip {sampling.agent.value}", key="sflow agent-ip", undo="no sflow agent-ip"))
+        out.append(keyed("sflow agent-ip", sampling.agent.value))
     for port_ in sampling.ports:
         line = f"sflow data-source interface {port_.name}"
         out.append(Command(line, undo=f"no {line}"))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from flowprism.exporter_config.commands import Command
+from flowprism.exporter_config.commands import Command, keyed_settings
 from flowprism.exporter_config.dialect import Dialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
@@ -104,10 +104,7 @@ def _with_collector(sampling: PacketSampling, address: str, rest: list[str], lin
 
 
 def _with_ports(sampling: PacketSampling, named: str, line: Line) -> PacketSampling:
-    ports = {port.name: port for port in sampling.ports}
-    for name in expand_ports(named):
-        ports[name] = PortSampling(name, Value(True, line=line.number))
-    return replace(sampling, ports=tuple(ports.values()))
+    return sampling.with_ports(*(PortSampling(name, Value(True, line=line.number)) for name in expand_ports(named)))
 
 
 def expand_ports(named: str) -> Iterator[str]:
@@ -128,12 +125,11 @@ def commands(config: ExportConfig) -> list[Command]:
     out = [Command("protocol sflow")]
     if sampling.enabled.configured and sampling.enabled.value:
         out.append(Command("sflow enable", undo="no sflow enable"))
-    for setting, value in (
-        ("sflow sampling-rate", sampling.rate), ("sflow max-sample-size", sampling.header_bytes),
+    out += keyed_settings(
+        ("sflow sampling-rate", sampling.rate),
+        ("sflow max-sample-size", sampling.header_bytes),
         ("sflow counter-poll-interval", sampling.polling_s),
-    ):  # fmt: skip
-        if value is not None and value.configured:
-            out.append(Command(f"{setting} {value.value}", key=setting, undo=f"no {setting}"))
+    )
     if sampling.agent is not None:
         out.append(Command(f"sflow agent-ip {sampling.agent.value}", key="agent-ip", undo="no sflow agent-ip"))
     for collector in sampling.collectors:

@@ -26,7 +26,7 @@ from flowprism.exporter_config.model import (
     default,
     sorted_ports,
 )
-from flowprism.exporter_config.vendors.located_json import Node, find_objects
+from flowprism.exporter_config.vendors.located_json import Node, find_objects, read_collector, read_number
 from flowprism.exporter_config.vendors.text_blocks import first
 
 _HOSTNAME = re.compile(r'"(?:[\w-]+:)?hostname"\s*:\s*"([^"]+)"')
@@ -72,18 +72,21 @@ def _count(node: Node) -> int:
 def _sampling(top: Node) -> PacketSampling:
     settings = top.find("config") or Node(0)
     agent = settings.find("agent-id-ipv4") or settings.find("agent-id-ipv6")
-    rate = _number(settings.find("ingress-sampling-rate") or settings.find("sampling-rate"))
-    egress = _number(settings.find("egress-sampling-rate"))
+    rate = read_number(settings.find("ingress-sampling-rate") or settings.find("sampling-rate"))
+    egress = read_number(settings.find("egress-sampling-rate"))
     return PacketSampling(
         enabled=_flag(settings.find("enabled")) or default(False),
-        collectors=tuple(_collector(node) for node in _rows(top, "collectors", "collector")),
+        collectors=tuple(
+            read_collector(node, "address", "port", "network-instance")
+            for node in _rows(top, "collectors", "collector")
+        ),
         agent=Value(agent.text or "", line=agent.line) if agent is not None else None,
         rate=rate,
         egress_rate=egress,
         direction=default(Direction.of(ingress=rate is not None, egress=egress is not None)),
         all_ports=default(False),
-        header_bytes=_number(settings.find("sample-size")) or default(128),
-        polling_s=_number(settings.find("polling-interval")) or default(20),
+        header_bytes=read_number(settings.find("sample-size")) or default(128),
+        polling_s=read_number(settings.find("polling-interval")) or default(20),
         ports=sorted_ports(_port(node) for node in _rows(top, "interfaces", "interface")),
     )
 
@@ -97,28 +100,14 @@ def _flag(node: Node | None) -> Value[bool] | None:
     return None if node is None else Value(node.text == "true", line=node.line)
 
 
-def _number(node: Node | None) -> Value[int] | None:
-    return Value(int(node.text), line=node.line) if node is not None and node.text and node.text.isdecimal() else None
-
-
-def _collector(node: Node) -> Collector:
-    address, vrf = node.find("address"), node.find("network-instance")
-    return Collector(
-        (address.text or "") if address is not None else "",
-        _number(node.find("port")) or default(6343),
-        Value(vrf.text or "", line=vrf.line) if vrf is not None else None,
-        node.line,
-    )
-
-
 def _port(node: Node) -> PortSampling:
     name = node.find("name")
     return PortSampling(
         (name.text or "") if name is not None else "",
         _flag(node.find("enabled")) or default(False),
-        _number(node.find("ingress-sampling-rate") or node.find("sampling-rate")),
-        _number(node.find("egress-sampling-rate")),
-        polling_s=_number(node.find("polling-interval")),
+        read_number(node.find("ingress-sampling-rate") or node.find("sampling-rate")),
+        read_number(node.find("egress-sampling-rate")),
+        polling_s=read_number(node.find("polling-interval")),
     )
 
 

@@ -28,7 +28,7 @@ from flowprism.exporter_config.model import (
     default,
     sorted_ports,
 )
-from flowprism.exporter_config.vendors.located_json import Node, find_objects
+from flowprism.exporter_config.vendors.located_json import Node, find_objects, read_collector, read_number
 from flowprism.exporter_config.vendors.text_blocks import line_of
 
 _DIRECTIONS = {"rx": Direction.INGRESS, "tx": Direction.EGRESS, "both": Direction.BOTH}
@@ -77,13 +77,16 @@ def _sampling(tables: dict[str, Node]) -> PacketSampling:
     polling, agent = top.find("polling_interval"), top.find("agent_id")
     return PacketSampling(
         enabled=_enabled(top, tables),
-        collectors=tuple(_collector(n) for n in tables.get("SFLOW_COLLECTOR", Node(0)).members.values()),
+        collectors=tuple(
+            read_collector(n, "collector_ip", "collector_port", "collector_vrf")
+            for n in tables.get("SFLOW_COLLECTOR", Node(0)).members.values()
+        ),
         agent=Value(agent.text or "", line=agent.line) if agent is not None else None,
         rate=None,
         direction=_direction(top) or _direction(every) or default(Direction.INGRESS),
         all_ports=_state(every) or default(True),
         header_bytes=default(128),
-        polling_s=_number(polling) or default(20),
+        polling_s=read_number(polling) or default(20),
         ports=sorted_ports(_port(name, node) for name, node in sessions.items() if name != "all"),
     )
 
@@ -107,23 +110,9 @@ def _direction(node: Node) -> Value[Direction] | None:
     return None if said is None or found is None else Value(found, line=said.line)
 
 
-def _number(node: Node | None) -> Value[int] | None:
-    return Value(int(node.text), line=node.line) if node is not None and node.text and node.text.isdecimal() else None
-
-
-def _collector(node: Node) -> Collector:
-    address, vrf = node.find("collector_ip"), node.find("collector_vrf")
-    return Collector(
-        (address.text or "") if address is not None else "",
-        _number(node.find("collector_port")) or default(6343),
-        Value(vrf.text or "", line=vrf.line) if vrf is not None else None,
-        node.line,
-    )
-
-
 def _port(name: str, node: Node) -> PortSampling:
     return PortSampling(
-        name, _state(node) or default(True), _number(node.find("sample_rate")), direction=_direction(node)
+        name, _state(node) or default(True), read_number(node.find("sample_rate")), direction=_direction(node)
     )
 
 
