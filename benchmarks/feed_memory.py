@@ -37,7 +37,7 @@ from capture.exporters.datagram import Datagrams
 from capture.reader import read_all
 from datamodel.inventory import Inventory
 from datamodel.streams import Float, Int
-from flowprism.demo.demo_feed import DemoBursts, datagrams, exported
+from flowprism.demo.demo_feed import DemoBursts, build_datagrams, export_flows
 from flowprism.inventory_file import load_inventory
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
@@ -101,7 +101,7 @@ class Feed:
         wanted = watched(inventory, hosts, nics)
         is_wanted = np.array([address in wanted for address in flows.addresses])
         kept = is_wanted[flows.frame["src_addr"]] & is_wanted[flows.frame["dst_addr"]]
-        self.bursts: DemoBursts = exported(flows.frame.take(np.flatnonzero(kept)), flows.addresses, inventory)
+        self.bursts: DemoBursts = export_flows(flows.frame.take(np.flatnonzero(kept)), flows.addresses, inventory)
         rows = self.bursts.rows
         self.span_s = float(rows["time_flow_end_ns"].max() - rows["time_flow_start_ns"].min()) / 1e9
 
@@ -115,7 +115,7 @@ class Feed:
             for first, last in pairwise(cuts):
                 if first < last and not stop.is_set():
                     part = self._part(np.arange(first, last))
-                    yield datagrams(part, at_ns + int(part.rows["time_flow_start_ns"].min()) - begin_ns, numbers)
+                    yield build_datagrams(part, at_ns + int(part.rows["time_flow_start_ns"].min()) - begin_ns, numbers)
             at_ns += round(self.span_s * 1e9)
 
     def _part(self, chosen: Int) -> DemoBursts:

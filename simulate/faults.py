@@ -92,7 +92,7 @@ class CapacityChange:
     lag_ns: float = 0.0
 
 
-def settings(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int) -> list[CapacityChange]:
+def list_capacity_changes(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int) -> list[CapacityChange]:
     """Changes of capacity that make up a fault; none for those that are part of the workload or of routing.
 
     Raises:
@@ -107,12 +107,12 @@ def settings(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int)
             CapacityChange(i, c, c, True, r) for c in range(job.plan.cells) for i, r in _while(fault, 1 / fault.size)
         ]
     if fault.kind == "hang_compute":
-        return [CapacityChange(fault.first, cell, cell, True, 0.0, inside(job))]
+        return [CapacityChange(fault.first, cell, cell, True, 0.0, find_mid_iteration_ns(job))]
     if fault.kind in {"slow_nic", "flap", "hang_communication", "slow_uplink"}:
         first = _cables(fault, fabric) if fault.kind == "slow_uplink" else _directions(fault, fabric, job)
         planes = range(fabric.planes) if fault.plane is None else (fault.plane,)
         links = [link + plane * fabric.plane_resources for plane in planes for link in first]
-        lag = inside(job) if fault.kind == "hang_communication" else 0.0
+        lag = find_mid_iteration_ns(job) if fault.kind == "hang_communication" else 0.0
         return [
             CapacityChange(i, cell, link, False, r, lag) for link in links for i, r in _link_ratios(fault, iterations)
         ]
@@ -122,10 +122,10 @@ def settings(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int)
 def crash(job: Job, attempt: int, iteration: int) -> list[CapacityChange]:
     """All cells stop in the middle of an attempt's iteration; messages under way still arrive."""
     cells = range(job.plan_of(attempt).cells)
-    return [CapacityChange(iteration, 0, cell, True, 0.0, inside(job)) for cell in cells]
+    return [CapacityChange(iteration, 0, cell, True, 0.0, find_mid_iteration_ns(job)) for cell in cells]
 
 
-def inside(job: Job) -> float:
+def find_mid_iteration_ns(job: Job) -> float:
     """A moment in the middle of an iteration's passes, ns from its beginning."""
     v = job.workload.volumes
     return (v.forward_s + v.backward_s) * job.workload.batches * _MIDDLE * 1e9

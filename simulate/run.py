@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from datamodel.streams import Float, Int
-from simulate.faults import CapacityChange, Fault, crash, settings
+from simulate.faults import CapacityChange, Fault, crash, list_capacity_changes
 from simulate.network.background import Traffic
 from simulate.network.engine import Timing, run
 from simulate.network.fabric import Fabric
@@ -226,7 +226,7 @@ class _Assembly:
                 begin = rival.first + rival.seat.iteration.begin
                 self._edges(np.full(len(begin), sets_in), begin)
             return [sets_in]
-        changes = settings(fault, self.fabric, job, iterations, self.seed)
+        changes = list_capacity_changes(fault, self.fabric, job, iterations, self.seed)
         ids = self._settings(fault.job, changes)
         if not changes or not len(ids):
             return []

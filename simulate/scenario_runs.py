@@ -14,8 +14,8 @@ from simulate.export.congestion import Capacities, marked_ratio, notifications
 from simulate.network.background import none
 from simulate.network.sharing import NEVER_NS
 from simulate.run import Run, run_jobs
-from simulate.scenarios.scenario import Scenario, traffic
-from simulate.spans import spans
+from simulate.scenarios.scenario import Scenario, draw_traffic
+from simulate.spans import list_spans
 from simulate.telemetry import exact_flows, mirror_flows
 from simulate.truth import true_faults, true_job, uneven_stages
 
@@ -64,7 +64,7 @@ class ScenarioRun:
     def spans(self) -> Frame:
         """True timelines of the part's jobs."""
         each = zip(self.run.jobs, self.jobs, strict=True)
-        return concat(SPANS, [spans(self.run, index, EPOCH_NS, job.iterations) for index, job in each])
+        return concat(SPANS, [list_spans(self.run, index, EPOCH_NS, job.iterations) for index, job in each])
 
 
 def _faults(run: Run) -> tuple[Fault, ...]:
@@ -100,11 +100,11 @@ def runs(scenario: Scenario, seed: int) -> Iterator[Run]:
     until = scenario.window_s * 1e9 if scenario.window_s is not None else NEVER_NS
     if scenario.coupled:
         jobs = dict(enumerate(scenario.jobs))
-        yield run_jobs(scenario.fabric, jobs, scenario.faults, traffic(scenario, seed), seed, until)
+        yield run_jobs(scenario.fabric, jobs, scenario.faults, draw_traffic(scenario, seed), seed, until)
         return
     for index, job in enumerate(scenario.jobs):
         faults = [f for f in scenario.faults if f.job == index]
-        other = traffic(scenario, seed) if index == 0 else none()
+        other = draw_traffic(scenario, seed) if index == 0 else none()
         yield run_jobs(scenario.fabric, {index: job}, faults, other, seed, until)
 
 

@@ -39,7 +39,7 @@ _OF_SENDER = {
 }
 
 
-def spans(run: Run, job: int, epoch_ns: int, iterations: tuple[tuple[int, int], ...]) -> Frame:
+def list_spans(run: Run, job: int, epoch_ns: int, iterations: tuple[tuple[int, int], ...]) -> Frame:
     """All spans of a job, by endpoint and start; endpoints are numbers of the fabric.
 
     Args:

@@ -63,14 +63,14 @@ class DemoBursts:
         return DemoBursts(self.rows.take(kept), self.leaf[kept], self.port[kept], self.addresses)
 
 
-def bundled(inventory: Inventory) -> DemoBursts:
+def load_bundled(inventory: Inventory) -> DemoBursts:
     """The bundled mirror, as the leaves of its inventory see it."""
     with as_file(files("flowprism.demo") / "mirror.pcap.gz") as path:
         flows = read_all([path], None, SamplingRates()).flows
-    return exported(flows.frame, flows.addresses, inventory)
+    return export_flows(flows.frame, flows.addresses, inventory)
 
 
-def exported(records: Frame, book: Sequence[str], inventory: Inventory) -> DemoBursts:
+def export_flows(records: Frame, book: Sequence[str], inventory: Inventory) -> DemoBursts:
     """Flow records as the leaves of an inventory export them; those of other senders are left out.
 
     Args:
@@ -86,7 +86,7 @@ def exported(records: Frame, book: Sequence[str], inventory: Inventory) -> DemoB
     return DemoBursts(rows, door[rows["src_addr"], 0], door[rows["src_addr"], 1], addresses)
 
 
-def datagrams(bursts: DemoBursts, begin_ns: int, numbers: Counter[int]) -> Datagrams:
+def build_datagrams(bursts: DemoBursts, begin_ns: int, numbers: Counter[int]) -> Datagrams:
     """The datagrams that the leaves send, in order of time.
 
     Args:

@@ -10,7 +10,7 @@ from threading import Event
 
 from capture.exporters.datagram import Datagrams
 from datamodel.inventory import Inventory
-from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, HOLD_NS, DemoBursts, bundled, datagrams
+from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, HOLD_NS, DemoBursts, build_datagrams, load_bundled
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import SendResult, send
 
@@ -36,7 +36,7 @@ def play_demo(
         InputError: nothing can be sent there.
     """
     wanted = chain(BEGINNING, cycle(GOING_ON)) if order is None else order
-    return send(_batches(bundled(inventory), wanted, stop), host, port, SendPace())
+    return send(_batches(load_bundled(inventory), wanted, stop), host, port, SendPace())
 
 
 def _batches(whole: DemoBursts, order: Iterator[str], stop: Event) -> Iterator[Datagrams]:
@@ -51,5 +51,5 @@ def _batches(whole: DemoBursts, order: Iterator[str], stop: Event) -> Iterator[D
         if stop.is_set():
             return
         bursts, seconds = parts[name]
-        yield datagrams(bursts, at_ns, numbers)
+        yield build_datagrams(bursts, at_ns, numbers)
         at_ns += round(seconds * 1e9)

@@ -11,7 +11,7 @@ from datamodel.report import Report
 from datamodel.truth import Truth
 from flowprism.evaluation.baselines.greyhound import greyhound
 from flowprism.evaluation.baselines.llmprism import llmprism
-from flowprism.evaluation.baselines.messages import messages
+from flowprism.evaluation.baselines.messages import list_messages
 from flowprism.evaluation.baselines.verdict import as_report
 from flowprism.evaluation.case_analysis import analyze_case, load_case_inventory
 from flowprism.evaluation.delay import measure_delay
@@ -68,12 +68,12 @@ def _ours(files: CaseFiles, truth: Truth) -> Report:  # noqa: ARG001 -- a method
 
 
 def _llmprism(files: CaseFiles, truth: Truth) -> Report:  # noqa: ARG001 -- nor does this one
-    found = messages(files.records, load_case_inventory(files))
+    found = list_messages(files.records, load_case_inventory(files))
     return as_report(llmprism(found, load_case_inventory(files)), found.addresses)
 
 
 def _greyhound(files: CaseFiles, truth: Truth) -> Report:
-    found = messages(files.records, load_case_inventory(files))
+    found = list_messages(files.records, load_case_inventory(files))
     return as_report(greyhound(found, truth.jobs), found.addresses)
 
 

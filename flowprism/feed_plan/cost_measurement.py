@@ -24,7 +24,7 @@ from flowprism.feed_plan.cost_model import (
     CostSample,
     ProtocolCosts,
     StageCost,
-    fitted,
+    fit_line,
 )
 from flowprism.pipeline import AnalysisOptions, analyze
 from simulate.case import simulate_feeds
@@ -94,13 +94,13 @@ def simulated_feed(protocol: Kind, members: int, size: int, seed: int, *, rate: 
 def _protocol_costs(mixes: Sequence[MeasuredMix], peaks: Sequence[int]) -> ProtocolCosts:
     def line(cost: str, *, with_state: bool = False) -> StageCost:
         samples = [CostSample(mix.records, mix.endpoints, float(getattr(mix, cost))) for mix in mixes]
-        return fitted(samples, with_state=with_state)
+        return fit_line(samples, with_state=with_state)
 
     return ProtocolCosts(
         decode=line("decode_s"),
         commit=line("commit_s"),
         analyze=line("analyze_s", with_state=True),
-        analyze_bytes=fitted(
+        analyze_bytes=fit_line(
             [CostSample(mix.records, mix.endpoints, float(peak)) for mix, peak in zip(mixes, peaks, strict=True)],
             with_state=True,
         ),

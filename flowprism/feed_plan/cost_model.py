@@ -71,7 +71,7 @@ class Costs:
     protocols: Mapping[Kind, ProtocolCosts]
 
 
-def fitted(samples: Sequence[CostSample], *, with_state: bool = False) -> StageCost:
+def fit_line(samples: Sequence[CostSample], *, with_state: bool = False) -> StageCost:
     """The line of non-negative coefficients with the least relative squared error.
 
     Errors of timings grow with what is timed, so each measurement counts by its share.

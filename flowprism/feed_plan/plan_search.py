@@ -82,7 +82,7 @@ def search(
         chosen,
         _next(plans, chosen, sorted(rates, reverse=True)),
         _next(plans, chosen, sorted(rates)),
-        tuple(sorted(undominated(plans), key=lambda plan: plan.order)),
+        tuple(sorted(drop_dominated(plans), key=lambda plan: plan.order)),
         unreachable,
     )
 
@@ -199,7 +199,7 @@ def _next(plans: Sequence[FeedPlan], chosen: FeedPlan, rates: Sequence[int]) -> 
     )
 
 
-def undominated(plans: Sequence[FeedPlan]) -> list[FeedPlan]:
+def drop_dominated(plans: Sequence[FeedPlan]) -> list[FeedPlan]:
     """Plans that no other one beats: cheaper or equal in everything, and better in something."""
     cheapest: dict[tuple[object, ...], FeedPlan] = {}
     for plan in sorted(plans, key=lambda plan: plan.order):

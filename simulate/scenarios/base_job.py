@@ -10,8 +10,8 @@ from datamodel.errors import InputError
 from datamodel.streams import Int
 from simulate.network.fabric import Fabric
 from simulate.training.job import Attempt, Job
-from simulate.training.model import MODELS, Volumes, volumes
-from simulate.training.plan import Plan, packed
+from simulate.training.model import MODELS, Volumes, compute_volumes
+from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Workload
 
 GPUS_PER_HOST = 8
@@ -61,13 +61,13 @@ def dense_volumes(
     plan: Plan, model: str = "llama2-70b", chunks: int = 1, units: int | None = 4, **more: float
 ) -> Volumes:
     """Volumes of a named model under a plan."""
-    return volumes(MODELS[model], plan, chunks=chunks, units=units, **more)  # type: ignore[arg-type]
+    return compute_volumes(MODELS[model], plan, chunks=chunks, units=units, **more)  # type: ignore[arg-type]
 
 
 def one_job(
     plan: Plan, workload: Workload, iterations: int, name: str = "job0", gpus: Int | None = None, **changes: object
 ) -> Job:
     """Build a job that starts with the simulation, on the first GPUs by default."""
-    seats = packed(plan, 0) if gpus is None else gpus
+    seats = pack_ranks(plan, 0) if gpus is None else gpus
     job = Job(name=name, plan=plan, workload=workload, attempts=(Attempt(np.asarray(seats), iterations),))
     return replace(job, **changes)  # type: ignore[arg-type]  # fields of `Job` by name

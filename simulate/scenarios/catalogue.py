@@ -16,7 +16,7 @@ from simulate.scenarios.scenario import BackgroundTraffic, Scenario
 from simulate.scenarios.twin import healthy, slow_nic
 from simulate.training.collective import CollectiveOptions
 from simulate.training.job import Attempt, Job
-from simulate.training.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
+from simulate.training.plan import Plan, pack_ranks, shuffled_hosts, tensor_across_hosts
 from simulate.training.workload import Noise, Pauses, Workload
 
 Maker = Callable[[ScenarioOptions], Scenario]
@@ -131,7 +131,7 @@ def _two_jobs(options: ScenarioOptions) -> Scenario:
     second = _variant(Plan(tp=4, dp=8, pp=2), "llama3-8b", sharding="zero", buckets=3)(
         ScenarioOptions(options.seed, None, options.iterations)
     ).jobs[0]
-    moved = replace(second.attempts[0], gpus=packed(second.plan, first.plan.world))
+    moved = replace(second.attempts[0], gpus=pack_ranks(second.plan, first.plan.world))
     second = replace(second, name="job1", tenant="t2", start_s=0.73, attempts=(moved,))
     return _plain(first, jobs=(first, second), fabric=fabric_for(first.plan.world + second.plan.world))
 
@@ -157,7 +157,7 @@ def _restarted(replaced: bool) -> Maker:
     def make(options: ScenarioOptions) -> Scenario:
         made = _variant()(options)
         job, times = made.jobs[0], options.times(ITERATIONS)
-        first = packed(job.plan, 0)
+        first = pack_ranks(job.plan, 0)
         second = first.copy()
         if replaced:
             second[first // 8 == 3] += job.plan.world - 24  # host 3's ranks move to the spare host
@@ -170,7 +170,7 @@ def _restarted(replaced: bool) -> Maker:
 def _migrated(options: ScenarioOptions) -> Scenario:
     made = _variant()(options)
     job, times = made.jobs[0], options.times(ITERATIONS)
-    gpus = packed(job.plan, 0)
+    gpus = pack_ranks(job.plan, 0)
     gpus[gpus // 8 == 3] += job.plan.world - 24  # host 3's ranks move to the spare host
     swapped = Attempt(gpus, times - times // 2, down_s=1.5, live=True, state_bytes=2e9)
     attempts = (replace(job.attempts[0], iterations=times // 2), swapped)
@@ -182,7 +182,7 @@ def _elastic(replicas: int) -> Maker:
         made = _variant()(options)
         job, times = made.jobs[0], options.times(ITERATIONS)
         other = replace(job.plan, dp=job.plan.dp + replicas)
-        later = Attempt(packed(other, 0), times - times // 2, down_s=8.0, dp=other.dp, state_bytes=1e9)
+        later = Attempt(pack_ranks(other, 0), times - times // 2, down_s=8.0, dp=other.dp, state_bytes=1e9)
         attempts = (replace(job.attempts[0], iterations=times // 2), later)
         return replace(
             made, jobs=(replace(job, attempts=attempts),), fabric=fabric_for(max(job.plan.world, other.world))
@@ -194,9 +194,9 @@ def _elastic(replicas: int) -> Maker:
 def _contention(options: ScenarioOptions) -> Scenario:
     """A second job of the same tenants' leaf pair starts on a fabric with one uplink for four NICs."""
     first = _variant(Plan(tp=8, dp=8), "llama2-7b", batches=4)(options).jobs[0]
-    seats = packed(first.plan, 0).reshape(-1, 8)
+    seats = pack_ranks(first.plan, 0).reshape(-1, 8)
     hosts = seats.reshape(-1, 8)[:, :1] // 8 * 2  # every other host, so that both jobs sit under all leaves
-    gpus = (hosts * 8 + packed(first.plan, 0).reshape(-1, 8) % 8).ravel()
+    gpus = (hosts * 8 + pack_ranks(first.plan, 0).reshape(-1, 8) % 8).ravel()
     job = replace(first, attempts=(replace(first.attempts[0], gpus=gpus),))
     late = replace(job, name="job1", tenant="t2", attempts=(replace(job.attempts[0], gpus=gpus + 8),))
     fabric = fabric_for(2 * first.plan.world, rail_optimised=False, hosts_per_leaf=4, spines=2, uplink_gbps=2000.0)

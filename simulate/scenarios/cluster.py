@@ -17,7 +17,7 @@ from simulate.scenarios.base_job import GPUS_PER_HOST, ScenarioOptions, dense_vo
 from simulate.scenarios.scenario import Scenario
 from simulate.training.collective import CollectiveOptions
 from simulate.training.job import Attempt, Job
-from simulate.training.plan import Plan, packed
+from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Workload
 
 WINDOW_S = 60.0
@@ -118,7 +118,7 @@ def _job(
     workload = replace(workload, batches=batches)
     least_s = (volumes.forward_s + volumes.backward_s) * (workload.batches + plan.pp - 1)
     iterations = options.times(int(WINDOW_S / least_s) + 1)
-    attempt = Attempt(packed(plan, first_gpu), iterations)
+    attempt = Attempt(pack_ranks(plan, first_gpu), iterations)
     tenant = f"t{(first_gpu // 512) % 5}"
     return Job(name, plan, workload, (attempt,), tenant=tenant, start_s=first_gpu % 4096 / 4096)
 

@@ -73,7 +73,7 @@ class Scenario:
             raise InputError("feeds of switches are simulated on fabrics of one plane")
 
 
-def traffic(scenario: Scenario, seed: int) -> Traffic:
+def draw_traffic(scenario: Scenario, seed: int) -> Traffic:
     """The scenario's other traffic, drawn."""
     bustle, fabric = scenario.bustle, scenario.fabric
     if bustle is None:

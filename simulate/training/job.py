@@ -140,7 +140,7 @@ def place_iteration(
         copy=copy,
     )
     planes = fabric.planes if fabric.sprayed else 1
-    g, lane, message = split(made.graph, job.queue_pairs * planes)
+    g, lane, message = split_lanes(made.graph, job.queue_pairs * planes)
     made = replace(made, graph=g)
     moves = g.kind == TRANSFER
     nic = np.concatenate(
@@ -221,7 +221,7 @@ def _connections(job: Job, g: Graph) -> Int:
     return key
 
 
-def split(graph: Graph, lanes: int) -> tuple[Graph, Int, Int]:
+def split_lanes(graph: Graph, lanes: int) -> tuple[Graph, Int, Int]:
     """Each transfer as `lanes` equal ones, the first with its number; lane of each operation, and what it is part of.
 
     What follows a transfer in a ring follows it lane by lane; everything else waits for all lanes.

@@ -130,7 +130,7 @@ class Volumes:
     last_stage_s: float = 0.0
 
 
-def volumes(
+def compute_volumes(
     model: ModelConfig,
     plan: Plan,
     *,

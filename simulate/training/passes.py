@@ -25,7 +25,14 @@ from simulate.network.graph import (
 )
 from simulate.training.collective import by_host, collective, exchange
 from simulate.training.plan import Plan
-from simulate.training.schedule import Exchange, Message, ScheduleStep, blocking, forward_only, interleaved
+from simulate.training.schedule import (
+    Exchange,
+    Message,
+    ScheduleStep,
+    forward_only,
+    schedule_blocking,
+    schedule_interleaved,
+)
 from simulate.training.workload import Workload
 
 NS = 1e9
@@ -63,7 +70,7 @@ class StagePasses:
         if self.workload.chunks > 1 and backward:
             ends = self._interleaved(cells, batches)
         else:
-            order = blocking if backward else forward_only
+            order = schedule_blocking if backward else forward_only
             ends = self._blocking(cells, [order(s, self.plan.pp, batches) for s in range(self.plan.pp)], batches)
         return np.concatenate(ends)
 
@@ -131,7 +138,7 @@ class StagePasses:
     def _interleaved(self, begin: Int, batches: int) -> list[Int]:
         """Stages that hold several chunks; messages travel while others are computed."""
         stages, chunks = self.plan.pp, self.workload.chunks
-        orders = [interleaved(s, stages, batches, chunks) for s in range(stages)]
+        orders = [schedule_interleaved(s, stages, batches, chunks) for s in range(stages)]
         arrived: dict[tuple[int, ScheduleStep], Int] = {}
         sent: dict[tuple[int, bool], Int] = {}
         now = list(begin)

@@ -78,7 +78,7 @@ class Plan:
         return np.arange(self.cells) // (self.cells // self.pp)
 
 
-def packed(plan: Plan, first_gpu: int) -> Int:
+def pack_ranks(plan: Plan, first_gpu: int) -> Int:
     """(world,) GPU of each rank: one after the other."""
     return first_gpu + np.arange(plan.world)
 

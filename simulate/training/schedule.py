@@ -28,7 +28,7 @@ class Message(NamedTuple):
 Exchange = tuple[Message, ...]
 
 
-def blocking(stage: int, stages: int, batches: int) -> list[ScheduleStep | Exchange]:
+def schedule_blocking(stage: int, stages: int, batches: int) -> list[ScheduleStep | Exchange]:
     """1F1B of one stage: steps, and between them exchanges, whose messages are posted together and all waited for."""
     warm = min(stages - stage - 1, batches)
     first, last = stage == 0, stage == stages - 1
@@ -62,7 +62,7 @@ def forward_only(stage: int, stages: int, batches: int) -> list[ScheduleStep | E
     return order
 
 
-def interleaved(stage: int, stages: int, batches: int, chunks: int) -> list[ScheduleStep]:
+def schedule_interleaved(stage: int, stages: int, batches: int, chunks: int) -> list[ScheduleStep]:
     """Interleaved 1F1B of one stage that holds several chunks of layers; messages overlap with steps."""
     total = batches * chunks
     warm = min((stages - stage - 1) * 2 + (chunks - 1) * stages, total)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from capture.exporters.forgetting import FORGOTTEN
-from flowprism.demo.demo_feed import datagrams
+from flowprism.demo.demo_feed import build_datagrams
 from storage.lake.lake_reader import read_lake
 from storage.lake.snapshot import snapshot
 from tests.flowprism.collector.running import Collector, sender
@@ -55,7 +55,7 @@ def clocked(domain: int, number: int) -> bytes:
 
 def good(begin_ns: int) -> list[bytes]:
     """A few seconds of four leaves beside a job, by the bundled capture."""
-    sent = datagrams(parts()["h"][0], begin_ns, Counter[int]())
+    sent = build_datagrams(parts()["h"][0], begin_ns, Counter[int]())
     starts = sent.index["offset"].tolist()
     return [bytes(sent.data[a : a + n]) for a, n in zip(starts, sent.index["bytes"].tolist(), strict=True)]
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from capture.exporters.datagram import Datagrams
-from flowprism.demo.demo_feed import bundled, datagrams
+from flowprism.demo.demo_feed import build_datagrams, load_bundled
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
 from tests.flowprism.collector.running import Collector
@@ -72,8 +72,8 @@ class CollectedFeed:
 def collect_with_noise(folder: Path, noise_per_s: int) -> CollectedFeed:
     """Play the bundled capture as it was, with or without noise, and analyze what was collected."""
     settings = {"decoder": "capture.export_decoder:ExportDecoder", "buffer_bytes": 64 << 20, "ring_bytes": 64 << 20}
-    bursts = bundled(fabric())
-    feed = datagrams(bursts, time.time_ns(), Counter[int]())
+    bursts = load_bundled(fabric())
+    feed = build_datagrams(bursts, time.time_ns(), Counter[int]())
     last = feed.index["time_ns"].max() - round(QUIET_S * 1e9)
     early = feed.index["time_ns"] <= last
     parts = [Datagrams(feed.data, feed.index[chosen]) for chosen in (early, ~early)]

@@ -17,7 +17,7 @@ from capture.exporters.datagram import Datagrams
 from capture.tables.addresses import MAPPED
 from datamodel.exporter_stats import ExporterStats
 from flowprism.collector.exporter_clocks import ExporterClocks
-from flowprism.demo.demo_feed import bundled, datagrams
+from flowprism.demo.demo_feed import build_datagrams, load_bundled
 from flowprism.pipeline import AnalysisOptions, analyze
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.object_names import Writer, make_folders
@@ -41,7 +41,7 @@ class Sent:
 
     def good(self, numbers: Counter[int] | None = None) -> Sent:
         """Add the recorded feed; `numbers`: that each leaf begins with."""
-        found = datagrams(bundled(fabric()), BEGIN_NS, numbers or Counter())
+        found = build_datagrams(load_bundled(fabric()), BEGIN_NS, numbers or Counter())
         for row in found.index:
             at, size = int(row["offset"]), int(row["bytes"])
             self.rows.append((int(row["time_ns"]), GOOD, 40_000, bytes(found.data[at : at + size])))
@@ -56,7 +56,9 @@ class Sent:
 
     def observed_again(self, hours: tuple[float, ...]) -> Sent:
         """Add what another exporter tells of the same bursts, by a clock that is hours ahead, by the second."""
-        by_clock = [datagrams(bundled(fabric()), BEGIN_NS + round(off * 3600 * S), Counter()) for off in hours]
+        by_clock = [
+            build_datagrams(load_bundled(fabric()), BEGIN_NS + round(off * 3600 * S), Counter()) for off in hours
+        ]
         for n, time_ns in enumerate(row[0] for row in sorted(self.rows)):
             found = by_clock[(time_ns - BEGIN_NS) // S % len(hours)]
             at, size = int(found.index["offset"][n]), int(found.index["bytes"][n])
@@ -80,7 +82,7 @@ class Sent:
 @cache
 def pairs() -> list[tuple[int, int, int]]:
     """Source and destination of the recorded bursts, and their bytes."""
-    bursts = bundled(fabric())
+    bursts = load_bundled(fabric())
     rows = bursts.rows
     columns = (bursts.addresses[rows["src_addr"]], bursts.addresses[rows["dst_addr"]], rows["bytes"])
     return list(zip(*(column.tolist() for column in columns), strict=True))

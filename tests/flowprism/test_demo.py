@@ -18,7 +18,7 @@ from datamodel.flows import IngestNotes
 from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
 from flowprism import demo
-from flowprism.demo.demo_feed import bundled, datagrams
+from flowprism.demo.demo_feed import build_datagrams, load_bundled
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
 
@@ -78,7 +78,7 @@ def test_feed_says_what_the_mirror_says(report: Report) -> None:
     """Played as IPFIX and decoded, it shows the same job, iterations to a millisecond, and the same finding."""
     decoder, begin_ns = ExportDecoder(), report.window.start_ns
     numbers = Counter[int]()
-    decoder.feed(datagrams(bundled(load_inventory(FOLDER / "inventory.yaml")), begin_ns, numbers))
+    decoder.feed(build_datagrams(load_bundled(load_inventory(FOLDER / "inventory.yaml")), begin_ns, numbers))
     flows = decoder.take().canonical_flows()
     assert sum(numbers.values()) == len(flows)
     reading = IngestResult(flows, IngestNotes({}, ()), len(flows), int(flows.frame["bytes"].sum()), ())
@@ -100,9 +100,9 @@ def test_feed_says_what_the_mirror_says(report: Report) -> None:
 def test_numbers_count_on() -> None:
     """The second time the same bursts pass, each leaf's sequence numbers follow its first ones: nothing looks lost."""
     decoder, numbers = ExportDecoder(), Counter[int]()
-    bursts = bundled(load_inventory(FOLDER / "inventory.yaml"))
+    bursts = load_bundled(load_inventory(FOLDER / "inventory.yaml"))
     for turn in range(2):
-        decoder.feed(datagrams(bursts, (1 + 20 * turn) * 10**9, numbers))
+        decoder.feed(build_datagrams(bursts, (1 + 20 * turn) * 10**9, numbers))
     assert {one.domain for one in decoder.exporters()} == {1, 2, 3, 4}
     assert sum(one.lost + one.late + one.duplicates + one.restarts for one in decoder.exporters()) == 0
 

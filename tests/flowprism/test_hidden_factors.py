@@ -10,7 +10,7 @@ from simulate.case import simulate_case
 from simulate.scenarios.base_job import dense_volumes, fabric_for, one_job
 from simulate.scenarios.scenario import Scenario
 from simulate.training.collective import CollectiveOptions
-from simulate.training.plan import Plan, packed, tensor_across_hosts
+from simulate.training.plan import Plan, pack_ranks, tensor_across_hosts
 from simulate.training.workload import Workload
 
 
@@ -18,7 +18,7 @@ def seen(
     plan: Plan, collectives: CollectiveOptions, nics: int, *, across: bool, known: bool = True, queue_pairs: int = 1
 ) -> JobReport:
     """What is said of a job on hosts of eight GPUs that share so many NICs, with an inventory or without."""
-    seats = tensor_across_hosts(plan, 0, 8) if across else packed(plan, 0)
+    seats = tensor_across_hosts(plan, 0, 8) if across else pack_ranks(plan, 0)
     work = Workload(volumes=dense_volumes(plan, "llama2-7b", units=2), batches=4, collectives=collectives)
     job = one_job(plan, work, 8, gpus=seats, queue_pairs=queue_pairs)
     case = simulate_case(Scenario("s", "", fabric_for(plan.world, nics_per_host=nics), (job,)), 1)

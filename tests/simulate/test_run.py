@@ -8,7 +8,7 @@ from simulate.network.fabric import Fabric
 from simulate.network.graph import PIPELINE, TRANSFER
 from simulate.run import Run, run_jobs
 from simulate.training.job import Attempt, Job
-from simulate.training.plan import Plan, packed
+from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Noise
 from tests.simulate.cases import FABRIC, QUIET, durations_s, job, ran, workload
 
@@ -145,7 +145,7 @@ def test_the_whole_job_hangs_with_one_gpu() -> None:
 
 def test_a_crash_is_followed_by_a_restart_after_its_downtime() -> None:
     """The second attempt begins its downtime after the crash, and ends its own iterations."""
-    gpus = packed(Plan(tp=2, dp=4, pp=2), 0)
+    gpus = pack_ranks(Plan(tp=2, dp=4, pp=2), 0)
     made = Job("j", Plan(tp=2, dp=4, pp=2), workload(), (Attempt(gpus, 3, crashes=True), Attempt(gpus, 2, down_s=4.0)))
     run = ran(made)
     t = run.timing
@@ -191,7 +191,7 @@ def test_a_collision_puts_all_of_a_leaf_on_one_cable() -> None:
 def test_proxied_messages_leave_on_the_receivers_rail() -> None:
     """With PXN no token crosses rails, though ranks of both rails exchange them."""
     plan = Plan(ep=8, dp=8)
-    made = Job("j", plan, workload(), (Attempt(packed(plan, 0), 1),), proxied=True)
+    made = Job("j", plan, workload(), (Attempt(pack_ranks(plan, 0), 1),), proxied=True)
     b = table(ran(made))
     tokens = b["purpose"] == 7
     assert (b["src"][tokens] % 2 == b["dst"][tokens] % 2).all()

@@ -53,7 +53,7 @@ class Messages:
         return Messages(*rows, _first(rows[0], rows[1]), self.addresses)
 
 
-def messages(records: Path, inventory: Inventory | None) -> Messages:
+def list_messages(records: Path, inventory: Inventory | None) -> Messages:
     """The data messages of a file's records; those from and to services of the inventory are left out."""
     flows = read_inputs([records], None, SamplingRates()).flows
     src, dst, start, end, size, flow = _data(flows, _served(inventory, flows.addresses))

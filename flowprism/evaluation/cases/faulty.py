@@ -15,7 +15,7 @@ from simulate.network.fabric import Fabric
 from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
 from simulate.scenarios.scenario import BackgroundTraffic, Scenario
 from simulate.training.job import Job
-from simulate.training.plan import Plan, packed
+from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Noise
 
 _ITERATIONS = 28
@@ -130,7 +130,7 @@ def _contention(random: Random) -> Scenario:
     """Two jobs on alternate hosts under the same leaves; the second begins amid the first one's run."""
     plans = (Plan(tp=8, dp=8), Plan(tp=8, dp=4), Plan(tp=4, dp=8), Plan(tp=4, dp=16))
     job = draw(Training(plans, ("llama2-7b", "llama3-8b"), (1, 2)), random, _ITERATIONS).job
-    seats = packed(job.plan, 0)
+    seats = pack_ranks(job.plan, 0)
     gpus = seats // GPUS_PER_HOST * 2 * GPUS_PER_HOST + seats % GPUS_PER_HOST
     first = replace(job, attempts=(replace(job.attempts[0], gpus=gpus),))
     late = replace(first, name="job1", tenant="t2", attempts=(replace(job.attempts[0], gpus=gpus + GPUS_PER_HOST),))

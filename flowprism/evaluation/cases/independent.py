@@ -19,7 +19,7 @@ from simulate.scenarios.scenario import Scenario
 from simulate.training.collective import CollectiveOptions, by_host
 from simulate.training.job import Job, place_iteration
 from simulate.training.model import MODELS
-from simulate.training.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
+from simulate.training.plan import Plan, pack_ranks, shuffled_hosts, tensor_across_hosts
 from simulate.training.workload import Noise, Sharding, Workload
 
 Random = np.random.Generator
@@ -182,7 +182,7 @@ def _can_be_run(job: Job, fabric: Fabric) -> bool:
 def _seats(plan: Plan, placement: str, seed: int) -> Int:
     if placement == "shuffled":
         return shuffled_hosts(plan, 0, GPUS_PER_HOST, seed)
-    return tensor_across_hosts(plan, 0, GPUS_PER_HOST) if placement == "tensor" else packed(plan, 0)
+    return tensor_across_hosts(plan, 0, GPUS_PER_HOST) if placement == "tensor" else pack_ranks(plan, 0)
 
 
 def _about(job: Job, fabric: Fabric, model: str, placement: str) -> str:

@@ -14,7 +14,7 @@ from flowprism.evaluation.cases.training import Drawn, Training, draw, hosts_of
 from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
 from simulate.scenarios.scenario import Scenario
 from simulate.training.job import Attempt, Job
-from simulate.training.plan import Plan, packed
+from simulate.training.plan import Plan, pack_ranks
 
 KINDS = ("live migration", "restart", "elastic")
 DISTRACTORS = ("checkpoint", "evaluation", "feed gap", "exporter restart", "address reuse")
@@ -136,7 +136,7 @@ def _reused(drawn: Drawn, random: np.random.Generator) -> Scenario:
     plans = tuple(p for p in _PLANS if p != first.plan and hosts_of(p) == hosts_of(first.plan)) or _PLANS
     second = draw(replace(_TRAINING, plans=plans, models=("mixtral-8x7b",)), random, ITERATIONS, "job1").job
     length_s = ITERATIONS * (first.workload.volumes.forward_s + first.workload.volumes.backward_s) * 16
-    second = replace(second, start_s=length_s, attempts=(replace(second.attempts[0], gpus=packed(second.plan, 0)),))
+    second = replace(second, start_s=length_s, attempts=(replace(second.attempts[0], gpus=pack_ranks(second.plan, 0)),))
     hosts = max(hosts_of(first.plan), hosts_of(second.plan))
     return Scenario("", "", fabric_for(hosts * GPUS_PER_HOST), (first, second), coupled=False)
 

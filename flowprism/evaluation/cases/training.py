@@ -13,7 +13,7 @@ from simulate.network.fabric import Fabric
 from simulate.scenarios.base_job import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
 from simulate.training.collective import CollectiveOptions
 from simulate.training.job import Job
-from simulate.training.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
+from simulate.training.plan import Plan, pack_ranks, shuffled_hosts, tensor_across_hosts
 from simulate.training.workload import Workload
 
 
@@ -167,4 +167,4 @@ def _seats(training: Training, plan: Plan, first_gpu: int, seed: int) -> Int:
         return shuffled_hosts(plan, first_gpu, GPUS_PER_HOST, seed)
     if training.placement == "tensor":
         return tensor_across_hosts(plan, first_gpu, GPUS_PER_HOST)
-    return packed(plan, first_gpu)
+    return pack_ranks(plan, first_gpu)

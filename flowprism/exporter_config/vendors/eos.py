@@ -31,8 +31,8 @@ from flowprism.exporter_config.vendors.text_blocks import (
     Block,
     Line,
     find_blocks,
+    find_first,
     find_lines,
-    first,
     line_of,
     unread_line,
     with_newlines,
@@ -73,7 +73,7 @@ def read(text: str, file: str) -> ExportConfig:
     trackers = [tracker for block in tracking for tracker in _flows(block)]
     around = Surroundings(
         file=file,
-        hostname=first(text, _HOSTNAME),
+        hostname=find_first(text, _HOSTNAME),
         interfaces=tuple(_interface(block) for block in blocks),
         tunnel_line=line_of(text, _TUNNEL),
     )

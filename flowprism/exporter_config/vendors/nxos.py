@@ -33,8 +33,8 @@ from flowprism.exporter_config.vendors.text_blocks import (
     Block,
     Line,
     find_blocks,
+    find_first,
     find_lines,
-    first,
     line_of,
     unread_line,
     with_newlines,
@@ -72,7 +72,7 @@ def read(text: str, file: str) -> ExportConfig:
     exported = [line for block in find_blocks(text, "flow (?:exporter|monitor) \\S") for line in block.lines()]
     around = Surroundings(
         file=file,
-        hostname=first(text, _HOSTNAME),
+        hostname=find_first(text, _HOSTNAME),
         interfaces=tuple(_interface(block) for block in blocks),
         tunnel_line=line_of(text, _TUNNEL),
         statements=found.seen + len(exported),
@@ -135,7 +135,7 @@ def _interface(block: Block) -> Interface:
     """A port's name, the speed that is forced on it (Mb/s), and its addresses."""
     speed = _SPEED.search(block.body)
     addresses = tuple(_ADDRESS.findall(block.body)) if " address " in block.body else ()
-    channel = first(block.body, _CHANNEL)
+    channel = find_first(block.body, _CHANNEL)
     return Interface(
         block.head.text.removeprefix("interface "), int(speed.group(1)) if speed else None, addresses,
         None if channel is None else f"port-channel{channel}",

@@ -28,8 +28,8 @@ from flowprism.exporter_config.model import (
 from flowprism.exporter_config.vendors.sampling_statements import take_statements
 from flowprism.exporter_config.vendors.text_blocks import (
     Line,
+    find_first,
     find_lines,
-    first,
     line_of,
     unread_line,
     with_newlines,
@@ -61,7 +61,7 @@ def read(text: str, file: str) -> ExportConfig:
         speeds[name] = int(speed) * 1000 if speed else speeds.get(name)
     around = Surroundings(
         file=file,
-        hostname=first(text, _HOSTNAME),
+        hostname=find_first(text, _HOSTNAME),
         interfaces=tuple(Interface(name, mbps) for name, mbps in speeds.items()),
         tunnel_line=line_of(text, _TUNNEL),
         statements=found.seen,

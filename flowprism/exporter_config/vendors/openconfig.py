@@ -27,7 +27,7 @@ from flowprism.exporter_config.model import (
     sorted_ports,
 )
 from flowprism.exporter_config.vendors.located_json import Node, find_objects, read_collector, read_number
-from flowprism.exporter_config.vendors.text_blocks import first
+from flowprism.exporter_config.vendors.text_blocks import find_first
 
 _HOSTNAME = re.compile(r'"(?:[\w-]+:)?hostname"\s*:\s*"([^"]+)"')
 _KEYS = ("openconfig-sampling-sflow:sflow", "sflow")
@@ -48,7 +48,7 @@ def read(text: str, file: str) -> ExportConfig:
         top = next((node for _, node in find_objects(text, *_KEYS)), None)
     except ValueError as error:
         raise InputError(f"{file}: not JSON: {error}") from error
-    hostname = first(text, _HOSTNAME)
+    hostname = find_first(text, _HOSTNAME)
     if top is None:
         return ExportConfig(Vendor.OPENCONFIG, around=Surroundings(file, hostname))
     top = _without_prefixes(top)

@@ -63,7 +63,7 @@ def unread_line(line: Line) -> Unread:
     return Unread(line.number, " ".join(line.words[:2]))
 
 
-def first(text: str, pattern: re.Pattern[str]) -> str | None:
+def find_first(text: str, pattern: re.Pattern[str]) -> str | None:
     """What the first group of the first match holds."""
     match = pattern.search(text)
     return match.group(1) if match else None

@@ -11,7 +11,7 @@ from datamodel.truth import Truth
 from flowprism.evaluation.baselines.change_points import change_points
 from flowprism.evaluation.baselines.greyhound import greyhound
 from flowprism.evaluation.baselines.llmprism import llmprism
-from flowprism.evaluation.baselines.messages import messages
+from flowprism.evaluation.baselines.messages import list_messages
 from flowprism.evaluation.baselines.verdict import as_report
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import CaseFiles, parse_case, write_case_files
@@ -56,7 +56,7 @@ def truth(files: CaseFiles) -> Truth:
 
 def test_messages_carry_the_bursts_and_no_answers(healthy: CaseFiles) -> None:
     """Sorted by pair and time; acknowledgements and clear-to-send writes are left out."""
-    found = messages(healthy.records, None)
+    found = list_messages(healthy.records, None)
     assert (found.bytes > 100_000).all()
     pair = found.pair_of()
     assert (np.diff(pair) >= 0).all()
@@ -66,7 +66,7 @@ def test_messages_carry_the_bursts_and_no_answers(healthy: CaseFiles) -> None:
 def test_llmprism_finds_job_and_steps(healthy: CaseFiles) -> None:
     """Endpoints exactly, every step's end, and its time to well below a per cent."""
     inventory = load_inventory(healthy.inventory)
-    found = messages(healthy.records, inventory)
+    found = list_messages(healthy.records, inventory)
     result, _ = outcome(as_report(llmprism(found, inventory), found.addresses), truth(healthy))
     assert result.jobs_exact
     assert result.iterations == 1
@@ -76,7 +76,7 @@ def test_llmprism_finds_job_and_steps(healthy: CaseFiles) -> None:
 
 def test_greyhound_notices_a_slower_job(regressed: CaseFiles) -> None:
     """From the iteration it sets in, and says nothing of where."""
-    found = messages(regressed.records, load_inventory(regressed.inventory))
+    found = list_messages(regressed.records, load_inventory(regressed.inventory))
     what = truth(regressed)
     (verdict,) = greyhound(found, what.jobs)
     (fault,) = [f for f in what.faults if not f.optional]
@@ -89,7 +89,7 @@ def test_greyhound_notices_a_slower_job(regressed: CaseFiles) -> None:
 
 def test_without_records_there_is_no_job(tmp_path: Path, healthy: CaseFiles) -> None:
     """Nothing sent, nothing said."""
-    found = messages(healthy.records, None).take(np.zeros(0, np.int64))
+    found = list_messages(healthy.records, None).take(np.zeros(0, np.int64))
     assert llmprism(found, None) == []
     assert as_report([], found.addresses).jobs == ()
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flowprism.feed_plan.cost_model import SFLOW, CostSample, FeedLoad, cost_of, fitted
+from flowprism.feed_plan.cost_model import SFLOW, CostSample, FeedLoad, cost_of, fit_line
 from tests.flowprism.feed_plan.sample import COSTS
 
 
@@ -12,14 +12,14 @@ def test_a_line_is_found_again() -> None:
     """Costs that lie on a line give its coefficients and no error."""
     sizes = [(1_000, 8), (50_000, 8), (20_000, 64), (90_000, 32)]
     samples = [CostSample(records, state, 0.01 + 2e-6 * records + 1e-3 * state) for records, state in sizes]
-    line = fitted(samples, with_state=True)
+    line = fit_line(samples, with_state=True)
     assert (line.fixed, line.per_record, line.per_state) == pytest.approx((0.01, 2e-6, 1e-3), rel=1e-6)
     assert line.error_ratio == pytest.approx(0, abs=1e-6)
 
 
 def test_costs_never_fall_with_size() -> None:
     """Timings that happen to fall with the number of records give no negative coefficient."""
-    line = fitted([CostSample(100, 1, 0.02), CostSample(10_000, 1, 0.01)])
+    line = fit_line([CostSample(100, 1, 0.02), CostSample(10_000, 1, 0.01)])
     assert line.per_record >= 0
     assert line.fixed > 0
 

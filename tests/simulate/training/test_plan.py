@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodel.errors import InputError
-from simulate.training.plan import Plan, packed, shuffled_hosts, tensor_across_hosts
+from simulate.training.plan import Plan, pack_ranks, shuffled_hosts, tensor_across_hosts
 
 plans = st.builds(
     lambda tp, cp, ep, dp, pp: Plan(tp, cp, ep, dp * ep, pp),
@@ -53,7 +53,7 @@ def test_what_makes_no_grid_is_refused(sizes: dict[str, int]) -> None:
 def test_placements_use_the_same_gpus_in_another_order() -> None:
     """Packed, shuffled by host and with tensor groups across hosts: each GPU once."""
     plan = Plan(tp=4, dp=8, pp=2)
-    for gpus in (packed(plan, 16), shuffled_hosts(plan, 16, 8, 3), tensor_across_hosts(plan, 16, 8)):
+    for gpus in (pack_ranks(plan, 16), shuffled_hosts(plan, 16, 8, 3), tensor_across_hosts(plan, 16, 8)):
         assert sorted(gpus.tolist()) == list(range(16, 80))
 
 

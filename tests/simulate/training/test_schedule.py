@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulate.training.schedule import Message, ScheduleStep, blocking, forward_only, interleaved
+from simulate.training.schedule import Message, ScheduleStep, forward_only, schedule_blocking, schedule_interleaved
 
 stages = st.integers(1, 6)
 batches = st.integers(1, 12)
@@ -9,12 +9,12 @@ batches = st.integers(1, 12)
 
 def steps(stage: int, count: int, many: int) -> list[ScheduleStep]:
     """Steps of 1F1B without its exchanges."""
-    return [item for item in blocking(stage, count, many) if isinstance(item, ScheduleStep)]
+    return [item for item in schedule_blocking(stage, count, many) if isinstance(item, ScheduleStep)]
 
 
 def messages(stage: int, count: int, many: int) -> list[Message]:
     """Messages of all exchanges of a stage."""
-    return [m for item in blocking(stage, count, many) if not isinstance(item, ScheduleStep) for m in item]
+    return [m for item in schedule_blocking(stage, count, many) if not isinstance(item, ScheduleStep) for m in item]
 
 
 @given(stages, batches)
@@ -56,7 +56,7 @@ def test_interleaving_computes_every_chunk_of_every_micro_batch(count: int, roun
     many = count * rounds
     wanted = {ScheduleStep(f, c, b) for f in (True, False) for c in range(chunks) for b in range(many)}
     for stage in range(count):
-        order = interleaved(stage, count, many, chunks)
+        order = schedule_interleaved(stage, count, many, chunks)
         assert len(order) == len(wanted)
         assert set(order) == wanted
 

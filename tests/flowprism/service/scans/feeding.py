@@ -10,7 +10,7 @@ from pathlib import Path
 from capture.export_decoder import ExportDecoder
 from datamodel.flows import Flows
 from datamodel.inventory import Inventory
-from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, DemoBursts, bundled, datagrams
+from flowprism.demo.demo_feed import END_S, FAULT_FROM_S, DemoBursts, build_datagrams, load_bundled
 from flowprism.inventory_file import load_inventory
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.object_names import Writer, make_folders
@@ -26,7 +26,7 @@ def fabric() -> Inventory:
 @cache
 def parts() -> dict[str, tuple[DemoBursts, float]]:
     """`h`: healthy iterations, `s`: those with a slow link; and how many seconds each part lasts."""
-    whole = bundled(fabric())
+    whole = load_bundled(fabric())
     return {
         "h": (whole.between(0, FAULT_FROM_S), FAULT_FROM_S),
         "s": (whole.between(FAULT_FROM_S, END_S + 1), END_S - FAULT_FROM_S),
@@ -47,7 +47,7 @@ class Feed:
         """Decode and commit some parts, one behind the other, e.g. `hhs`."""
         for name in order:
             bursts, seconds = parts()[name]
-            sent = datagrams(bursts, self.at_ns, self._numbers)
+            sent = build_datagrams(bursts, self.at_ns, self._numbers)
             self._decoder.feed(sent)
             self._datagrams += len(sent)
             self.at_ns += round(seconds * 1e9)

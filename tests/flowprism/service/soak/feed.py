@@ -13,7 +13,7 @@ import numpy as np
 from confluent_kafka import Producer
 
 from capture.exporters.datagram import Datagrams
-from flowprism.demo.demo_feed import HOLD_NS, DemoBursts, datagrams
+from flowprism.demo.demo_feed import HOLD_NS, DemoBursts, build_datagrams
 from flowprism.replay.send_schedule import SendPace
 from flowprism.replay.sender import send
 from tests.capture.goflow2.flow_messages import message, prefixed
@@ -91,7 +91,7 @@ class Feed:
         numbers = Counter[int]()
         for name, begin_ns in self._schedule():
             bursts, behind_ns = _of_leaves(name, range(1, BY_TOPIC if self.broker else BY_TOPIC + 1))
-            made = datagrams(bursts, begin_ns + behind_ns - HOLD_NS, numbers)
+            made = build_datagrams(bursts, begin_ns + behind_ns - HOLD_NS, numbers)
             if begin_ns == self.begin_ns:  # the sender counts from the first datagram that it gets
                 time.sleep(max((int(made.index["time_ns"][0]) - time.time_ns()) / 1e9, 0.0))
             yield made
