@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ from storage.database.connection import Database
 
 BEGIN = "<!-- made by python -m flowprism.service.api.reference docs/api.md -->\n"
 _ADDRESS = "http://127.0.0.1:8080"
-_MOST_LINES = 14
+_WIDTH, _MOST_LINES = 120, 2  # of an example
 
 # What stands in the place of names in paths, and what is sent, in the examples.
 NAMES: dict[str, str | int] = {
@@ -90,8 +91,8 @@ def _route(name: str, operation: dict[str, Any]) -> Iterator[str]:
     yield from ("", "```", _command(name), "```")
     example = examples().get(name)
     if example is not None:
-        shown = json.dumps(example, indent=1, ensure_ascii=False).splitlines()
-        more = ["  ..."] if len(shown) > _MOST_LINES else []
+        shown = textwrap.wrap(json.dumps(example, ensure_ascii=False), _WIDTH, break_long_words=False)
+        more = ["..."] if len(shown) > _MOST_LINES else []
         yield from ("", "```", *shown[:_MOST_LINES], *more, "```")
     elif any("content" in one for status, one in operation["responses"].items() if status.startswith("2")):
         yield from ("", f"Answers {_answer(operation)}.")

@@ -9,10 +9,11 @@ from simulate.scenarios.catalogue import CATALOGUE
 
 
 def test_the_list_names_every_scenario() -> None:
-    """A line each, name first."""
+    """A line each, in order: its name, and what it shows."""
     shown = CliRunner().invoke(app, ["simulate", "--list"])
     assert shown.exit_code == 0
-    assert [line.split()[0] for line in shown.stdout.splitlines()] == list(CATALOGUE)
+    printed = [line.split(maxsplit=1) for line in shown.stdout.splitlines()]
+    assert printed == [[name, about] for name, (about, _) in CATALOGUE.items()]
 
 
 def test_a_case_is_written_and_analysed_and_marked(tmp_path: Path) -> None:
