@@ -24,21 +24,26 @@ def declared(table: str) -> set[str]:
 def imported() -> set[str]:
     """Distributions that modules of the rooms import, other than our own and Python's."""
     names: set[str] = set()
+    rooms = packages()
     for path in files():
-        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in packages():
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in rooms:
             names |= top_level_imports(path.read_text())
     owners = packages_distributions()
-    return {owners[name][0] for name in names - packages() - set(sys.stdlib_module_names)}
+    return {owners[name][0] for name in names - rooms - set(sys.stdlib_module_names)}
 
 
 def top_level_imports(source: str) -> set[str]:
     """First parts of all absolute imports in a module, wherever they stand."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    statements: list[ast.AST] = [ast.parse(source)]
+    while statements:  # expressions, most of a tree, are left out
+        node = statements.pop()
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            statements += getattr(node, part, [])
     return found
 
 
