@@ -27,6 +27,7 @@ FaultKind = Literal[
     "regression",
     "stage_imbalance",
     "sequence_imbalance",
+    "expert_imbalance",
     "contention",
 ]
 Direction = Literal["both", "tx", "rx"]

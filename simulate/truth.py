@@ -13,13 +13,14 @@ from datamodel.truth import AcceptedSubject, Fault, TrueChange, TrueJob
 from simulate import faults
 from simulate.decidable import SIZES, decidable_sizes
 from simulate.network.fabric import Fabric
-from simulate.network.graph import STATE
+from simulate.network.graph import COMPUTE, NO_INDEX, STATE
 from simulate.run import Instance, Run
 from simulate.training.job import Job
 
 # Smaller slowdowns of an iteration are not reported (design: thresholds).
 LEAST_SLOWDOWN_RATIO = 1.05
 _HANGS = ("hang_compute", "hang_communication")
+_UNEVEN = ("sequence_imbalance", "expert_imbalance")
 _KINDS = {
     "straggler": ("straggler",),
     "slow_nic": ("slow_link",),
@@ -32,6 +33,7 @@ _KINDS = {
     "regression": ("regression",),
     "stage_imbalance": ("imbalance",),
     "sequence_imbalance": ("imbalance",),
+    "expert_imbalance": ("imbalance",),
 }
 
 
@@ -155,7 +157,7 @@ def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], ep
     fault = run.faults[number]
     job = run.jobs[fault.job]
     since = run.fault_ns[number]
-    always = fault.kind in {"stage_imbalance", "sequence_imbalance"}
+    always = fault.kind in {"stage_imbalance", *_UNEVEN}
     if np.isnan(since) and not always:
         return None
     before, after = _durations(iterations, fault)
@@ -176,8 +178,39 @@ def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], ep
         iteration_ns=round(median(before or after)) if dated and (before or after) else None,
         periods=faults.flap_periods(fault, count) if fault.kind == "flap" else 1,
         what=fault.kind if fault.kind != "straggler" else f"straggler_{fault.shape}",
-        optional=_negligible(job) if fault.kind == "stage_imbalance" else hardly and fault.kind not in _HANGS,
+        optional=_optional(run, fault, iterations, hardly=hardly),
     )
+
+
+def _optional(run: Run, fault: faults.Fault, iterations: Sequence[tuple[int, int]], *, hardly: bool) -> bool:
+    """Whether a fault costs too little to be asked for; `hardly`: by the iteration times before it and with it."""
+    if fault.kind == "stage_imbalance":
+        return _negligible(run.jobs[fault.job])
+    if fault.kind in _UNEVEN:
+        return _uneven_cost(run, fault, iterations) < 1 - 1 / LEAST_SLOWDOWN_RATIO
+    return hardly and fault.kind not in _HANGS
+
+
+def _uneven_cost(run: Run, fault: faults.Fault, iterations: Sequence[tuple[int, int]]) -> float:
+    """Share of the usual iteration by which the last of a group computes longer than the group's mean.
+
+    Replicas meet once an iteration, members of a group of experts in each pass: those of one micro-batch are counted
+    together. Stages work side by side: the one that loses most counts.
+    """
+    plan, batches = run.jobs[fault.job].plan, run.jobs[fault.job].workload.batches
+    experts = fault.kind == "expert_imbalance"
+    groups = np.unique((plan.ep_groups() if experts else plan.gradient_groups()) // plan.tp, axis=0)
+    costs = []
+    for instance, (begin, end) in zip([i for i in run.instances if i.job == fault.job], iterations, strict=False):
+        graph, lengths = instance.seat.graph, plan.dp * batches
+        own = (graph.kind == COMPUTE) & (graph.batch != NO_INDEX)
+        own &= graph.batch >= lengths if experts else graph.batch < lengths
+        place = graph.src[own] * batches + graph.batch[own] % batches
+        work_ns = np.bincount(place, run.work[instance.first + np.flatnonzero(own)], plan.cells * batches)
+        spent_ns = work_ns.reshape(plan.cells, batches) if experts else work_ns.reshape(plan.cells, batches).sum(1)
+        late_ns = spent_ns[groups].max(axis=1) - spent_ns[groups].mean(axis=1)
+        costs.append(float(late_ns.reshape(len(groups), -1).sum(axis=1).max()) / (end - begin))
+    return median(costs) if costs else 0.0
 
 
 def uneven_stages(run: Run, index: int) -> list[Fault]:

@@ -255,7 +255,15 @@ def _tree(
 
 
 def exchange(
-    builder: GraphBuilder, groups: Int, host_of_rank: Int, ready: Int, size: float, batch: Int | int, purpose: int
+    builder: GraphBuilder,
+    groups: Int,
+    host_of_rank: Int,
+    ready: Int,
+    size: float,
+    batch: Int | int,
+    purpose: int,
+    *,
+    by_receiver: bool = False,
 ) -> Int:
     """All-to-all in each group: every member sends `size` bytes to each other one outside its host.
 
@@ -267,6 +275,7 @@ def exchange(
         size: of each message.
         batch: whose length the sizes scale with, one or (groups, members).
         purpose: what it serves.
+        by_receiver: sizes scale with the receiver's, not the sender's.
 
     Returns:
         (groups, members) marks: has sent and received everything.
@@ -286,7 +295,7 @@ def exchange(
             purpose=purpose,
             src=src[out],
             dst=dst[out],
-            batch=batches.ravel()[out],
+            batch=(np.roll(batches, -hop, axis=1) if by_receiver else batches).ravel()[out],
         )
         builder.posts(np.roll(ready, -hop, axis=1).ravel()[out], ids)
         builder.edges(ids, done.ravel()[out])

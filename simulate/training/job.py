@@ -251,6 +251,8 @@ def work_of(seat: PlacedIteration, job: Job, attempt: int, seed: tuple[int, ...]
     random = np.random.default_rng(np.random.SeedSequence(seed))
     noise, g = job.workload.noise, seat.graph
     lengths = _lengths(noise, (plan.dp, job.workload.batches), random)
+    if plan.ep > 1:
+        lengths = np.concatenate([lengths, _expert_loads(noise, plan, lengths, random, seed).ravel()])
     work = g.work * np.where(g.batch == NO_INDEX, 1.0, lengths[np.maximum(g.batch, 0)])
     factor = 1 + noise.common_ratio * abs(random.standard_normal())
     computes = g.kind == COMPUTE
@@ -264,6 +266,26 @@ def _lengths(noise: Noise, count: tuple[int, int], random: np.random.Generator) 
     shared = 1 + noise.sequence_ratio * random.uniform(-1, 1, batches)
     own: Float = 1 + noise.replica_ratio * random.uniform(-1, 1, (dp, batches))
     return (shared * own).ravel()
+
+
+def _expert_loads(
+    noise: Noise, plan: Plan, lengths: Float, random: np.random.Generator, seed: tuple[int, ...]
+) -> Float:
+    """(cells, batches) tokens that each cell's experts get of a micro-batch, against an even share of one of length 1.
+
+    A group of experts gets all tokens of its members, however they are spread.
+    """
+    replica = np.arange(plan.cells) // plan.cp % plan.dp
+    own: Float = lengths.reshape(plan.dp, -1)[replica]
+    if not noise.expert_ratio:
+        return own
+    lasting = np.random.default_rng(np.random.SeedSequence(seed[:-1])).standard_normal((plan.cells, 1))
+    share: Float = np.exp(noise.expert_ratio * np.sqrt(0.5) * (lasting + random.standard_normal(own.shape)))
+    groups = np.unique(plan.ep_groups() // plan.tp, axis=0)
+    share[groups] /= share[groups].mean(axis=1, keepdims=True)
+    mean = np.empty_like(own)
+    mean[groups] = own[groups].mean(axis=1, keepdims=True)
+    return share * mean
 
 
 def _compute_noise(noise: Noise, tp: int, random: np.random.Generator, count: int) -> Float:

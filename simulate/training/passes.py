@@ -86,6 +86,10 @@ class StagePasses:
         replica = cells // self.plan.cp % self.plan.dp
         return replica * self.workload.batches + batch % self.workload.batches
 
+    def expert_batch_of(self, cells: Int, batch: int) -> Int:
+        """(cells,) which of the drawn loads the experts of each cell have of a micro-batch: behind all lengths."""
+        return (self.plan.dp + cells) * self.workload.batches + batch % self.workload.batches
+
     def _blocking(self, begin: Int, orders: list[list[ScheduleStep | Exchange]], batches: int) -> list[Int]:
         """Stages whose exchanges are posted together and waited for, as in Megatron's 1F1B."""
         messages: dict[tuple[int, bool, int], Int] = {}
@@ -220,9 +224,9 @@ class StagePasses:
             seconds /= 2
         if plan.ep > 1:
             now = self._compute(cells, step, now, seconds / 2)
-            now = self._tokens(cells, step, now)
-            now = self._compute(cells, step, now, seconds / 2)
-            now = self._tokens(cells, step, now)
+            now = self._tokens(cells, step, now, gathered=True)
+            now = self._compute(cells, step, now, seconds / 2, self.expert_batch_of(cells, step.batch))
+            now = self._tokens(cells, step, now, gathered=False)
         else:
             now = self._compute(cells, step, now, seconds)
         if self._tensor_leaves_host():
@@ -232,7 +236,7 @@ class StagePasses:
             now = self.builder.join(done.reshape(len(cells), -1))
         return now
 
-    def _compute(self, cells: Int, step: ScheduleStep, now: Int, seconds: float) -> Int:
+    def _compute(self, cells: Int, step: ScheduleStep, now: Int, seconds: float, batch: Int | None = None) -> Int:
         return self.builder.add(
             COMPUTE,
             len(cells),
@@ -241,7 +245,7 @@ class StagePasses:
             purpose=FORWARD if step.forward else BACKWARD,
             src=cells,
             dst=cells,
-            batch=self.batch_of(cells, step.batch),
+            batch=self.batch_of(cells, step.batch) if batch is None else batch,
         )
 
     def _by_cell(self, cells: Int, ranks: Int, operations: Int) -> Int:
@@ -250,15 +254,15 @@ class StagePasses:
         self.builder.edges(operations.ravel(), marks[ranks.ravel() // self.plan.tp - cells[0]])
         return marks
 
-    def _tokens(self, cells: Int, step: ScheduleStep, now: Int) -> Int:
-        """Each rank sends tokens to the experts of its ep group and gets as many."""
+    def _tokens(self, cells: Int, step: ScheduleStep, now: Int, *, gathered: bool) -> Int:
+        """Each rank sends tokens to the experts of its ep group (`gathered`), or experts send them back."""
         per_stage = len(cells) * self.plan.tp // self.plan.ep
         stage = int(cells[0]) // len(cells)
         groups = self.plan.ep_groups()[stage * per_stage : (stage + 1) * per_stage]
         cell = groups // self.plan.tp
-        ready, batch = now[cell - cells[0]], self.batch_of(cell, step.batch)
+        ready, batch = now[cell - cells[0]], self.expert_batch_of(cell, step.batch)
         size = self.workload.volumes.token_bytes
-        done = exchange(self.builder, groups, self.host_of_rank, ready, size, batch, TOKEN)
+        done = exchange(self.builder, groups, self.host_of_rank, ready, size, batch, TOKEN, by_receiver=gathered)
         return self._by_cell(cells, groups, done)
 
     def _pass_keys(self, cells: Int, step: ScheduleStep, now: Int) -> Int:

@@ -21,6 +21,8 @@ class Noise:
         spike_probability, spike_ratio: a computation now and then takes longer by this share.
         sequence_ratio: spread of a micro-batch's length (uniform), the same on every replica of data parallelism.
         replica_ratio: the same, drawn apart for each replica.
+        expert_ratio: spread of the tokens that the experts of a cell get (log-normal, their mean as ever); half of its
+            variance stays from iteration to iteration, since routers favour the same experts for long.
     """
 
     jitter_ratio: float = 0.01
@@ -29,6 +31,7 @@ class Noise:
     spike_ratio: float = 0.5
     sequence_ratio: float = 0.0
     replica_ratio: float = 0.0
+    expert_ratio: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

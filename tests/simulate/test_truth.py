@@ -9,6 +9,7 @@ import pytest
 from simulate.faults import Fault
 from simulate.scenarios.base_job import fabric_for
 from simulate.training.plan import Plan
+from simulate.training.workload import Noise
 from simulate.truth import true_faults, true_job, uneven_stages
 from tests.simulate.cases import VOLUMES, job, ran
 
@@ -92,3 +93,13 @@ def test_an_imbalance_too_small_to_report_is_optional() -> None:
     """Two per cent more work in one stage."""
     run = ran(job(stage_scale=(1.02, 1.0)), Fault("stage_imbalance"))
     assert true_faults(run, 0, 0)[0].optional
+
+
+def test_uneven_work_is_asked_for_where_it_costs_enough() -> None:
+    """Lengths that hardly differ, or experts that get nearly alike, lengthen no iteration by 5 %."""
+    lengths = job(Plan(tp=2, dp=8), noise=Noise(jitter_ratio=0, replica_ratio=0.8))
+    experts = job(Plan(tp=2, ep=4, dp=8), noise=Noise(jitter_ratio=0, expert_ratio=0.8))
+    for fault, uneven in ((Fault("sequence_imbalance"), lengths), (Fault("expert_imbalance"), experts)):
+        assert [found.optional for found in true_faults(ran(uneven, fault), 0, 0)] == [False]
+        even = replace(uneven, workload=replace(uneven.workload, noise=Noise(replica_ratio=0.01, expert_ratio=0.01)))
+        assert [found.optional for found in true_faults(ran(even, fault), 0, 0)] == [True]

@@ -11,6 +11,7 @@ import pytest
 from datamodel.errors import InputError
 from flowprism.evaluation.suite import (
     FAMILIES,
+    ON_REQUEST,
     SEEN,
     SLOW_LINKS,
     SWEEPS,
@@ -49,6 +50,22 @@ def test_every_kind_of_every_family_is_made() -> None:
         assert all(int(j.attempts[-1].gpus.max()) < s.fabric.gpus for s in scenarios for j in s.jobs)
         if name != "neighbours":
             assert len({s.about for s in scenarios}) == family.kinds
+
+
+def test_two_faults_are_on_different_hosts() -> None:
+    """So that no finding about one of them names the other."""
+    for number in range(ON_REQUEST["two-faults"].kinds):
+        made = build_scenario(CaseName("two-faults", number))
+        one, other = (made.jobs[0].attempts[0].gpus[f.rank] // made.fabric.gpus_per_host for f in made.faults)
+        assert one != other
+
+
+def test_uneven_work_is_of_lengths_or_of_experts() -> None:
+    """The noise of each kind is what its fault says."""
+    for number in range(ON_REQUEST["uneven"].kinds):
+        made = build_scenario(CaseName("uneven", number))
+        noise = made.jobs[0].workload.noise
+        assert (noise.expert_ratio > 0) == (made.faults[0].kind == "expert_imbalance") != (noise.replica_ratio > 0)
 
 
 def test_sizes_are_spread() -> None:
