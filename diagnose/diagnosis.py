@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from datamodel.findings import Finding
-from datamodel.streams import Int
+from datamodel.streams import Bool, Int
 from diagnose.compute.compute_findings import load_finding, regression_finding, stage_finding
 from diagnose.compute.culprits import Culprits, culprits
 from diagnose.compute.load_imbalance import waiting_ratio
 from diagnose.compute.own_time_findings import computes_longer_finding
 from diagnose.compute.send_delays import PP, SendDelays, add_time_bounds, sends
 from diagnose.compute.stage_compute import stage_compute
+from diagnose.compute.stragglers import compute_ratio
+from diagnose.endpoint_index import group_numbers
 from diagnose.events import rests
 from diagnose.hangs.hang_detection import Hang, hang
 from diagnose.hangs.hang_findings import hang_finding
 from diagnose.job_view import JobView
 from diagnose.links.link_causes import cause_of
 from diagnose.links.link_findings import link_finding, with_cause
-from diagnose.links.slow_links import LinkComparison, SlowLink, slow_links, slowest_loss_ns
+from diagnose.links.slow_links import SlowLink, slow_links, slowest_loss_ns
 from diagnose.links.uplink_suspects import narrow_to_uplinks
 from diagnose.measures.stream_rates import Rates, rates
-from diagnose.model.compute import ComparedIterations
+from diagnose.model.compared_iterations import ComparedIterations
+from diagnose.model.own_time import OwnTime
+from diagnose.model.uneven_work import EVEN, UnevenWork, exchanged_bytes, uneven_work
 from diagnose.options import MODEL
 from diagnose.pace_intervals import PaceInterval, durations_ns, find_sporadic, split_intervals
+from diagnose.recurring_findings import continued, merge_recurring
 
 LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
 # Sends that all begin within this share of what all are late by begin together.
@@ -84,13 +90,13 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
         job,
         options,
         add_time_bounds(
-            sends(job.operations, job.endpoints, job.stage, job.iterations, job.sharded), job.endpoints, job.dates
+            sends(job.operations, job.endpoints, job.stage, job.edges_ns, job.sharded), job.endpoints, job.dates
         ),
         rates(job.operations, job.iterations),
     )
     parts = split_intervals(job.edges_ns, options.least_slowdown_ratio, job.moved_bytes)
     single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio)
-    found = merge_recurring([f for p in parts if p.slow for f in _explained(measured, p)], _sporadic(measured, single))
+    found = merge_recurring(_in_turn(measured, parts), _sporadic(measured, single))
     best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
     best = best if single is None else np.setdiff1d(best, single.iterations)
     return found + _persistent(measured, best, [*stuck, *found])
@@ -125,6 +131,30 @@ def _span(job: JobView, period: PaceInterval) -> tuple[int, int | None]:
     return int(job.edges_ns[period.first - 1]), end
 
 
+def _in_turn(measured: _Measured, parts: list[PaceInterval]) -> list[Finding]:
+    """The findings of all slow periods; one that lasts from one period into the next is a single one."""
+    ended: list[Finding] = []
+    going: list[Finding] = []
+    for before, period in pairwise([None, *parts]):
+        if period is None or not period.slow:
+            ended, going = [*ended, *going], []
+            continue
+        found = _explained(measured, period)
+        step = _step(before, period, measured.options) if before is not None and going else None
+        further = [f for f in _explained(measured, step) if f.kind in LOCATED] if step is not None else []
+        over, going = continued(going, found, further, _span(measured.job, period)[1])
+        ended += over
+    return [*ended, *going]
+
+
+def _step(before: PaceInterval, period: PaceInterval, options: DiagnosisOptions) -> PaceInterval | None:
+    """A period against the slow one right before it, where it is slower still: something came on top."""
+    ratio = period.duration_ns / before.duration_ns
+    if not before.slow or before.baseline != period.baseline or ratio < 1 + options.least_slowdown_ratio:
+        return None
+    return replace(period, baseline=tuple(before.iterations.tolist()), slowdown_ratio=ratio)
+
+
 def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
     """The findings that explain why a period is slow: what is different in those of its iterations that are.
 
@@ -135,18 +165,57 @@ def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
     baseline, slow = np.array(period.baseline, np.int64), _slow_ones(job, period)
     longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
     sure = MODEL.sure_scattered if period.only else MODEL.sure
-    by_links = LinkComparison(slow, baseline, longer, MODEL.least_share * longer, sure)
-    links = _slow_links(measured, by_links)
+    compared = ComparedIterations(slow, baseline, period.duration_ns, longer, MODEL.least_share * longer, sure)
+    links = _slow_links(measured, compared)
     found = [_of_link(measured, link, (slow, baseline), span, period.slowdown_ratio) for link in links]
-    held_up_ns = slowest_loss_ns(measured.rates, by_links, job.fabric)
+    held_up_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
     if held_up_ns < (1 - MODEL.least_share) * longer:
-        found += _of_compute(
-            measured, period, ComparedIterations(slow, baseline, period.duration_ns, longer, held_up_ns)
-        )
+        sure = MODEL.sure_among_peers if period.only else MODEL.sure
+        found += _of_compute(measured, period, compared._replace(sure=sure, held_up_ns=held_up_ns))
+    elif links:
+        found += _next_to_links(measured, period, compared)
     return found or [regression_finding(job, period, span)]
 
 
-def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]:
+def _next_to_links(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
+    """Who computes longer besides, where slow links hold everybody up for all that an iteration lost.
+
+    By what it costs itself, however little that is of the whole. Who waits for a slow link may look late as well, but
+    not before everything it sends.
+    """
+    job = measured.job
+    if job.own is None:
+        return []
+    best_ns = period.duration_ns / period.slowdown_ratio
+    least_ns = measured.options.least_slowdown_ratio * best_ns
+    alone = compared._replace(longer_ns=0.0, least_lost_ns=least_ns, sure=MODEL.sure_among_peers)
+    found = culprits(job, measured.kinds, alone)
+    late = [one for one in found.named[:1] if one.best.who in {"cell", "host"}]
+    late = [one for one in late if _in_all_it_does(measured, one.best.own[found.cell], compared, one.best.ratio)]
+    ratios = [period.duration_ns / max(period.duration_ns - one.best.lost_ns, best_ns) for one in late]
+    span = _span(job, period)
+    return [
+        computes_longer_finding(job, found.cell, found.grown, one, span, ratio)
+        for one, ratio in zip(late, ratios, strict=True)
+    ]
+
+
+def _in_all_it_does(measured: _Measured, late: Bool, compared: ComparedIterations, ratio: float) -> bool:
+    """Whether endpoints take longer, by half of a ratio, before what no slow link of others can delay.
+
+    In a pipeline that are never all of its messages; else it is the first that is sent in an iteration.
+    """
+    job, kinds, slow, usual = measured.job, measured.kinds, compared.interval, compared.baseline
+    if any(k.role == PP for k in kinds):
+        together = group_numbers(job.endpoints, job.groups.get("tp", ()))
+        grown = compute_ratio(kinds, job.stages, slow, usual, together)[late]
+        return bool(np.median(grown) > np.sqrt(ratio))
+    known = [k for k in kinds if np.isfinite(k.delay_ns[late]).any()]
+    took = min(known, key=lambda k: float(np.nanmedian(k.start_ns[late, 1:] - job.edges_ns[:-1]))).delay_ns[late]
+    return bool(np.nanmedian(took[:, slow]) > np.nanmedian(took[:, usual]) * np.sqrt(ratio))
+
+
+def _slow_links(measured: _Measured, compared: ComparedIterations) -> list[SlowLink]:
     """The links that are slow, by the rates of all streams."""
     job = measured.job
     return slow_links(measured.rates, compared, job.fabric, job.notices, job.edges_ns)
@@ -155,7 +224,7 @@ def _slow_links(measured: _Measured, compared: LinkComparison) -> list[SlowLink]
 def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
     """Who computes longer in a slow period than before; nobody where none is told apart."""
     job, span, ratio = measured.job, _span(measured.job, period), period.slowdown_ratio
-    found = culprits(job, measured.kinds, compared, MODEL.sure_among_peers if period.only else MODEL.sure)
+    found = culprits(job, measured.kinds, compared)
     if not found.named or found.places > MODEL.most_culprits or not _told_apart(measured, found, compared):
         return []
     best, probability = found.named[0].best, found.named[0].near[0][1]
@@ -243,16 +312,24 @@ def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Fi
     iteration_ns = float(np.median(np.diff(job.edges_ns)[best - 1]))
     span = (int(job.edges_ns[0]), None)
     nobody = np.zeros(0, np.int64)
-    compared = LinkComparison(best, nobody, 0.0, iteration_ns * least / (1 + least), MODEL.sure_among_peers)
+    least_ns = iteration_ns * least / (1 + least)
+    compared = ComparedIterations(best, nobody, iteration_ns, 0.0, least_ns, MODEL.sure_among_peers)
     links = _slow_links(measured, compared)
     told = [(link, _without(float(link.lost_ns.max()), iteration_ns)) for link in links]
     if told:
         held = [_of_link(measured, link, (best, nobody), span, ratio) for link, ratio in told]
         return [f for link in held for f in _always(link, found)]
     waits_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
-    late = _late_among_peers(measured, best, iteration_ns, waits_ns)
+    # a stream that is slower than its peers makes others wait as uneven work does
+    uneven, least_wait = _uneven(measured, best), least / (1 + least)
+    costs = uneven.ratio >= least_wait and waits_ns < EXPLAINS * uneven.ratio * iteration_ns
+    if costs and uneven.experts:
+        return [load_finding(job, uneven, least_wait, span)]
+    late = _late_among_peers(measured, compared._replace(held_up_ns=waits_ns))
     if late:
         return late
+    if costs and not any(f.severity != "info" for f in found):
+        return [load_finding(job, uneven, least_wait, span)]
     compute = stage_compute(measured.kinds, job.stages, best)
     heaviest = compute.heaviest() if compute is not None else None
     if compute is not None and heaviest is not None:
@@ -267,16 +344,25 @@ def _persistent(measured: _Measured, best: Int, found: list[Finding]) -> list[Fi
     return [load_finding(job, wait, least_wait, span)] if loud else []
 
 
-def _late_among_peers(measured: _Measured, best: Int, iteration_ns: float, held_up_ns: float) -> list[Finding]:
+def _uneven(measured: _Measured, best: Int) -> UnevenWork:
+    """Work that differs from cell to cell, by their own time; none where that is not known."""
+    job = measured.job
+    if job.own is None:
+        return EVEN
+    own = OwnTime(job.own.cell, job.own.own_ns[:, best])
+    first = np.unique(own.cell, return_index=True)[1]
+    received = exchanged_bytes(job.operations, job.endpoints, own.cell, job.iterations)[:, best]
+    return uneven_work(own, job.stages[first], received, durations_ns(job.edges_ns)[best], MODEL)
+
+
+def _late_among_peers(measured: _Measured, compared: ComparedIterations) -> list[Finding]:
     """Who computes longer than peers of the same place all along."""
-    job, least = measured.job, measured.options.least_slowdown_ratio
+    job = measured.job
     if not job.stages_known:
         return []
-    least_ns = iteration_ns * least / (1 + least)
-    compared = ComparedIterations(best, np.zeros(0, np.int64), iteration_ns, least_ns, held_up_ns)
-    found = culprits(job, measured.kinds, compared, MODEL.sure_among_peers)
+    found = culprits(job, measured.kinds, compared)
     late = found.named if found.places <= MODEL.most_culprits else ()
-    told = [(one, _without(one.best.lost_ns, iteration_ns)) for one in late]
+    told = [(one, _without(one.best.lost_ns, compared.iteration_ns)) for one in late]
     span = (int(job.edges_ns[0]), None)
     return [computes_longer_finding(job, found.cell, found.grown, one, span, ratio) for one, ratio in told]
 
@@ -294,29 +380,3 @@ def _always(finding: Finding, found: list[Finding]) -> list[Finding]:
 
 def _without(lost_ns: float, iteration_ns: float) -> float:
     return iteration_ns / max(iteration_ns - lost_ns, 0.1 * iteration_ns)
-
-
-def merge_recurring(found: list[Finding], sporadic: list[Finding]) -> list[Finding]:
-    """One finding of what comes and goes: the same kind and subject in several periods, or in single iterations."""
-    joined: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
-    for finding in sorted([*found, *sporadic], key=lambda f: f.start_ns):
-        joined.setdefault((finding.kind, finding.subject.ids), []).append(finding)
-    return [_recurring(same) for same in joined.values()]
-
-
-def _recurring(same: list[Finding]) -> Finding:
-    first, worst = same[0], max(same, key=lambda f: f.slowdown_ratio)
-    if len(same) == 1:
-        return first
-    sporadic = any(f.cause == "sporadic" for f in same)
-    return first.model_copy(
-        update={
-            "cause": "sporadic" if sporadic else "flap",
-            "end_ns": None if any(f.end_ns is None for f in same) else max(f.end_ns or 0 for f in same),
-            "severity": worst.severity,
-            "slowdown_ratio": worst.slowdown_ratio,
-            "evidence": tuple(e for f in same for e in f.evidence[:2]),
-            "summary": f"{first.summary} "
-            + ("Iterations between are as fast as ever." if sporadic else f"It came and went {len(same)} times."),
-        }
-    )

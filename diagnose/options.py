@@ -51,6 +51,9 @@ class ModelOptions:
         group_penalty: of a host, a stage or everybody in place of a cell.
         group_least_share: of what an iteration lost that three quarters of a group's cells must have lost, each.
         quarter: percentile of a group's cells that stands for what the group loses.
+        fewest_uneven: cells of a stage, of which the mean shows what even work would take.
+        follows_least: correlation from which iteration times follow the cell that takes longest, and own times tokens.
+        uneven_tokens_least: share by which what experts get changes from iteration to iteration.
         second_penalty: of a second cause, for the share of the lost time that a hypothesis leaves unexplained.
         most_culprits: what is late in more places at once has a cause that is in none of them.
         most_confidence: measurements of one window make nothing surer.
@@ -104,6 +107,9 @@ class ModelOptions:
     group_penalty: float = 1.0
     group_least_share: float = 0.6
     quarter: int = 25
+    fewest_uneven: int = 3
+    follows_least: float = 0.4
+    uneven_tokens_least: float = 0.02
     second_penalty: float = 12.0
     most_culprits: int = 2
     most_confidence: float = 0.95

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.findings import Evidence, Finding, Severity, Subject
-from diagnose.compute.load_imbalance import Waiting
 from diagnose.compute.stage_compute import StageCompute
 from diagnose.finding_text import finding_id, percent, severity
 from diagnose.job_view import JobView
+from diagnose.model.uneven_work import UnevenWork
 from diagnose.options import MODEL
 from diagnose.pace_intervals import PaceInterval
 
@@ -51,24 +51,24 @@ def stage_finding(
     )
 
 
-def load_finding(job: JobView, waiting: Waiting, least_ratio: float, span_ns: Span) -> Finding:
+def load_finding(job: JobView, waiting: UnevenWork, least_ratio: float, span_ns: Span) -> Finding:
     """Describe a job whose ranks arrive far apart, each time another one last; `least_ratio` is worth reporting."""
     wait_ratio = waiting.ratio
     ratio = 1 / (1 - min(wait_ratio, 0.9))
     window = job.measured_ns(span_ns)
     evidence = Evidence(
-        metric="waiting for the last to arrive, share of the iteration",
+        metric="waiting for the last, share of the iteration",
         value=round(wait_ratio, 4),
         baseline=0.0,
         unit="",
-        where=f"gradient groups of {job.id}",
+        where=f"{'experts' if waiting.experts else 'groups'} of {job.id}",
         window_ns=window,
     )
     return Finding(
         id=finding_id(job.id, "imbalance", (job.id,), span_ns[0]),
         job=job.id,
         kind="imbalance",
-        cause="load",
+        cause="experts" if waiting.experts else "load",
         severity=severity(ratio),
         start_ns=span_ns[0],
         end_ns=span_ns[1],
@@ -78,7 +78,9 @@ def load_finding(job: JobView, waiting: Waiting, least_ratio: float, span_ns: Sp
         evidence=(evidence,),
         summary=f"Work is uneven from rank to rank and iteration to iteration: waiting for the last rank costs "
         f"{100 * wait_ratio:.0f} % of the iteration, and the last one changes.",
-        action="Look at sequence lengths and sampling of the batches; no machine is at fault.",
+        action="Look at the router's load balance and the capacity of experts; no machine is at fault."
+        if waiting.experts
+        else "Look at sequence lengths and sampling of the batches; no machine is at fault.",
     )
 
 

@@ -11,9 +11,9 @@ from diagnose.compute.send_delays import PP, SendDelays, assign_peer_classes
 from diagnose.compute.stragglers import LATE, compute_ratio, lateness, share_of_chain
 from diagnose.endpoint_index import Numbering, group_numbers
 from diagnose.job_view import JobView
+from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.model.compute import (
     Cells,
-    ComparedIterations,
     ComputeHypothesis,
     Explanation,
     Grown,
@@ -61,7 +61,7 @@ class Culprits:
         return int(self.stages[np.flatnonzero(hypothesis.own)[0]])
 
 
-def culprits(job: JobView, kinds: tuple[SendDelays, ...], compared: ComparedIterations, sure: float) -> Culprits:
+def culprits(job: JobView, kinds: tuple[SendDelays, ...], compared: ComparedIterations) -> Culprits:
     """Those whose own time grew, or is longer than that of cells of the same stage and as many neighbours.
 
     In a tree leaves, branches and the root have turns of their own, however long they compute. Without ready messages
@@ -71,7 +71,6 @@ def culprits(job: JobView, kinds: tuple[SendDelays, ...], compared: ComparedIter
         job: theirs.
         kinds: delays of its sends.
         compared: which iterations.
-        sure: tempered log-likelihood ratio from which an explanation counts.
     """
     cell = job.own.cell if job.own is not None else cells(job.endpoints, job.groups.get("tp", ()))
     first = np.unique(cell, return_index=True)[1]
@@ -82,7 +81,7 @@ def culprits(job: JobView, kinds: tuple[SendDelays, ...], compared: ComparedIter
     else:
         found, waits = _delayed(job, kinds, cell, alike, compared), _predecessors(job, kinds, cell)
     stages = job.stages[first]
-    named = pursue(found, Cells(hosts, stages, waits), compared, sure, MODEL)
+    named = pursue(found, Cells(hosts, stages, waits), compared, MODEL)
     return Culprits(cell, found, hosts, frozenset(job.fabric.host.values()), stages, tuple(named))
 
 

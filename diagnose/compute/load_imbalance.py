@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from datamodel.frame import Frame
 from datamodel.operations import FAMILY_SLOTS
@@ -14,6 +12,7 @@ from datamodel.streams import Bool, Float, Int
 from diagnose.compute.send_delays import DP, PP
 from diagnose.endpoint_index import Numbering, group_numbers
 from diagnose.model.elements import TO_SIGMA
+from diagnose.model.uneven_work import EVEN, UnevenWork
 from reconstruct.numeric.medians import row_medians
 
 # A median's standard error over that of a mean of as many: sqrt(pi / 2).
@@ -24,20 +23,6 @@ FEWEST = 3
 TOGETHER = 0.0005
 
 
-class Waiting(NamedTuple):
-    """What waiting for uneven work costs, as a share of the iteration, and the standard error of that."""
-
-    ratio: float
-    error: float
-
-    def exceeds(self, ratio: float) -> float:
-        """How likely it costs more than so much."""
-        return float(ndtr((self.ratio - ratio) / max(self.error, 1e-9)))
-
-
-NO_WAITING = Waiting(0.0, 0.0)
-
-
 def waiting_ratio(
     operations: Frame,
     endpoints: Int,
@@ -45,7 +30,7 @@ def waiting_ratio(
     stages: Int,
     iterations: Int,
     iteration_ns: float,
-) -> Waiting:
+) -> UnevenWork:
     """Share of the iteration that gradient groups lose to work that is uneven now here and now there.
 
     With even work everybody would arrive at the mean, and nobody would wait for the last: the loss is the time between.
@@ -69,13 +54,13 @@ def waiting_ratio(
     first = np.flatnonzero(np.diff(group[order], prepend=-1))
     large = np.diff(np.append(first, len(order))) >= FEWEST
     if not large.any():
-        return NO_WAITING
+        return EVEN
     together_ns = TOGETHER * iteration_ns
     lost = [
         _costliest(start[order], waits[order], first, large, iteration_ns)
         for start, waits in _arrivals(operations, endpoints, stages, iterations, together_ns)
     ]
-    return max(lost, default=NO_WAITING)
+    return max(lost, default=EVEN)
 
 
 def _arrivals(
@@ -116,7 +101,7 @@ def _handed_on(operations: Frame, endpoints: Int, stages: Int, iterations: Int) 
     return np.where(last > 0, last, np.nan)
 
 
-def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, iteration_ns: float) -> Waiting:
+def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, iteration_ns: float) -> UnevenWork:
     """The usual loss of the group that loses most: in half of the iterations it is more.
 
     Args:
@@ -138,7 +123,7 @@ def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, iteration_
     usual_cost = row_medians(cost)
     most = int(usual_cost.argmax())
     spread = TO_SIGMA * float(np.median(np.abs(cost[most] - usual_cost[most])))
-    return Waiting(float(usual_cost[most]), MEDIAN_ERROR * spread / float(np.sqrt(cost.shape[1])))
+    return UnevenWork(float(usual_cost[most]), MEDIAN_ERROR * spread / float(np.sqrt(cost.shape[1])))
 
 
 def _means(values: Float, origin: Float, first: Int) -> Float:

@@ -76,31 +76,33 @@ def add_time_bounds(kinds: tuple[SendDelays, ...], endpoints: Int, dates: TimeBo
 
 
 def sends(
-    operations: Frame, endpoints: Int, stage: Mapping[int, int], iterations: int, sharded: bool
+    operations: Frame, endpoints: Int, stage: Mapping[int, int], edges_ns: Int, sharded: bool
 ) -> tuple[SendDelays, ...]:
     """Measure the delay before everything each endpoint sends, by kind.
 
-    The delay runs from the latest event at the endpoint (a message or collective received, an own send ended). A rank
-    that computes longer sends later after it; one that waits for somebody is set going by what it waits for. Messages
-    between stages count each; a gradient collective counts once, when the endpoint's first byte leaves, because later
-    bytes wait for others; sharded training arrives at every gather and scatter. Nobody can do so before all members
-    are done with the collective before: who was done early has that much time to spare, and it does not count.
+    The delay runs from the latest event at the endpoint (a message or collective received, an own send ended, the end
+    of an iteration). A rank that computes longer sends later after it; one that waits for somebody is set going by what
+    it waits for. Messages between stages count each; a gradient collective counts once, when the endpoint's first byte
+    leaves, because later bytes wait for others; sharded training arrives at every gather and scatter. Nobody can do so
+    before all members are done with the collective before: who was done early has that much time to spare, and it does
+    not count.
 
     Args:
         operations: of one job.
         endpoints: (e,) address codes, ascending.
         stage: address code -> pipeline stage.
-        iterations: how many complete ones there are.
+        edges_ns: (iterations,) end of each complete iteration.
         sharded: whether gradient groups gather and scatter all through the iteration.
     """
     place = Numbering(endpoints)
     own, peer = place.of(operations["endpoint"]), place.of(operations["peer"])
     level = np.append([stage.get(int(e), 0) for e in endpoints], 0).astype(np.int64)  # -1, nobody's, is of stage 0
     message = operations["role"] == PP
+    iterations = len(edges_ns)
     counted = (operations["iteration"] >= 0) & (operations["iteration"] < iterations) & (own >= 0)
     if not sharded:
         counted &= (operations["role"] != DP) | (operations["slot"] % FAMILY_SLOTS == 0)
-    delay = _since_last_event(operations, own, peer)
+    delay = np.fmin(_since_last_event(operations, own, peer), _since_edge(operations, edges_ns))
     if not message.any():
         delay = np.fmin(delay, _since_all_were_done(operations))
     towards = np.where(message, level[peer] - level[own], 0)
@@ -170,6 +172,14 @@ def _since_last_event(operations: Frame, own: Int, peer: Int) -> Float:
         return np.full(len(start), np.nan)
     last = events[np.maximum(at, 0)]
     return np.where((at >= 0) & (own >= 0) & (last >= own * span), start - last, np.nan)
+
+
+def _since_edge(operations: Frame, edges_ns: Int) -> Float:
+    """(operations,) time from the end of the iteration before, which everybody waits for; nan where it is not known."""
+    number = operations["iteration"].astype(np.int64)
+    known = (number > 0) & (number <= len(edges_ns))
+    since = np.where(known, operations["start_ns"] - edges_ns[np.where(known, number - 1, 0)], -1)
+    return np.where(since >= 0, since, np.nan)
 
 
 def _since_all_were_done(operations: Frame) -> Float:

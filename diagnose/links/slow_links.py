@@ -13,6 +13,7 @@ from datamodel.streams import Bool, Float, Int
 from diagnose.measures.congestion_notifications import CongestionNotifications, Notified, notified
 from diagnose.measures.stream_rates import Rates
 from diagnose.measures.switch_pairs import SwitchPairs
+from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.model.elements import Elements, elements
 from diagnose.model.links import LinkHypothesis, Side, link_hypotheses, suspects
 from diagnose.options import MODEL, ModelOptions
@@ -91,27 +92,9 @@ class SlowLink:
         return tuple(s.switch for s in self.suspects[1:] if s.switch is not None)
 
 
-class LinkComparison(NamedTuple):
-    """What is compared with what.
-
-    Attributes:
-        interval: iterations to judge.
-        baseline: iterations of the job at its best; empty where peers are the measure.
-        longer_ns: what an iteration became longer by; 0 without a baseline.
-        least_lost_ns: what a link must cost an iteration to be told of.
-        sure: tempered log-likelihood ratio from which it is.
-    """
-
-    interval: Int
-    baseline: Int
-    longer_ns: float
-    least_lost_ns: float
-    sure: float
-
-
 def slow_links(
     rates: Rates,
-    compared: LinkComparison,
+    compared: ComparedIterations,
     fabric: EndpointLocations,
     notices: CongestionNotifications,
     edges_ns: Int,
@@ -139,7 +122,7 @@ def _one_by_one(
     where: SwitchPairs,
     votes: Float,
     counts: Notified | None,
-    compared: LinkComparison,
+    compared: ComparedIterations,
     options: ModelOptions,
 ) -> tuple[list[SlowLink], float]:
     """The links that somebody can be sent to, and the sum of their scores."""
@@ -163,7 +146,7 @@ def _one_by_one(
 
 
 def slowest_loss_ns(
-    rates: Rates, compared: LinkComparison, fabric: EndpointLocations, options: ModelOptions = MODEL
+    rates: Rates, compared: ComparedIterations, fabric: EndpointLocations, options: ModelOptions = MODEL
 ) -> float:
     """What an iteration loses in the stream that loses most, whether or not a link explains it."""
     across = SwitchPairs(rates, fabric).across

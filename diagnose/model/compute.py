@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
+from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.model.elements import TO_SIGMA
 from diagnose.model.likelihood import gains, sizes
 from diagnose.model.own_time import OwnTime
@@ -16,25 +17,6 @@ from diagnose.options import ModelOptions
 from reconstruct.numeric.medians import row_medians, typical_over
 
 Who = Literal["cell", "host", "stage", "everybody"]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedIterations:
-    """Iterations to compare.
-
-    Attributes:
-        interval: those to judge.
-        baseline: those of the job at its best; empty where each cell is compared with its peers.
-        iteration_ns: how long one takes in the interval.
-        longer_ns: what it became longer by; without a baseline, what is worth reporting.
-        held_up_ns: what slow streams may have held everybody up for.
-    """
-
-    interval: Int
-    baseline: Int
-    iteration_ns: float
-    longer_ns: float
-    held_up_ns: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +95,20 @@ def grown(own: OwnTime, compared: ComparedIterations, place: Int, options: Model
         options: of the model.
     """
     floor_ns = options.own_floor_ratio * compared.iteration_ns
-    now, scatter = _level(own.own_ns[:, compared.interval], floor_ns, options)
+    now, spread = _level(own.own_ns[:, compared.interval])
     if len(compared.baseline):
-        normal, before = _level(own.own_ns[:, compared.baseline], floor_ns, options)
+        normal, before = _level(own.own_ns[:, compared.baseline])
+        spread = np.fmax(np.fmax(spread, before), floor_ns)  # few iterations may lie close to each other by chance
+        variance = spread**2 * (1 / _counted(compared.interval, options) + 1 / _counted(compared.baseline, options))
     else:
-        normal, before = _of_peers(now, place, floor_ns, options)
-    return compare(now, normal, scatter + before, compared, options)
+        normal, among = _of_peers(now, place, floor_ns, options)
+        variance = np.fmax(spread, floor_ns) ** 2 / _counted(compared.interval, options) + among
+    return compare(now, normal, variance, compared, options)
+
+
+def _counted(iterations: Int, options: ModelOptions) -> int:
+    """For how many iterations some count: those of one interval are not independent."""
+    return max(min(len(iterations), options.counted), 1)
 
 
 def compare(
@@ -130,7 +120,7 @@ def compare(
     """
     now_ns = now_ns - np.clip(np.nan_to_num(now_ns - normal_ns), 0.0, compared.held_up_ns)
     most = float(np.nan_to_num(now_ns - normal_ns).max(initial=0.0))
-    victim = options.own_victim_share * max(compared.longer_ns, most)
+    victim = options.own_victim_share * max(compared.to_explain_ns, most)
     least = options.own_least_ratio * compared.iteration_ns
     with np.errstate(invalid="ignore"):
         now, normal = now_ns + least, normal_ns + least
@@ -138,12 +128,10 @@ def compare(
     return Grown(now_ns, normal_ns, variance, np.log(now / normal), error)
 
 
-def _level(own_ns: Float, floor_ns: float, options: ModelOptions) -> tuple[Float, Float]:
-    """(cells,) median over iterations, and the variance of that median."""
+def _level(own_ns: Float) -> tuple[Float, Float]:
+    """(cells,) median over iterations, and the spread about it."""
     middle = typical_over(own_ns, np.arange(own_ns.shape[1]))
-    spread = TO_SIGMA * row_medians(np.abs(own_ns - middle[:, None]))
-    count = max(min(own_ns.shape[1], options.counted), 1)
-    return middle, np.maximum(spread, floor_ns) ** 2 / count
+    return middle, TO_SIGMA * row_medians(np.abs(own_ns - middle[:, None]))
 
 
 def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions) -> tuple[Float, Float]:
@@ -158,9 +146,7 @@ def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions)
     return normal, variance
 
 
-def pursue(
-    found: Grown, cells: Cells, compared: ComparedIterations, sure: float, options: ModelOptions
-) -> list[Explanation]:
+def pursue(found: Grown, cells: Cells, compared: ComparedIterations, options: ModelOptions) -> list[Explanation]:
     """Who computes longer, the most likely first; empty where nobody does beyond doubt.
 
     What the best explanation leaves is scored again while it leaves enough.
@@ -169,28 +155,27 @@ def pursue(
         found: own time of all cells.
         cells: where they are, and who waits for whom.
         compared: which iterations were.
-        sure: tempered log-likelihood ratio from which an explanation counts.
         options: of the model.
     """
     named: list[Explanation] = []
     while len(named) <= options.most_culprits:
-        ordered = compute_hypotheses(found, cells, compared, sure, options)
+        ordered = compute_hypotheses(found, cells, compared, options)
         if not ordered:
             break
         best = ordered[0]
         near = [h for h in ordered if h.score > best.score - np.log(options.rival_odds)]
         weight = np.exp([h.score - best.score for h in near])
         named.append(Explanation(best, tuple(zip(near, (weight / weight.sum()).tolist(), strict=True))))
-        if len(compared.baseline) and best.lost_ns >= (1 - options.least_share) * compared.longer_ns:
+        if len(compared.baseline) and best.lost_ns >= (1 - options.least_share) * compared.to_explain_ns:
             break  # nothing is left to be explained
         explained = np.any([h.own | h.behind for h in near], axis=0)
         normal_ns = np.where(explained, np.nan, found.normal_ns)
-        found = compare(found.now_ns, normal_ns, found.variance, replace(compared, held_up_ns=0.0), options)
+        found = compare(found.now_ns, normal_ns, found.variance, compared._replace(held_up_ns=0.0), options)
     return named
 
 
 def compute_hypotheses(
-    found: Grown, cells: Cells, compared: ComparedIterations, sure: float, options: ModelOptions
+    found: Grown, cells: Cells, compared: ComparedIterations, options: ModelOptions
 ) -> list[ComputeHypothesis]:
     """All that are sure and lost enough, the most likely first; arguments as those of `pursue`."""
     told = tuple(
@@ -200,7 +185,7 @@ def compute_hypotheses(
     count, group, place = len(found.shift), options.group_penalty, cells.stages
     number = np.unique(np.array(cells.hosts), return_inverse=True)[1].ravel()
     of_host = number == np.unique(number)[:, None]
-    enough = options.least_share * compared.longer_ns if len(compared.baseline) else compared.longer_ns
+    enough = compared.least_lost_ns
     late = np.flatnonzero((found.lost_ns >= enough) & np.isfinite(found.shift))
     sets: list[tuple[Who, Bool, float]] = [("cell", np.arange(count) == n, float(np.log(count))) for n in late]
     sets += [("host", own, np.log(count) + group) for own in of_host if 1 < own.sum() < count]
@@ -211,9 +196,9 @@ def compute_hypotheses(
         sets.append(("everybody", np.ones(count, np.bool_), group))
     every = [_scored(who, own, cells, told, found, penalty, options) for who, own, penalty in sets]
     every = [_everybody(h, found, compared, options) if h.who == "everybody" else h for h in every]
-    of_group = max(enough, options.group_least_share * compared.longer_ns)
-    kept = [h for h in every if h.lost_ns >= (enough if h.who == "cell" else of_group) and h.likelihood > sure]
-    return sorted((_weighed(h, found, late, compared.longer_ns, options) for h in kept), key=lambda h: -h.score)
+    of_group = max(enough, options.group_least_share * compared.to_explain_ns)
+    kept = [h for h in every if h.lost_ns >= (enough if h.who == "cell" else of_group) and h.likelihood > compared.sure]
+    return sorted((_weighed(h, found, late, compared.to_explain_ns, options) for h in kept), key=lambda h: -h.score)
 
 
 def _everybody(

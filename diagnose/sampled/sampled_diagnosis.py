@@ -9,10 +9,11 @@ import numpy as np
 from datamodel.findings import Finding
 from datamodel.streams import Int
 from diagnose.compute.compute_findings import regression_finding
-from diagnose.diagnosis import DiagnosisOptions, merge_recurring
+from diagnose.diagnosis import DiagnosisOptions
 from diagnose.job_view import JobView
 from diagnose.options import MODEL
 from diagnose.pace_intervals import PaceInterval, split_intervals
+from diagnose.recurring_findings import merge_recurring
 from diagnose.sampled.late_ring_members import late_in_rings, meet_first_in_rings
 from diagnose.sampled.late_senders import Late, late_in_pipelines
 from diagnose.sampled.message_delays import MessageDelays, messages_between_stages

@@ -13,6 +13,7 @@ from datamodel.findings import Finding
 from datamodel.frame import Frame, concat
 from datamodel.operations import OPERATIONS
 from diagnose.diagnosis import DiagnosisOptions, diagnose
+from diagnose.model.own_time import OwnTime
 from reconstruct.jobs.observed_iterations import ObservedIterations
 from tests.diagnose.hand_made import DP, MS, PP, SECOND, Op, Ring, fabric, job_view, operations
 
@@ -214,6 +215,42 @@ def test_a_slow_link_is_a_link_and_no_straggler() -> None:
     assert finding.kind == "slow_link"
     assert {s.ids for s in finding.suspects} == {("10.0.0.3",), ("10.0.0.4",)}
     assert finding.slowdown_ratio == pytest.approx(1.4, abs=1e-3)
+
+
+def next_to_a_slow_link(compute_s: Mapping[Cell, float], own_s: Mapping[Cell, float]) -> list[Finding]:
+    """A ring of six whose own times are known; 0 sends five times as long in the second half."""
+    slow = since(FIRST, 0, 5.0)
+    ops, edges = Ring(compute_s=compute_s, slow=slow).run(COUNT)
+    own = 0.8 + np.random.default_rng(1).normal(0, 1e-4, (6, COUNT))
+    for (i, e), seconds in own_s.items():
+        own[e, i] = seconds
+    place = fabric(6, switches=("leaf",) * 6, hosts=tuple("abcdef"))
+    view = replace(job_view(ops, edges, place), own=OwnTime(np.arange(6), own * SECOND))
+    return diagnose(view, DiagnosisOptions())
+
+
+def test_a_late_rank_next_to_a_slow_link_is_named_as_well() -> None:
+    """The link holds everybody up for 0.8 s; 3 computes for 0.2 s more before it sends anything."""
+    late = since(FIRST, 3, 1.0)
+    found = {f.kind: f for f in next_to_a_slow_link(late, late)}
+    assert set(found) == {"slow_link", "straggler"}
+    assert found["straggler"].subject.ids == ("10.0.0.3",)
+    assert found["straggler"].slowdown_ratio == pytest.approx(2.0 / 1.8, abs=0.01)
+
+
+def test_who_waits_for_a_slow_link_is_no_late_rank() -> None:
+    """What 3 does takes longer by its own time, but it sends its first message as early as ever."""
+    assert [f.kind for f in next_to_a_slow_link({}, since(FIRST, 3, 1.0))] == ["slow_link"]
+
+
+def test_what_comes_on_top_of_a_slow_period_is_told_apart() -> None:
+    """2 is late from iteration 6 on, 5 by more from 14 on: two findings, the first of which goes on."""
+    one, other = findings({**since(6, 2, 0.95), **since(14, 5, 1.4)})
+    assert [(f.subject.ids, f.cause, f.end_ns) for f in (one, other)] == [
+        (("10.0.0.2",), None, None),
+        (("10.0.0.5",), None, None),
+    ]
+    assert other.slowdown_ratio == pytest.approx(1.6 / 1.15, abs=0.01)
 
 
 def test_a_single_long_iteration_is_no_finding() -> None:

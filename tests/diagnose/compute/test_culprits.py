@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from datamodel.streams import Int
-from diagnose.model.compute import Cells, ComparedIterations, Explanation, grown, pursue
+from diagnose.model.compared_iterations import ComparedIterations
+from diagnose.model.compute import Cells, Explanation, grown, pursue
 from diagnose.model.own_time import OwnTime
 from diagnose.options import MODEL
 
@@ -24,9 +25,9 @@ def named(more_s: Mapping[int, float], held_up_s: float = 0.0, waits: Int = NOBO
     own_s = 0.5 + np.random.default_rng(1).normal(0, 0.001, (CELLS, COUNT))
     for cell, more in more_s.items():
         own_s[cell, BEFORE:] += more
-    compared = ComparedIterations(SLOW, BASELINE, 1.2e9, 0.2e9, held_up_s * 1e9)
+    compared = ComparedIterations(SLOW, BASELINE, 1.2e9, 0.2e9, MODEL.least_share * 0.2e9, MODEL.sure, held_up_s * 1e9)
     found = grown(OwnTime(np.arange(CELLS), own_s * 1e9), compared, STAGES, MODEL)
-    return pursue(found, Cells(HOSTS, STAGES, waits), compared, MODEL.sure, MODEL)
+    return pursue(found, Cells(HOSTS, STAGES, waits), compared, MODEL)
 
 
 def who(late: Explanation) -> tuple[str, list[int]]:
@@ -106,10 +107,10 @@ def test_who_is_held_up_by_a_slow_stream_computes_no_longer() -> None:
 def among_peers(own_s: list[float], place: list[int]) -> list[Explanation]:
     """Who is named without a past."""
     own = np.array(own_s)[:, None] + np.random.default_rng(1).normal(0, 0.001, (len(own_s), COUNT))
-    compared = ComparedIterations(np.arange(1, COUNT), np.zeros(0, np.int64), 1e9, 0.05e9)
+    compared = ComparedIterations(np.arange(1, COUNT), np.zeros(0, np.int64), 1e9, 0.0, 0.05e9, MODEL.sure_among_peers)
     found = grown(OwnTime(np.arange(len(own_s)), own * 1e9), compared, np.array(place), MODEL)
     hosts = [str(n) for n in range(len(own_s))]
-    return pursue(found, Cells(hosts, np.array(place), NOBODY_WAITS), compared, MODEL.sure_among_peers, MODEL)
+    return pursue(found, Cells(hosts, np.array(place), NOBODY_WAITS), compared, MODEL)
 
 
 def test_without_a_past_peers_of_the_same_place_are_the_measure() -> None:

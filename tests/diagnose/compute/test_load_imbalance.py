@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from diagnose.compute.load_imbalance import NO_WAITING, Waiting, waiting_ratio
+from diagnose.compute.load_imbalance import waiting_ratio
+from diagnose.model.uneven_work import EVEN, UnevenWork
 from tests.diagnose.hand_made import MS, PP, SECOND, Op, Ring, operations
 
 COUNT = 12
@@ -96,10 +97,10 @@ def test_the_costliest_group_counts() -> None:
     )
     even_and_not = waiting_ratio(both, np.arange(7), ((0, 1, 2), (3, 4, 5)), np.zeros(7, np.int64), ALL, SECOND)
     assert even_and_not.ratio == pytest.approx(0.1)
-    assert waiting_ratio(both, np.arange(7), (), np.zeros(7, np.int64), ALL, SECOND) == NO_WAITING
+    assert waiting_ratio(both, np.arange(7), (), np.zeros(7, np.int64), ALL, SECOND) == EVEN
 
 
 def test_it_exceeds_a_share_as_surely_as_iterations_agree() -> None:
     """0.15 known to 0.025 is more than 0.1 by two standard errors, and as likely as not more than itself."""
-    assert Waiting(0.15, 0.025).exceeds(0.10) == pytest.approx(0.977, abs=0.001)
-    assert Waiting(0.15, 0.025).exceeds(0.15) == pytest.approx(0.5)
+    assert UnevenWork(0.15, 0.025).exceeds(0.10) == pytest.approx(0.977, abs=0.001)
+    assert UnevenWork(0.15, 0.025).exceeds(0.15) == pytest.approx(0.5)

@@ -9,13 +9,14 @@ from diagnose.compute.send_delays import SendDelays, sends
 from tests.diagnose.hand_made import DP, PP, Op, operations
 
 PAIR = np.array([0, 1])
+EDGE = np.array([2**62])
 
 
 def measured(
     ops: list[Op], stage: dict[int, int] | None = None, *, sharded: bool = False
 ) -> dict[tuple[int, ...], SendDelays]:
     """Sends of endpoints 0 and 1 in one iteration, by (role, towards, slot)."""
-    found = sends(operations(ops), PAIR, stage or {}, 1, sharded)
+    found = sends(operations(ops), PAIR, stage or {}, EDGE, sharded)
     return {(s.role, s.towards, s.slot): s for s in found}
 
 
@@ -62,8 +63,15 @@ def test_who_was_done_before_the_others_has_time_to_spare() -> None:
     """0 ends at 50, 1 at 90; both begin again at 150: 60 for either, not 100 for 0. Nobody arrived late."""
     ops = [Op(0, 1, 0, 50, delivered_ns=90), Op(1, 0, 0, 40, delivered_ns=45)]
     again = [Op(e, 1 - e, 150, 190, iteration=1) for e in (0, 1)]
-    found = sends(operations([*ops, *again]), PAIR, {}, 2, sharded=False)
+    found = sends(operations([*ops, *again]), PAIR, {}, np.array([90, 190]), sharded=False)
     assert found[0].delay_ns[:, 1].tolist() == [60.0, 60.0]
+
+
+def test_nobody_begins_an_iteration_before_the_last_has_ended() -> None:
+    """0 is done at 50 with what ends at 90, and sends at 150: 60 of these it can have computed."""
+    ops = [Op(0, 1, 0, 50), Op(1, 0, 0, 90, delivered_ns=45, role=PP), Op(0, 1, 150, 190, iteration=1)]
+    found = sends(operations(ops), PAIR, {}, np.array([90, 190]), sharded=False)
+    assert next(s for s in found if s.role == DP).delay_ns[0, 1] == 60.0
 
 
 def test_of_several_streams_the_first_is_the_arrival() -> None:
@@ -85,6 +93,6 @@ def test_times_of_this_century_keep_their_nanoseconds() -> None:
     ops = [Op(e, e + 1, base + e, base + 10 * e + 10, delivered_ns=base + 10 * e + 20) for e in range(count)]
     late = [Op(e + 1, e, base + 10 * e + 20 + 7_000_000_001, base + 10**10, role=PP, slot=0) for e in range(count)]
     last = max(e + 1 for e in range(count))
-    found = sends(operations([*ops, *late]), np.arange(last + 1), {}, 1, sharded=False)
+    found = sends(operations([*ops, *late]), np.arange(last + 1), {}, EDGE, sharded=False)
     (messages,) = [s for s in found if s.role == PP]
     assert messages.delay_ns[last, 0] == 7_000_000_001

@@ -12,9 +12,10 @@ from datamodel.endpoint_locations import EndpointLocations
 from datamodel.inventory import Link
 from datamodel.streams import Int
 from diagnose.links.link_findings import link_finding
-from diagnose.links.slow_links import LinkComparison, SlowLink, slow_links
+from diagnose.links.slow_links import SlowLink, slow_links
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from diagnose.measures.stream_rates import Rates
+from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.options import MODEL
 from tests.diagnose.hand_made import DP, MS, SECOND, Ring, fabric, job_view
 
@@ -70,7 +71,7 @@ def every_slow_link(
         longer_ns = float((np.median(now, axis=1) - np.median(before, axis=1)).max())
     least_ns = MODEL.least_share * longer_ns if len(baseline) else 0.05 * float(time_ns.max())
     sure = MODEL.sure if len(baseline) else MODEL.sure_among_peers
-    compared = LinkComparison(interval, baseline, longer_ns, least_ns, sure)
+    compared = ComparedIterations(interval, baseline, 2 * float(time_ns.max()), longer_ns, least_ns, sure)
     return slow_links(seen, compared, place, notices, np.arange(1, seen.bytes.shape[1] + 1) * SECOND)
 
 
