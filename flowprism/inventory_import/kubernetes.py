@@ -1,6 +1,6 @@
 """Kubernetes' training jobs that run: `kubectl get pods --all-namespaces -o json`.
 
-A pod belongs to a training job if it asks for GPUs and some controller has labelled it with the name of its job. Pods
+A pod belongs to a training job if it asks for GPUs and some controller has labeled it with the name of its job. Pods
 of one namespace and name are one job, wherever they run; the namespace is the tenant.
 """
 

@@ -42,7 +42,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeArguments:
-    """What is analysed: inputs, the inventory's file (None for none), sampling rates as typed, and the tenant."""
+    """What is analyzed: inputs, the inventory's file (None for none), sampling rates as typed, and the tenant."""
 
     paths: tuple[Path, ...]
     inventory: Path | None = None
@@ -51,7 +51,7 @@ class AnalyzeArguments:
 
 
 def analyze_files(given: AnalyzeArguments, report_format: ReportFormat, outputs: Outputs) -> None:
-    """Analyse what is given and write the results.
+    """Analyze what is given and write the results.
 
     Raises:
         FlowprismError: an input cannot be used or an output cannot be written.

@@ -1,4 +1,4 @@
-"""One scan from the command line: analyse the window, judge its jobs, write the verdict."""
+"""One scan from the command line: analyze the window, judge its jobs, write the verdict."""
 
 from __future__ import annotations
 

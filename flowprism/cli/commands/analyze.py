@@ -34,7 +34,7 @@ def analyze(
         str | None, typer.Option(metavar="ADDRESS", help="Analyze jobs on the workers of this dask scheduler.")
     ] = None,
 ) -> None:
-    """Name the training jobs, how each is parallelised, and what slows it.
+    """Name the training jobs, how each is parallelized, and what slows it.
 
     Finding a fault, or no job at all, is an answer and exits 0; input that
     cannot be used exits 2.

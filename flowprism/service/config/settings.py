@@ -165,8 +165,8 @@ class ScanSettings(Section):
     lease_s: float = Field(
         default=30.0, ge=3, le=3600, description="a replica that is silent so long has lost its scan"
     )
-    workers: int | None = Field(default=None, ge=1, description="threads that analyse jobs; null: one a processor")
-    scheduler: str | None = Field(default=None, description="jobs are analysed by this dask scheduler's workers")
+    workers: int | None = Field(default=None, ge=1, description="threads that analyze jobs; null: one a processor")
+    scheduler: str | None = Field(default=None, description="jobs are analyzed by this dask scheduler's workers")
 
     @model_validator(mode="after")
     def _named_once(self) -> ScanSettings:
