@@ -56,7 +56,7 @@ def finished() -> list[str]:
     """Code, templates, pages and shipped settings that are held to the list, relative to the checkout."""
     names = (path.relative_to(ROOT).as_posix() for path in files())
     return [
-        name for name in names if name.startswith(FINISHED) and name.endswith((".py", ".html", ".md") + SETTINGS_FILES)
+        name for name in names if name.startswith(FINISHED) and name.endswith((".py", ".html", ".md", *SETTINGS_FILES))
     ]
 
 
