@@ -142,7 +142,8 @@ def _in_turn(measured: _Measured, parts: list[PaceInterval]) -> list[Finding]:
         found = _explained(measured, period)
         step = _step(before, period, measured.options) if before is not None and going else None
         further = [f for f in _explained(measured, step) if f.kind in LOCATED] if step is not None else []
-        over, going = continued(going, found, further, _span(measured.job, period)[1])
+        span = _span(measured.job, period)
+        over, going = continued(going, found, further, span[1], measured.job.measured_ns(span)[1])
         ended += over
     return [*ended, *going]
 

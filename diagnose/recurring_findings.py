@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datamodel.findings import Finding
 
+# So much evidence is shown of each further period.
+SHOWN = 2
+
 
 def continued(
-    going: list[Finding], found: list[Finding], further: list[Finding], end_ns: int | None
+    going: list[Finding], found: list[Finding], further: list[Finding], end_ns: int | None, last_ns: int
 ) -> tuple[list[Finding], list[Finding]]:
     """What of the period right before a period is over in it, and what is on.
 
@@ -18,20 +21,22 @@ def continued(
         found: those of this period, against the job at its best.
         further: those of what changed between the two; empty where nothing stands out.
         end_ns: of this period; None where it goes on.
+        last_ns: until when it was measured.
     """
     before, now = {_name(f): f for f in going}, {_name(f): f for f in found}
     names = list(dict.fromkeys([*before, *map(_name, further)])) if further else list(now)
     added = now | {n: f for f in further if (n := _name(f)) not in before}
-    on = [_lasting(before.get(n), added.get(n), end_ns) for n in names]
+    on = [_lasting(before[n], added.get(n), end_ns, last_ns) if n in before else added[n] for n in names]
     return [f for n, f in before.items() if n not in names], on
 
 
-def _lasting(before: Finding | None, now: Finding | None, end_ns: int | None) -> Finding:
-    """One finding of two periods in a row, as grave as in the worse of them."""
-    if before is None or now is None:
-        return (before or now).model_copy(update={"end_ns": end_ns})  # type: ignore[union-attr]
-    worst = max(before, now, key=lambda f: f.slowdown_ratio)
-    return worst.model_copy(update={"id": before.id, "start_ns": before.start_ns, "end_ns": end_ns})
+def _lasting(before: Finding, now: Finding | None, end_ns: int | None, last_ns: int) -> Finding:
+    """One finding of two periods in a row, as grave as in the worse, with evidence of all the time it was on."""
+    longer = [e.model_copy(update={"window_ns": (e.window_ns[0], last_ns)}) for e in before.evidence]
+    evidence = longer if now is None else [*before.evidence, *now.evidence[:SHOWN]]
+    worst = max([before, now] if now is not None else [before], key=lambda f: f.slowdown_ratio)
+    update = {"id": before.id, "start_ns": before.start_ns, "end_ns": end_ns, "evidence": tuple(evidence)}
+    return worst.model_copy(update=update)
 
 
 def _name(finding: Finding) -> tuple[str, tuple[str, ...]]:
@@ -57,7 +62,7 @@ def _recurring(same: list[Finding]) -> Finding:
             "end_ns": None if any(f.end_ns is None for f in same) else max(f.end_ns or 0 for f in same),
             "severity": worst.severity,
             "slowdown_ratio": worst.slowdown_ratio,
-            "evidence": tuple(e for f in same for e in f.evidence[:2]),
+            "evidence": tuple(e for f in same for e in f.evidence[:SHOWN]),
             "summary": f"{first.summary} "
             + ("Iterations between are as fast as ever." if sporadic else f"It came and went {len(same)} times."),
         }
