@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from datamodel.frame import Frame
+from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.iterations import WITHIN
 from flowprism.rendering.figures.svg import Drawing, Scale, polyline, round_ticks
+from flowprism.rendering.names import Names
 from flowprism.rendering.units import duration, scaled
 
+MOST_LANES = 48
+MOVING = 0.05  # of the highest rate: times of samples are uncertain, which spreads a burst thinly around itself
 _WIDTH, _LEFT, _RIGHT, _TOP = 1080, 150, 1000, 30
 _LANE, _GAP = 40, 8
+
+
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """One endpoint in numbers: mean and highest rates in bit/s, half the 95 % interval of the highest ones.
+
+    Attributes:
+        name, suspect: of the endpoint.
+        sent_bps, received_bps: mean over the iteration.
+        sent_peak, received_peak: (highest rate of a bin, half its 95 % interval).
+        busy: share of the iteration in which it sends or receives at `MOVING` of its highest rate or more.
+    """
+
+    name: str
+    suspect: bool
+    sent_bps: float
+    sent_peak: tuple[float, float]
+    received_bps: float
+    received_peak: tuple[float, float]
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRates:
+    """Rates over the mean of iterations that take about as long as one another.
+
+    Attributes:
+        figure: its lanes, suspects first.
+        rows: the same endpoints in numbers.
+        endpoints: how many are known; beyond `MOST_LANES` the suspects and an even choice are drawn.
+        iterations, seconds: how many the mean is of, and their mean time.
+        bins: parts of the iteration that rates are means of.
+    """
+
+    figure: str
+    rows: Sequence[RateRow]
+    endpoints: int
+    iterations: int
+    seconds: float
+    bins: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +75,64 @@ class RateLane:
     def peak(self) -> float:
         """The highest rate of either direction."""
         return float(max(self.sent.max(), self.received.max()))
+
+
+def mean_rates(
+    rates: Frame,
+    book: Sequence[str],
+    placed: Sequence[Position],
+    suspects: Collection[str],
+    names: Names,
+    near_s: float,
+) -> MeanRates:
+    """Draw the mean of the iterations whose time is nearest to one.
+
+    Args:
+        rates: rates of one job's endpoints in one window (`datamodel.endpoint_rates.RATES`), with at least one row.
+        book: addresses that its codes count.
+        placed: the job's endpoints in the order of all pictures.
+        suspects: addresses.
+        names: of addresses.
+        near_s: the time of an iteration.
+    """
+    off = np.abs(rates["iteration_ns"] - near_s * 1e9)
+    rates = rates.take(off == off.min()).sort("endpoint", "bin")
+    bins, seconds = int(rates["bins"][0]), int(rates["iteration_ns"][0]) / 1e9
+    number = {book[code]: n for n, code in enumerate(rates["endpoint"][::bins].tolist())}
+    known = [p for p in placed if p.address in number]
+    lanes = [
+        _rate_lane(rates, number[p.address], bins, names.short(p.address), p.address in suspects)
+        for p in _drawn(known, suspects)
+    ]
+    rows, iterations = [_row(one) for one in lanes], int(rates["iterations"][0])
+    return MeanRates(draw_rates(lanes, seconds), rows, len(known), iterations, seconds, bins)
+
+
+def _drawn(known: Sequence[Position], suspects: Collection[str]) -> list[Position]:
+    """Suspects first, then the others in order, an even choice where they are too many."""
+    first = [p for p in known if p.address in suspects][:MOST_LANES]
+    rest = [p for p in known if p.address not in suspects]
+    room = min(MOST_LANES - len(first), len(rest))
+    return [*first, *(rest[n] for n in np.linspace(0, len(rest) - 1, room).astype(np.int64).tolist())]
+
+
+def _rate_lane(rates: Frame, number: int, bins: int, name: str, suspect: bool) -> RateLane:
+    rows = slice(number * bins, (number + 1) * bins)
+    columns = ("sent_bps", "sent_error_bps", "received_bps", "received_error_bps")
+    return RateLane(name, suspect, *(rates[column][rows].astype(np.float64) for column in columns))
+
+
+def _row(lane: RateLane) -> RateRow:
+    moving = np.maximum(lane.sent, lane.received) >= max(MOVING * lane.peak(), 1.0)
+    return RateRow(
+        lane.name, lane.suspect, float(lane.sent.mean()), _peak(lane.sent, lane.sent_error),
+        float(lane.received.mean()), _peak(lane.received, lane.received_error), float(moving.mean()),
+    )  # fmt: skip
+
+
+def _peak(rates: Floats, errors: Floats) -> tuple[float, float]:
+    highest = int(np.argmax(rates))
+    return float(rates[highest]), WITHIN * float(errors[highest])
 
 
 def draw_rates(lanes: Sequence[RateLane], iteration_s: float) -> str:

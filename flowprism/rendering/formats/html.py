@@ -23,8 +23,9 @@ from datamodel.timeline import SPAN_NAMES, Timelines
 from datamodel.transfers import PAIRS
 from flowprism.rendering import phrases, units
 from flowprism.rendering.endpoint_order import Position, positions
-from flowprism.rendering.facts import ExpectedGain, by_severity, compute_gain, job_of
+from flowprism.rendering.facts import ExpectedGain, by_severity, compute_gain, inside, iteration_seconds, job_of
 from flowprism.rendering.figures import evidence, heatmap, iterations, timeline
+from flowprism.rendering.figures.mean_rates import MeanRates, mean_rates
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
 from flowprism.rendering.templating import templates_of
@@ -69,6 +70,7 @@ class JobPanel:
     iterations_figure: str | None
     iteration_rows: list[iterations.IterationRow]
     timeline: TimelineView | None
+    mean: MeanRates | None
     matrix: heatmap.Heat
     matrix_figure: str
     matrix_rows: list[tuple[str, str, str]]
@@ -139,6 +141,7 @@ def _job_view(analysis: Analysis, job: JobReport, names: Names) -> JobPanel:
         iterations_figure=iterations.draw_iterations(job, findings, events) if job.iterations else None,
         iteration_rows=iterations.iteration_rows(job, findings) if job.iterations else [],
         timeline=_timeline_view(analysis.timelines, job, findings, placed, suspects, names),
+        mean=_mean_rates(analysis, job, findings, placed, suspects, names),
         matrix=matrix,
         matrix_figure=heatmap.draw_heat(matrix, suspects, names),
         matrix_rows=heatmap.table(matrix, names, _MOST_TABLE_PAIRS),
@@ -166,6 +169,24 @@ def _timeline_view(
     codes = {address: code for code, address in enumerate(timelines.addresses)}
     totals = tuple((p, _totals(spans, codes.get(p.address, -1), kinds)) for p in shown)
     return TimelineView(index, figure, len(shown), len(placed), kinds, totals)
+
+
+def _mean_rates(
+    analysis: Analysis,
+    job: JobReport,
+    findings: list[Finding],
+    placed: Sequence[Position],
+    suspects: frozenset[str],
+    names: Names,
+) -> MeanRates | None:
+    """Rates over the mean iteration where spans are not known: of the first finding's iterations if there is one."""
+    rates = analysis.rates.get(job.id)
+    if rates is None or not len(rates) or not job.iterations:
+        return None
+    seconds = iteration_seconds(job)
+    affected = (seconds[inside(job, one)] for one in findings)
+    near_s = float(np.median(next((own for own in affected if len(own)), seconds)))
+    return mean_rates(rates, analysis.timelines.addresses, placed, suspects, names, near_s)
 
 
 def _totals(spans: Frame, endpoint: int, kinds: tuple[str, ...]) -> tuple[float, ...]:

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from datamodel.analysis import Analysis
+from datamodel.endpoint_rates import RATES
+from datamodel.frame import Frame
 from flowprism.rendering.formats.html import render_html
 from flowprism.rendering.names import names_of
 from tests.flowprism import sample
@@ -172,6 +174,40 @@ def test_a_job_without_iterations_or_spans_is_shown() -> None:
     page = Page(rendered(Analysis(report, made.timelines, {})))
     assert "No iteration could be distinguished." in page.text
     assert "s11/0" in page.text
+
+
+def sampled(whole: Analysis) -> Analysis:
+    """The sample as samples leave it: no spans, and job A's rates over two mean iterations of 20 parts."""
+    (job, *_), book = whole.report.jobs, whole.timelines.addresses
+    many, bins = len(job.endpoints), 20
+    codes = [book.index(address) for address in job.endpoints]
+    rows = 2 * many * bins
+    part, pace = np.tile(np.arange(bins), 2 * many), np.repeat([0, 1], many * bins)
+    rates = Frame(
+        RATES,
+        {
+            "endpoint": np.tile(np.repeat(codes, bins), 2), "pace": pace, "bin": part, "bins": np.full(rows, bins),
+            "iterations": np.where(pace == 0, 13, 16), "iteration_ns": np.where(pace == 0, 10**8, 10**9),
+            "sent_bps": 1e9 * (part < 5), "sent_error_bps": np.full(rows, 1e7),
+            "received_bps": 2e9 * (part > 14), "received_error_bps": np.full(rows, 2e7),
+        },
+    )  # fmt: skip
+    spans = whole.timelines.spans.take(np.zeros(0, np.int64))
+    return replace(whole, timelines=replace(whole.timelines, spans=spans), rates={job.id: rates})
+
+
+def test_a_job_known_from_samples_has_its_mean_iteration() -> None:
+    """Where there are no spans: rates with 95 % intervals over the iterations of the finding's pace, in numbers too."""
+    whole = sampled(sample.analysis())
+    page = Page(rendered(whole))
+    (job, *_) = whole.report.jobs
+    assert "Timeline of iteration" not in page.text
+    assert "of 16 iterations" in page.text
+    assert f"rates of {len(job.endpoints)} endpoints in 20 parts" in page.text
+    assert len([p for p in page.all("path") if p["class"] == "rate sent"]) == len(job.endpoints)
+    assert page.text.count("19.6 Mbit/s") == len(job.endpoints)  # 1.96 standard errors of the highest rate sent
+    assert page.text.count("50 %") >= len(job.endpoints)  # of the iteration data move
+    assert "Mean iteration" not in Page(rendered(sample.analysis())).text
 
 
 def test_what_was_not_measured_is_left_blank() -> None:
