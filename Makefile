@@ -27,8 +27,8 @@ if ! $(BIN)/python -c 'import pip' 2>/dev/null || { [ -n '$(PYTHON)' ] && [ "$$t
 	$$python -m venv --clear .venv; \
 fi; \
 echo "installing $(1) into .venv"; \
-$(PIP) setuptools; \
-$(PIP) --no-build-isolation --editable '$(2)'
+$(PIP) $(3) setuptools; \
+$(PIP) $(3) --no-build-isolation --editable '$(2)'
 endef
 
 $(STAMP): setup.cfg pyproject.toml constraints.txt
@@ -38,8 +38,10 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@touch $@
 
 # Running needs neither the tools of tests and checks nor compiled kernels: the service compiles while its pages are up.
+# Nor does pip compile the 8,000 modules that come with them, which takes longer than the rest of the installation: Python
+# compiles those that are imported.
 $(RUNNING): setup.cfg pyproject.toml constraints.txt
-	@$(call MAKE_VENV,flowprism,.)
+	@$(call MAKE_VENV,flowprism,.,--no-compile)
 	@touch $@
 
 run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it

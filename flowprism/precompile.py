@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.resources import as_file, files
 
+from capture.reader import read_all
+from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import simulate_case
@@ -19,7 +22,8 @@ from simulate.scenarios.sweep import Cell, sweep
 
 _DECODERS = (
     "from capture.export_decoder import ExportDecoder; from capture.configured_rates import SamplingRates;"
-    "from flowprism.collector.warmup import warm_up; warm_up(ExportDecoder(SamplingRates()))"
+    "from flowprism.collector.warmup import warm_up; warm_up(ExportDecoder(SamplingRates()));"
+    "from flowprism.precompile import decode_packets; decode_packets()"
 )
 _ANALYSIS = "from flowprism.service.components.scanner import warm_up; warm_up()"
 _SAMPLES = "from flowprism.precompile import analyse_samples; analyse_samples()"
@@ -30,6 +34,12 @@ def main() -> int:
     codes = (_DECODERS, _ANALYSIS, _SAMPLES)
     processes = [subprocess.Popen([sys.executable, "-c", code]) for code in codes]  # noqa: S603 - our own
     return max(process.wait() for process in processes)
+
+
+def decode_packets() -> IngestResult:
+    """The flow records of the bundled mirror."""
+    with as_file(files("flowprism.demo") / "mirror.pcap.gz") as mirror:
+        return read_all([mirror])
 
 
 def analyse_samples() -> Report:

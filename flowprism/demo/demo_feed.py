@@ -64,8 +64,11 @@ class DemoBursts:
 
 
 def load_bundled(inventory: Inventory) -> DemoBursts:
-    """The bundled mirror, as the leaves of its inventory see it."""
-    with as_file(files("flowprism.demo") / "mirror.pcap.gz") as path:
+    """The bundled mirror, as the leaves of its inventory see it.
+
+    From its flow records, which are bundled too: at a first start nothing has to be compiled to decode packets.
+    """
+    with as_file(files("flowprism.demo") / "bursts.parquet") as path:
         flows = read_all([path], None, SamplingRates()).flows
     return export_flows(flows.frame, flows.addresses, inventory)
 

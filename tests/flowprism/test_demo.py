@@ -11,14 +11,16 @@ import urllib.request
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from capture.export_decoder import ExportDecoder
-from datamodel.flows import IngestNotes
+from capture.reader import read_flows
+from datamodel.flows import ADDRESS_COLUMNS, IngestNotes
 from datamodel.ingest_result import IngestResult
 from datamodel.report import Report
 from flowprism import demo
-from flowprism.demo.demo_feed import build_datagrams, load_bundled
+from flowprism.demo.demo_feed import build_datagrams, export_flows, load_bundled
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
 
@@ -67,6 +69,19 @@ def test_without_an_inventory_it_is_still_one_job_and_one_link() -> None:
     (job,), (finding,) = report.jobs, report.findings
     assert (len(job.endpoints), job.layout.pp, job.layout.tp, job.layout.dp) == (16, 2, 2, 4)
     assert (finding.kind, finding.subject.ids) == ("slow_link", ("10.2.3.2",))
+
+
+def test_bundled_records_are_those_of_the_capture() -> None:
+    """Whoever changes how a mirror becomes records makes them again, see the README there."""
+    inventory = load_inventory(FOLDER / "inventory.yaml")
+    decoded = read_flows(FOLDER / "mirror.pcap.gz").flows
+    expected = export_flows(decoded.frame, decoded.addresses, inventory)
+    kept = load_bundled(inventory)
+    for name, values in expected.rows.columns().items():
+        if name not in ADDRESS_COLUMNS:
+            np.testing.assert_array_equal(kept.rows[name], values, name)
+    for end in ("src_addr", "dst_addr"):
+        np.testing.assert_array_equal(kept.addresses[kept.rows[end]], expected.addresses[expected.rows[end]], end)
 
 
 def test_nothing_of_the_capture_is_lost(report: Report) -> None:

@@ -63,10 +63,10 @@ def run(context: ComponentContext) -> None:
 
 
 def warm_up() -> None:
-    """Analyse the bundled capture once: what is compiled at first use is compiled before the first window is due."""
+    """Analyse the bundled records once: what is compiled at first use is compiled before the first window is due."""
     bundled = files("flowprism.demo")
-    with as_file(bundled / "mirror.pcap.gz") as mirror, as_file(bundled / "inventory.yaml") as fabric:
-        analyze([mirror], load_inventory(fabric), AnalysisOptions(crew=WorkerPool()))
+    with as_file(bundled / "bursts.parquet") as records, as_file(bundled / "inventory.yaml") as fabric:
+        analyze([records], load_inventory(fabric), AnalysisOptions(crew=WorkerPool()))
 
 
 def _leave(stop: threading.Event, leases: Leases) -> None:
