@@ -134,11 +134,11 @@ def judge(job: JobEvidence, at: Situation) -> Judgement:
     if not is_shown and not (job.hangs or job.may_hang):
         return _vanished(job, at, newest)
     if at.is_old(by):
-        return Judgement("stale", f"no scan by policy {by.policy} since", known_ns)
+        return Judgement("stale", f"no newer scan by policy {by.policy}", known_ns)
     if job.hangs:
         return Judgement("hanging", "an open incident", known_ns)
     if at.silent_since_ns is not None and not job.may_hang:
-        return Judgement("stale", "no telemetry since", min(at.silent_since_ns, at.now_ns))
+        return Judgement("stale", "no telemetry", min(at.silent_since_ns, at.now_ns))
     if job.severity is not None:
         return Judgement("slow", f"an open incident, {job.severity}", known_ns)
     verdict, reason = by.verdicts.get(job.job, ("unknown", "no policy covers this job"))
@@ -164,5 +164,5 @@ def _vanished(job: JobEvidence, at: Situation, newest: PolicyScan) -> Judgement:
     ]
     if hidden:
         last = max(hidden, key=lambda one: (one.heard_ns, one.exporter))
-        return Judgement("stale", f"exporter {last.exporter} is silent since", min(last.heard_ns, at.now_ns))
-    return Judgement("ended", "not in the newest window; last seen", job.last_seen_ns)
+        return Judgement("stale", f"exporter {last.exporter} is silent", min(last.heard_ns, at.now_ns))
+    return Judgement("ended", "not in the newest window", job.last_seen_ns)

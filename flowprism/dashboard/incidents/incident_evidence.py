@@ -46,7 +46,8 @@ class IncidentEvidence:
         steps: figure of the iterations around its start; rows: the same as a table.
         series: suspects against peers; series_figure draws it.
         peers: number of peers; of more than _MOST_PEERS an evenly spaced selection is read.
-        late: pairs of the suspects against all others, with figure and the window they were measured in.
+        late: pairs of the suspects against all others, with figure and the window they were measured in; no pairs
+            where most of that window lies outside the incident's time, for they are medians of the whole window.
         left_out: why there is no figure; "" where there is one.
     """
 
@@ -81,7 +82,7 @@ def incident_evidence(
     window = None
     if finding.kind in evidence.LINK_KINDS:
         window = pairs_during(stores, viewer, job.id, TimeSpan(*one.measured_ns))
-    late = None if window is None else _late(window, finding, suspects, names)
+    late = None if window is None or not window.is_of_stretch else _late(window, finding, suspects, names)
     return IncidentEvidence(
         gain=compute_gain(job, finding),
         steps=draw_iterations(job, [finding], happened[::-1], zone),

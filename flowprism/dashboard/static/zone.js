@@ -40,6 +40,13 @@
       if (!here) one.textContent = there;
       else one.replaceChildren(span(here, ""), " ", span(there, "utc"));
     },
+    "[data-span]": (one) => {
+      const [from, to] = one.dataset.span.split(" ").map((iso) => Date.parse(iso));
+      const [first, last] = [own(from), own(to)];
+      const until = first.day === last.day ? last.time : dated(last, ownToday);
+      one.textContent = `${dated(first, ownToday)} to ${until}`;
+      one.title = `${both(from)[1]} to ${both(to)[1]}`;
+    },
     "text[data-time]": (one) => {
       const at = own(Number(one.dataset.time) * 1000);
       const inSeconds = one.textContent.length === 8 || !at.time.endsWith(":00");

@@ -30,6 +30,7 @@ class Step:
         start_ns, end_ns: when; the steps follow one another without a gap.
         waiter: code of the endpoint that waited for what this step ends with, -1 where the path stays.
         peer: code of the endpoint that it sent to or received from, -1 where there is none.
+        group: code of the process group that it exchanged with, -1 where there is none.
     """
 
     endpoint: int
@@ -38,6 +39,7 @@ class Step:
     end_ns: int
     waiter: int = -1
     peer: int = _NOTHING
+    group: int = _NOTHING
 
     @property
     def seconds(self) -> float:
@@ -55,8 +57,8 @@ class _Lane:
 
     def __init__(self, spans: Frame) -> None:
         order = np.lexsort((spans["start_ns"], spans["end_ns"]))
-        self.start, self.end, self.span, self.peer = (
-            spans[name][order].tolist() for name in ("start_ns", "end_ns", "span", "peer")
+        self.start, self.end, self.span, self.peer, self.group = (
+            spans[name][order].tolist() for name in ("start_ns", "end_ns", "span", "peer", "group")
         )
         self._ends = spans["end_ns"][order]
 
@@ -94,16 +96,16 @@ def critical_path(spans: Frame) -> list[Step]:
             steps.append(Step(at, _NOTHING, begin_ns, time_ns, waiter))
             break
         lane = lanes[at]
-        peer = lane.peer[found]
+        peer, group = lane.peer[found], lane.group[found]
         if lane.end[found] < time_ns:
-            start, span, peer = lane.end[found], _NOTHING, _NOTHING
+            start, span, peer, group = lane.end[found], _NOTHING, _NOTHING, _NOTHING
         elif lane.span[found] == WAIT and peer in lanes and peer not in been:
             waiter, at = at if waiter < 0 else waiter, peer
             been.add(peer)
             continue
         else:
             start, span = lane.start[found], lane.span[found]
-        steps.append(Step(at, span, start, time_ns, waiter, peer))
+        steps.append(Step(at, span, start, time_ns, waiter, peer, group))
         time_ns, waiter, been = start, -1, {at}
     return _joined(steps[::-1])
 
@@ -113,8 +115,8 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
     joined: list[Step] = []
     for step in steps:
         before = joined[-1] if joined else None
-        same = (step.endpoint, step.span, -1, step.peer)
-        if before and (before.endpoint, before.span, before.waiter, before.peer) == same:
+        same = (step.endpoint, step.span, -1, step.peer, step.group)
+        if before and (before.endpoint, before.span, before.waiter, before.peer, before.group) == same:
             joined[-1] = replace(step, start_ns=before.start_ns)
         else:
             joined.append(step)

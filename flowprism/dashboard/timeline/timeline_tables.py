@@ -56,12 +56,15 @@ class SuspectShare:
     Attributes:
         names: of suspects that were read.
         seconds, share: of the path that is their own work, or transfers with them.
+        group_s, group_share: of the path that others spend in exchanges of the suspects' process groups.
         awaited_s: how long others waited for them, all waits summed; simultaneous waits may exceed the path.
     """
 
     names: tuple[str, ...]
     seconds: float
     share: float
+    group_s: float
+    group_share: float
     awaited_s: float
 
 
@@ -131,10 +134,18 @@ def _suspects(shown: Shown, part: IterationBlock, whole: float) -> SuspectShare 
     marked = {code for code, address in enumerate(part.timelines.addresses) if address in shown.suspects}
     if not marked:
         return None
-    own = sum(step.seconds for step in part.path if step.endpoint in marked or step.peer in marked)
+    direct = [step.endpoint in marked or step.peer in marked for step in part.path]
+    own = sum(step.seconds for step, is_own in zip(part.path, direct, strict=True) if is_own)
+    groups = {
+        code
+        for code, members in enumerate(part.timelines.groups)
+        if not shown.suspects.isdisjoint(members.partition(" ")[2].split(","))
+    }
+    shared = sum(s.seconds for s, is_own in zip(part.path, direct, strict=True) if s.group in groups and not is_own)
     awaited = awaited_s(waits(part.timelines.spans))
     named = tuple(shown.names.short(part.timelines.addresses[code]) for code in sorted(marked))
-    return SuspectShare(named, own, own / whole if whole else 0.0, sum(awaited.get(code, 0.0) for code in marked))
+    whole = whole or 1.0
+    return SuspectShare(named, own, own / whole, shared, shared / whole, sum(awaited.get(code, 0.0) for code in marked))
 
 
 def _pieces(named: Iterable[tuple[str, float]], whole: float) -> list[Piece]:

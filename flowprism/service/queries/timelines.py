@@ -93,6 +93,11 @@ class PairWindow:
     inside: int
     iterations: int
 
+    @property
+    def is_of_stretch(self) -> bool:
+        """Whether medians over the window's iterations say something of the stretch: half of them lie in it."""
+        return 2 * self.inside >= self.iterations
+
 
 def pairs_during(stores: Stores, viewer: Viewer, name: str, span: TimeSpan) -> PairWindow | None:
     """Return the pairs of the window that covers most of a time range: values of pairs are medians of a whole window.

@@ -168,16 +168,20 @@ class Visit:
         assert self.console == []
         assert self.strangers == []
 
-    def accessible(self) -> None:
-        """Fail where axe finds a violation of WCAG A and AA, or of its best practices."""
+    def violations(self, *rules: str) -> list[str]:
+        """What axe finds against WCAG A and AA and its best practices, or against some of its rules only."""
         self.page.evaluate("scrollTo(0, 0)")  # what the bar at the top hides is not there to be pointed at
-        found = Axe().run(self.page, options={"runOnly": {"type": "tag", "values": list(RULES)}})
-        told = [
+        only = {"type": "rule", "values": list(rules)} if rules else {"type": "tag", "values": list(RULES)}
+        return [
             f"{one['id']} ({one['impact']}): {one['help']}\n"
             + "\n".join(f"    {node['html'][:200]}\n    {node['failureSummary']}" for node in one["nodes"][:3])
-            for one in found.response["violations"]
+            for one in Axe().run(self.page, options={"runOnly": only}).response["violations"]
         ]
-        assert not told, "\n".join(told)
+
+    def accessible(self) -> None:
+        """Fail where axe finds a violation."""
+        found = self.violations()
+        assert not found, "\n".join(found)
 
     def in_sight(self) -> None:
         """Fail where the page is wider than its window: only figures and tables scroll sideways, in their own boxes."""

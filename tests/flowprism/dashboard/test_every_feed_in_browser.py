@@ -1,4 +1,4 @@
-"""Every page of six feeds of one job in a real browser: no error, nothing cut off, nothing untrue."""
+"""Every page of six feeds of one job in a real browser: no error, nothing cut off, nothing untrue, accessible."""
 
 from __future__ import annotations
 
@@ -116,13 +116,18 @@ def analyses(folder: Path) -> dict[str, tuple[Analysis, Inventory]]:
 def test_pages_of_a_feed_throw_nothing_cut_nothing_off_and_say_nothing_untrue(
     chromium: Browser, served: dict[str, Served], feed: str, width: int
 ) -> None:
-    """All at once, so that one run names all that is wrong."""
+    """Light, then dark, which has other colors and nothing else; one run names all that is wrong."""
     own, wrong = served[feed], []
     with visiting(chromium, own.address, width=width) as visit:
         for page in own.pages():
             visit.open(page)
             visit.until("!document.querySelector('.tl') || document.querySelector('.tl').dataset.ready")
-            wrong += [f"{page}: {one}" for one in problems(visit, feed)]
+            wrong += [f"{page}: {one}" for one in (*problems(visit, feed), *visit.violations())]
+            visit.page.emulate_media(color_scheme="dark")
+            dark = (*visit.violations("color-contrast"), *visit.console)
+            wrong += [f"{page}, dark: {one}" for one in dark]
+            visit.console.clear()
+            visit.page.emulate_media(color_scheme="light")
     assert not wrong, "\n".join(wrong)
 
 

@@ -115,6 +115,9 @@ def test_where_windows_show_little_of_an_incident_its_spans_count(tmp_path: Path
     stores = stored_demo(tmp_path / "short", analysis=replace(long_after, report=report, pairs=even))
     page = unescape(client(stores).get(f"/jobs/{long_after.report.jobs[0].id}").text)
     assert re.search(r"10\.2\.3\.2 \(s3 gpu 1\): [2-9]\.\d+ times as long to move a byte", page)
+    page = unescape(client(stores).get(f"/incidents/{_only(stores)}").text)
+    assert f"Of the {len(steps)} iterations in the window nearest to the incident only 3 lie in its time" in page
+    assert "Lateness of pairs" not in page
     stores.database.close()
 
 

@@ -196,6 +196,7 @@ def test_times_are_in_the_viewers_zone_from_the_first_page_on(
         visit.open(places.get(place, place))
         told = visit.page.evaluate(_TIMES)
         assert any(text == "2026-11-20 16:20:59 15:20:59 UTC" for text in told)
+        assert any(re.fullmatch(r"2026-11-20 16:\S+ to 16:\S+ = 15:\S+ UTC to 15:\S+ UTC", text) for text in told)
         assert len(asked) == 1
         assert visit.shifted() < MOST_SHIFT
         here, there = re.findall(r"(\d\d):", visit.page.locator("#clock").inner_text())[::2]
@@ -207,7 +208,10 @@ def test_times_are_in_the_viewers_zone_from_the_first_page_on(
         visit.quiet()
 
 
-_TIMES = "[...document.querySelectorAll('time, text[data-time]')].map((one) => one.textContent)"
+_TIMES = (
+    "[...document.querySelectorAll('time, [data-span], text[data-time]')]"
+    ".map((one) => one.textContent + (one.title ? ' = ' + one.title : ''))"
+)
 
 
 def test_dragging_over_the_figure_looks_closer(chromium: Browser, demo_address: str, places: dict[str, str]) -> None:

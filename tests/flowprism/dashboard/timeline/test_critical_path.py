@@ -36,6 +36,15 @@ def test_steps_say_who_waited_for_their_end() -> None:
     assert [s.waiter for s in critical_path(spans(*CHAIN))] == [1, -1, 0, -1, -1]
 
 
+def test_steps_say_with_which_group_they_exchange() -> None:
+    """The group of the span, by which a page finds suspects in exchanges that others end."""
+    rows = ((0, 1, "compute", 0, 4, -1, 0, -1), (0, 1, "dp_comm", 4, 9, -1, 0, 1), (1, 1, "dp_comm", 4, 8, -1, 0, 1))
+    assert [(s.endpoint, s.name, s.group) for s in critical_path(spans(*rows))] == [
+        (0, "compute", -1),
+        (0, "dp_comm", 1),
+    ]
+
+
 def test_what_no_span_tells_is_unknown() -> None:
     """A hole in an endpoint's spans is on the path as unknown, not as somebody's work."""
     rows = ((0, 1, "compute", 0, 4, -1, 0, -1), (0, 1, "compute", 6, 10, -1, 0, -1))
