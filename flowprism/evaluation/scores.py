@@ -40,7 +40,6 @@ _LEAST_JACCARD = 0.5
 # An end is found where it lies within a quarter of an iteration; offsets are tried in steps of a twentieth.
 _REACH, _STEP = 4, 20
 _OFFSET_ITERATIONS = 1.5
-_OFFSET_PROBES = 5
 WITHIN_95 = 1.96  # standard errors
 
 Group = Sequence[str]

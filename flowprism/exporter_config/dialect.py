@@ -18,8 +18,7 @@ class Limits:
     Attributes:
         rate: least and greatest N of 1 in N.
         confirm_below: a lesser N is accepted only where it is confirmed.
-        polling_s: least and greatest interval besides 0, which switches polling off where `polling_off`.
-        polling_off: 0 is accepted.
+        polling_s: least and greatest interval besides 0, which switches polling off.
         header_bytes: least and greatest.
         collectors: the most sFlow collectors.
         samples_per_s: the range of the limiter.
@@ -29,7 +28,6 @@ class Limits:
     rate: Range | None = None
     confirm_below: int = 0
     polling_s: Range | None = None
-    polling_off: bool = True
     header_bytes: Range | None = None
     collectors: int | None = None
     samples_per_s: Range | None = None

@@ -9,10 +9,12 @@ import sys
 import time
 import urllib.request
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from capture.export_decoder import ExportDecoder
 from capture.reader import read_flows
@@ -23,6 +25,9 @@ from flowprism import demo
 from flowprism.demo.demo_feed import build_datagrams, export_flows, load_bundled
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
+from flowprism.rendering.formats.text import print_report
+from flowprism.rendering.names import names_of
+from tests.house.checkout import ROOT
 
 FOLDER = Path(demo.__file__).parent
 LARGEST_BYTES = 4_000_000
@@ -61,6 +66,17 @@ def test_slow_link_is_named(report: Report) -> None:
     assert (finding.kind, finding.severity, finding.end_ns) == ("slow_link", "critical", None)
     assert finding.subject.ids == ("leaf2", "10.2.3.2")
     assert finding.start_ns == iterations[5].end_ns
+
+
+def test_the_readme_shows_the_beginning_of_the_report(report: Report) -> None:
+    """Each line of its example is printed, in this order."""
+    shown = StringIO()
+    names = names_of(load_inventory(FOLDER / "inventory.yaml"))
+    print_report(report, names, Console(file=shown, width=80, highlight=False))
+    example = (ROOT / "README.md").read_text().partition("```\n1 critical")[2].partition("```")[0]
+    lines = f"1 critical{example}".splitlines()
+    assert len(lines) == 7
+    assert [line for line in map(str.rstrip, shown.getvalue().splitlines()) if line in lines][:7] == lines
 
 
 def test_without_an_inventory_it_is_still_one_job_and_one_link() -> None:
