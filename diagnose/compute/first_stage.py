@@ -42,7 +42,7 @@ def first_stage(
     """
     first, count = stages == 0, int(stages.max()) + 1
     sent = [k for k in messages if k.towards == 1]
-    slack = _message_ns(messages, stages, period, count)
+    slack = message_ns(messages, stages, period, count)
     turn = compute_min_delay([k for k in sent if k.slot >= count], first, period)
     if others is not None and turn > (1 + STANDS_OUT) * (float(others[1].max()) + slack):
         return turn, turn
@@ -60,7 +60,7 @@ def _forward_ns(forward: Float, whole: Float) -> float:
     return max(float(forward.max()), float(whole[-1]) / (1 + 1 / FORWARD_OF_BACKWARD))
 
 
-def _message_ns(messages: list[SendDelays], stages: Int, period: Int, count: int) -> float:
+def message_ns(messages: list[SendDelays], stages: Int, period: Int, count: int) -> float:
     """How long activations take from the first stage to the second: until the delay of what those lead to begins."""
     answer = {k.slot: k for k in messages if k.towards == (1 if count > 2 else -1)}
     took = []

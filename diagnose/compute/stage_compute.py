@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import ROLES
-from diagnose.compute.first_stage import STANDS_OUT, first_stage, overlaps
+from diagnose.compute.first_stage import STANDS_OUT, first_stage, message_ns, overlaps
 from diagnose.compute.pass_times import compute_min_delay, sampled, select_informative
 from diagnose.compute.send_delays import DP, PP, SendDelays
 from diagnose.compute.stragglers import READY_SHARE
@@ -110,10 +110,28 @@ def stage_compute(kinds: tuple[SendDelays, ...], stages: Int, period: Int) -> St
         return None
     if count == 2:
         most[1] = max(most[1], _last_pass_ns(messages, stages == 1, period))
+    elif not wraps:
+        least[-1] = most[-1] = _busiest_last_ns(least, most, messages, stages, period)
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
     whole = all(k.role != TP for k in kinds)
     return StageCompute(least, most, batches, _spread(messages, stages, period), whole) if known else None
+
+
+def _busiest_last_ns(least_ns: Float, most_ns: Float, messages: list[SendDelays], stages: Int, period: Int) -> float:
+    """Compute of the last of three stages or more, where it is the slowest: then its input waits for it.
+
+    Where sends do not wait for receivers, the next activations arrive in the middle of its pass, which looks shorter
+    than any other stage's. But it never waits: its gradients follow one another at its own pace, slower than any other
+    stage needs with its message.
+    """
+    rest = float(most_ns[:-1].max())
+    back = sorted((k for k in messages if k.towards == -1), key=lambda k: k.slot)
+    sent = np.array([k.start_ns[np.ix_(stages == len(most_ns) - 1, period)] for k in back])
+    apart = np.diff(sent, axis=0)
+    pace = float(np.nanmedian(apart)) if np.isfinite(apart).any() else 0.0
+    slowest = (1 + STANDS_OUT) * (rest + message_ns(messages, stages, period, len(most_ns)))
+    return pace if least_ns[-1] < least_ns[:-1].min() / (1 + STANDS_OUT) and pace > slowest else float(least_ns[-1])
 
 
 def _uninterrupted(

@@ -71,6 +71,17 @@ def test_the_heaviest_stage_is_certain_or_none() -> None:
     assert compute(pipeline(last_ms=34)).heaviest() == 2
 
 
+@pytest.mark.parametrize(("apart_ms", "seen_ms"), [(50, 50), (32, 15)])
+def test_a_last_stage_whose_input_waits_computes_at_its_own_pace(apart_ms: int, seen_ms: int) -> None:
+    """The next activations cut its 50 ms to 15 ms; gradients 32 ms apart are the pace of stages of 30 ms."""
+    kinds = [
+        replace(k, start_ns=k.delay_ns + k.slot * apart_ms * MS) if k.towards == -1 else k for k in pipeline(last_ms=15)
+    ]
+    found = compute(tuple(kinds))
+    assert found.least_ns[2] == seen_ms * MS
+    assert found.heaviest() == (2 if seen_ms == apart_ms else None)
+
+
 def test_bounds_must_not_overlap() -> None:
     """The first stage takes 24 to 34 ms: a last one of 37 is not the heaviest for certain, one of 38 is."""
     assert compute(pipeline(last_ms=37, first_ms=24)).heaviest() is None
