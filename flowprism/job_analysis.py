@@ -33,6 +33,7 @@ from flowprism.metered_reasons import reasons
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.jobs.observed_iterations import watched_iterations
+from reconstruct.membership.continued_transfers import continued_transfers, current_holders
 from reconstruct.timelines.merged_messages import Metered, metered
 from reconstruct.timelines.metered_transfers import both_ways, known_transfers, latest_arrivals
 from reconstruct.timelines.operations import operations
@@ -181,7 +182,11 @@ def _inferred(task: JobTask, moved: Frame, merged: Int | None = None) -> Inferre
     """The layout that some transfers show; `merged` are further pairs, (pairs, 2), whose transfers are not known."""
     job = task.job
     hidden = job.unexplained if merged is None else np.concatenate([job.unexplained, merged])
-    return infer_layout(moved, job.edges_ns, job.endpoints, dict(task.seats), unexplained=hidden)
+    changes = [one.change for one in task.changes]
+    size = len(task.streams.addresses)
+    now = continued_transfers(moved, changes, size)
+    members = job.endpoints if now is moved else np.unique(current_holders(changes, size)[job.endpoints])
+    return infer_layout(now, job.edges_ns, members, dict(task.seats), unexplained=hidden)
 
 
 def _shown_either_way(found: list[InferredLayout], both_ways: bool) -> InferredLayout:

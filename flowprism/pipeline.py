@@ -476,12 +476,21 @@ def _summary(
 def _findings(
     scene: _JobInputs, found: Recognition, results: list[JobResult], names: Mapping[str, str]
 ) -> tuple[Finding, ...]:
-    """Diagnose each job, given what the others did; `names` are those of jobs that others go on as."""
+    """Diagnose each job, given what the others did; `names` are those of jobs that others go on as.
+
+    What was on when such a job fell silent ended when it went on.
+    """
+    begins_ns = {r.report.id: job.start_ns for r, job in zip(results, found.jobs, strict=True)}
     endpoints = {r.report.id: job.endpoints for r, job in zip(results, found.jobs, strict=True)}
     located = reclassify_contention(
         [f for r in results for f in r.findings], endpoints, scene.flow, scene.place, scene.paths
     )
-    return tuple(f.model_copy(update={"job": names.get(f.job or "", f.job)}) for f in located)
+    return tuple(
+        f.model_copy(update={"job": later, "end_ns": begins_ns[later] if f.end_ns is None else f.end_ns})
+        if (later := names.get(f.job or "")) is not None
+        else f
+        for f in located
+    )
 
 
 def _by_severity(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -10,14 +10,17 @@ from reconstruct.periods.cycles import CycleTable
 
 # A pace is taken from so many cycles at least.
 FEWEST_CYCLES = 5.0
+# Two streams are set against one another by fewer, where these are all that was seen of one of them.
+FEWEST_SHARED = 2.0
 
 
 def compute_common_cycle_time(streams: Streams, part: CycleTable) -> tuple[Float, float]:
     """(n,) time of a cycle of each stream in ns, and the least number of cycles that one of these is the mean of.
 
     A job does not keep one pace. Streams that were seen at different times have different mean cycles though they turn
-    over together; those of the time in which all were seen are compared then. Where that holds too few cycles, or
-    all were seen all the time, each stream's own mean is all there is.
+    over together; those of the time in which all were seen are compared then. Where that holds too few cycles, each
+    stream's own mean is set against the pace that the longest seen one had meanwhile. Where all were seen all the time,
+    each stream's own mean is all there is.
 
     Args:
         streams: data rows by connection.
@@ -31,8 +34,25 @@ def compute_common_cycle_time(streams: Streams, part: CycleTable) -> tuple[Float
     rows = to_contiguous(streams.start_ns), to_contiguous(streams.bytes)
     cycles = _cycles_of(part.stream, part.quantum_bytes, streams.offsets, *rows, int(begin_ns), int(end_ns))
     if cycles.min() < FEWEST_CYCLES:
-        return own
+        return own[0] * _pace_ratio(streams, part, rows), own[1]
     return (end_ns - begin_ns) / cycles, float(cycles.min())
+
+
+def _pace_ratio(streams: Streams, part: CycleTable, rows: tuple[Int, Int]) -> Float:
+    """(n,) mean cycle of the longest seen stream over that of the same stream while each of the others lived.
+
+    Those that lived for too few of its cycles keep their own pace: 1.
+    """
+    watched = streams.watch_end_ns[part.stream] - streams.watch_start_ns[part.stream]
+    longest = int(np.lexsort([part.stream, -part.count, -watched])[0])
+    ratio = np.ones(len(part))
+    for n in np.flatnonzero(watched < watched[longest]).tolist():
+        life = int(max(part.start_ns[n], part.start_ns[longest])), int(min(part.end_ns[n], part.end_ns[longest]))
+        stream = int(part.stream[longest])
+        cycles = cycles_within(stream, float(part.quantum_bytes[longest]), streams.offsets, *rows, *life)
+        if cycles >= FEWEST_SHARED:
+            ratio[n] = part.cycle_ns[longest] * cycles / (life[1] - life[0])
+    return ratio
 
 
 @compiled

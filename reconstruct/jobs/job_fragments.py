@@ -11,7 +11,7 @@ import numpy as np
 
 from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
-from reconstruct.jobs.common_window import FEWEST_CYCLES, compute_common_cycle_time, cycles_within
+from reconstruct.jobs.common_window import FEWEST_SHARED, compute_common_cycle_time, cycles_within
 from reconstruct.jobs.microbatch_count import count_microbatches
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.byte_period import StreamPeriods, pauses_ns
@@ -126,7 +126,7 @@ def _belong(seen: _Seen, a: int, b: int) -> bool:
     first, second, fewest = seen.cycle_ns[a], seen.cycle_ns[b], min(seen.cycles[a], seen.cycles[b])
     if seen.watch_start_ns[a] != seen.watch_start_ns[b] or seen.watch_end_ns[a] != seen.watch_end_ns[b]:
         met = _cycles(seen, a, begin_ns, end_ns), _cycles(seen, b, begin_ns, end_ns)
-        if min(met) >= FEWEST_CYCLES:
+        if min(met) >= FEWEST_SHARED:
             first, second, fewest = (end_ns - begin_ns) / met[0], (end_ns - begin_ns) / met[1], min(met)
     return multiple(max(first, second) / min(first, second), fewest) > 0
 

@@ -16,6 +16,8 @@ from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries,
 from reconstruct.jobs.job_fragments import align_to_iteration, by_label, connected, without_hubs
 from reconstruct.jobs.part_time_streams import part_time_streams
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
+from reconstruct.membership.connection_lives import watched_for_life
+from reconstruct.membership.successors import with_successors
 from reconstruct.numeric.ragged_arrays import offsets_of
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.byte_period import StreamPeriods, find_periods
@@ -135,8 +137,11 @@ def find_jobs(
     large = _large(streams, pairs, total, options)
     usable = large & _both_ways(streams, pairs, total, options) & ~_served(streams, services)
     hidden = hides_pauses(streams, options.covered_share)
+    replaced = watched_for_life(streams, usable)
+    streams = replaced.streams
     traffic = _Traffic(streams, large, usable, hosts, options)
     rhythmic = _rhythmic(streams, np.flatnonzero(usable & ~hidden), options)
+    rhythmic = with_successors(replaced, usable & ~hidden, rhythmic)
     runs = _runs(traffic, streams, rhythmic)
     runs = _grown(streams, runs, _loose(usable, runs))
     counted, further = _by_count(streams, usable & ~hidden & ~streams.trains, runs, options)

@@ -35,16 +35,26 @@ def is_resized(before: TrainingShape, after: TrainingShape) -> bool:
     if before.end_ns > after.start_ns:
         return False
     old, new = set(before.sent_bytes), set(after.sent_bytes)
-    common, replica = old & new, abs(len(old) - len(new))
-    if not replica or common not in (old, new):
+    common = old & new
+    if common not in (old, new):
         return False
-    factors = [_ring_factor(len(some), replica) for some in (old, new)]
-    if min(factors) <= 0:
+    factor = resized_ring(len(old), len(new))
+    if factor == 1:
         return False
-    low, high = sorted((1.0, factors[1] / factors[0]))
+    low, high = sorted((1.0, factor))
     ratios = [after.sent_bytes[e] / before.sent_bytes[e] for e in common if before.sent_bytes[e] > 0]
     fits = sum(low * (1 - TOLERANCE) <= ratio <= high * (1 + TOLERANCE) for ratio in ratios)
     return bool(ratios) and fits >= FITTING * len(common)
+
+
+def resized_ring(before: int, after: int) -> float:
+    """Bytes that each of so many endpoints sends in the rings of their replicas, over those that it sent before.
+
+    1 where that is not known: as many endpoints, or no whole number of replicas.
+    """
+    replica = abs(before - after)
+    factors = [_ring_factor(number, replica) if replica else 0.0 for number in (before, after)]
+    return factors[1] / factors[0] if min(factors) > 0 else 1.0
 
 
 def _ring_factor(endpoints: int, replica: int) -> float:

@@ -27,6 +27,8 @@ BACK_SHARE = 2 / 3
 NEIGHBOURS, OUTLYING, SHARED = 15, 3.0, 1.5
 # A 95 % interval reaches so many standard errors to either side.
 REACHES = 1.96
+# No error is smaller: a billionth of a nanosecond, by which any time may be divided.
+LEAST_NS = 1e-9
 # This share of a normal error lies within its standard deviation.
 WITHIN_DEVIATION = 0.683
 
@@ -62,7 +64,7 @@ class IterationTimeErrors(NamedTuple):
         What jitters is mostly small, what changes is not: the mean of a normal error that is off by a known size,
         folded.
         """
-        chance = np.maximum(self.chance_ns, np.finfo(np.float64).tiny)
+        chance = np.maximum(self.chance_ns, LEAST_NS)
         off = self.known_ns / chance
         return np.asarray(chance * np.sqrt(2 / np.pi) * np.exp(-(off**2) / 2) + self.known_ns * erf(off / np.sqrt(2)))
 
