@@ -8,6 +8,7 @@ from pydantic import Field
 
 from datamodel.alerts import AlertChange, AlertState
 from datamodel.document import Document
+from datamodel.eviction import EvictionAdvice
 from datamodel.findings import Severity, Subject
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.job_state import JobState
@@ -143,6 +144,9 @@ class IncidentDetail(IncidentRow):
     notes: tuple[Note, ...] = ()
     alerts: tuple[AlertRow, ...] = Field(
         default=(), description="the newest alerts of it; empty for a tenant's viewers: receivers are the operator's"
+    )
+    eviction: EvictionAdvice | None = Field(
+        default=None, description="whether the host at fault is worth evicting; null where it is no single host's fault"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from datamodel.api_models import AlertRow, IncidentDetail, IncidentRow, Note
 from datamodel.filters import IncidentFilter
 from datamodel.result_rows import Baseline, IncidentNote
+from flowprism.service.queries.eviction import eviction_advice
 from flowprism.service.queries.visibility import can_see, masked, require, restrict_tenant
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
@@ -64,7 +65,13 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentD
         for one in notes(stores.database, name)
     )
     alerts = tuple(_alerts(stores, name)) if viewer.tenant is None else ()
-    whole = IncidentDetail(**_row(found), changes=tuple(history(stores.database, name)), notes=said, alerts=alerts)
+    whole = IncidentDetail(
+        **_row(found),
+        changes=tuple(history(stores.database, name)),
+        notes=said,
+        alerts=alerts,
+        eviction=eviction_advice(stores, viewer, now_ns, found.incident),
+    )
     return masked(viewer, whole, {found.incident.job})
 
 

@@ -1,0 +1,101 @@
+"""Which idle host can take the place of one that leaves; several at once by assignment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from datamodel.findings import StageRole
+from datamodel.inventory import Host
+from datamodel.streams import Float
+
+# Added load decides; the leaf where that is equal, and the role that a standby is warmed up for where that is too.
+LOAD, LEAF, ROLE = 100.0, 1.0, 0.01
+UNFIT = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Vacancy:
+    """A host that leaves, and the stage that it trains."""
+
+    host: Host
+    role: StageRole | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """An idle host.
+
+    Attributes:
+        host: what the inventory says of it.
+        load_ratio: host that leaves -> load of the slowest link to its peers with this one in its place, over that
+            link's speed; hosts whose paths are not known are left out.
+        roles: it is warmed up for.
+    """
+
+    host: Host
+    load_ratio: Mapping[str, float]
+    roles: frozenset[StageRole] = frozenset()
+
+
+def idle_hosts(hosts: Sequence[Host], busy: frozenset[str], faulty: frozenset[str]) -> tuple[Host, ...]:
+    """Hosts in no job and with no open incident, by name."""
+    free = (host for host in hosts if host.endpoints and host.name not in busy | faulty)
+    return tuple(sorted(free, key=lambda host: host.name))
+
+
+def fits(leaver: Host, other: Host) -> bool:
+    """Whether a host has as many NICs on each rail, with as many GPUs, none of them slower.
+
+    What the inventory does not say of both is no reason against it.
+    """
+    own, its = _rails(leaver), _rails(other)
+    if Counter({rail: len(nics) for rail, nics in own.items()}) != Counter({r: len(nics) for r, nics in its.items()}):
+        return False
+    return all(
+        mine[1] <= theirs[1] and (not mine[0] or not theirs[0] or mine[0] <= theirs[0])
+        for rail in own
+        for mine, theirs in zip(own[rail], its[rail], strict=True)
+    )
+
+
+def _rails(host: Host) -> dict[int, list[tuple[float, int]]]:
+    """Rail, -1 unknown -> speed and number of GPUs of each NIC there, the fastest last."""
+    found: dict[int, list[tuple[float, int]]] = {}
+    for nic in host.endpoints:
+        gpus = len(nic.gpu) if isinstance(nic.gpu, tuple) else int(nic.gpu is not None)
+        found.setdefault(-1 if nic.rail is None else nic.rail, []).append((nic.speed_gbps or 0.0, gpus))
+    return {rail: sorted(nics) for rail, nics in found.items()}
+
+
+def costs(vacancies: Sequence[Vacancy], standbys: Sequence[Standby]) -> Float:
+    """(vacancies, standbys) what each costs in each place; `UNFIT` where it does not fit."""
+    found = np.full((len(vacancies), len(standbys)), UNFIT)
+    for row, vacancy in enumerate(vacancies):
+        for column, standby in enumerate(standbys):
+            if fits(vacancy.host, standby.host):
+                found[row, column] = (
+                    LOAD * standby.load_ratio.get(vacancy.host.name, 0.0)
+                    + LEAF * (1 - _same_leaf(vacancy.host, standby.host))
+                    + ROLE * (vacancy.role not in standby.roles)
+                )
+    return found
+
+
+def _same_leaf(one: Host, other: Host) -> float:
+    """Share of a host's switches that the other is plugged into too."""
+    switches, others = ({port.switch for nic in host.endpoints for port in nic.attachments} for host in (one, other))
+    return len(switches & others) / len(switches) if switches else 0.0
+
+
+def assign_standbys(vacancies: Sequence[Vacancy], standbys: Sequence[Standby]) -> dict[str, str]:
+    """Host that leaves -> the standby that takes its place: as many as fit, at the least cost of all together."""
+    table = costs(vacancies, standbys)
+    rows, columns = linear_sum_assignment(table)
+    return {
+        vacancies[r].host.name: standbys[c].host.name for r, c in zip(rows, columns, strict=True) if table[r, c] < UNFIT
+    }

@@ -1,0 +1,116 @@
+"""Whether the host that an incident blames is worth evicting, when, with which idle one, and the commands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+import numpy as np
+
+from datamodel.errors import FlowprismError
+from datamodel.eviction import EvictionAdvice
+from datamodel.filters import EventFilter
+from datamodel.findings import ChangeKind, Event
+from datamodel.incidents import Incident
+from datamodel.inventory import Host, Inventory
+from datamodel.result_rows import JobRecord
+from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow_host
+from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts
+from flowprism.eviction_plans.plans import eviction_plans
+from flowprism.service.queries.inventory import in_force
+from flowprism.service.queries.reference_time import HOUR_NS
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
+from storage.database.incidents import incidents
+from storage.database.overview import events
+from storage.database.scans import job, jobs
+
+_MOST_EVENTS = 2_000
+_MOST_JOBS = 100_000
+
+
+def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incident) -> EvictionAdvice | None:
+    """Advice on an incident that is still on; None where it is no single host's fault, or costs too little.
+
+    The work left is not known, so the advice names the time from which it is worth it. Idle hosts are named to viewers
+    of all tenants only.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    if incident.job is None or incident.over_ns is not None:
+        return None
+    try:
+        known = in_force(stores)
+    except FlowprismError:  # a file that cannot be used now: nothing is known of hosts
+        return None
+    own = job(stores.database, incident.job)
+    if known is None or own is None:
+        return None
+    host_of = {address: host.name for host in known.hosts for nic in host.endpoints for address in nic.all_addresses}
+    host = slow_host(incident.as_finding(now_ns), host_of)
+    if host is None:
+        return None
+    wanted = EventFilter(kinds=("restart", "membership_change", "checkpoint"))
+    happened = events(stores.database, wanted, None, most=_MOST_EVENTS)
+    around = jobs(stores.database, most=_MOST_JOBS)
+    mine = [event for event in happened if event.job == own.id]
+    sizes = {one.id: one.world_size for one in around}
+    changes, others = _past(mine, sizes), _past([event for event in happened if event.job != own.id], sizes)
+    kind: ChangeKind = changes[0].kind if changes else "restart"
+    down_s, source = expected_downtime(changes, others, kind, own.world_size)
+    lost_s, next_s = _progress(mine, own.first_seen_ns, min(now_ns, own.last_seen_ns))
+    lost_s = 0.0 if kind == "live_migration" else lost_s / max(incident.slowdown_ratio, 1.0)
+    verdict = advise(incident.slowdown_ratio, down_s, lost_s, next_s, None)
+    if verdict is None:
+        return None
+    lately = [one for one in around if one.last_seen_ns >= own.last_seen_ns - HOUR_NS]
+    return EvictionAdvice(
+        host=host,
+        when=verdict.when,
+        cost_s=round(verdict.cost_s, 1),
+        down_s=round(down_s, 1),
+        down_source=source,
+        lost_s=round(verdict.lost_s, 1),
+        break_even_s=round(verdict.break_even_s, 1),
+        standby=_standby(stores, known, lately, host) if viewer.tenant is None else None,
+        plans=tuple(eviction_plans(host, incident.id, own.label)),
+    )
+
+
+def _past(happened: Sequence[Event], sizes: Mapping[str, int | None]) -> list[PastChange]:
+    """Changes whose downtime is known, the newest first; `sizes` are GPUs of jobs."""
+    return [
+        PastChange(one.kind, one.down_ns / 1e9, sizes.get(event.job))
+        for event in happened
+        if (one := event.change) is not None and one.kind is not None and one.down_ns is not None
+    ]
+
+
+def _progress(own: Sequence[Event], first_seen_ns: int, now_ns: int) -> tuple[float, float | None]:
+    """Seconds since the last checkpoint seen, of the job's life without any; and seconds to the end of the next one."""
+    ends_ns = sorted(event.end_ns or event.start_ns for event in own if event.kind == "checkpoint")
+    since_s = max(now_ns - (ends_ns[-1] if ends_ns else first_seen_ns), 0) / 1e9
+    apart_s = [float(gap) / 1e9 for gap in np.diff(ends_ns)]
+    return since_s, max(median(apart_s) - since_s, 0.0) if apart_s else None
+
+
+def _standby(stores: Stores, known: Inventory, lately: Sequence[JobRecord], host: str) -> str | None:
+    """The idle host that fits best; those of jobs seen lately are busy."""
+    leaver = next(one for one in known.hosts if one.name == host)
+    busy = frozenset(name for one in lately for name in one.hosts)
+    free = idle_hosts(known.hosts, busy, _faulty(stores, known.hosts))
+    return assign_standbys([Vacancy(leaver)], [Standby(one, {}) for one in free]).get(host)
+
+
+def _faulty(stores: Stores, hosts: Sequence[Host]) -> frozenset[str]:
+    """Hosts that an open incident names, by themselves or by one of their endpoints."""
+    named = {
+        one
+        for found in incidents(stores.database, ("open",))
+        for ids in (found.subject.ids, *(suspect.ids for suspect in found.suspects))
+        for one in ids
+    }
+    return frozenset(
+        host.name for host in hosts if named & {host.name, *(a for nic in host.endpoints for a in nic.all_addresses)}
+    )

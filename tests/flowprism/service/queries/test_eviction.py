@@ -1,0 +1,72 @@
+"""The advice on an incident: who may evict what, by which history, with which idle host."""
+
+from __future__ import annotations
+
+import pytest
+
+from datamodel.findings import Event, Membership
+from datamodel.incidents import Incident
+from datamodel.inventory import Inventory
+from flowprism.service.queries.eviction import eviction_advice
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
+from storage.database.connection import upsert
+from storage.database.feed_statistics import inventory, save_inventory
+from storage.database.incidents import incidents
+from storage.database.tables import EVENTS
+
+EVERYBODY = Viewer("ann", "viewer", None)
+S = 10**9
+
+
+def open_incident(stores: Stores) -> Incident:
+    """That of the bundled capture."""
+    (found, *_) = (one for one in incidents(stores.database) if one.kind in {"slow_link", "straggler"})
+    return found
+
+
+def test_an_idle_host_is_named_and_published_figures_stand_in(own_demo: Stores) -> None:
+    """Without history; a tenant's viewer does not learn of hosts of others."""
+    found = open_incident(own_demo)
+    known = inventory(own_demo.database)
+    assert known is not None
+    advice = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert advice is not None
+    assert (advice.down_s, advice.down_source, advice.standby) == (388.0, "published", None)
+    leaver = next(host for host in known.hosts if host.name == advice.host)
+    nics = tuple(
+        nic.model_copy(update={"address": f"10.99.0.{n}", "addresses": ()}) for n, nic in enumerate(leaver.endpoints)
+    )
+    spare = leaver.model_copy(update={"name": "spare", "endpoints": nics})
+    save_inventory(
+        own_demo.database, Inventory(hosts=(*known.hosts, spare), switches=known.switches), "ann", found.seen_ns + S
+    )
+    again = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert again is not None
+    assert (again.standby, [plan.orchestrator for plan in again.plans]) == (
+        "spare",
+        ["slurm", "kubernetes", "volcano", "kueue"],
+    )
+    of_tenant = eviction_advice(own_demo, Viewer("bob", "viewer", "t1"), found.seen_ns, found)
+    assert of_tenant is not None
+    assert of_tenant.standby is None
+
+
+def test_the_jobs_own_history_decides(own_demo: Stores) -> None:
+    """Its live migrations took 20 s and lose no progress."""
+    found = open_incident(own_demo)
+    change = Membership(kind="live_migration", down_ns=20 * S)
+    event = Event(job=found.job or "", kind="membership_change", start_ns=1, end_ns=2, detail="", change=change)
+    with own_demo.database.writing() as connection:
+        upsert(connection, EVENTS, [event.model_dump() | {"change": change.model_dump_json()}])
+    advice = eviction_advice(own_demo, EVERYBODY, found.seen_ns, found)
+    assert advice is not None
+    assert (advice.down_s, advice.down_source, advice.lost_s, advice.when) == (20.0, "job", 0.0, "now")
+    assert advice.break_even_s == pytest.approx(20 * found.slowdown_ratio / (found.slowdown_ratio - 1), abs=0.1)
+
+
+def test_what_is_over_or_nobodys_fault_has_no_advice(own_demo: Stores) -> None:
+    """Resolved, imbalance, or of no job."""
+    found = open_incident(own_demo)
+    for changed in ({"state": "resolved"}, {"kind": "imbalance"}, {"job": None}, {"severity": "info"}):
+        assert eviction_advice(own_demo, EVERYBODY, found.seen_ns, found.model_copy(update=changed)) is None
