@@ -67,7 +67,7 @@ def placed(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, route
 def bound_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> Float:
     """(phases,) time below which no placement gets: of the largest connection, and of all at one end over all doors.
 
-    Of equal connections a door has a whole number.
+    A door has a whole number of connections, each of them as large as the smallest at least.
     """
     begin, end = routes.offsets[demand.pair], routes.offsets[demand.pair + 1]
     found = np.zeros(demand.bytes.shape[1])
@@ -75,18 +75,19 @@ def bound_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> F
     if not len(movable):
         return found
     sent, hops = np.where(demand.own, demand.bytes, 0.0)[movable], routes.cables
-    equal = sent.max() <= np.min(sent, where=sent > 0, initial=np.inf) * (1 + 1e-9)
     for ends, of, doors in (
         (cables.tail, hops[begin[movable], 0], np.unique(hops[:, 0])),
         (cables.head, _last(hops[begin[movable]]), np.unique(_last(hops))),
     ):
         total = _at_switches(ends[of], sent, len(cables.switches))
         speed = np.bincount(ends[doors], cables.bytes_per_s[doors], len(total))[:, None]
-        number = np.bincount(ends[doors], minlength=len(total))[:, None]
-        if equal:
-            total = np.ceil(total / sent.max() / np.maximum(number, 1) - 1e-9) * sent.max() * number
         least = np.divide(total, speed, out=np.zeros_like(total), where=speed > 0)
-        found = np.maximum(found, least.max(axis=0))
+        number = np.bincount(ends[doors], minlength=len(total))[:, None]
+        many = np.ceil(_at_switches(ends[of], (sent > 0) * 1.0, len(cables.switches)) / np.maximum(number, 1))
+        smallest = np.full_like(total, np.inf)
+        np.minimum.at(smallest, ends[of], np.where(sent > 0, sent, np.inf))
+        whole = np.where(many > 0, many * np.where(many > 0, smallest, 0.0), 0.0) / cables.bytes_per_s.max()
+        found = np.maximum(found, np.maximum(least, whole).max(axis=0))
     return np.asarray(np.maximum(found, sent.max(axis=0) / cables.bytes_per_s.max()))
 
 
@@ -97,18 +98,25 @@ def _at_switches(switch: Int, values: Float, switches: int) -> Float:
 
 
 def place(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> Placement:
-    """The better of two placements after moves and swaps: colored by classes of equal size, and longest first."""
+    """The best of three placements after moves and swaps: colored together, by classes of equal size, longest first.
+
+    Colored together, connections of all jobs keep apart, as far as there are cables: the first of equally good ones.
+    """
     begin, end = routes.offsets[demand.pair], routes.offsets[demand.pair + 1]
     movable = np.flatnonzero(end > begin)
     least = bound_s(demand, routes, cables)
-    starts = [_longest_first(demand, routes, cables, movable)]
-    colored = _colored(demand, routes, cables, movable)
-    if colored is not None:
-        starts.insert(0, colored)
+    classes = _equal_classes(demand.bytes[movable]) if len(movable) else []
+    orders = [[np.concatenate(classes)], *([classes] if len(classes) > 1 else [])] if classes else []
     best: Placement | None = None
-    for route in starts:
+    for order in (*orders, None):
         if best is not None and (best.slowest_s <= least * (1 + 1e-9)).all():
             break
+        if order is None:
+            route = _longest_first(demand, routes, cables, movable)
+        elif (colored := _colored(demand, routes, cables, movable, order)) is not None:
+            route = colored
+        else:
+            continue
         improve(route, _state(demand, routes, cables, route), least)
         found = placed(demand, routes, cables, route)
         if best is None or found.slowest_s.sum() < best.slowest_s.sum() * _LESS:
@@ -131,8 +139,10 @@ def _last(hops: Int) -> Int:
     return np.asarray(hops[np.arange(len(hops)), count - 1])
 
 
-def _colored(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, movable: Int) -> Int | None:
-    """Routes by colors, a class of equal connections after the other; None where spines differ."""
+def _colored(
+    demand: Demand, routes: ShortestRoutes, cables: DirectedCables, movable: Int, classes: list[Int]
+) -> Int | None:
+    """Routes by colors, one class of connections after the other; None where spines differ."""
     pairs = np.unique(demand.pair[movable])
     count = routes.offsets[pairs + 1] - routes.offsets[pairs]
     if not len(pairs) or routes.cables.shape[1] != 2 or (count != count[0]).any():
@@ -146,7 +156,7 @@ def _colored(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, mov
     route = np.full(len(demand.pair), NONE)
     first = routes.cables[routes.offsets[demand.pair[movable]]]
     ends = cables.tail[first[:, 0]], cables.head[first[:, 1]]
-    for own in _equal_classes(demand.bytes[movable]):
+    for own in classes:
         color = color_edges(ends[0][own], ends[1][own], int(count[0]))
         route[movable[own]] = routes.offsets[demand.pair[movable[own]]] + color
     return route

@@ -135,11 +135,12 @@ def _learnt(headers: Headers, switch: Int, door: Int, rows: Int, doors: Mapping[
     headers = {name: headers[name][rows] for name in FIELD_BITS if name in headers}
     switch, door = switch[rows], door[rows]
     chosen = _spread(headers, switch)
+    fold = _folds(headers)[chosen]
     varying = [name for name, values in headers.items() if len(values) and (values != values[0]).any()]
     for size in range(1, len(varying) + 1):
         for fields in combinations(varying, size):
             vectors = _packed(headers, fields)
-            checked, right = _checked(vectors[chosen], switch[chosen], door[chosen], doors)
+            checked, right = _checked(vectors[chosen], switch[chosen], door[chosen], fold, doors)
             if checked:
                 kernel = _kernel(vectors[chosen], switch[chosen], door[chosen])
                 return _fitted(fields, kernel, (vectors, switch, door), doors, (checked, right))
@@ -152,9 +153,19 @@ def _spread(headers: Headers, switch: Int) -> Int:
     return np.argsort(key, kind="stable")[:MOST_SIGHTINGS]
 
 
-def _checked(vectors: Words, switch: Int, door: Int, doors: Mapping[int, Int]) -> tuple[int, int]:
+def _folds(headers: Headers) -> Int:
+    """(n,) part in which each sighting is set aside: both directions of a connection, and all its sightings, in one.
+
+    What flows back by the same port differs from others as what flows forth does: one would answer for the other.
+    """
+    nothing = np.zeros(len(headers["src_port"]), np.uint64)
+    one, other = headers.get("src_addr", nothing), headers.get("dst_addr", nothing)
+    keys = _mixed((np.minimum(one, other), np.maximum(one, other), headers["src_port"]))
+    return np.asarray(np.unique(keys, return_inverse=True)[1] % FOLDS)
+
+
+def _checked(vectors: Words, switch: Int, door: Int, fold: Int, doors: Mapping[int, Int]) -> tuple[int, int]:
     """(sightings set aside that the others answer, rightly); none where too few are right, or too few are answered."""
-    fold = np.arange(len(door)) % FOLDS
     checked = right = 0
     bits = 0.0
     ways = np.bincount(np.unique(np.stack([switch, door]), axis=1)[0])

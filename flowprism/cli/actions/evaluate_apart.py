@@ -13,9 +13,10 @@ from datamodel.document import Document
 from datamodel.errors import InputError
 from flowprism.cli.arguments.score_requirements import parse_requirement
 from flowprism.cli.progress_bars import progress_bars
-from flowprism.evaluation import consecutive_scans, membership_changes
+from flowprism.evaluation import consecutive_scans, membership_changes, path_plans
 from flowprism.evaluation.consecutive_scans import WINDOWS, run_window_cases
 from flowprism.evaluation.membership_changes import MEMBERSHIP, run_membership_cases
+from flowprism.evaluation.path_plans import PATHS_FAMILY, run_path_cases
 from flowprism.progress import Progress
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 
@@ -39,10 +40,16 @@ def _membership(size: str, numbers: Sequence[int] | None, progress: Progress | N
     return _Outcomes(cases, membership_changes.figures(cases), membership_changes.outcomes_text(cases))
 
 
+def _paths(size: str, numbers: Sequence[int] | None, progress: Progress | None) -> _Outcomes:
+    cases = run_path_cases(size, numbers, progress)
+    return _Outcomes(cases, path_plans.figures(cases), path_plans.outcomes_text(cases))
+
+
 _Runner = Callable[[str, Sequence[int] | None, Progress | None], _Outcomes]
 _FAMILIES: dict[str, tuple[_Runner, Mapping[str, str]]] = {
     WINDOWS: (_windows, consecutive_scans.MEANINGS),
     MEMBERSHIP: (_membership, membership_changes.MEANINGS),
+    PATHS_FAMILY: (_paths, path_plans.MEANINGS),
 }
 
 

@@ -9,8 +9,8 @@ from diagnose.paths.edge_coloring import color_edges
 from diagnose.paths.placement import Demand, bound_s, place, placed
 from diagnose.paths.queue_pairs import queue_pairs_needed
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
+from flowprism.evaluation.best_placement import least_s
 from tests.diagnose.paths.fabrics import BYTES_PER_S, cables, demand, ends
-from tests.diagnose.paths.optimum import least_s
 
 
 @pytest.mark.parametrize(("leaves", "spines", "count"), [(2, 2, 7), (4, 3, 50), (16, 16, 900), (9, 5, 333), (3, 8, 20)])
@@ -67,6 +67,16 @@ def test_jobs_that_are_never_busy_together_do_not_slow_each_other() -> None:
     """Each cable carries one connection of either job, and each job's phase lasts as long as one connection."""
     fabric, work, routes = two_jobs(np.zeros(2))
     assert place(work, routes, fabric).slowest_s == pytest.approx([1e9 / BYTES_PER_S] * 2)
+
+
+def test_jobs_keep_apart_while_there_are_cables() -> None:
+    """Four connections of two jobs that are not seen busy together take four cables, not the same two."""
+    fabric = cables(2, 4)
+    zeros, ones = np.zeros(4, np.int64), np.ones(4, np.int64)
+    sent = np.array([[1e9, 0.0], [1e9, 0.0], [0.0, 1.3e9], [0.0, 1.3e9]])
+    work, routes = demand(fabric, zeros, ones, sent)
+    found = place(replace(work, own=sent > 0), routes, fabric)
+    assert len(np.unique(found.route)) == 4
 
 
 def test_jobs_that_are_busy_together_share_what_there_is() -> None:

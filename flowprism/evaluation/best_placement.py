@@ -1,5 +1,7 @@
 """The least slowest load of a placement, by mixed-integer programming: a judge that shares no code with ours."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
@@ -10,8 +12,11 @@ from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes
 _SECONDS = 20.0
 
 
-def least_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> float:
-    """A lower bound of the slowest loads, summed over phases: the optimum unless the time limit is met."""
+def least_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, seconds: float = _SECONDS) -> float:
+    """A lower bound of the slowest loads, summed over phases: the optimum unless the limit in seconds is met.
+
+    0 where no bound is known by then.
+    """
     count = np.diff(routes.offsets)[demand.pair]
     first = np.append(0, np.cumsum(count))
     size, phases, directions = int(first[-1]), demand.bytes.shape[1], len(cables.tail)
@@ -35,6 +40,6 @@ def least_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> f
         constraints=[LinearConstraint(one, 1, 1), LinearConstraint(slack, -np.inf, -demand.fixed_s.ravel() / unit)],
         integrality=np.append(np.ones(size), np.zeros(phases)),
         bounds=Bounds(0, np.append(np.ones(size), np.full(phases, np.inf))),
-        options={"time_limit": _SECONDS},
+        options={"time_limit": seconds},
     )
-    return float(found.mip_dual_bound * unit)
+    return 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound * unit)

@@ -1,0 +1,320 @@
+"""Plans of paths against simulated truth: collisions, the optimum, and what becomes of a plan that is applied."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from datamodel.document import Document
+from datamodel.inventory import Inventory
+from datamodel.path_plan import PathPlan, PhaseLoad
+from datamodel.report import JobReport, Report
+from datamodel.streams import Bool, Float, Int
+from datamodel.truth import TrueJob
+from diagnose.paths.path_options import PATHS
+from diagnose.paths.placement import Demand, bound_s
+from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes, shortest_routes
+from flowprism.evaluation.best_placement import least_s
+from flowprism.evaluation.cases.paths import PathCase, path_case
+from flowprism.evaluation.true_loads import COUNTS, Sent, cable_loads_s, with_interfaces
+from flowprism.path_planning import follow_up
+from flowprism.pipeline import AnalysisOptions, analyze_reading
+from flowprism.progress import Progress
+from flowprism.rendering.formats.path_plan_files import path_plan_csv
+from simulate.case import Case, simulate_case
+from simulate.network.fabric import Fabric
+from simulate.scenarios.source_ports import with_source_ports
+
+PATHS_FAMILY = "paths"
+CASES = {"full": 200, "medium": 32, "small": 4}
+# Loads this near to the threshold of a collision are one to some and none to others.
+_BORDER = 0.01
+_MILP_SECONDS = 5.0
+_MEAN, _WORST, _SEEN, _FREE = 0.01, 0.03, 0.02, 0.01
+
+MEANINGS = {
+    "collision_precision": "share of the collisions reported that are true",
+    "collision_recall": "share of the true collisions that are reported",
+    "jobs_found": "share of jobs that are in the plan",
+    "plan_within_1": "share of cases whose planned slowest loads are at most 1 % above a mixed-integer program's",
+    "plan_within_3": "share of cases at most 3 % above it",
+    "at_bound": "share of single jobs of equal connections whose plan meets the bound exactly",
+    "ports_answered": "share of connections to be moved that get a port, where the hash can be learnt",
+    "ports_right": "share of ports given that lead over the planned cable, whatever the hash",
+    "kept": "share of moved connections that leave by the planned doors once the exported file is applied",
+    "predicted_within_2": "share of jobs alone on the fabric whose slowest load is then as predicted within 2 %",
+    "shared_within_2": "the same of jobs that share uplinks with others, whose part changes as iterations get shorter",
+    "free_within_1": "share of jobs whose iteration is then within 1 % of one without any collision",
+}
+
+
+class PathOutcome(Document):
+    """What came of one case.
+
+    Attributes:
+        case, about: its name, and what it is.
+        collisions: reported and true; reported alone; true alone.
+        jobs: in the plan, and in truth.
+        excess: planned slowest loads over the best, less 1.
+        at_bound: whether a single job of equal connections meets the bound; None of others.
+        moves: connections to be moved; those with a port; those whose port is right.
+        affine: whether the hash can be learnt.
+        kept: connections by the planned doors of those moved; None where not all got a port.
+        predicted, free: by job, errors of the slowest load and of the iteration.
+    """
+
+    case: str
+    about: str
+    collisions: tuple[int, int, int]
+    jobs: tuple[int, int]
+    excess: float
+    at_bound: bool | None
+    moves: tuple[int, int, int]
+    affine: bool
+    kept: tuple[int, int] | None = None
+    predicted: tuple[float, ...] = ()
+    free: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A case with its report and plan.
+
+    Attributes:
+        jobs: by id in the plan, the job's report and its truth.
+        spine: (n,) that each connection of `sent` takes.
+    """
+
+    case: Case
+    fabric: Fabric
+    report: Report
+    plan: PathPlan
+    jobs: dict[str, tuple[JobReport, TrueJob]]
+    sent: Sent
+    spine: Int
+
+    def own(self, job: str) -> Bool:
+        """(n,) connections of a job."""
+        inside = set(self.jobs[job][0].endpoints)
+        member = np.array([address in inside for address in self.fabric.addresses()], np.bool_)
+        return np.asarray(member[self.sent.src] & member[self.sent.dst])
+
+    def loads(self, job: str, phase: PhaseLoad, spine: Int) -> tuple[Float, Int]:
+        """(time of each cable that carries the job, connections of any that count there) in a phase."""
+        steps = self.jobs[job][0].iterations
+        values, own = self.sent.folded(steps, phase.begin_ratio, phase.end_ratio), self.own(job)
+        load, counts = cable_loads_s(self.fabric, self.sent, spine, values)
+        mine, _ = cable_loads_s(self.fabric, self.sent, spine, np.where(own, values, 0.0))
+        return np.where(mine > 0, load, 0.0), np.where(mine > 0, counts, 0)
+
+
+def run_path_cases(
+    size: str, numbers: Sequence[int] | None = None, progress: Progress | None = None
+) -> list[PathOutcome]:
+    """Run the family `paths`.
+
+    Args:
+        size: of the suite.
+        numbers: of the cases; None for all of the size.
+        progress: called with the number of finished cases.
+    """
+    wanted = range(CASES[size]) if numbers is None else numbers
+    found: list[PathOutcome] = []
+    for number in wanted:
+        found.append(run_path_case(number))
+        if progress is not None:
+            progress("cases", len(found), len(wanted))
+    return found
+
+
+def run_path_case(number: int) -> PathOutcome:
+    """Simulate, plan, apply the exported file and simulate again."""
+    drawn = path_case(number)
+    before = _planned(drawn, number)
+    planned = _spines_planned(before)
+    moved = [one for one in before.plan.connections if one.action != "keep"]
+    given = [one for one in moved if one.action == "set"]
+    doors = {
+        (one.src_addr, one.dst_addr, one.src_port): int((one.planned[0].port or 0) - 1)
+        for one in before.plan.connections
+        if one.planned
+    }
+    right = sum(
+        _spine_of(before.fabric, one.src_addr, one.dst_addr, one.new_src_port or 0)
+        == doors[one.src_addr, one.dst_addr, one.src_port]
+        for one in given
+    )
+    slowest, least, equal = _against_best(before, planned)
+    found = PathOutcome(
+        case=f"{PATHS_FAMILY}-{number:03}",
+        about=drawn.scenario.about,
+        collisions=_collisions(before, planned, least / slowest if slowest else 1.0),
+        jobs=(len(before.jobs), len(before.case.truth.jobs)),
+        excess=round(max(slowest / least - 1, 0.0), 6) if least else 0.0,
+        at_bound=slowest <= least * (1 + 1e-6) if equal else None,
+        moves=(len(moved), len(given), right),
+        affine=drawn.affine,
+    )
+    return found if len(given) < len(moved) else _applied(found, drawn, number, before)
+
+
+def _applied(found: PathOutcome, drawn: PathCase, number: int, before: _Planned) -> PathOutcome:
+    """The outcome with what the exported file did."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "plan.csv"
+        file.write_text(path_plan_csv(before.plan))
+        after = _planned(replace(drawn, scenario=with_source_ports(drawn.scenario, file)), number)
+    free = {one.id: _iteration_ns(one) for one in simulate_case(drawn.free(), number).truth.jobs}
+    counts = follow_up(before.plan, after.plan).applied
+    expected = {one.job: sum(p.planned_s for p in one.phases) for one in before.plan.jobs}
+    seen = {
+        one.job: sum(float(after.loads(one.job, p, after.spine)[0].max()) for p in one.phases)
+        for one in after.plan.jobs
+        if one.job in after.jobs
+    }
+    truth = [own for _, own in after.jobs.values()]
+    return found.model_copy(
+        update={
+            "kept": (counts.get("kept", 0), sum(counts.values())),
+            "predicted": tuple(round(abs(expected[n] / seen[n] - 1), 5) for n in seen if n in expected and seen[n]),
+            "free": tuple(round(_iteration_ns(one) / free[one.id] - 1, 5) for one in truth),
+        }
+    )
+
+
+def _planned(drawn: PathCase, number: int) -> _Planned:
+    case, fabric = simulate_case(drawn.scenario, number), drawn.scenario.fabric
+    flows = case.readings["flows"].flows
+    reading = replace(case.readings["flows"], flows=with_interfaces(flows, fabric))
+    analysis = analyze_reading(reading, ("a case",), case.inventory, AnalysisOptions(tables=False))
+    plan = analysis.plan or PathPlan(window=analysis.report.window)
+    by_ends = {frozenset(one.endpoints): one for one in case.truth.jobs}
+    known = {one.job for one in plan.jobs}
+    jobs = {
+        one.id: (one, by_ends[frozenset(one.endpoints)])
+        for one in analysis.report.jobs
+        if one.id in known and frozenset(one.endpoints) in by_ends
+    }
+    sent = Sent.of(flows, fabric)
+    return _Planned(case, fabric, analysis.report, plan, jobs, sent, fabric.spine(sent.src, sent.dst, sent.port))
+
+
+def _spine_of(fabric: Fabric, src: str, dst: str, port: int) -> int:
+    number = {address: n for n, address in enumerate(fabric.addresses())}
+    one, other, chosen = (np.array([value]) for value in (number[src], number[dst], port))
+    return int(fabric.spine(one, other, chosen)[0])
+
+
+def _spines_planned(before: _Planned) -> Int:
+    """(n,) spine of each connection under the plan; what is not planned stays."""
+    address = before.fabric.addresses()
+    wanted = {(c.src_addr, c.dst_addr, c.src_port): c.planned for c in before.plan.connections}
+    ends = zip(before.sent.src.tolist(), before.sent.dst.tolist(), before.sent.port.tolist(), strict=True)
+    found = before.spine.copy()
+    for n, (src, dst, port) in enumerate(ends):
+        planned = wanted.get((address[src], address[dst], port))
+        if planned:
+            found[n] = (planned[0].port or 0) - 1
+    return found
+
+
+def _against_best(before: _Planned, planned: Int) -> tuple[float, float, bool]:
+    """(planned slowest loads in sum, those of the best placement, whether that is of one job's equal connections)."""
+    phases = [(one.job, p) for one in before.plan.jobs if one.job in before.jobs for p in one.phases]
+    if not phases:
+        return 0.0, 0.0, False
+    slowest = sum(float(before.loads(job, p, planned)[0].max()) for job, p in phases)
+    demand, routes, cables = _demand(before, phases)
+    least = float(bound_s(demand, routes, cables).sum())
+    if slowest > least * (1 + 1e-6):
+        least = max(least, least_s(demand, routes, cables, _MILP_SECONDS))
+    sizes = demand.bytes[demand.own & (demand.bytes > 0)]
+    return slowest, least, len(before.plan.jobs) == 1 and len(phases) == 1 and bool(sizes.max() <= sizes.min() * 1.001)
+
+
+def _demand(before: _Planned, phases: Sequence[tuple[str, PhaseLoad]]) -> tuple[Demand, ShortestRoutes, DirectedCables]:
+    inventory: Inventory = before.case.inventory
+    cables, fabric, sent = DirectedCables.of(inventory.links), before.fabric, before.sent
+    number = {name: n for n, name in enumerate(cables.switches)}
+    code = np.array([number[fabric.leaf_name(n)] for n in range(fabric.leaves)])
+    ends = np.stack([code[fabric.leaf_of_nic(sent.src)], code[fabric.leaf_of_nic(sent.dst)]], axis=1)
+    pairs, pair = np.unique(ends, axis=0, return_inverse=True)
+    values = [sent.folded(before.jobs[job][0].iterations, p.begin_ratio, p.end_ratio) for job, p in phases]
+    carried = np.stack(values, axis=1)
+    long = np.flatnonzero(carried.sum(axis=1) >= COUNTS * carried.sum(axis=1).max())
+    own = np.stack([before.own(job) for job, _ in phases], axis=1)[long]
+    carried, nothing = carried[long], np.zeros((len(cables.tail), len(phases)))
+    return Demand(pair.ravel()[long], carried, own & (carried > 0), nothing), shortest_routes(cables, pairs), cables
+
+
+def _collisions(before: _Planned, planned: Int, best: float) -> tuple[int, int, int]:
+    """(reported and true, reported alone, true alone), by job and directed cable."""
+    fabric = before.fabric
+    true: set[tuple[str, int]] = set()
+    unclear: set[tuple[str, int]] = set()
+    for one in before.plan.jobs:
+        for phase in one.phases if one.job in before.jobs else ():
+            load, counts = before.loads(one.job, phase, before.spine)
+            ratio = load / max(float(before.loads(one.job, phase, planned)[0].max()) * best, 1e-12)
+            some = counts >= 2
+            true |= {(one.job, n) for n in np.flatnonzero(some & (ratio >= PATHS.collides_ratio)).tolist()}
+            near = np.abs(ratio / PATHS.collides_ratio - 1) <= _BORDER
+            unclear |= {(one.job, n) for n in np.flatnonzero(some & near).tolist()}
+    leaf = {fabric.leaf_name(n): n for n in range(fabric.leaves)}
+    said: set[tuple[str, int]] = set()
+    for shared in before.plan.collisions:
+        (a, b), up = shared.link, shared.link[0].switch in leaf
+        near, port = (a, a.port) if up else (b, b.port)
+        said.add((shared.job, (leaf[near.switch] + (0 if up else fabric.leaves)) * fabric.spines + (port or 0) - 1))
+    true, said = true - unclear, said - unclear
+    return len(said & true), len(said - true), len(true - said)
+
+
+def _iteration_ns(job: TrueJob) -> float:
+    return float(np.median([end - start for start, end in job.iterations[1:]]))
+
+
+def figures(outcomes: Sequence[PathOutcome]) -> dict[str, float]:
+    """Return the figures of `MEANINGS` over some cases; those that nothing was measured for are left out."""
+    both, said, true = (sum(one.collisions[n] for one in outcomes) for n in range(3))
+    affine = [one for one in outcomes if one.affine]
+    applied = [one for one in outcomes if one.kept is not None]
+    counts = {
+        "collision_precision": (both, both + said),
+        "collision_recall": (both, both + true),
+        "jobs_found": (sum(one.jobs[0] for one in outcomes), sum(one.jobs[1] for one in outcomes)),
+        "plan_within_1": _share([one.excess <= _MEAN for one in outcomes]),
+        "plan_within_3": _share([one.excess <= _WORST for one in outcomes]),
+        "at_bound": _share([one.at_bound for one in outcomes if one.at_bound is not None]),
+        "ports_answered": (sum(one.moves[1] for one in affine), sum(one.moves[0] for one in affine)),
+        "ports_right": (sum(one.moves[2] for one in outcomes), sum(one.moves[1] for one in outcomes)),
+        "kept": (sum(one.kept[0] for one in applied if one.kept), sum(one.kept[1] for one in applied if one.kept)),
+        "predicted_within_2": _share([e <= _SEEN for one in applied if one.jobs[1] == 1 for e in one.predicted]),
+        "shared_within_2": _share([e <= _SEEN for one in applied if one.jobs[1] > 1 for e in one.predicted]),
+        "free_within_1": _share([error <= _FREE for one in applied for error in one.free]),
+    }
+    return {name: good / of for name, (good, of) in counts.items() if of}
+
+
+def _share(marks: Sequence[bool]) -> tuple[int, int]:
+    return sum(marks), len(marks)
+
+
+def outcomes_text(outcomes: Sequence[PathOutcome]) -> str:
+    """Return a line for each case, and one for each figure."""
+    head = f"{'case':<10}{'about':<60}{'collisions':>12}{'false':>6}{'missed':>7}{'excess':>9}{'moves':>6}{'ports':>6}"
+    lines = [
+        f"{one.case:<10}{one.about:<60}{one.collisions[0]:>12}{one.collisions[1]:>6}{one.collisions[2]:>7}"
+        f"{100 * one.excess:>8.2f}%{one.moves[0]:>6}{one.moves[2]:>6}"
+        f"{'' if not one.predicted else f'  predicted {100 * max(one.predicted):.2f} %'}"
+        f"{'' if not one.free else f'  free {100 * max(one.free):.2f} %'}"
+        for one in outcomes
+    ]
+    mean = f"mean excess {100 * np.mean([one.excess for one in outcomes]):.3f} %, worst "
+    worst = f"{100 * max(one.excess for one in outcomes):.2f} %"
+    said = [f"{name:<20}{100 * value:.2f} %" for name, value in figures(outcomes).items()]
+    return "\n".join([head, *lines, "", mean + worst, *said])

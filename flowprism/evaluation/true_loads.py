@@ -1,0 +1,89 @@
+"""What cables really carried in a simulated case, by the simulator's own hash: the judge of plans of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from datamodel.flows import Flows
+from datamodel.report import Iteration
+from datamodel.streams import Bool, Float, Int
+from reconstruct.streams.stream_builder import volumes
+from simulate.network.fabric import SPINE_PORT, Fabric
+
+# A connection of less than this share of a cable's load does not hold the others up.
+COUNTS = 1 / 400
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Connections that cross leaves, and their records.
+
+    Attributes:
+        src, dst, port: (n,) NICs and source port of each connection.
+        connection: (rows,) of each record.
+        start_ns, end_ns, bytes: (rows,) of records, payload.
+    """
+
+    src: Int
+    dst: Int
+    port: Int
+    connection: Int
+    start_ns: Int
+    end_ns: Int
+    bytes: Int
+
+    @classmethod
+    def of(cls, flows: Flows, fabric: Fabric) -> Sent:
+        """From exact flow records."""
+        frame, nic = flows.frame, _nics(flows, fabric)
+        src, dst = (nic[frame[name]] for name in ("src_addr", "dst_addr"))
+        volume = volumes(frame)
+        rows = np.flatnonzero((fabric.leaf_of_nic(src) != fabric.leaf_of_nic(dst)) & (volume > 0))
+        keys = np.stack([src, dst, frame["src_port"].astype(np.int64)])[:, rows]
+        (one, other, port), which = np.unique(keys, axis=1, return_inverse=True)
+        start_ns, end_ns = (frame[name][rows] for name in ("time_flow_start_ns", "time_flow_end_ns"))
+        return cls(one, other, port, which.ravel(), start_ns, end_ns, volume[rows])
+
+    def folded(self, steps: Sequence[Iteration], begin: float, end: float) -> Float:
+        """(n,) mean bytes of each connection in one part of the iterations, by shares of them."""
+        found = np.zeros(len(self.src))
+        last = np.maximum(self.end_ns, self.start_ns + 1)
+        for step in steps:
+            length = step.end_ns - step.start_ns
+            low, high = step.start_ns + begin * length, step.start_ns + end * length
+            met = np.clip(np.minimum(last, high) - np.maximum(self.start_ns, low), 0, None)
+            found += np.bincount(self.connection, self.bytes * met / (last - self.start_ns), len(found))
+        return found / max(len(steps), 1)
+
+
+def cable_loads_s(fabric: Fabric, sent: Sent, spine: Int, values: Float) -> tuple[Float, Int]:
+    """(time that each directed cable needs, connections that count on it), up from leaves and then down to them."""
+    up = fabric.leaf_of_nic(sent.src) * fabric.spines + spine
+    down = (fabric.leaves + fabric.leaf_of_nic(sent.dst)) * fabric.spines + spine
+    size = 2 * fabric.leaves * fabric.spines
+    load = np.bincount(up, values, size) + np.bincount(down, values, size)
+    counts = np.zeros(size, np.int64)
+    for cable in (up, down):
+        counts += np.bincount(cable, values >= COUNTS * load[cable], size).astype(np.int64)
+    return load / (fabric.uplink_gbps * 1e9 / 8), counts
+
+
+def with_interfaces(flows: Flows, fabric: Fabric) -> Flows:
+    """The records as senders' leaves would export them: with the interface to the spine that their hash picks."""
+    frame, nic = flows.frame, _nics(flows, fabric)
+    src, dst = (nic[frame[name]] for name in ("src_addr", "dst_addr"))
+    leaf = fabric.leaf_of_nic(src)
+    across: Bool = leaf != fabric.leaf_of_nic(dst)
+    door = SPINE_PORT + fabric.spine(src, dst, frame["src_port"].astype(np.int64))
+    agents = tuple(fabric.agent(n) for n in range(fabric.leaves))
+    seen = frame.replace(sampler_address=len(flows.addresses) + leaf, out_if=np.where(across, door, 0))
+    return Flows(seen, (*flows.addresses, *agents))
+
+
+def _nics(flows: Flows, fabric: Fabric) -> Int:
+    """(addresses,) number of the NIC of each code."""
+    number = {address: n for n, address in enumerate(fabric.addresses())}
+    return np.array([number.get(address, -1) for address in flows.addresses], np.int64)
