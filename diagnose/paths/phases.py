@@ -24,6 +24,9 @@ BINS = 64
 ACTIVE = 0.05
 # Connections that begin to send begin a phase if they make up this share of all that is under way.
 BEGINS = 0.5
+# Where bytes of connections before and behind a beginning are this much alike (cosine), nothing new begins there: those
+# of independent sets are 0, of the same ones on cables that differ by a half 0.96.
+ALIKE = 0.9
 # The most of one job; beyond, the beginnings with most bytes count.
 MOST_PHASES = 4
 
@@ -66,7 +69,7 @@ def phases(payloads: Frame, jobs: Sequence[JobCycle]) -> Phases:
     columns: list[Float] = []
     for n, job in enumerate(jobs):
         folded = _fold(payloads, job.iterations_ns, len(job.members))
-        cuts = [*_cuts(folded[job.members]), BINS]
+        cuts = _distinct(folded[job.members], [*_cuts(folded[job.members]), BINS])
         for begin, end in pairwise(cuts):
             number.append(n)
             bounds.append((begin / BINS, end / BINS))
@@ -76,6 +79,19 @@ def phases(payloads: Frame, jobs: Sequence[JobCycle]) -> Phases:
     own = np.stack([jobs[n].members for n in number], axis=1) if number else np.zeros((size, 0), np.bool_)
     limits = np.array(bounds, np.float64).reshape(-1, 2)
     return Phases(np.array(number, np.int64), limits[:, 0], limits[:, 1], sent, own & (sent > 0))
+
+
+def _distinct(folded: Float, cuts: list[int]) -> list[int]:
+    """The cuts without those before which the same connections send in about the same shares as behind.
+
+    Else each part would have a slowest cable of its own, although whatever is late in one is less in the next.
+    """
+    kept = cuts[:1]
+    for here, following in pairwise(cuts[1:]):
+        before, behind = folded[:, kept[-1] : here].sum(axis=1), folded[:, here:following].sum(axis=1)
+        if before @ behind < ALIKE * np.linalg.norm(before) * np.linalg.norm(behind):
+            kept.append(here)
+    return [*kept, BINS]
 
 
 def _fold(payloads: Frame, iterations_ns: Int, size: int) -> Float:

@@ -83,7 +83,9 @@ def bound_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> F
         speed = np.bincount(ends[doors], cables.bytes_per_s[doors], len(total))[:, None]
         least = np.divide(total, speed, out=np.zeros_like(total), where=speed > 0)
         number = np.bincount(ends[doors], minlength=len(total))[:, None]
-        many = np.ceil(_at_switches(ends[of], (sent > 0) * 1.0, len(cables.switches)) / np.maximum(number, 1))
+        many = np.ceil(
+            _at_switches(ends[of], np.where(sent > 0, 1.0, 0.0), len(cables.switches)) / np.maximum(number, 1)
+        )
         smallest = np.full_like(total, np.inf)
         np.minimum.at(smallest, ends[of], np.where(sent > 0, sent, np.inf))
         whole = np.where(many > 0, many * np.where(many > 0, smallest, 0.0), 0.0) / cables.bytes_per_s.max()

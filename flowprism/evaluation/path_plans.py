@@ -34,6 +34,8 @@ CASES = {"full": 200, "medium": 32, "small": 4}
 # Loads this near to the threshold of a collision are one to some and none to others.
 _BORDER = 0.01
 _MILP_SECONDS = 5.0
+# Queue pairs of a connection differ by parts of a message: so much apart, connections are equal.
+_EQUAL = 1.001
 _MEAN, _WORST, _SEEN, _FREE = 0.01, 0.03, 0.02, 0.01
 
 MEANINGS = {
@@ -155,7 +157,7 @@ def run_path_case(number: int) -> PathOutcome:
         collisions=_collisions(before, planned, least / slowest if slowest else 1.0),
         jobs=(len(before.jobs), len(before.case.truth.jobs)),
         excess=round(max(slowest / least - 1, 0.0), 6) if least else 0.0,
-        at_bound=slowest <= least * (1 + 1e-6) if equal else None,
+        at_bound=slowest <= least * _EQUAL if equal else None,
         moves=(len(moved), len(given), right),
         affine=drawn.affine,
     )
@@ -233,7 +235,7 @@ def _against_best(before: _Planned, planned: Int) -> tuple[float, float, bool]:
     if slowest > least * (1 + 1e-6):
         least = max(least, least_s(demand, routes, cables, _MILP_SECONDS))
     sizes = demand.bytes[demand.own & (demand.bytes > 0)]
-    return slowest, least, len(before.plan.jobs) == 1 and len(phases) == 1 and bool(sizes.max() <= sizes.min() * 1.001)
+    return slowest, least, len(before.plan.jobs) == 1 and len(phases) == 1 and bool(sizes.max() <= sizes.min() * _EQUAL)
 
 
 def _demand(before: _Planned, phases: Sequence[tuple[str, PhaseLoad]]) -> tuple[Demand, ShortestRoutes, DirectedCables]:
@@ -268,8 +270,8 @@ def _collisions(before: _Planned, planned: Int, best: float) -> tuple[int, int, 
     said: set[tuple[str, int]] = set()
     for shared in before.plan.collisions:
         (a, b), up = shared.link, shared.link[0].switch in leaf
-        near, port = (a, a.port) if up else (b, b.port)
-        said.add((shared.job, (leaf[near.switch] + (0 if up else fabric.leaves)) * fabric.spines + (port or 0) - 1))
+        end = a if up else b
+        said.add((shared.job, (leaf[end.switch] + (0 if up else fabric.leaves)) * fabric.spines + (end.port or 0) - 1))
     true, said = true - unclear, said - unclear
     return len(said & true), len(said - true), len(true - said)
 

@@ -12,7 +12,7 @@ import pytest
 from capture.reader import merged
 from datamodel.errors import InputError
 from datamodel.flows import Flows
-from datamodel.inventory import Inventory, Link
+from datamodel.inventory import Attachment, Inventory, Link
 from datamodel.path_plan import PathPlan
 from datamodel.report import Report
 from diagnose.paths.plan import plan_paths
@@ -209,6 +209,20 @@ def test_what_is_not_known_is_one_line_and_no_plan(
     assert len(plan.notes) == 1
     assert line in plan.notes[0]
     assert (plan.jobs, plan.connections, plan.collisions) == ((), (), ())
+
+
+def test_an_address_behind_two_switches_is_not_planned(case: Case) -> None:
+    """Which of them its packets take is unknown: one line says so, and its connections are left out."""
+    host = case.inventory.hosts[1]
+    both = (Attachment(switch="leaf0", port=20), Attachment(switch="leaf1", port=20))
+    twice = host.endpoints[0].model_copy(update={"switch": None, "port": None, "links": both})
+    changed = host.model_copy(update={"endpoints": (twice, *host.endpoints[1:])})
+    hosts = (case.inventory.hosts[0], changed, *case.inventory.hosts[2:])
+    plan = planned(case, case.inventory.model_copy(update={"hosts": hosts}))
+    address = twice.all_addresses[0]
+    assert [note for note in plan.notes if "by one address" in note and address in note]
+    assert address not in {end for one in plan.connections for end in (one.src_addr, one.dst_addr)}
+    assert len(plan.connections) == 62
 
 
 def test_a_job_that_is_not_there_is_refused_with_those_that_are(case: Case) -> None:
