@@ -13,10 +13,11 @@ from datamodel.document import Document
 from datamodel.errors import InputError
 from flowprism.cli.arguments.score_requirements import parse_requirement
 from flowprism.cli.progress_bars import progress_bars
-from flowprism.evaluation import consecutive_scans, membership_changes, path_plans
+from flowprism.evaluation import consecutive_scans, membership_changes
 from flowprism.evaluation.consecutive_scans import WINDOWS, run_window_cases
 from flowprism.evaluation.membership_changes import MEMBERSHIP, run_membership_cases
-from flowprism.evaluation.path_plans import PATHS_FAMILY, run_path_cases
+from flowprism.evaluation.paths import path_plans
+from flowprism.evaluation.paths.path_plans import PATHS_FAMILY, run_path_cases
 from flowprism.progress import Progress
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 

@@ -9,7 +9,7 @@ from diagnose.paths.edge_coloring import color_edges
 from diagnose.paths.placement import Demand, bound_s, place, placed
 from diagnose.paths.queue_pairs import queue_pairs_needed
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
-from flowprism.evaluation.best_placement import least_s
+from flowprism.evaluation.paths.best_placement import least_s
 from tests.diagnose.paths.fabrics import BYTES_PER_S, cables, demand, ends
 
 

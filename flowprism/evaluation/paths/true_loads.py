@@ -18,7 +18,7 @@ COUNTS = 1 / 400
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentConnections:
     """Connections that cross leaves, and their records.
 
     Attributes:
@@ -36,7 +36,7 @@ class Sent:
     bytes: Int
 
     @classmethod
-    def of(cls, flows: Flows, fabric: Fabric) -> Sent:
+    def of(cls, flows: Flows, fabric: Fabric) -> SentConnections:
         """From exact flow records."""
         frame, nic = flows.frame, _nics(flows, fabric)
         src, dst = (nic[frame[name]] for name in ("src_addr", "dst_addr"))
@@ -59,7 +59,7 @@ class Sent:
         return found / max(len(steps), 1)
 
 
-def cable_loads_s(fabric: Fabric, sent: Sent, spine: Int, values: Float) -> tuple[Float, Int]:
+def cable_loads_s(fabric: Fabric, sent: SentConnections, spine: Int, values: Float) -> tuple[Float, Int]:
     """(time that each directed cable needs, connections that count on it), up from leaves and then down to them."""
     up = fabric.leaf_of_nic(sent.src) * fabric.spines + spine
     down = (fabric.leaves + fabric.leaf_of_nic(sent.dst)) * fabric.spines + spine

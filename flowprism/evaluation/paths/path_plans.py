@@ -18,9 +18,9 @@ from datamodel.truth import TrueJob
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.placement import Demand, bound_s
 from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes, shortest_routes
-from flowprism.evaluation.best_placement import least_s
 from flowprism.evaluation.cases.paths import PathCase, path_case
-from flowprism.evaluation.true_loads import COUNTS, Sent, cable_loads_s, with_interfaces
+from flowprism.evaluation.paths.best_placement import least_s
+from flowprism.evaluation.paths.true_loads import COUNTS, SentConnections, cable_loads_s, with_interfaces
 from flowprism.path_planning import follow_up
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
@@ -96,7 +96,7 @@ class _Planned:
     report: Report
     plan: PathPlan
     jobs: dict[str, tuple[JobReport, TrueJob]]
-    sent: Sent
+    sent: SentConnections
     spine: Int
 
     def own(self, job: str) -> Bool:
@@ -201,7 +201,7 @@ def _planned(drawn: PathCase, number: int) -> _Planned:
         for one in analysis.report.jobs
         if one.id in known and frozenset(one.endpoints) in by_ends
     }
-    sent = Sent.of(flows, fabric)
+    sent = SentConnections.of(flows, fabric)
     return _Planned(case, fabric, analysis.report, plan, jobs, sent, fabric.spine(sent.src, sent.dst, sent.port))
 
 

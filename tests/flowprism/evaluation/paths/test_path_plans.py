@@ -1,6 +1,6 @@
 """Plans of paths through simulation, the exported file and simulation again, and what the family makes of them."""
 
-from flowprism.evaluation.path_plans import PathOutcome, figures, outcomes_text, run_path_case
+from flowprism.evaluation.paths.path_plans import PathOutcome, figures, outcomes_text, run_path_case
 
 
 def test_a_plan_that_is_applied_removes_every_collision() -> None:

@@ -1,0 +1,1 @@
+"""Plans of paths against simulated truth."""
