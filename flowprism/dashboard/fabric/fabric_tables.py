@@ -96,12 +96,18 @@ def suspected(view: FabricView, names: Names) -> frozenset[str]:
 
 
 def hosts(view: FabricView, text: str, suspects: Collection[str] = ()) -> Hosts:
-    """Hosts with `text` in their name, a job or an address; those under suspicion first, at most `MOST_HOSTS`."""
+    """Hosts with `text` in their name, a job or an address, or plugged into the switch that is called so.
+
+    Those under suspicion come first, at most `MOST_HOSTS`.
+    """
     endpoints = [node for node in view.nodes if node.role == "endpoint"]
     by_host: dict[str, list[FabricNode]] = {}
     for node in endpoints:
         by_host.setdefault(node.host or "", []).append(node)
-    wanted = [host for host, own in by_host.items() if _matches(text.lower(), host, own)]
+    plugged = {
+        end for link in view.links if text.lower() in {link.a.lower(), link.b.lower()} for end in (link.a, link.b)
+    }
+    wanted = [host for host, own in by_host.items() if _matches(text.lower(), host, own, plugged)]
     cables = _cables(view)
     doubt = {n.id: 1.0 if n.id in suspects else cables[n.id].suspicion for n in endpoints if n.id in cables}
     worst = {host: max(doubt.get(n.id, 0.0) for n in by_host[host]) for host in wanted}
@@ -111,8 +117,10 @@ def hosts(view: FabricView, text: str, suspects: Collection[str] = ()) -> Hosts:
     return Hosts(tuple(rails), rows, len(wanted))
 
 
-def _matches(text: str, host: str, own: Sequence[FabricNode]) -> bool:
-    return text in host.lower() or any(text in n.id or any(text in job.lower() for job in n.jobs) for n in own)
+def _matches(text: str, host: str, own: Sequence[FabricNode], plugged: Collection[str]) -> bool:
+    return text in host.lower() or any(
+        text in n.id or n.id in plugged or any(text in job.lower() for job in n.jobs) for n in own
+    )
 
 
 def _cables(view: FabricView) -> dict[str, FabricLink]:

@@ -42,6 +42,31 @@ def own(tmp_path: Path) -> Iterator[Stores]:
     stores.database.close()
 
 
+QUESTIONS: dict[str, tuple[tuple[str, ...], str]] = {
+    "who is slow": ((), "link of 10.2.3.2"),
+    "since when": ((), "Since\n"),
+    "what does it cost": (("a:text-is('Evidence')",), "of every iteration"),
+    "is my feed fine": (("nav a:text-is('Feeds')",), "192.168.250.12:0"),
+    "which job is on leaf2": (("nav a:text-is('Fabric')", "form[aria-label=Hosts] button"), "llama-demo"),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_operators_ask_is_answered_in_two_clicks(visit: Visit, question: str) -> None:
+    """From the overview; a switch's name is typed before the second one."""
+    clicks, answer = QUESTIONS[question]
+    assert len(clicks) <= 2
+    visit.open("/")
+    for click in clicks:
+        if click.startswith("form"):
+            visit.page.fill("[name=host]", "leaf2")
+        with visit.page.expect_navigation():
+            visit.page.click(click)
+    assert answer in visit.page.inner_text("main")
+    if question == "which job is on leaf2":
+        assert visit.page.locator("table.rails tbody th").all_inner_texts() == ["s3", "s4"]
+
+
 def test_matrix_is_read_by_mouse_and_by_keys(visit: Visit, demo: Stores) -> None:
     """What is pointed at is told below the figure, with its row and column; arrows go from cell to cell."""
     page = visit.page
@@ -85,7 +110,7 @@ def test_ways_and_hosts_are_asked_for_by_mouse(visit: Visit) -> None:
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("heading", name="2 ways from 10.1.1.1")).to_be_visible()
     assert page.locator(".fabric-box line.on-path").count() == 4
-    page.get_by_label("Host, job or address").fill("s5")
+    page.get_by_label("Host, job, address or switch").fill("s5")
     page.get_by_role("button", name="Find").click()
     expect(page.locator(".rails tbody th")).to_have_text(["s5"])
     assert page.locator(".fabric-box line.on-path").count() == 4, "the ways stay"

@@ -57,7 +57,7 @@ def test_ways_of_a_pair(demo: Stores) -> None:
     assert "<img" not in client(demo).get("/fabric", params={"src": HOSTILE, "dst": HOSTILE, "host": HOSTILE}).text
 
 
-def test_hosts_are_found_by_name_job_and_address(demo: Stores) -> None:
+def test_hosts_are_found_by_name_job_address_and_switch(demo: Stores) -> None:
     """Two rails across; the suspect's host first; a search by any of its names."""
     page = client(demo).get("/fabric").text
     rows = re.findall(r'<tr><th scope="row">(s\d)</th>', page)
@@ -67,6 +67,11 @@ def test_hosts_are_found_by_name_job_and_address(demo: Stores) -> None:
     for text in ("s5", "10.3.5.2"):
         found = client(demo).get("/fabric", params={"host": text}).text
         assert re.findall(r'<tr><th scope="row">(s\d)</th>', found) == ["s5"]
+    found = client(demo).get("/fabric", params={"host": "Leaf2"}).text
+    assert re.findall(r'<tr><th scope="row">(s\d)</th><td><a href="/jobs/\w+">(llama-demo)</a>', found) == [
+        ("s3", "llama-demo"),
+        ("s4", "llama-demo"),
+    ]
     assert "No host" in client(demo).get("/fabric", params={"host": "zzz"}).text
 
 
