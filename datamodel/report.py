@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from datamodel.document import Document
 from datamodel.findings import Event, Finding
@@ -47,7 +47,10 @@ class FeedSummary(Document):
     exporters: tuple[str, ...] = ()
     lost_datagrams: int = 0
     duplicate_observations: int = Field(
-        default=0, description="records of bytes that another feed, exporter or direction shows better"
+        default=0,
+        # Scans are stored whole; those of version 0.1 have the second name.
+        validation_alias=AliasChoices("duplicate_observations", "second_sightings"),
+        description="records of bytes that another feed, exporter or direction shows better",
     )
     transports: dict[str, int] = Field(
         default={}, description="bytes by transport, scaled by the sampling rate where that is known, most first"

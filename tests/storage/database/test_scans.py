@@ -50,6 +50,16 @@ def test_what_a_scan_left_comes_back(database: Database) -> None:
     assert rollups(database, "j1", results.HOUR_NS, 0, 1000) == list(left.rollups)
 
 
+def test_scans_of_an_older_version_are_read(database: Database) -> None:
+    """They are stored as documents, in which a field had another name."""
+    kept = results.kept(1, "default")
+    assert save_scan(database, ScanResult(kept, [], [], []))
+    with database.writing() as connection:
+        text = "UPDATE scans SET document = replace(document, 'duplicate_observations', 'second_sightings')"
+        assert connection.exec_driver_sql(text).rowcount == 1
+    assert scans(database, "default") == [kept]
+
+
 def test_events_are_kept_and_extended(database: Database) -> None:
     """An event that another window tells again, with its end, is one."""
     begun = Event(job="j1", kind="pause", start_ns=50, end_ns=None, detail="in silence")
