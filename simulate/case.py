@@ -118,7 +118,10 @@ def _write(scenario: Scenario, folder: Path, seed: int, progress: Progress | Non
     totals = _CaseTotals(scenario, seed)
     with (
         TableFile(
-            folder / "flows.parquet", FLOWS, flow_columns(scenario), dict.fromkeys(_ADDRESSES, addresses)
+            folder / "flows.parquet",
+            FLOWS,
+            flow_columns(scenario),
+            dict(zip(_ADDRESSES, (addresses, scenario.fabric.destinations()), strict=True)),
         ) as flows,
         TableFile(folder / "truth" / "spans.parquet", SPANS, SPANS.names, words) as timelines,
         TableFile(
@@ -200,6 +203,8 @@ def _reading(scenario: Scenario, rows: Frame) -> IngestResult:
     """The flow records as reading their file gives them."""
     names = flow_columns(scenario)
     known = Frame(FLOWS, {name: column for name, column in rows.columns().items() if name in names})
-    return IngestResult(
-        recode(known, scenario.fabric.addresses()), IngestNotes(), len(known), int(known["bytes"].sum()), ()
-    )
+    addresses = scenario.fabric.addresses()
+    if (further := scenario.fabric.destinations()) != addresses:
+        known = known.replace(dst_addr=known["dst_addr"] + len(addresses))
+        addresses += further
+    return IngestResult(recode(known, addresses), IngestNotes(), len(known), int(known["bytes"].sum()), ())

@@ -14,7 +14,7 @@ from datamodel.errors import InputError
 from flowprism.evaluation.cases.faulty import KINDS, faults
 from flowprism.evaluation.cases.feeds import FEEDS as CASE_FEEDS
 from flowprism.evaluation.cases.feeds import KINDS as FED
-from flowprism.evaluation.cases.feeds import seen
+from flowprism.evaluation.cases.feeds import WHOLE, seen
 from flowprism.evaluation.cases.independent import independent
 from flowprism.evaluation.cases.layouts import MIRRORED, layouts, mirrors
 from flowprism.evaluation.cases.links import KINDS as LINK_KINDS
@@ -115,7 +115,7 @@ SEEN: dict[str, Family] = {
         partial(seen, feed),
         len(FED),
         5,
-        sampled=feed != "exact",
+        sampled=feed not in WHOLE,
         drawn_as=FEEDS,
     )
     for feed in CASE_FEEDS
@@ -155,12 +155,13 @@ class CaseName:
 
 @dataclass(frozen=True, slots=True)
 class CaseFiles:
-    """Where a case's records, inventory and truth lie, and what it shows."""
+    """Where a case's records, inventory and truth lie, what it shows, and what other feeds saw the same."""
 
     records: Path
     inventory: Path
     truth: Path
     about: str
+    beside: tuple[Path, ...] = ()
 
 
 def list_cases(size: Size, families: Sequence[str] = (), captures: Path | None = None) -> list[CaseName]:
@@ -244,6 +245,7 @@ def write_case_files(case: CaseName, folder: Path) -> CaseFiles:
         folder / "inventory.yaml",
         folder / "truth" / "truth.json",
         scenario.about,
+        tuple(feeds[1:]),
     )
 
 

@@ -93,10 +93,11 @@ def exporters(
     def moment(share: float | None) -> Int:
         return np.full(count, NEVER) if share is None else np.where(ails, begin + int((end - begin) * share), NEVER)
 
-    exported = feed.rate if feed.ailment.exported_rate is None else feed.ailment.exported_rate
+    announced = 1 if feed.prescaled else feed.rate
+    exported = announced if feed.ailment.exported_rate is None else feed.ailment.exported_rate
     return Exporters(
         fabric,
-        np.where(ails, exported, feed.rate),
+        np.where(ails, exported, announced),
         np.rint(offset).astype(np.int64),
         np.rint(drift).astype(np.int64),
         boot,

@@ -77,6 +77,7 @@ class FeedSpec:
         stamped: sFlow samples carry their own time (extended_timestamp).
         counters_s: sFlow agents export their ports' counters so often.
         active_s, inactive_s: a meter exports a flow that lasts longer, or pauses longer.
+        prescaled: a meter that samples scales its counts by itself, and does not say so.
         templates_s: templates and sampling rates are sent again so often.
     """
 
@@ -91,6 +92,7 @@ class FeedSpec:
     counters_s: float = 5.0
     active_s: float = 1.0
     inactive_s: float = 0.5
+    prescaled: bool = False
     templates_s: float = 20.0
 
 

@@ -77,6 +77,8 @@ def meters(
     # What a cache holds when its exporter restarts is lost.
     kept = exporters.session(switch[of], found["cut_ns"]) == session[of]
     found, of = found.take(kept), of[kept]
+    if feed.prescaled:
+        found = found.replace(packets=found["packets"] * feed.rate, bytes=found["bytes"] * feed.rate)
     return _datagrams(feed, traffic, exporters, _MeterRecords(found, seen.take(row[of]), packet.take(of), session[of]))
 
 

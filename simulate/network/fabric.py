@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv6Address
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +16,9 @@ SPINE_PORT = 1  # a leaf's ports to spines are numbered from here, those to NICs
 EPHEMERAL_PORT, EPHEMERAL_PORTS = 49152, 16384
 PLANE_ADDRESSES = 64  # the last byte of a NIC's address is so much higher in each further plane
 NONE = -1
+# ipv4; ipv6; segments: IPv6, and the destination is a segment of the receiver (SRv6, RFC 8986), never its address.
+Addressing = Literal["ipv4", "ipv6", "segments"]
+_IPV6_BLOCK = 0xFC000000 << 96  # unique local addresses; segments are as long as the block and two groups of 16 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class Fabric:
         planes: separate networks, each with leaves, spines, and an address and an equal share of the rate of each NIC.
             Numbers of leaves, spines and links are those of a plane.
         sprayed: packets of a queue pair take the planes by turns; without, each queue pair keeps to one.
+        addressing: what addresses flow records show.
     """
 
     hosts: int
@@ -54,6 +60,7 @@ class Fabric:
     hash_family: HashFamily = "shared"
     planes: int = 1
     sprayed: bool = False
+    addressing: Addressing = "ipv4"
 
     @property
     def gpus(self) -> int:
@@ -171,15 +178,28 @@ class Fabric:
         return (turn + lane) % self.planes
 
     def address(self, nic: int, plane: int = 0) -> str:
-        """IPv4 address of a NIC in a plane."""
+        """Address of a NIC in a plane."""
+        if self.addressing != "ipv4":
+            return str(IPv6Address(self._segment(nic, plane) | 1))
         if nic >= self.nics:
             service = nic - self.nics
             return f"10.{200 + plane}.{service // 250}.{service % 250 + 1}"
         host, rail = divmod(nic, self.nics_per_host)
         return f"10.{host // 250}.{host % 250}.{rail + 1 + PLANE_ADDRESSES * plane}"
 
+    def _segment(self, nic: int, plane: int) -> int:
+        """The prefix of 64 bits that is a NIC's alone: the block, its plane and its number."""
+        return _IPV6_BLOCK | (plane + 1) << 80 | (nic + 1) << 64
+
+    def destinations(self) -> tuple[str, ...]:
+        """What packets to all endpoints are addressed to, in the order of `addresses`."""
+        if self.addressing != "segments":
+            return self.addresses()
+        each = ((nic, plane) for plane in range(self.planes) for nic in range(self.endpoints))
+        return tuple(str(IPv6Address(self._segment(nic, plane))) for nic, plane in each)
+
     def address_number(self, nic: Int) -> Int:
-        """IPv4 addresses of NICs in the first plane, as numbers."""
+        """IPv4 addresses of NICs in the first plane, as numbers, whatever the records show."""
         host, rail = np.divmod(nic, self.nics_per_host)
         service = nic - self.nics
         own = (host // 250 << 16) + (host % 250 << 8) + rail + 1

@@ -68,9 +68,9 @@ class Scenario:
     window_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse feeds of switches on a fabric of several planes: they are not simulated."""
-        if self.feeds and self.fabric.planes > 1:
-            raise InputError("feeds of switches are simulated on fabrics of one plane")
+        """Refuse feeds of switches on a fabric of several planes, or of IPv6: they are not simulated."""
+        if self.feeds and (self.fabric.planes > 1 or self.fabric.addressing != "ipv4"):
+            raise InputError("feeds of switches are simulated on fabrics of one plane and of IPv4")
 
 
 def draw_traffic(scenario: Scenario, seed: int) -> Traffic:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datamodel.errors import InputError
+from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.suite import (
     FAMILIES,
     ON_REQUEST,
@@ -23,6 +24,7 @@ from flowprism.evaluation.suite import (
     shows_samples,
     write_case_files,
 )
+from flowprism.evaluation.trial import run_trial
 from simulate.training.job import place_iteration
 
 
@@ -142,6 +144,32 @@ def test_one_job_is_seen_through_every_feed(tmp_path: Path) -> None:
     assert exact.jobs[0].workload == cached.jobs[0].workload
     assert [(f.kind, f.active_s, f.inactive_s) for f in cached.feeds] == [("ipfix", 15, 5)]
     assert write_case_files(CaseName("feeds-ipfix-15-5", 1), tmp_path).records == tmp_path / "export" / "ipfix.pcap.gz"
+
+
+def test_feeds_of_one_job_are_of_every_kind() -> None:
+    """Several at once, planes by packet and by queue pair, IPv6, segments, a mirror; the same work and fault each."""
+    made = {name: build_scenario(CaseName(name, 4)) for name in SEEN}
+    assert len({(s.about, s.faults, s.jobs[0].workload) for s in made.values()}) == 1
+    both = made["feeds-ipfix-sflow"].feeds
+    assert [feed.kind for feed in both] == ["ipfix", "sflow"]
+    planes = made["feeds-planes-packets"], made["feeds-planes-pairs"]
+    assert [(s.fabric.planes, s.fabric.sprayed, s.jobs[0].queue_pairs) for s in planes] == [(2, True, 1), (2, False, 2)]
+    assert made["feeds-mirror"].telemetry == "mirror"
+    assert [made[f"feeds-{name}"].fabric.addressing for name in ("ipv6", "srv6")] == ["ipv6", "segments"]
+    assert [made[f"feeds-{name}"].feeds[0].prescaled for name in ("ipfix-sampled", "ipfix-prescaled")] == [False, True]
+
+
+def test_a_job_behind_segments_is_analyzed_as_with_addresses(tmp_path: Path) -> None:
+    """SRv6: endpoints by the addresses they send from, its layout, and the true slow NIC."""
+    found = run_trial(CaseName("feeds-srv6", 63), tmp_path).outcome.methods["flowprism"]
+    assert (found.jobs_exact, found.layouts_exact, [f.alone for f in found.faults]) == (True, 1, [True])
+
+
+def test_captures_of_several_feeds_are_analyzed_together(tmp_path: Path) -> None:
+    """The second one's file lies beside the first one's, and the analysis reads both."""
+    files = write_case_files(CaseName("feeds-ipfix-sflow", 63), tmp_path)
+    assert [path.name for path in (files.records, *files.beside)] == ["ipfix.pcap.gz", "sflow.pcap.gz"]
+    assert set(analyze_case(files).provenance.inputs) == {"ipfix.pcap.gz", "sflow.pcap.gz"}
 
 
 def test_jobs_of_the_feeds_are_of_every_pace() -> None:

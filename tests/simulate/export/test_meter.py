@@ -155,3 +155,12 @@ def test_tshark_finds_nothing_malformed(seen: FabricTraffic, kind: Kind, tmp_pat
     assert len(lines) == len(found.export.datagrams)
     assert not any(malformed or expert for malformed, _, expert in lines)
     assert sum(len(a.split(",")) for _, a, _ in lines if a) == len(found.rows)
+
+
+def test_a_prescaled_meter_announces_nothing_and_counts_multiples(seen: FabricTraffic) -> None:
+    """The same records as one that announces its rate, its counts times the rate; and no rate."""
+    open_rate, hidden = (view(FeedSpec("ipfix", 64, prescaled=scaled), seen) for scaled in (False, True))
+    for name in ("packets", "bytes"):
+        assert (hidden.rows[name] == open_rate.rows[name] * 64).all()
+    assert [a.sampling_rates for a in open_rate.reading.accounts] == [(64,)] * len(open_rate.reading.accounts)
+    assert {rate for a in hidden.reading.accounts for rate in a.sampling_rates} <= {1}

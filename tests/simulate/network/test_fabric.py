@@ -1,3 +1,6 @@
+from dataclasses import replace
+from ipaddress import IPv6Address, IPv6Network
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,3 +79,15 @@ def test_planes_are_networks_of_their_own() -> None:
     switches = range(two.leaves + two.spines)
     assert len({two.agent(n, p) for n in switches for p in (0, 1)}) == 2 * len(switches)
     assert len({two.switch_name(n, p) for n in switches for p in (0, 1)}) == 2 * len(switches)
+
+
+def test_a_segment_holds_its_nics_address_and_no_other() -> None:
+    """Of /64 each, in the order of the addresses; without segments packets are addressed to addresses."""
+    fabric = Fabric(hosts=20, planes=2, addressing="segments")
+    nics, segments = ([IPv6Address(a) for a in found] for found in (fabric.addresses(), fabric.destinations()))
+    assert [nic in IPv6Network((int(segment), 64)) for nic, segment in zip(nics, segments, strict=True)] == [True] * 320
+    assert len(set(segments)) == 320
+    assert not set(nics) & set(segments)
+    for addressing in ("ipv4", "ipv6"):
+        plain = replace(fabric, addressing=addressing)
+        assert plain.destinations() == plain.addresses()
