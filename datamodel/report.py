@@ -78,12 +78,41 @@ class Iteration(Document):
     )
 
 
+ShownKind = Literal["iterations", "layout", "slow_link", "straggler", "regression", "hang"]
+
+
+class Shown(Document):
+    """Whether a feed shows one kind of result, and what setting of its exporters would show it where it does not."""
+
+    what: ShownKind = Field(description="of faults: slow_link for links of all sorts, straggler for uneven work too")
+    shown: bool
+    why: str
+    remedy: str | None = None
+
+    def sentence(self) -> str:
+        """In one line for people."""
+        named = f"{self.what.replace('_', ' ')}: {'' if self.shown else 'not '}shown, {self.why}"
+        return f"{named}; {self.remedy}" if self.remedy else named
+
+
 class Detectability(Document):
     """What this feed can and cannot show of this job."""
 
     timeline_error_ratio: float | None
     smallest_slowdown_ratio: float | None
     reasons: tuple[str, ...] = ()
+    shows: tuple[Shown, ...] = Field(
+        default=(),
+        exclude_if=lambda shows: not shows,
+        description="of samples and of records that timeouts cut, item by item; left out where every message is seen",
+    )
+
+    def hides(self, what: ShownKind) -> bool:
+        """Whether it says of a kind of result that the feed does not show it."""
+        slow = what in {"slow_link", "straggler", "regression"}
+        return (slow and self.smallest_slowdown_ratio is None) or any(
+            s.what == what and not s.shown for s in self.shows
+        )
 
 
 class JobReport(Document):

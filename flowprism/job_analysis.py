@@ -28,8 +28,9 @@ from diagnose.options import MODEL
 from diagnose.pair_table import pair_table
 from diagnose.sampled.sampled_diagnosis import unlocated
 from flowprism.job_changes import CopiedChange
-from flowprism.job_report import job_report, shown
-from flowprism.metered_reasons import reasons
+from flowprism.job_report import ObservedJob, job_report, shown
+from flowprism.metered_reasons import cache as cache_sentence
+from flowprism.metered_reasons import shows
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.jobs.observed_iterations import watched_iterations
@@ -142,11 +143,17 @@ def analyze_job(task: JobTask) -> JobResult:
     findings = _findings(view, cache, task.options)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
-        report=job_report(shown(view, strategy, () if cache is None else reasons(cache, job)), task.labels),
+        report=job_report(_shown(view, strategy, cache, job), task.labels),
         findings=tuple(findings),
         events=tuple(events(view, task.outside, task.window.start_ns, _changes(task, strategy), hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
+
+
+def _shown(view: JobView, strategy: InferredLayout, cache: Metered | None, job: Job) -> ObservedJob:
+    if cache is None:
+        return shown(view, strategy)
+    return shown(view, strategy, (cache_sentence(cache),), shows(cache, job))
 
 
 def _changes(task: JobTask, strategy: InferredLayout) -> list[Event]:

@@ -11,7 +11,7 @@ import numpy as np
 from datamodel.endpoint_locations import EndpointLocations
 from datamodel.inventory import Inventory, JobLabel
 from datamodel.layout import Groups
-from datamodel.report import Detectability, Iteration, JobReport
+from datamodel.report import Detectability, Iteration, JobReport, Shown
 from datamodel.streams import Float, Int
 from diagnose.job_view import JobView
 from diagnose.pace_intervals import durations_ns, noise_ratio
@@ -56,13 +56,16 @@ class ObservedJob:
     errors_ns: Float | None = None
 
 
-def shown(job: JobView, strategy: InferredLayout, cached: Sequence[str] = ()) -> ObservedJob:
-    """What a feed of mirrors or exact records shows of a job; `cached` is what a flow cache shows and what it hides."""
+def shown(
+    job: JobView, strategy: InferredLayout, cached: Sequence[str] = (), shows: tuple[Shown, ...] = ()
+) -> ObservedJob:
+    """What a feed of mirrors or exact records shows of a job; of a flow cache, what it is and shows."""
     begin_ns = int(job.operations["start_ns"].min())
     whole = job.seen_whole()
     share = estimate_hidden_step(job.operations, job.iterations, len(set(job.stage.values())))
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
     found = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, cached)
+    found = found.model_copy(update={"reasons": (*found.reasons, *(s.sentence() for s in shows)), "shows": shows})
     known = off.interval_ns() if found.timeline_error_ratio is not None else None
     return ObservedJob(job.id, job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, found, known)
 
@@ -125,7 +128,7 @@ def _detectability(job: JobView, whole: JobView, error_ns: float, cached: Sequen
         job: all that was seen of it.
         whole: that of it which was seen from end to end by all exporters, and is compared.
         error_ns: mean error of an iteration time.
-        cached: what a flow cache shows and hides.
+        cached: what a flow cache is.
     """
     noise = noise_ratio(durations_ns(whole.edges_ns))
     recorded = "every packet is counted" if cached else "every packet or message is recorded"

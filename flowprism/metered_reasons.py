@@ -1,9 +1,10 @@
-"""What a flow cache's records show of a job and what they hide, in sentences, with the setting that would show it."""
+"""What a flow cache's records show of a job and what they hide, item by item, with the setting that would show it."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from datamodel.report import Shown
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.timelines.merged_messages import MERGES, Metered
 
@@ -11,7 +12,7 @@ from reconstruct.timelines.merged_messages import MERGES, Metered
 LEAST_SETTING_S = 1.0
 
 
-def reasons(found: Metered, job: Job) -> tuple[str, ...]:
+def shows(found: Metered, job: Job) -> tuple[Shown, ...]:
     """Item by item: iterations, layout, links, ranks.
 
     Args:
@@ -19,41 +20,47 @@ def reasons(found: Metered, job: Job) -> tuple[str, ...]:
         job: the one they are of.
     """
     merged, every = int(np.count_nonzero(found.merged)), len(found.merged)
-    if not merged:
-        return (
-            f"records of a flow cache{_cut(found)}: every burst lies in a record of its own, and all of it is shown",
-        )
     spanning = int(np.count_nonzero(found.spanning))
-    cache = f"records of a flow cache{_cut(found)}: {merged} of {every} connections send several bursts in one record"
+    remedy = _remedy(job) if merged else None
+    pinned = f"{found.edges_pinned:.0%} of them end with a burst that a pause ended"
+    if not merged:
+        inside = "every burst lies in a record of its own"
+        return (
+            Shown(what="iterations", shown=True, why=pinned),
+            *(Shown(what=what, shown=True, why=inside) for what in ("layout", "slow_link", "straggler")),
+            Shown(what="regression", shown=True, why="iterations are known"),
+            Shown(what="hang", shown=True, why=inside),
+        )
+    passes = "the passes of an iteration lie inside records"
+    layout = f"process groups of whole bursts only, {spanning} connections send on into the next iteration"
     return (
-        cache,
-        f"iterations: shown, {found.edges_pinned:.0%} of them end with a burst that a pause ended",
-        _layout(spanning),
-        "slow links: shown on the other connections"
+        Shown(what="iterations", shown=True, why=pinned),
+        Shown(what="layout", shown=False, why=layout, remedy=remedy)
+        if spanning
+        else Shown(what="layout", shown=True, why="by volumes and by when connections begin and end"),
+        Shown(what="slow_link", shown=True, why="on connections whose bursts lie in records of their own")
         if merged < every
-        else "slow links: not shown, rates lie inside records",
-        "stragglers, uneven work and hangs: not shown, the passes of an iteration lie inside records",
-        _remedy(job),
+        else Shown(what="slow_link", shown=False, why="rates lie inside records", remedy=remedy),
+        Shown(what="straggler", shown=False, why=passes, remedy=remedy),
+        Shown(what="regression", shown=True, why="iterations are known"),
+        Shown(what="hang", shown=False, why=passes, remedy=remedy),
     )
 
 
-def _cut(found: Metered) -> str:
-    """Its timeouts, as far as they are known."""
+def cache(found: Metered) -> str:
+    """The cache in a sentence: its timeouts as far as they are known, and how many connections it merges bursts of."""
     known = found.timeouts
     limits = [f"active {known.active_ns / 1e9:.3g} s"] if known.active_ns else []
     limits += [f"inactive {known.inactive_ns / 1e9:.3g} s at most"] if known.inactive_ns else []
-    return f" ({', '.join(limits)})" if limits else ""
-
-
-def _layout(spanning: int) -> str:
-    if spanning:
-        return f"layout: process groups of whole bursts only, {spanning} connections send on into the next iteration"
-    return "layout: by volumes and by when connections begin and end"
+    merged, every = int(np.count_nonzero(found.merged)), len(found.merged)
+    sent = f"{merged} of {every} connections send several bursts in one record"
+    cut = f" ({', '.join(limits)})" if limits else ""
+    return f"records of a flow cache{cut}: {sent}"
 
 
 def _remedy(job: Job) -> str:
     needed_s = MERGES * float(np.median(np.diff(job.edges_ns))) / 1e9
     other = "a mirror, or sampled packets of the same switches"
     if needed_s < LEAST_SETTING_S:
-        return f"no timeout of whole seconds would show the rest; {other} would"
-    return f"an inactive timeout of {needed_s:.0f} s, {other} would show the rest"
+        return f"no timeout of whole seconds would show it; {other} would"
+    return f"an inactive timeout of {needed_s:.0f} s, {other} would show it"

@@ -187,7 +187,7 @@ def analyze_reading(
     flow, when = build_streams(counted), dates(counted)
     del counted
     ways = paths(correct_times(passing, clocks), flow, exporters, place.links) if passing is not None else None
-    parts = split_records(flows, kept, complete, flow, options.jobs.covered_share)
+    parts = split_records(flows, kept, complete, flow, options.jobs.covered_share, metered=metered)
     del flows, passing
     services = _services(inventory, flow.addresses)
     found = find_jobs(flow, services, options.jobs, hosts)

@@ -32,7 +32,7 @@ from flowprism.job_report import ObservedJob, job_id, job_report
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.sampled.curves.progress_curves import ProgressCurves, has_sequence_number
-from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
+from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes, places
 from reconstruct.sampled.folding.folded_messages import messages
 from reconstruct.sampled.folding.folded_rates import endpoint_rates
 from reconstruct.sampled.folding.folded_samples import points
@@ -44,8 +44,6 @@ from reconstruct.streams.observations import is_unsampled
 from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
 
-# Where iteration times are known to worse than this, the times of messages within them locate no fault.
-LOCATES = 0.02
 # Of the iterations that records show, samples may miss so many at the window's ends.
 MISSED_ENDS = 2
 # Iterations of a job at its best take longer than their lower quartile by no more than so many times their noise: by
@@ -111,7 +109,7 @@ class SplitRecords(NamedTuple):
         samples: packets with their sequence number.
         spare: more of them, whose bytes unsampled records count.
         hiding: records that hide iterations: samples without numbers, records of unknown rate, which may be samples,
-            and those of streams that span their pauses.
+            and those of a cache, or of streams that span their pauses.
     """
 
     samples: Flows
@@ -119,7 +117,9 @@ class SplitRecords(NamedTuple):
     hiding: Flows
 
 
-def split_records(flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share: float) -> SplitRecords:
+def split_records(
+    flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share: float, *, metered: bool = False
+) -> SplitRecords:
     """Results from samples and volumes, not from streams.
 
     Args:
@@ -128,13 +128,16 @@ def split_records(flows: Flows, kept: Bool, complete: Bool, flow: Streams, cover
         complete: which are whole (`reconstruct.streams.observations.is_unsampled`).
         flow: the streams of these.
         covered_share: see `reconstruct.periods.hidden_pauses`.
+        metered: whether some records are a cache's: any of them may hide pauses, a single one too.
     """
     frame, hidden = flows.frame, hides_pauses(flow, covered_share)
     hiding, samples = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE), np.zeros(len(flows), np.bool_)
     if hiding.any():
         numbered = has_sequence_number(flows)
         samples, hiding = numbered & ~complete & kept, hiding & ~numbered
-    if hidden.any():
+    if metered:
+        hiding = hiding | (kept & complete)
+    elif hidden.any():
         pairs = np.unique(flow.src[hidden] << 32 | flow.dst[hidden])
         of_pairs = np.isin(frame["src_addr"].astype(np.int64) << 32 | frame["dst_addr"].astype(np.int64), pairs)
         hiding = hiding | (of_pairs & kept)
@@ -173,7 +176,7 @@ def _tells_more(job: SampledJob, progress: ProgressCurves, lesser: Sequence[Repl
         and not np.isin(pairs, other.pairs).all()
         for own, other in met
     )
-    return not met or (more and _places(of_samples(progress, job)))
+    return not met or (more and places(of_samples(progress, job)))
 
 
 def volume_results(records: Flows, around: AnalysisContext, taken: Bool) -> list[JobResult]:
@@ -197,7 +200,7 @@ def _sampled(job: SampledJob, progress: ProgressCurves, samples: Flows, around: 
     strategy = UNKNOWN_LAYOUT if job.unresolved or _one_stage_by_default(seen.layout) else seen
     detectability = of_samples(progress, job)
     view = _view(job, progress, samples, seen, around)
-    if _places(detectability):
+    if places(detectability):
         findings = diagnose_samples(view, around.options, detectability.smallest_slowdown_ratio)
     else:
         findings = unlocated(view.job, around.options) if detectability.smallest_slowdown_ratio is not None else []
@@ -213,17 +216,12 @@ def _sampled(job: SampledJob, progress: ProgressCurves, samples: Flows, around: 
 
 
 def _tables(view: SampledView, progress: ProgressCurves, job: SampledJob, detectability: Detectability) -> JobTables:
-    pairs = pairs_of_samples(view, progress, job.connections, _places(detectability))
+    pairs = pairs_of_samples(view, progress, job.connections, places(detectability))
     return JobTables(empty(SPANS), (), pairs, endpoint_rates(progress, job))
 
 
 def _volume_tables(job: VolumeJob, around: AnalysisContext) -> JobTables | None:
     return JobTables(empty(SPANS), (), pairs_of_volumes(job), empty(RATES)) if around.tables else None
-
-
-def _places(detectability: Detectability) -> bool:
-    """Whether iteration times are known well enough to look for places of messages within them."""
-    return detectability.timeline_error_ratio is not None and detectability.timeline_error_ratio <= LOCATES
 
 
 def _one_stage_by_default(layout: Layout) -> bool:

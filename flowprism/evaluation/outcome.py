@@ -10,6 +10,12 @@ from datamodel.report import Report
 from datamodel.truth import Truth
 from flowprism.evaluation.scores import CaseScores, FaultScores, JobScores, names_alone, score_case, weight
 
+# Of each kind of finding, what a feed must show for it (`datamodel.report.ShownKind`).
+_SHOWN_BY: dict[str, str] = {
+    "slow_uplink": "slow_link",
+    "contention": "slow_link",
+    "imbalance": "straggler",
+}
 # Of each kind of finding; which of the two hangs it is, is not asked.
 _SYNDROMES: dict[str, str] = {
     "slow_link": "communication_slow",
@@ -33,6 +39,7 @@ class FaultOutcome(Document):
         in_set, alone: findings of the same syndrome name it: among others, and alone.
         syndrome: the most severe finding is of its syndrome.
         crossed: compute is blamed for a link, or a link for compute, at warning or above.
+        shown: its job is found, and the report does not say that the feed hides such faults.
     """
 
     what: str
@@ -44,6 +51,7 @@ class FaultOutcome(Document):
     alone: bool = False
     syndrome: bool = False
     crossed: bool = False
+    shown: bool = True
 
 
 class Delay(Document):
@@ -63,6 +71,9 @@ class Outcome(Document):
         timeline_error, timeline_iterations: mean relative error of so many iterations.
         predicted_error, predicted_seen: what reports predict of it, and what it was for those jobs; weighted alike.
         interval_iterations, covered: iterations with a standard error, and how many lie in the 95 % interval.
+        shown_exact, shown_wrong, shown_open: layouts like those above, of jobs whose feed is said to show the layout.
+        hidden: kinds of result that reports of jobs say their feed does not show.
+        hidden_claims: layouts with a size, and loud findings, of what a report says its feed does not show.
         faults: those that ask to be found.
         loud, false, duplicates: warnings and critical findings, those no fault explains, further ones of a fault.
         clean_iterations, clean_false: iterations of jobs without any fault, and false findings about them or no job.
@@ -83,6 +94,11 @@ class Outcome(Document):
     predicted_seen: float | None = None
     interval_iterations: int = 0
     covered: int = 0
+    shown_exact: int = 0
+    shown_wrong: int = 0
+    shown_open: int = 0
+    hidden: int = 0
+    hidden_claims: int = 0
     faults: tuple[FaultOutcome, ...]
     loud: int
     false: int
@@ -115,6 +131,7 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
     # Uneven stages from the beginning may be named, but leave a job as clean as any.
     ill = {fault.fault.job for fault in case.faults if fault.fault.what != "uneven_stages"}
     verdicts = [_verdict(job) for job in case.jobs if job.sizes]
+    shown = [_verdict(job) for job in case.jobs if job.sizes and job.found and "layout" not in job.hidden]
     predicted = [job for job in case.jobs if job.predicted is not None and job.errors]
     return (
         Outcome(
@@ -132,6 +149,11 @@ def outcome(report: Report, truth: Truth) -> tuple[Outcome, tuple[float, ...]]:
             predicted_seen=_mean([fmean(job.errors) for job in predicted]),
             interval_iterations=sum(len(job.within) for job in case.jobs),
             covered=sum(sum(job.within) for job in case.jobs),
+            shown_exact=shown.count("exact"),
+            shown_wrong=shown.count("wrong"),
+            shown_open=shown.count("open"),
+            hidden=sum(len(job.hidden) for job in case.jobs),
+            hidden_claims=_hidden_claims(case),
             faults=tuple(_fault(fault, case) for fault in needed),
             loud=sum(f.severity != "info" for f in case.findings),
             false=len(case.false),
@@ -149,6 +171,18 @@ def _verdict(job: JobScores) -> str:
     return "exact" if all(job.sizes) else "open"
 
 
+def _hidden_claims(case: CaseScores) -> int:
+    """What is claimed although its report says that the feed does not show it."""
+    hidden = {job.id: job.hidden for job in case.jobs}
+    sizes = sum("layout" in job.hidden and any(job.answered) for job in case.jobs)
+    loud = [(f, job) for f, job in zip(case.findings, case.true_job, strict=True) if f.severity != "info"]
+    return sizes + sum(_shown_by(f.kind) in hidden.get(job or "", ()) for f, job in loud)
+
+
+def _shown_by(kind: str) -> str:
+    return _SHOWN_BY.get(kind, kind)
+
+
 def _fault(fault: FaultScores, case: CaseScores) -> FaultOutcome:
     matching = _matching(fault, case)
     side = _SYNDROMES[fault.fault.kinds[0]]
@@ -163,6 +197,10 @@ def _fault(fault: FaultScores, case: CaseScores) -> FaultOutcome:
         in_set=any(weight(f, fault.fault.accept) for f in same),
         alone=any(names_alone(f, fault.fault.accept) for f in same),
         syndrome=gravest is not None and _SYNDROMES[gravest.kind] == side,
+        shown=any(
+            job.id == fault.fault.job and job.found and _shown_by(fault.fault.kinds[0]) not in job.hidden
+            for job in case.jobs
+        ),
         crossed=any(_crosses(side, case.findings[n]) for n in matching if n in case.false),
     )
 

@@ -25,6 +25,11 @@ MEANINGS = {
     "timeline_p99": "99th percentile of it",
     "predicted": "mean over cases of the error that reports predict, over the one seen",
     "coverage": "share of iterations whose error lies in the 95 % interval that the prediction gives",
+    "shown_right": "as `layout_exact`, of layouts that their feed is said to show",
+    "shown_answered": "share of the layouts that their feed is said to show with every known size answered",
+    "shown_in_set": "as `in_set`, of faults that their feed is said to show",
+    "shown_alone": "as `alone`, of faults that their feed is said to show",
+    "hidden_claims": "layouts with a size and loud findings of what a feed is said to hide, for each such statement",
     "noticed": "share of faults with any finding about their job that is not over before they begin",
     "located": "share of faults with an accepted subject, whatever the kind; one of n suspects counts 1/n",
     "faults": "share of faults rightly named and located; one of n suspects counts 1/n",
@@ -42,7 +47,7 @@ MEANINGS = {
 }
 LOWER = frozenset(MEANINGS) - {
     "jobs_exact", "layout_exact", "groups", "stages", "iterations", "noticed", "located", "faults", "precision",
-    "coverage", "in_set", "alone", "syndrome",
+    "coverage", "in_set", "alone", "syndrome", "shown_right", "shown_answered", "shown_in_set", "shown_alone",
 }  # fmt: skip
 _PER, _TAIL_DRAWS = 10_000, 200
 
@@ -60,7 +65,7 @@ def compute_metrics(trials: Sequence[Trial], method: str) -> dict[str, Metric]:
     """All figures that some of the trials have something to say about."""
     outcomes = [t.outcome.methods[method] for t in trials if method in t.outcome.methods]
     made = _layouts(outcomes) | _means(outcomes) | _timeline(trials, method) | _findings(outcomes) | _delays(outcomes)
-    made |= _predictions(outcomes)
+    made |= _predictions(outcomes) | _shown(outcomes)
     made["jobs_exact"] = _share(sum(o.jobs_exact for o in outcomes), len(outcomes))
     return {name: _rounded(made[name]) for name in MEANINGS if name in made and made[name].of}
 
@@ -84,6 +89,19 @@ def _layouts(outcomes: Sequence[Outcome]) -> dict[str, Metric]:
         "layout_exact": _share(exact, exact + wrong),
         "layout_wrong": _share(wrong, every),
         "layout_open": _share(left, every),
+    }
+
+
+def _shown(outcomes: Sequence[Outcome]) -> dict[str, Metric]:
+    """Of layouts and faults that the report's detectability says are shown, and claims of what it says is hidden."""
+    exact, wrong, left = (sum(getattr(o, f"shown_{name}") for o in outcomes) for name in ("exact", "wrong", "open"))
+    faults = [fault for o in outcomes for fault in o.faults if fault.shown]
+    hidden = sum(o.hidden for o in outcomes)
+    return {
+        "shown_right": _share(exact, exact + wrong),
+        "shown_answered": _share(exact + wrong, exact + wrong + left),
+        **{f"shown_{name}": _share(sum(getattr(f, name) for f in faults), len(faults)) for name in ("in_set", "alone")},
+        "hidden_claims": _share(min(sum(o.hidden_claims for o in outcomes), hidden), hidden),
     }
 
 

@@ -13,7 +13,7 @@ from flowprism.evaluation.trial import OURS
 _SHARES = {
     "jobs_exact", "layout_exact", "layout_wrong", "layout_open", "groups", "stages", "iterations", "noticed",
     "located", "faults", "precision", "duplicates", "delay_never", "timeline_error", "timeline_p99",
-    "coverage",
+    "coverage", "shown_right", "shown_answered", "shown_in_set", "shown_alone", "hidden_claims",
 }  # fmt: skip
 _CASES_SHOWN = 8
 

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
+from typing import get_args
 
 from datamodel.findings import Finding, Subject, Suspect
 from datamodel.incidents import Incident
-from datamodel.report import JobReport, Report
+from datamodel.report import JobReport, Report, ShownKind
 from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
 
 LOWER_IS_BETTER = frozenset({"timeline", "wrong_sizes", "false", "duplicates", "onset"})
@@ -54,12 +55,15 @@ class JobScores:
         endpoints_exact: it was reported with exactly its endpoints.
         sizes: whether each known size is right.
         wrong_sizes: how many were answered wrongly.
+        answered: whether each known size is answered at all.
         groups: F1 of each kind of group.
         stages: share of chains in the right order; empty where it has none.
         iterations: F1 of the ends; empty where the truth knows none.
         errors: relative error of each iteration that was found from end to end.
         predicted: mean relative error that its report predicts; None where it does not.
         within: of each of `errors` whose standard error is reported, whether it lies in the 95 % interval.
+        hidden: kinds of result that its report says its feed does not show.
+        found: whether it is reported at all.
     """
 
     id: str
@@ -72,6 +76,9 @@ class JobScores:
     errors: tuple[float, ...]
     predicted: float | None = None
     within: tuple[bool, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    found: bool = True
+    answered: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +223,9 @@ def _mark_job(job: JobReport | None, true: TrueJob) -> JobScores:
         errors=errors,
         predicted=job.detectability.timeline_error_ratio if job else None,
         within=within,
+        hidden=frozenset(k for k in get_args(ShownKind) if job.detectability.hides(k)) if job else frozenset(),
+        found=job is not None,
+        answered=tuple(said.get(name) is not None for name in true.layout),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 
-from datamodel.report import Detectability
+from datamodel.report import Detectability, Shown, ShownKind
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
 from reconstruct.sampled.jobs.volume_jobs import VolumeJob
@@ -17,6 +19,8 @@ SURE, LEAST_SLOWDOWN = 3.0, 0.05
 # The error of edges is taken from the quantile of n errors that 68 % of them lie within, so that it is known as well as
 # from the squares of so much of n: p (1 - p) / (n f^2) is the variance of a quantile, f the density of |z| at 1.
 QUANTILE_FREEDOM = 0.54
+# Where iteration times are known to worse than this, the times of messages within them locate no fault.
+LOCATES = 0.02
 
 
 def iteration_errors(job: SampledJob) -> IterationTimeErrors:
@@ -50,12 +54,42 @@ def of_samples(progress: ProgressCurves, job: SampledJob) -> Detectability:
         hidden = "fewer than six iterations: nothing to compare with"
     elif len(known) < len(off) / 2 or error is None or error > LEAST_SLOWDOWN:
         hidden = "iteration times are not known well enough to tell any slowdown: no findings"
-    if hidden is not None:
-        reasons.append(hidden)
-        return Detectability(timeline_error_ratio=_rounded(error), smallest_slowdown_ratio=None, reasons=tuple(reasons))
     least = 1 + max(LEAST_SLOWDOWN, SURE * _noise(job) * 2 / np.sqrt(len(off)))
+    shows = _shows(job, error, hidden)
+    reasons += [hidden] if hidden is not None else []
     return Detectability(
-        timeline_error_ratio=_rounded(error), smallest_slowdown_ratio=_rounded(least), reasons=tuple(reasons)
+        timeline_error_ratio=_rounded(error),
+        smallest_slowdown_ratio=None if hidden is not None else _rounded(least),
+        reasons=(*reasons, *(s.sentence() for s in shows if not s.shown and hidden is None)),
+        shows=shows,
+    )
+
+
+def places(detectability: Detectability) -> bool:
+    """Whether iteration times are known well enough to look for places of messages within them."""
+    return detectability.timeline_error_ratio is not None and detectability.timeline_error_ratio <= LOCATES
+
+
+def _shows(job: SampledJob, error: float | None, hidden: str | None) -> tuple[Shown, ...]:
+    """Item by item; what is hidden, more samples would show."""
+    timed = error is not None and error <= LEAST_SLOWDOWN
+    placed = error is not None and error <= LOCATES
+    off = "iteration times are not known well enough" if error is None else f"iteration times are off by {error:.1%}"
+    faint = f"{job.unresolved} pairs have too few samples, or show no rhythm" if job.unresolved else ""
+    compared = hidden or ("" if placed else off)
+    whole = compared or faint
+
+    def item(what: ShownKind, against: str, by: str) -> Shown:
+        more = "more samples an iteration, by a lower sampling rate, would show it"
+        return Shown(what=what, shown=not against, why=against or by, remedy=more if against else None)
+
+    return (
+        item("iterations", "" if timed else off, "ends are placed by sequence numbers"),
+        item("layout", faint or ("" if placed else off), "messages are placed within the folded iteration"),
+        item("slow_link", compared, "the pace of rings is known"),
+        item("straggler", whole, "who waits for whom is known"),
+        item("regression", hidden or "", "iterations are known"),
+        item("hang", hidden or "", "the last samples are known"),
     )
 
 
@@ -71,7 +105,15 @@ def of_volumes(job: VolumeJob) -> Detectability:
         "records hide where messages begin and end: no iterations, no layout, no findings",
         f"recognised by {volumes} volumes that its connections share, each known to {chance:.0f} %",
     )
-    return Detectability(timeline_error_ratio=None, smallest_slowdown_ratio=None, reasons=reasons)
+    kinds: tuple[ShownKind, ...] = get_args(ShownKind)
+    why = "records hide where messages begin and end"
+    remedy = "an inactive timeout shorter than its pauses, a mirror or sampled packets with their headers would show it"
+    return Detectability(
+        timeline_error_ratio=None,
+        smallest_slowdown_ratio=None,
+        reasons=(*reasons, remedy),
+        shows=tuple(Shown(what=what, shown=False, why=why, remedy=remedy) for what in kinds),
+    )
 
 
 def _rounded(value: float | None) -> float | None:

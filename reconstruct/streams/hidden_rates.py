@@ -54,7 +54,7 @@ def with_hidden_rates(flows: Flows) -> tuple[Flows, tuple[HiddenRate, ...]]:
     columns: dict[str, Int] = {name: frame[name] for name in ("packets", "bytes", "sampling_rate")}
     found = []
     for own, name in _exporters(flows, claimed):
-        rate = _shared_divisor(columns["packets"][own], columns["bytes"][own])
+        rate = shared_divisor(columns["packets"][own], columns["bytes"][own])
         if rate:
             found.append(HiddenRate(name, rate, len(own)))
             columns = {key: _changed(column, own, key, rate) for key, column in columns.items()}
@@ -75,8 +75,8 @@ def _exporters(flows: Flows, claimed: Bool) -> list[tuple[Int, str]]:
     return [(rows[order[a:b]], n) for a, b, n in zip(bounds[:-1].tolist(), bounds[1:].tolist(), names, strict=True)]
 
 
-def _shared_divisor(packets: Int, size: Int) -> int:
-    """The rate by which counts were scaled; 0 for none."""
+def shared_divisor(packets: Int, size: Int) -> int:
+    """The rate by which counts were scaled; 0 for none. Equal counts of few records show none."""
     if len(packets) < FEWEST_RECORDS or np.gcd.reduce(packets[:GLANCE]) < LEAST_RATE:
         return 0
     rate = int(np.gcd.reduce(packets))

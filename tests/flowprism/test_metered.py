@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from capture.reader import read_flows
 from capture.records.record_files import write_records
-from datamodel.report import Report
+from datamodel.report import Report, ShownKind
 from flowprism.evaluation.scores import score_case
 from flowprism.evaluation.suite import build_scenario, parse_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
@@ -64,9 +65,10 @@ def test_ends_of_bursts_show_a_layout_whose_passes_lie_inside_records() -> None:
     found = score_case(report, case.truth).jobs[0]
     assert (found.wrong_sizes, set(found.sizes), set(found.groups), set(found.stages)) == (0, {True}, {1.0}, {1.0})
     assert told(report) == []
-    assert "stragglers, uneven work and hangs: not shown, the passes of an iteration lie inside records" in (
-        job.detectability.reasons
-    )
+    hidden = {item.what for item in job.detectability.shows if not item.shown}
+    assert hidden == {"straggler", "hang"} == {kind for kind in get_args(ShownKind) if job.detectability.hides(kind)}
+    late = "straggler: not shown, the passes of an iteration lie inside records; "
+    assert any(reason.startswith(late) and reason.endswith("would show it") for reason in job.detectability.reasons)
 
 
 def test_records_that_go_on_into_the_next_iteration_show_no_sizes() -> None:
@@ -76,8 +78,12 @@ def test_records_that_go_on_into_the_next_iteration_show_no_sizes() -> None:
     (job,) = report.jobs
     found = score_case(report, case.truth).jobs[0]
     assert (found.wrong_sizes, any(found.sizes), found.iterations) == (0, False, (1.0,))
-    assert any(reason.startswith("layout: process groups of whole bursts only") for reason in job.detectability.reasons)
-    assert any("would show the rest" in reason for reason in job.detectability.reasons)
+    (layout,) = [item for item in job.detectability.shows if item.what == "layout"]
+    assert not layout.shown
+    assert layout.why.startswith("process groups of whole bursts only")
+    assert layout.remedy is not None
+    assert layout.sentence() in job.detectability.reasons
+    assert f"{layout.why}; {layout.remedy}" in layout.sentence()
 
 
 def told(report: Report) -> list[tuple[str, str]]:

@@ -21,9 +21,11 @@ from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
 from reconstruct.sampled.curves.progress_curves import CONTROL_BYTES, has_sequence_number
+from reconstruct.streams.hidden_rates import shared_divisor
 
-# Fewer records are no lasting connection.
-FEWEST_RECORDS = 8
+# Fewer records are no lasting connection, unless they cover so much of the time that all of them span: a cache with
+# long timeouts cuts few.
+FEWEST_RECORDS, LASTING = 8, 0.5
 # CountedConnections that move less than this share of the largest one's bytes carry no collective.
 SMALLEST_SHARE = 0.0005
 # An endpoint whose lesser direction has less than this share of the greater one only gives or only takes.
@@ -131,14 +133,24 @@ def _connections(frame: Frame) -> CountedConnections:
     records = np.diff(np.concatenate([first, [len(frame)]]))
     scale = np.maximum(frame["sampling_rate"], 1)
     volume = np.add.reduceat(frame["bytes"] * scale, first)
-    packets = np.add.reduceat(frame["packets"], first) / _granularity(frame["packets"])
+    packets = np.add.reduceat(frame["packets"], first) / max(shared_divisor(frame["packets"], frame["bytes"]), 1)
     rate = np.minimum.reduceat(frame["sampling_rate"], first).astype(np.int64)
     connection = [k[first] for k in key[: len(_CONNECTION)]]
     best = np.lexsort([-volume, *connection[::-1]])
     best = best[_firsts([c[best] for c in connection])]
-    best = best[records[best] >= FEWEST_RECORDS]
+    best = best[(records >= FEWEST_RECORDS)[best] | (_covered(frame, first) >= LASTING)[best]]
     src, dst = (connection[k][best] for k in (0, 1))
     return CountedConnections(src, dst, volume[best].astype(np.float64), packets[best].astype(np.float64), rate[best])
+
+
+def _covered(frame: Frame, first: Int) -> Float:
+    """Share of the time that all records span in which each connection has one; those that overlap count once."""
+    start, end = frame["time_flow_start_ns"], frame["time_flow_end_ns"]
+    whole = max(int(end.max() - start.min()), 1)
+    lasted = np.minimum(
+        np.add.reduceat(end - start, first), np.maximum.reduceat(end, first) - np.minimum.reduceat(start, first)
+    )
+    return np.asarray(lasted / whole, np.float64)
 
 
 def _firsts(key: list[Int]) -> Int:
@@ -147,11 +159,6 @@ def _firsts(key: list[Int]) -> Int:
         return np.zeros(0, np.int64)
     change = np.any([np.diff(column) != 0 for column in key], axis=0)
     return np.concatenate([[0], np.flatnonzero(change) + 1]).astype(np.int64)
-
-
-def _granularity(packets: Int) -> int:
-    """What all packet counts are multiples of: who scales them by a rate that is not told gives it away."""
-    return max(int(np.gcd.reduce(packets)), 1)
 
 
 def _components(whole: CountedConnections, size: int) -> list[CountedConnections]:

@@ -57,6 +57,24 @@ def test_predictions_are_held_against_what_was_seen() -> None:
     assert (found["coverage"].value, found["coverage"].of) == (0.9, 20)
 
 
+def test_what_a_feed_is_said_to_show_has_marks_of_its_own() -> None:
+    """Of three layouts and two faults said to be shown; the fault that is said to be hidden counts in none of them."""
+    missed = FOUND.model_copy(update={"in_set": False, "alone": False})
+    seen = FOUND.model_copy(update={"in_set": True, "alone": False})
+    hidden = missed.model_copy(update={"shown": False})
+    told = {"shown_exact": 1, "shown_wrong": 1, "shown_open": 1, "hidden": 4, "hidden_claims": 1}
+    found = compute_metrics([trial("a-1", faults=(seen, hidden, missed), **told)], OURS)
+    marks = {name: (found[name].value, found[name].of) for name in found if name.startswith(("shown", "hidden"))}
+    assert marks == {
+        "shown_right": (0.5, 2),
+        "shown_answered": (0.666667, 3),
+        "shown_in_set": (0.5, 2),
+        "shown_alone": (0.0, 2),
+        "hidden_claims": (0.25, 4),
+    }
+    assert found["in_set"].of == 3
+
+
 def test_perfect_cases_meet_every_target() -> None:
     """Given enough clean iterations to show that false findings are rare."""
     board = scoreboard("named", [trial(f"a-{n}", clean_iterations=1000, faults=(FOUND,)) for n in range(40)])

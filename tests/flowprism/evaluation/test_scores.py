@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodel.findings import Finding, Subject, Suspect
-from datamodel.report import Iteration, Report
+from datamodel.report import Iteration, Report, Shown
 from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
 from flowprism.evaluation.outcome import FaultOutcome, outcome
 from flowprism.evaluation.scores import (
@@ -202,6 +202,23 @@ def test_compute_that_is_blamed_for_a_link_crosses(report: Report, severity: str
     assert (found.in_set, found.syndrome, found.crossed) == (False, False, crossed)
     assert fault_of(report).syndrome
     assert not fault_of(report).crossed
+
+
+def test_what_a_feed_is_said_to_hide_is_neither_asked_nor_to_be_claimed(report: Report) -> None:
+    """Layouts and links hidden, yet sizes and a link are claimed: claims. Said to be shown, they count as such."""
+    truth = truth_of(report)
+    open_outcome = outcome(report, truth)[0]
+    assert (open_outcome.shown_exact, open_outcome.hidden_claims) == (len(report.jobs), 0)
+    assert [fault.shown for fault in open_outcome.faults] == [True]
+    items = tuple(Shown(what=what, shown=False, why="") for what in ("layout", "slow_link"))
+    jobs = [
+        job.model_copy(update={"detectability": job.detectability.model_copy(update={"shows": items})})
+        for job in report.jobs
+    ]
+    found = outcome(changed(report, jobs=tuple(jobs)), truth)[0]
+    assert (found.shown_exact, found.shown_wrong, found.shown_open) == (0, 0, 0)
+    assert [fault.shown for fault in found.faults] == [False]
+    assert found.hidden_claims == len(report.jobs) + 1
 
 
 def test_onset_is_counted_in_iterations(report: Report) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 
+from datamodel.report import ShownKind
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes
 from reconstruct.sampled.jobs.sampled_recognition import find_sampled_jobs
 from reconstruct.sampled.jobs.volume_jobs import NO_CONNECTIONS, VolumeJob
@@ -49,6 +51,20 @@ def test_where_iteration_times_are_hardly_known_no_slowdown_is_told() -> None:
         told = of_samples(found.progress, replace(job, edge_error_ns=error_ns))
         assert told.smallest_slowdown_ratio is None
         assert told.reasons[-1].endswith("no findings")
+        assert told.hides("slow_link")
+        assert told.hides("hang")
+
+
+def test_pairs_without_a_rhythm_hide_layout_and_stragglers_alone() -> None:
+    """Of a job with such pairs; what would show it is said; links, slowdowns and hangs are shown."""
+    found = find_sampled_jobs(sampled(ring([0, 1, 2, 3]), iteration_ends(20, 4000.0, 0.01, 5), 250, 6), frozenset())
+    clear, faint = (of_samples(found.progress, replace(found.jobs[0], unresolved=pairs)) for pairs in (0, 2))
+    assert [item.what for item in clear.shows if not item.shown] == []
+    assert [item.what for item in faint.shows if not item.shown] == ["layout", "straggler"]
+    assert {item.remedy is None for item in faint.shows if item.shown} == {True}
+    assert faint.reasons[-2].startswith(
+        "layout: not shown, 2 pairs have too few samples, or show no rhythm; more samples"
+    )
 
 
 def test_volumes_tell_nothing_of_time() -> None:
@@ -56,6 +72,8 @@ def test_volumes_tell_nothing_of_time() -> None:
     told = of_volumes(VolumeJob(np.arange(4), (1e6, 2e6), 0.054, NO_CONNECTIONS))
     assert (told.timeline_error_ratio, told.smallest_slowdown_ratio) == (None, None)
     assert "2 volumes that its connections share, each known to 5 %" in told.reasons[1]
+    assert {item.shown for item in told.shows} == {False}
+    assert {item.what for item in told.shows} == set(get_args(ShownKind))
 
 
 def test_intervals_hold_the_unseen_step_although_few_iterations_tell_its_jitter() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamodel.flows import FLOWS, TCP, Flows
-from datamodel.frame import Frame
+from datamodel.frame import Frame, concat
 from reconstruct.sampled.jobs.volume_jobs import jobs_by_volume
 
 NAMES = tuple(f"10.0.0.{n}" for n in range(1, 33))
@@ -15,27 +15,29 @@ PACKET_BYTES = 9000
 RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
 
 
-def records(packets: dict[tuple[int, int], int], seed: int, sampled: int = 1, points: int = 1) -> Flows:
-    """Twenty records of a second for each pair; sampled 1 in N they count N packets for each that was taken.
+def records(packets: dict[tuple[int, int], int], seed: int, sampled: int = 1, points: int = 1, cuts: int = 20) -> Flows:
+    """Records of 20 s for each pair; sampled 1 in N they count N packets for each that was taken.
 
     Args:
         packets: how many each pair really sent.
         seed: of chance.
         sampled: N; the rate is not told.
         points: how many switches see all of it, each with its own samples.
+        cuts: into how many records each pair's are cut.
     """
     chance = np.random.default_rng(seed)
     rows = []
     for (src, dst), whole in packets.items():
         for point in range(points):
             seen = chance.binomial(whole, 1 / sampled) * sampled
-            shares = chance.multinomial(seen // sampled, np.full(20, 0.05)) * sampled
+            shares = chance.multinomial(seen // sampled, np.full(cuts, 1 / cuts)) * sampled
             rows += [(src, dst, point, second, count) for second, count in enumerate(shares.tolist()) if count]
     src, dst, point, second, count = np.array(rows, np.int64).T
-    start = 1_700_000_000 * SECOND + second * SECOND
+    lasts = 20 * SECOND // cuts
+    start = 1_700_000_000 * SECOND + second * lasts
     columns = {
         "time_flow_start_ns": start,
-        "time_flow_end_ns": start + SECOND,
+        "time_flow_end_ns": start + lasts,
         "src_addr": src,
         "dst_addr": dst,
         "in_if": point,
@@ -79,6 +81,34 @@ def test_requests_of_any_size_are_no_job() -> None:
         sizes = np.random.default_rng(seed).lognormal(9.0, 1.0, len(pairs)).astype(np.int64) + 1000
         asked = dict(zip(pairs, sizes.tolist(), strict=True))
         assert jobs_by_volume(records(asked, seed), frozenset()) == ()
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_a_cache_that_cuts_few_records_shows_a_ring_too(cuts: int) -> None:
+    """One or two records each, as long as the window: they last, whatever the timeout; equal counts are no scale."""
+    (job,) = jobs_by_volume(records(equal(RING, 20_000), 1, cuts=cuts), frozenset())
+    assert job.endpoints.tolist() == [0, 1, 2, 3]
+    assert job.chance_ratio < 0.03
+
+
+def test_short_records_of_equal_volume_last_no_time() -> None:
+    """Four machines that copied as much to one another within a second of twenty: no connection, no job."""
+    flows = records(equal(RING, 20_000), 1)
+    brief = Frame(FLOWS, flows.frame.columns()).take(flows.frame["time_flow_start_ns"] == 1_700_000_000 * SECOND)
+    beside = records({(8, 9): 9_000, (9, 10): 20_000}, 2)
+    both = Flows(concat(FLOWS, [brief, beside.frame]), NAMES)
+    assert jobs_by_volume(both, frozenset()) == ()
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_requests_in_few_records_are_no_job(cuts: int) -> None:
+    """Eight machines that ask one another for what they need, each pair in a record or two: none looks like a ring."""
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    for seed in range(60):
+        sizes = np.random.default_rng(seed).lognormal(9.0, 1.0, len(pairs)).astype(np.int64) + 1000
+        assert (
+            jobs_by_volume(records(dict(zip(pairs, sizes.tolist(), strict=True)), seed, cuts=cuts), frozenset()) == ()
+        )
 
 
 def test_volumes_too_small_to_compare_claim_nothing() -> None:
