@@ -81,7 +81,7 @@ class Iteration(Document):
 ShownKind = Literal["iterations", "layout", "slow_link", "straggler", "regression", "hang"]
 
 
-class Shown(Document):
+class ShownResult(Document):
     """Whether a feed shows one kind of result, and what setting of its exporters would show it where it does not."""
 
     what: ShownKind = Field(description="of faults: slow_link for links of all sorts, straggler for uneven work too")
@@ -101,7 +101,7 @@ class Detectability(Document):
     timeline_error_ratio: float | None
     smallest_slowdown_ratio: float | None
     reasons: tuple[str, ...] = ()
-    shows: tuple[Shown, ...] = Field(
+    shows: tuple[ShownResult, ...] = Field(
         default=(),
         exclude_if=lambda shows: not shows,
         description="of samples and of records that timeouts cut, item by item; left out where every message is seen",

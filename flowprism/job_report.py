@@ -11,7 +11,7 @@ import numpy as np
 from datamodel.endpoint_locations import EndpointLocations
 from datamodel.inventory import Inventory, JobLabel
 from datamodel.layout import Groups
-from datamodel.report import Detectability, Iteration, JobReport, Shown
+from datamodel.report import Detectability, Iteration, JobReport, ShownResult
 from datamodel.streams import Float, Int
 from diagnose.job_view import JobView
 from diagnose.pace_intervals import durations_ns, noise_ratio
@@ -57,7 +57,7 @@ class ObservedJob:
 
 
 def shown(
-    job: JobView, strategy: InferredLayout, cached: Sequence[str] = (), shows: tuple[Shown, ...] = ()
+    job: JobView, strategy: InferredLayout, cached: Sequence[str] = (), shows: tuple[ShownResult, ...] = ()
 ) -> ObservedJob:
     """What a feed of mirrors or exact records shows of a job; of a flow cache, what it is and shows."""
     begin_ns = int(job.operations["start_ns"].min())
@@ -66,6 +66,8 @@ def shown(
     off = errors(job.edges_ns, computing_ns(job.operations, job.edges_ns), unseen_share=share)
     found = _detectability(job, whole, float(np.mean(off.mean_ns())) if job.iterations > 1 else np.nan, cached)
     found = found.model_copy(update={"reasons": (*found.reasons, *(s.sentence() for s in shows)), "shows": shows})
+    if found.hides("iterations"):
+        found = found.model_copy(update={"timeline_error_ratio": None})
     known = off.interval_ns() if found.timeline_error_ratio is not None else None
     return ObservedJob(job.id, job.endpoints, begin_ns, job.edges_ns, job.fabric, strategy, found, known)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodel.report import Shown
+from datamodel.report import ShownResult
 from reconstruct.jobs.job_recognition import Job
-from reconstruct.timelines.merged_messages import MERGES, Metered
+from reconstruct.timelines.merged_messages import MERGES, UNANIMOUS, Metered
 
 # What would show the rest, where no cache can be set so short: RFC 5102 counts timeouts in seconds.
 LEAST_SETTING_S = 1.0
 
 
-def shows(found: Metered, job: Job) -> tuple[Shown, ...]:
+def shows(found: Metered, job: Job) -> tuple[ShownResult, ...]:
     """Item by item: iterations, layout, links, ranks.
 
     Args:
@@ -22,28 +22,38 @@ def shows(found: Metered, job: Job) -> tuple[Shown, ...]:
     merged, every = int(np.count_nonzero(found.merged)), len(found.merged)
     spanning = int(np.count_nonzero(found.spanning))
     remedy = _remedy(job) if merged else None
-    pinned = f"{found.edges_pinned:.0%} of them end with a burst that a pause ended"
+    iterations = _iterations(found, remedy)
     if not merged:
         inside = "every burst lies in a record of its own"
         return (
-            Shown(what="iterations", shown=True, why=pinned),
-            *(Shown(what=what, shown=True, why=inside) for what in ("layout", "slow_link", "straggler")),
-            Shown(what="regression", shown=True, why="iterations are known"),
-            Shown(what="hang", shown=True, why=inside),
+            iterations,
+            *(ShownResult(what=what, shown=True, why=inside) for what in ("layout", "slow_link", "straggler")),
+            ShownResult(what="regression", shown=True, why="iterations are known"),
+            ShownResult(what="hang", shown=True, why=inside),
         )
     passes = "the passes of an iteration lie inside records"
     layout = f"process groups of whole bursts only, {spanning} connections send on into the next iteration"
     return (
-        Shown(what="iterations", shown=True, why=pinned),
-        Shown(what="layout", shown=False, why=layout, remedy=remedy)
+        iterations,
+        ShownResult(what="layout", shown=False, why=layout, remedy=remedy)
         if spanning
-        else Shown(what="layout", shown=True, why="by volumes and by when connections begin and end"),
-        Shown(what="slow_link", shown=True, why="on connections whose bursts lie in records of their own")
+        else ShownResult(what="layout", shown=True, why="by volumes and by when connections begin and end"),
+        ShownResult(what="slow_link", shown=True, why="on connections whose bursts lie in records of their own")
         if merged < every
-        else Shown(what="slow_link", shown=False, why="rates lie inside records", remedy=remedy),
-        Shown(what="straggler", shown=False, why=passes, remedy=remedy),
-        Shown(what="regression", shown=True, why="iterations are known"),
-        Shown(what="hang", shown=False, why=passes, remedy=remedy),
+        else ShownResult(what="slow_link", shown=False, why="rates lie inside records", remedy=remedy),
+        ShownResult(what="straggler", shown=False, why=passes, remedy=remedy),
+        ShownResult(what="regression", shown=True, why="iterations are known"),
+        ShownResult(what="hang", shown=False, why=passes, remedy=remedy),
+    )
+
+
+def _iterations(found: Metered, remedy: str | None) -> ShownResult:
+    """Their ends are shown where what lies between may be equal volumes."""
+    if found.alike < UNANIMOUS:
+        unequal = f"only {found.alike:.0%} of those found may have moved as much as the others: some ends are missed"
+        return ShownResult(what="iterations", shown=False, why=unequal, remedy=remedy)
+    return ShownResult(
+        what="iterations", shown=True, why=f"{found.edges_pinned:.0%} of them end with a burst that a pause ended"
     )
 
 

@@ -16,4 +16,4 @@ def load_case_inventory(files: CaseFiles) -> Inventory | None:
 
 def analyze_case(files: CaseFiles) -> Report:
     """Our report of a case."""
-    return analyze([files.records, *files.beside], load_case_inventory(files), AnalysisOptions()).report
+    return analyze([files.records, *files.further], load_case_inventory(files), AnalysisOptions()).report

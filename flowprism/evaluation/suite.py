@@ -161,7 +161,7 @@ class CaseFiles:
     inventory: Path
     truth: Path
     about: str
-    beside: tuple[Path, ...] = ()
+    further: tuple[Path, ...] = ()
 
 
 def list_cases(size: Size, families: Sequence[str] = (), captures: Path | None = None) -> list[CaseName]:

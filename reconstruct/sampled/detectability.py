@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from datamodel.report import Detectability, Shown, ShownKind
+from datamodel.report import Detectability, ShownKind, ShownResult
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
 from reconstruct.sampled.jobs.volume_jobs import VolumeJob
@@ -70,7 +70,7 @@ def places(detectability: Detectability) -> bool:
     return detectability.timeline_error_ratio is not None and detectability.timeline_error_ratio <= LOCATES
 
 
-def _shows(job: SampledJob, error: float | None, hidden: str | None) -> tuple[Shown, ...]:
+def _shows(job: SampledJob, error: float | None, hidden: str | None) -> tuple[ShownResult, ...]:
     """Item by item; what is hidden, more samples would show."""
     timed = error is not None and error <= LEAST_SLOWDOWN
     placed = error is not None and error <= LOCATES
@@ -79,9 +79,9 @@ def _shows(job: SampledJob, error: float | None, hidden: str | None) -> tuple[Sh
     compared = hidden or ("" if placed else off)
     whole = compared or faint
 
-    def item(what: ShownKind, against: str, by: str) -> Shown:
+    def item(what: ShownKind, against: str, by: str) -> ShownResult:
         more = "more samples an iteration, by a lower sampling rate, would show it"
-        return Shown(what=what, shown=not against, why=against or by, remedy=more if against else None)
+        return ShownResult(what=what, shown=not against, why=against or by, remedy=more if against else None)
 
     return (
         item("iterations", "" if timed else off, "ends are placed by sequence numbers"),
@@ -112,7 +112,7 @@ def of_volumes(job: VolumeJob) -> Detectability:
         timeline_error_ratio=None,
         smallest_slowdown_ratio=None,
         reasons=(*reasons, remedy),
-        shows=tuple(Shown(what=what, shown=False, why=why, remedy=remedy) for what in kinds),
+        shows=tuple(ShownResult(what=what, shown=False, why=why, remedy=remedy) for what in kinds),
     )
 
 

@@ -43,6 +43,8 @@ MERGES = 0.05
 MOSTLY = 0.5
 # Where so many of the streams that carry as much are read one way, the others were misread.
 UNANIMOUS = 0.8
+# Volumes of iterations are equal but for this share: a step of other samples, a metric that is exchanged.
+EQUAL = 0.1
 # Shorter than so many resolutions of its stamps, a record tells no rate.
 FEWEST_STEPS = 8
 
@@ -89,6 +91,8 @@ class Metered:
         merged: (streams,) which hide pauses inside of iterations: messages, or passes of a pipeline.
         spanning: (streams,) which of those go on from one iteration to the next.
         edges_pinned: share of the iterations whose end is the end of a burst.
+        alike: share of the iterations that may have moved as much as the others: training moves equal volumes, and
+            where ends were missed they do not.
     """
 
     timeouts: Timeouts
@@ -96,6 +100,7 @@ class Metered:
     merged: Bool
     spanning: Bool
     edges_pinned: float
+    alike: float
 
 
 def timeouts(streams: Streams) -> Timeouts:
@@ -171,14 +176,15 @@ def metered(streams: Streams, job: Job, speed_bps: Mapping[int, float]) -> Meter
     found = timeouts(streams)
     period_ns = float(np.median(np.diff(job.edges_ns)))
     joined = _joined(streams, found)
-    bursts = replace(joined, hidden_ns=_hidden_ns(streams, joined, _line_rates(streams, speed_bps, joined)))
+    curve = Curve.of(observations(streams), len(streams), _line_rates(streams, speed_bps, joined))
+    bursts = replace(joined, hidden_ns=_hidden_ns(curve, joined))
     merged = _agreed(group_medians(bursts.hidden_ns, bursts.stream, len(streams)) > MERGES * period_ns, streams)
     over = _iterations_spanned(bursts, job.edges_ns, period_ns) > 0
     often = np.bincount(bursts.stream, over, len(streams)) > MOSTLY * np.bincount(bursts.stream)
     ends = np.sort(bursts.end_ns[bursts.pinned])
     at = np.searchsorted(ends, job.edges_ns + 1)
     held = (at > 0) & (job.edges_ns - ends[np.maximum(at - 1, 0)] <= FOLLOWS_NS) if len(ends) else np.zeros(1, np.bool_)
-    return Metered(found, bursts, merged, merged & often, float(np.mean(held)))
+    return Metered(found, bursts, merged, merged & often, float(np.mean(held)), _alike(curve, job.edges_ns))
 
 
 def merges(streams: Streams, job: Job, speed_bps: Mapping[int, float]) -> bool:
@@ -243,9 +249,19 @@ def _joined(streams: Streams, found: Timeouts) -> Bursts:
     return Bursts(of, streams.start_ns[first], streams.end_ns[ends], size, nothing, ~last[ends])
 
 
-def _hidden_ns(streams: Streams, bursts: Bursts, bytes_per_ns: Float) -> Float:
+def _alike(curve: Curve, edges_ns: Int) -> float:
+    """Share of the iterations between edges in which all streams may have sent as much as is usual."""
+    count, streams = len(edges_ns), len(curve.offsets) - 1
+    of = np.repeat(np.arange(streams), count)
+    by = curve.bytes_at(of, np.tile(edges_ns, streams))
+    low, high = (bound.reshape(streams, count).sum(axis=0) for bound in by)
+    least, most = low[1:] - high[:-1], high[1:] - low[:-1]
+    usual = float(np.median((least + most) / 2))
+    return float(np.mean((least <= (1 + EQUAL) * usual) & (most >= (1 - EQUAL) * usual)))
+
+
+def _hidden_ns(curve: Curve, bursts: Bursts) -> Float:
     """(b,) what is not known of the time at which half of each burst was sent: so long it may have paused."""
-    curve = Curve.of(observations(streams), len(streams), bytes_per_ns)
     total = np.cumsum(bursts.bytes)
     before = total - bursts.bytes
     before -= before[np.searchsorted(bursts.stream, bursts.stream)]

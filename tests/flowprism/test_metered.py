@@ -86,6 +86,18 @@ def test_records_that_go_on_into_the_next_iteration_show_no_sizes() -> None:
     assert f"{layout.why}; {layout.remedy}" in layout.sentence()
 
 
+def test_iterations_of_unequal_volumes_are_said_not_to_be_shown() -> None:
+    """Passes of 0.8 s through timeouts of 1 s: some ends are missed, so no iteration time claims to be exact."""
+    case = simulate_case(build_scenario(parse_case("feeds-ipfix-1-1-063")), 63)
+    report = analyze_reading(case.readings["ipfix"], (), case.inventory, AnalysisOptions()).report
+    (job,) = report.jobs
+    assert len(job.iterations) < 0.7 * len(case.truth.jobs[0].iterations)
+    (iterations,) = [item for item in job.detectability.shows if item.what == "iterations"]
+    assert (iterations.shown, job.detectability.timeline_error_ratio) == (False, None)
+    assert iterations.why.endswith("some ends are missed")
+    assert {iteration.duration_error_ns for iteration in job.iterations} == {None}
+
+
 def told(report: Report) -> list[tuple[str, str]]:
     """What is found of jobs, and how grave."""
     return [(f.kind, f.severity) for f in report.findings if f.kind != "feed"]

@@ -45,7 +45,7 @@ class SampledJob:
         moving_ns: (iterations,) how long the ring that ended last takes for all bytes of an iteration.
         unresolved: directed pairs of its endpoints whose samples are too few, or show no rhythm: what they carry is not
             known, so its layout is not either. One more where it shares a host with another job, and for each endpoint
-            in no job, and no service, that it exchanges data with both ways.
+            in no job, and no service, that is on one of its hosts or that it exchanges data with both ways.
     """
 
     endpoints: Int
@@ -104,7 +104,7 @@ def find_sampled_jobs(
     jobs = [_job(curves, group) for group in _in_lockstep(curves, found, hosts)]
     jobs = _one_job_each([j for j in jobs if len(j.edges_ns) >= FEWEST_ITERATIONS])
     jobs = _open_where_hosts_are_shared(jobs, hosts)
-    jobs = _open_where_others_may_belong(curves, jobs, services)
+    jobs = _open_where_others_may_belong(curves, jobs, services, hosts)
     return SampledRecognition(tuple(jobs), curves, _reasons(curves, services, jobs))
 
 
@@ -232,9 +232,12 @@ def _open_where_hosts_are_shared(jobs: list[SampledJob], hosts: Sequence[str | N
 
 
 def _open_where_others_may_belong(
-    curves: ProgressCurves, jobs: list[SampledJob], services: frozenset[int]
+    curves: ProgressCurves, jobs: list[SampledJob], services: frozenset[int], hosts: Sequence[str | None] | None
 ) -> list[SampledJob]:
-    """Jobs; endpoints of which nothing is known, that one exchanges data with both ways, may be a stage of it."""
+    """Jobs with what may belong to them: endpoints of which nothing is known.
+
+    Those that one exchanges data with both ways may be a stage of it; those on its hosts, another rail.
+    """
     known = np.concatenate([np.array(sorted(services), np.int64), *(job.endpoints for job in jobs)])
     pairs, packets = _pairs(curves)
     opened = []
@@ -242,6 +245,9 @@ def _open_where_others_may_belong(
         data = pairs[packets >= SMALL * np.median(curves.packet_bytes[job.connections])]
         inside, stray = np.isin(data, job.endpoints), ~np.isin(data, known)
         others = np.intersect1d(data[inside[:, 0] & stray[:, 1], 1], data[inside[:, 1] & stray[:, 0], 0])
+        if hosts is not None:
+            own = {hosts[e] for e in job.endpoints.tolist()} - {None}
+            others = np.union1d(others, [e for e in np.unique(data[stray]).tolist() if hosts[e] in own])
         opened.append(replace(job, unresolved=job.unresolved + len(others)))
     return opened
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodel.findings import Finding, Subject, Suspect
-from datamodel.report import Iteration, Report, Shown
+from datamodel.report import Iteration, Report, ShownResult
 from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
 from flowprism.evaluation.outcome import FaultOutcome, outcome
 from flowprism.evaluation.scores import (
@@ -210,7 +210,7 @@ def test_what_a_feed_is_said_to_hide_is_neither_asked_nor_to_be_claimed(report: 
     open_outcome = outcome(report, truth)[0]
     assert (open_outcome.shown_exact, open_outcome.hidden_claims) == (len(report.jobs), 0)
     assert [fault.shown for fault in open_outcome.faults] == [True]
-    items = tuple(Shown(what=what, shown=False, why="") for what in ("layout", "slow_link"))
+    items = tuple(ShownResult(what=what, shown=False, why="") for what in ("layout", "slow_link"))
     jobs = [
         job.model_copy(update={"detectability": job.detectability.model_copy(update={"shows": items})})
         for job in report.jobs

@@ -166,9 +166,9 @@ def test_a_job_behind_segments_is_analyzed_as_with_addresses(tmp_path: Path) -> 
 
 
 def test_captures_of_several_feeds_are_analyzed_together(tmp_path: Path) -> None:
-    """The second one's file lies beside the first one's, and the analysis reads both."""
+    """The second one's file lies next to the first one's, and the analysis reads both."""
     files = write_case_files(CaseName("feeds-ipfix-sflow", 63), tmp_path)
-    assert [path.name for path in (files.records, *files.beside)] == ["ipfix.pcap.gz", "sflow.pcap.gz"]
+    assert [path.name for path in (files.records, *files.further)] == ["ipfix.pcap.gz", "sflow.pcap.gz"]
     assert set(analyze_case(files).provenance.inputs) == {"ipfix.pcap.gz", "sflow.pcap.gz"}
 
 

@@ -181,3 +181,16 @@ def test_jobs_on_the_same_hosts_have_no_layout() -> None:
     shared, apart = ([f"h{n % hosts}" for n in range(len(both.addresses))] for hosts in (4, 8))
     assert [job.unresolved for job in find_sampled_jobs(both, frozenset(), shared).jobs] == [1, 1]
     assert [job.unresolved for job in find_sampled_jobs(both, frozenset(), apart).jobs] == [0, 0]
+
+
+def test_an_endpoint_without_a_rhythm_on_a_host_of_the_job_may_belong_to_it() -> None:
+    """It sends data at random to somebody of its own: the layout is not known, unless it is on another host."""
+    ends = iteration_ends(20, PERIOD_MS, 0.01, 5)
+    random = np.random.default_rng(3)
+    stray = [Message(8, 9, float(random.uniform(0, 0.5)), 0.5, 4000)]
+    aimless = sampled(stray, np.sort(random.choice(ends, 9, replace=False)), 1000, 7)
+    both = together(sampled(ring([0, 1, 2, 3]), ends, 250, 6), aimless)
+    shared, apart = [f"h{n % 4}" for n in range(32)], [f"h{n}" for n in range(32)]
+    jobs = [find_sampled_jobs(both, frozenset(), hosts).jobs for hosts in (shared, apart)]
+    assert [[job.endpoints.tolist() for job in found] for found in jobs] == [[[0, 1, 2, 3]]] * 2
+    assert [found[0].unresolved for found in jobs] == [2, 0]
