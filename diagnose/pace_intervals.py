@@ -81,7 +81,7 @@ def split_intervals(edges_ns: Int, least_ratio: float, moved_bytes: Float | None
         least_ratio: smallest slowdown worth reporting, e.g. 0.05.
         moved_bytes: (iterations,) what the job moved in each; None where that is not known of all alike.
     """
-    durations = durations_ns(edges_ns)[1:]
+    durations = np.maximum(durations_ns(edges_ns)[1:], 1.0)  # stamps in whole ms may put two ends at once
     if len(durations) < 2 * SHORTEST:
         return [PaceInterval(1, len(durations), float(np.median(durations)), (), 1.0)] if len(durations) else []
     smooth = np.log(median_filter(durations, 3, mode="nearest"))

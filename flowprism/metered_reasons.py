@@ -50,7 +50,7 @@ def shows(found: Metered, job: Job) -> tuple[ShownResult, ...]:
 def _iterations(found: Metered, remedy: str | None) -> ShownResult:
     """Their ends are shown where what lies between may be equal volumes."""
     if found.alike < UNANIMOUS:
-        unequal = f"only {found.alike:.0%} of those found may have moved as much as the others: some ends are missed"
+        unequal = f"only {found.alike:.0%} of those found may have moved as much as the others: some ends are misplaced"
         return ShownResult(what="iterations", shown=False, why=unequal, remedy=remedy)
     return ShownResult(
         what="iterations", shown=True, why=f"{found.edges_pinned:.0%} of them end with a burst that a pause ended"

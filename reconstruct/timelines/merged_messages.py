@@ -92,7 +92,7 @@ class Metered:
         spanning: (streams,) which of those go on from one iteration to the next.
         edges_pinned: share of the iterations whose end is the end of a burst.
         alike: share of the iterations that may have moved as much as the others: training moves equal volumes, and
-            where ends were missed they do not.
+            where ends are misplaced they do not.
     """
 
     timeouts: Timeouts
