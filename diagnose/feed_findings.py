@@ -92,12 +92,24 @@ def feed_findings(view: FeedView) -> list[Finding]:
     return _together([*found, *_clocks(view), *_unheard(view)])
 
 
+# Findings that follow from the time between what reaches an endpoint and what it sends.
+COMPUTE = frozenset({"straggler", "imbalance"})
+
+
 def downgrade_findings(findings: Sequence[Finding], *, lossy: bool) -> list[Finding]:
     """Findings from exact records of which too many were lost: what is missing may look like what is slow."""
-    if not lossy:
-        return list(findings)
-    said = "The feed lost records: what is missing may look the same."
-    return [f.model_copy(update={"severity": "info", "summary": f"{f.summary} {said}"}) for f in findings]
+    return [_doubtful(f, "The feed lost records") for f in findings] if lossy else list(findings)
+
+
+def downgrade_compute(findings: Sequence[Finding], *, silent: bool) -> list[Finding]:
+    """Findings on a job behind `silent` switches: who waits for what they do not report seems to compute."""
+    said = "Switches of some endpoints export nothing"
+    return [_doubtful(f, said) if silent and f.kind in COMPUTE else f for f in findings]
+
+
+def _doubtful(finding: Finding, why: str) -> Finding:
+    summary = f"{finding.summary} {why}: what is missing may look the same."
+    return finding.model_copy(update={"severity": "info", "summary": summary})
 
 
 def _together(found: Sequence[Finding]) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from datamodel.streams import Int, Streams
 from datamodel.transfers import ROLES
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
+from diagnose.feed_findings import downgrade_compute
 from diagnose.job_view import JobView
 from diagnose.measures.clear_to_send import Ready, least_data_bytes
 from diagnose.measures.congestion_notifications import CongestionNotifications
@@ -40,7 +41,7 @@ from reconstruct.timelines.metered_transfers import both_ways, known_transfers, 
 from reconstruct.timelines.operations import operations
 from reconstruct.timelines.spans import group_names, spans
 from reconstruct.timelines.transfers import transfers
-from strategy.layout_inference import UNKNOWN_LAYOUT, InferredLayout, infer_layout
+from strategy.layout_inference import NO_ENDPOINTS, UNKNOWN_LAYOUT, InferredLayout, infer_layout
 from strategy.placement import Seat
 
 # What the rates of bursts show.
@@ -68,6 +69,7 @@ class JobTask:
         paths: where its streams were seen between switches; None where no feed shows it.
         dates: between what its packets were sent; None where their times are known.
         changes: of its members.
+        unreported: those of its endpoints whose switches export nothing.
     """
 
     number: int
@@ -88,6 +90,7 @@ class JobTask:
     paths: Paths | None = None
     dates: TimeBounds | None = None
     changes: tuple[CopiedChange, ...] = ()
+    unreported: Int = field(default_factory=lambda: NO_ENDPOINTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,8 @@ def analyze_job(task: JobTask) -> JobResult:
         dates=task.dates,
         stages_known=strategy.layout.pp is not None,
     )
-    findings = _findings(view, cache, task.options)
+    reported = replace(view, endpoints=np.setdiff1d(job.endpoints, task.unreported))
+    findings = downgrade_compute(_findings(reported, cache, task.options), silent=len(task.unreported) > 0)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
         report=job_report(_shown(view, strategy, cache, job), task.labels),
@@ -166,9 +170,9 @@ def _own(task: JobTask, strategy: InferredLayout) -> OwnTime | None:
     """Compute each one's own time; None without clear-to-send messages, or where times are not exact enough."""
     if task.ready is None or task.metered or task.dates is not None:
         return None
-    job = task.job
-    cell = cells(job.endpoints, strategy.groups.get("tp", ()))
-    return own_time(task.streams, least_data_bytes(job), task.ready, job.endpoints, cell, job.edges_ns, MODEL)
+    job, reported = task.job, np.setdiff1d(task.job.endpoints, task.unreported)
+    cell = cells(reported, strategy.groups.get("tp", ()))
+    return own_time(task.streams, least_data_bytes(job), task.ready, reported, cell, job.edges_ns, MODEL)
 
 
 def _strategy(task: JobTask, cache: Metered | None) -> InferredLayout:
@@ -193,7 +197,8 @@ def _inferred(task: JobTask, moved: Frame, merged: Int | None = None) -> Inferre
     size = len(task.streams.addresses)
     now = continued_transfers(moved, changes, size)
     members = job.endpoints if now is moved else np.unique(current_holders(changes, size)[job.endpoints])
-    return infer_layout(now, job.edges_ns, members, dict(task.seats), unexplained=hidden)
+    seats = dict(task.seats)
+    return infer_layout(now, job.edges_ns, members, seats, unexplained=hidden, unreported=task.unreported)
 
 
 def _shown_either_way(found: list[InferredLayout], both_ways: bool) -> InferredLayout:

@@ -53,6 +53,7 @@ from reconstruct.clocks.clock_offsets import ClockOffset, UnknownClock, correct_
 from reconstruct.clocks.time_bounds import TimeBounds, dates
 from reconstruct.jobs.job_recognition import Job, JobOptions, Recognition, find_jobs
 from reconstruct.jobs.job_streams import job_streams
+from reconstruct.jobs.unreported_endpoints import complete_hosts, find_unreported
 from reconstruct.paths.connection_table import connections
 from reconstruct.streams.endpoints import Merged, by_endpoint
 from reconstruct.streams.hidden_rates import with_hidden_rates
@@ -104,6 +105,7 @@ class _JobInputs:
     metered: bool
     paths: Paths | None
     dates: TimeBounds | None
+    silent: Bool
 
     def labels(self) -> Inventory | None:
         """The inventory without what is known of each endpoint."""
@@ -157,6 +159,8 @@ def analyze_reading(
     reading, kept = _by_endpoint(reading, merged), merged.kept
     addresses, by_address = merged.addresses, merged.parts
     del merged
+    unreported = find_unreported(inventory, *(_named(reading.flows, of) for of in ("src_addr", "sampler_address")))
+    reading = replace(reading, flows=_with_addresses(reading.flows, unreported.addresses))
     place = locate_endpoints(inventory, reading.flows.addresses)
     hosts = [place.host.get(n) for n in range(len(place.addresses))] if place.host else None
     clocks, unknown = exporter_clocks(reading.flows, hosts)
@@ -190,9 +194,14 @@ def analyze_reading(
     parts = split_records(flows, kept, complete, flow, options.jobs.covered_share, metered=metered)
     del flows, passing
     services = _services(inventory, flow.addresses)
-    found = find_jobs(flow, services, options.jobs, hosts)
+    codes = {address: code for code, address in enumerate(flow.addresses)} if unreported.addresses else {}
+    ranks = frozenset(codes[a] for a in unreported.ranks & codes.keys())
+    found = find_jobs(flow, services, options.jobs, hosts, ranks)
+    silent = np.zeros(len(flow.addresses), np.bool_)
+    silent[[codes[a] for a in unreported.addresses if a in codes]] = True
+    found = replace(found, jobs=complete_hosts(flow, found.jobs, silent, hosts))
     where = seats(inventory, flow.addresses)
-    scene = _JobInputs(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when)
+    scene = _JobInputs(flow, window, place, where, last_sent_ns(flow), notices, inventory, metered, ways, when, silent)
     around = AnalysisContext(
         place, where, services, hosts, scene.labels(), exporters, options.diagnosis, reports_ns, metered=metered,
         tables=options.tables,
@@ -287,6 +296,18 @@ def _notices(flows: Flows, clocks: Sequence[ClockOffset]) -> CongestionNotificat
     return CongestionNotifications.of(correct_times(notices.take(is_unsampled(notices.frame)), clocks))
 
 
+def _named(flows: Flows, column: str) -> frozenset[str]:
+    """Addresses that a column names."""
+    times = np.bincount(flows.frame[column] + 1, minlength=len(flows.addresses) + 1)[1:]
+    return frozenset(flows.addresses[code] for code in np.flatnonzero(times).tolist())
+
+
+def _with_addresses(flows: Flows, further: Sequence[str]) -> Flows:
+    """The records with codes for further addresses too."""
+    known = frozenset(flows.addresses)
+    return Flows(flows.frame, (*flows.addresses, *(a for a in further if a not in known)))
+
+
 def _reports_ns(reading: IngestResult) -> dict[tuple[int, int], int]:
     """Code of each exporter's address, and its domain -> when its last datagram arrived."""
     codes = {address: code for code, address in enumerate(reading.flows.addresses)}
@@ -345,6 +366,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
             metered=scene.metered,
             paths=scene.paths.of(np.unique(job.stream_numbers)) if scene.paths is not None else None,
             dates=scene.dates.among(job.endpoints) if scene.dates is not None else None,
+            unreported=job.endpoints[scene.silent[job.endpoints]],
             changes=job_changes(flow, own.edges_ns, (between, remaining), job.endpoints, scene.seats),
         )
 

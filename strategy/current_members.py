@@ -1,4 +1,4 @@
-"""Who trains now: a job that was restarted, or whose hosts were exchanged, is laid out as it was last."""
+"""Which of a job's transfers show its layout: those since it was last changed, of groups that were seen as a whole."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.streams import Int
+from strategy.closure import components
 
 # Fewer iterations than these after a change say too little.
 FEWEST = 3
@@ -36,6 +37,20 @@ def select_current(transfers: Frame, endpoints: Int, iterations: int) -> tuple[F
     current = transfers.take(transfers["iteration"] > since)
     gone = np.setdiff1d(_ends(rows), _ends(current))
     return current, np.setdiff1d(endpoints, gone)
+
+
+def select_whole(transfers: Frame, unreported: Int) -> Frame:
+    """Transfers between endpoints that nothing ties to `unreported` ones; all where there are none.
+
+    Where a switch exports nothing, groups of its endpoints are seen in part, and look like other ones. Rails run the
+    same program: those that were seen as a whole show it, and the grid has the others.
+    """
+    if not len(unreported) or not len(transfers):
+        return transfers
+    part = components(transfers["src"], transfers["dst"])
+    broken = np.isin(transfers["src"], unreported) | np.isin(transfers["dst"], unreported)
+    whole = ~np.isin(part, part[broken])
+    return transfers.take(whole) if whole.any() else transfers
 
 
 def _ends(transfers: Frame) -> Int:

@@ -14,7 +14,7 @@ from datamodel.streams import Int
 from datamodel.transfers import ROLES
 from strategy.assumptions import list_assumptions
 from strategy.closure import Members
-from strategy.current_members import select_current
+from strategy.current_members import select_current, select_whole
 from strategy.labelings import Labeling, find_labelings
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
@@ -34,6 +34,7 @@ from strategy.traffic_edges import TrafficEdges, build_edges
 
 OPTIONS = LayoutOptions()
 NO_PAIRS = np.zeros((0, 2), np.int64)
+NO_ENDPOINTS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ def infer_layout(
     seats: Mapping[int, Seat],
     *,
     unexplained: Int = NO_PAIRS,
+    unreported: Int = NO_ENDPOINTS,
     exact_starts: bool = True,
     options: LayoutOptions = OPTIONS,
 ) -> InferredLayout:
@@ -84,16 +86,22 @@ def infer_layout(
         seats: where endpoints sit; may be empty.
         unexplained: (pairs, 2) address codes between which more goes on than is among the transfers. A pipeline may be
             in it, so that no size is answered, not even that there is none; what may be is among the alternatives.
+        unreported: endpoints of the job whose switches export nothing. They are ranks of the grid, in groups like those
+            that were seen as a whole; where none was, no size is answered.
         exact_starts: whether starts are known well enough to show who sends in step; those drawn through samples are
             not.
         options: constants of the model.
     """
     transfers, endpoints = select_current(transfers, endpoints, len(iteration_ends_ns))
+    transfers = select_whole(transfers, unreported)
     profiles = build_profiles(transfers, iteration_ends_ns)
     edges = build_edges(profiles)
     if not len(edges):
         return UNKNOWN_LAYOUT
-    labelings = find_labelings(edges, endpoints, _hosts(edges, seats), seats, options)
+    ends = np.union1d(edges.src, edges.dst)
+    seen = ends if len(unreported) else endpoints
+    answers = not len(unexplained) and not np.isin(ends, unreported).any()
+    labelings = find_labelings(edges, seen, _hosts(edges, seats), seats, options)
     timed = profiles if exact_starts else None
     hidden = list_hidden_programs(unexplained, options) if len(unexplained) else SEEN
     candidates = find_candidates(labelings, edges, timed, endpoints, seats, options, hidden)
@@ -106,7 +114,7 @@ def infer_layout(
         "ep": best.fit.groups["ep"], "cp": best.fit.groups["cp"],
     }  # fmt: skip
     return InferredLayout(
-        layout=_layout(candidates, likeliest, edges, seats, options, answers=not len(unexplained)),
+        layout=_layout(candidates, likeliest, edges, seats, options, answers=answers),
         groups=groups,
         role=_stream_roles(edges, best),
         stage=stage,

@@ -46,12 +46,14 @@ class Inside:
         rest: endpoints of one host and stage that share no group between hosts.
         gpus: GPUs behind each NIC; None where NICs differ or the inventory does not say.
         steps: evidence on which endpoints compute in step; None where there is none.
+        in_part: whether it would take endpoints that were not seen to show who computes in step.
         at_once, messages: messages of a micro-batch that leave an endpoint at once, and all; None where they differ.
     """
 
     rest: int
     gpus: int | None
     steps: StepEvidence | None
+    in_part: bool
     at_once: int | None
     messages: int | None
 
@@ -79,10 +81,11 @@ def look_inside(
     gpus = {seats[e].gpus if e in seats else None for e in members.tolist()}
     at_once, messages = count_messages(edges, labeling.pipelines.edges)
     known = gpus.pop() if len(gpus) == 1 else None
+    in_part = bool(chains) and not np.isin(members, np.union1d(edges.src, edges.dst)).all()
     steps = None
     if chains and rest > 1 and profiles is not None:
-        steps = _steps(labeling, profiles, edges, members, seats, options)
-    return Inside(rest, known, steps, at_once, messages)
+        steps = _steps(labeling, profiles, edges, members, seats, options, in_part)
+    return Inside(rest, known, steps, in_part, at_once, messages)
 
 
 def count_messages(edges: TrafficEdges, chosen: Int) -> tuple[int, int] | tuple[None, None]:
@@ -104,8 +107,12 @@ def _steps(
     members: Int,
     seats: Mapping[int, Seat],
     options: LayoutOptions,
+    in_part: bool,
 ) -> StepEvidence | None:
-    """Evidence of who computes in step, from last messages to the neighboring stages."""
+    """Evidence of who computes in step, from last messages to the neighboring stages.
+
+    Where endpoints are seen `in_part`, cells are as large as hosts have endpoints for each of their stages.
+    """
     chosen = np.zeros(len(edges), np.bool_)
     chosen[labeling.pipelines.edges] = True
     stage = labeling.pipelines.stage
@@ -113,15 +120,19 @@ def _steps(
     src = edges.src[edges.edge]
     ahead = stage[edges.dst[edges.edge]] > stage[src]
     both = last_starts(profiles, chosen[edges.edge], 2 * src + ahead, 2 * len(stage)).reshape(len(stage), -1)
-    seen = {e: both[e] for e in members.tolist() if not np.isnan(both[e]).all()}
-    cells: dict[tuple[object, int], list[int]] = {}
-    for e in members.tolist():
+    known = [e for e in members.tolist() if e < len(stage)]
+    seen = {e: both[e] for e in known if not np.isnan(both[e]).all()}
+    cells: dict[tuple[str | None, int], list[int]] = {}
+    for e in known:
         cells.setdefault((seats[e].host if e in seats else None, int(stage[e])), []).append(e)
+    on_host = Counter(seats[e].host if e in seats else None for e in members.tolist())
+    stages = Counter(where for where, own in cells if own >= 0)
+    size = max(on_host[where] // stages[where] for where in stages) if in_part else 0
     limited = [tuple(own[: options.most_compared]) for own in cells.values()]
-    host = {e: seats[e].host if e in seats else e for e in members.tolist()}
+    host = {e: seats[e].host if e in seats else e for e in known}
     tied = {e: (kind, n) for kind in ("cp", "ep") for n, g in enumerate(labeling.fit.groups[kind]) for e in g}
     groups = [_apart(g, host, tied) for g in labeling.fit.groups["dp"]]
-    return measure_steps(seen, limited, groups, options.clock_floor_ns, options.step)
+    return measure_steps(seen, limited, groups, options.clock_floor_ns, options.step, size)
 
 
 def _apart(group: Members, host: Mapping[int, object], tied: Mapping[int, object]) -> Members:
@@ -179,7 +190,7 @@ def _local_sizes(inside: Inside, hosts_known: bool, options: LayoutOptions) -> d
         return {1: (1.0, True)}
     if inside.steps is None:
         # where hosts are unknown, nothing shows that the remaining ranks share one
-        whole = options.convention if hosts_known else 1 / len(sizes)
+        whole = options.convention if hosts_known and not inside.in_part else 1 / len(sizes)
         others = (1 - whole) / (len(sizes) - 1)
         return {t: (whole if t == inside.rest else others, False) for t in sizes}
     log = {t: inside.steps.log_likelihood.get(t, -30.0) for t in sizes}

@@ -25,18 +25,24 @@ class StepEvidence:
         starts: endpoint -> (iterations,) start of its last messages.
         cells: endpoints of one host and stage, all cells of the commonest size.
         floor_ns: resolution of the times.
+        cell_size: endpoints of a cell, those included that were not seen.
+        reach: distances within so many decades of one another are of one kind.
     """
 
     log_likelihood: Mapping[int, float]
     starts: Mapping[int, Float]
     cells: Sequence[Members]
     floor_ns: float
+    cell_size: int = 0
+    reach: float = 0.0
 
     def groups(self, size: int) -> tuple[Members, ...]:
         """The groups of `size` endpoints of all cells, members ascending."""
         found = []
         for cell in self.cells:
-            parts = _split(_log_distances(self.starts, cell, self.floor_ns), size)
+            parts = _split(
+                _log_distances(self.starts, cell, self.floor_ns), size, self.cell_size - len(cell), self.reach
+            )
             found += [tuple(sorted(cell[n] for n in part)) for part in parts]
         return tuple(sorted(found))
 
@@ -80,6 +86,7 @@ def measure_steps(
     replicas: Sequence[Members],
     floor_ns: float,
     options: StepOptions,
+    cell_size: int = 0,
 ) -> StepEvidence | None:
     """Compare every even split of the cells into groups.
 
@@ -93,6 +100,7 @@ def measure_steps(
         replicas: sets of endpoints that are replicas for certain.
         floor_ns: resolution of the times.
         options: constants.
+        cell_size: endpoints of a cell, those included that are behind switches which export nothing.
 
     Returns:
         None where no replicas were seen apart or no cell has two members.
@@ -108,8 +116,10 @@ def measure_steps(
     parted = [_log_distances(starts, cell, floor_ns) - np.log10(max(apart, floor_ns)) for cell in looked_at]
     floor = float(np.log10(floor_ns / max(apart, floor_ns)))
     shrink = min(1.0, options.independent_cells / len(looked_at))
-    score = {t: _log_likelihood(parted, t, floor, shrink, options) for t in range(1, size + 1) if size % t == 0}
-    return StepEvidence(score, starts, whole, floor_ns)
+    cell_size = max(size, cell_size)
+    sizes = [t for t in range(1, cell_size + 1) if cell_size % t == 0]
+    score = {t: _log_likelihood(parted, t, cell_size - size, floor, shrink, options) for t in sizes}
+    return StepEvidence(score, starts, whole, floor_ns, cell_size, 2 * options.spread_decades)
 
 
 def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], options: StepOptions) -> float | None:
@@ -127,8 +137,13 @@ def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], optio
     return float(np.median(found)) if found else None
 
 
-def _split(away: Float, size: int) -> list[list[int]]:
-    """Form groups of `size` greedily: each time around the endpoint with the closest neighbors."""
+def _split(away: Float, size: int, unseen: int, reach: float) -> list[list[int]]:
+    """Form groups of `size` greedily: each time around the endpoint with the closest neighbors.
+
+    Where members are `unseen`, it is open which groups they are of: as many groups as all make, joined by distance.
+    """
+    if unseen > 0:
+        return _joined_by_distance(np.where(np.isnan(away), np.inf, away), size, (len(away) + unseen) // size, reach)
     left = list(range(len(away)))
     parts = []
     while left:
@@ -142,7 +157,31 @@ def _split(away: Float, size: int) -> list[list[int]]:
     return parts
 
 
-def _log_likelihood(cells: Sequence[Float], size: int, floor: float, shrink: float, options: StepOptions) -> float:
+def _joined_by_distance(away: Float, size: int, groups: int, reach: float) -> list[list[int]]:
+    """Join the sets whose members lie closest, none to more than `size`, until no more than so many groups are left.
+
+    Fewer are left where a whole group was not seen: what lies as close as those joined before is joined too.
+    """
+    parts, widest = [[n] for n in range(len(away))], -np.inf
+    while True:
+        near = [
+            (float(away[np.ix_(parts[a], parts[b])].max()), a, b)
+            for a in range(len(parts))
+            for b in range(a + 1, len(parts))
+            if len(parts[a]) + len(parts[b]) <= size
+        ]
+        if not near:
+            return parts
+        width, a, b = min(near)
+        if len(parts) <= groups and width > widest + reach:
+            return parts
+        widest = max(widest, width)
+        parts[a] += parts.pop(b)
+
+
+def _log_likelihood(
+    cells: Sequence[Float], size: int, unseen: int, floor: float, shrink: float, options: StepOptions
+) -> float:
     """Log-likelihood of the cells' distances where groups of `size` compute in step.
 
     Tensor groups of a job have one scale of distances, and replicas on one host another. Neither is known, so both are
@@ -152,11 +191,12 @@ def _log_likelihood(cells: Sequence[Float], size: int, floor: float, shrink: flo
     Args:
         cells: log distances of each, decades of the reference.
         size: of a group.
+        unseen: members of each cell that were not seen.
         floor: the clock's, decades of the reference.
         shrink: weight of each cell. That of a pair is such that those of a cell count as often as members are free.
         options: constants.
     """
-    pairs = [_pairs(away, size) for away in cells]
+    pairs = [_pairs(away, size, unseen, 2 * options.spread_decades) for away in cells]
     weight = np.concatenate(
         [np.full(len(x), shrink * (len(away) - 1) / max(len(x), 1)) for away, (x, _) in zip(cells, pairs, strict=True)]
     )
@@ -171,10 +211,10 @@ def _log_likelihood(cells: Sequence[Float], size: int, floor: float, shrink: flo
     )
 
 
-def _pairs(away: Float, size: int) -> tuple[Float, Bool]:
+def _pairs(away: Float, size: int, unseen: int, reach: float) -> tuple[Float, Bool]:
     """Distances of the pairs of a cell that were seen, and whether each is of one group of `size`."""
     label = np.empty(len(away), np.int64)
-    for n, part in enumerate(_split(away, size)):
+    for n, part in enumerate(_split(away, size, unseen, reach)):
         label[part] = n
     low, high = np.triu_indices(len(away), 1)
     x = away[low, high]

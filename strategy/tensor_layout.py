@@ -39,8 +39,14 @@ def place_inside_hosts(candidate: Candidate, endpoints: Int, seats: Mapping[int,
 
 
 def _cells(candidate: Candidate, endpoints: Int, seats: Mapping[int, Seat]) -> list[list[int]]:
-    """Endpoints of each host and stage, by rail."""
-    stage = candidate.labeling.pipelines.stage_of
+    """Endpoints of each host and stage, by rail; one that no chain holds counts to the only stage of its host."""
+    stage = dict(candidate.labeling.pipelines.stage_of)
+    at: dict[str, set[int]] = {}
+    for e, own in stage.items():
+        at.setdefault(seats[e].host if e in seats else "", set()).add(own)
+    for e in endpoints.tolist():
+        if e in seats and e not in stage and len(at.get(seats[e].host, ())) == 1:
+            stage[e] = min(at[seats[e].host])
     cells: dict[tuple[str, int], list[int]] = {}
     for e in sorted(endpoints.tolist(), key=lambda e: (seats[e].rail or 0, e) if e in seats else (0, e)):
         if e in seats:

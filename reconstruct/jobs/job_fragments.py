@@ -238,7 +238,9 @@ def _beat_ns(cycle_ns: Float, fewest: float) -> float:
     return best
 
 
-def without_hubs(streams: Streams, part: CycleTable, data: Bool) -> list[CycleTable]:
+def without_hubs(
+    streams: Streams, part: CycleTable, data: Bool, ranks: frozenset[int] = frozenset()
+) -> list[CycleTable]:
     """What is connected of a part once endpoints that give without taking, or take without giving, have left it.
 
     In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
@@ -250,6 +252,7 @@ def without_hubs(streams: Streams, part: CycleTable, data: Bool) -> list[CycleTa
         streams: data rows by connection.
         part: streams with a rhythm.
         data: (n,) all streams that may belong to jobs.
+        ranks: address codes that never leave: where switches export nothing, one direction shows nothing of the other.
     """
     rest, given, volume = part, np.zeros(0, np.int64), streams.total_bytes()
     while len(rest):
@@ -259,6 +262,8 @@ def without_hubs(streams: Streams, part: CycleTable, data: Bool) -> list[CycleTa
         total = volume[number]
         sent, received = np.bincount(src, total, len(name)), np.bincount(dst, total, len(name))
         lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
+        if ranks:
+            lopsided &= ~np.isin(name, list(ranks))
         if not lopsided.any():
             break
         if rest is part and not len(given):

@@ -114,7 +114,11 @@ class Recognition:
 
 
 def find_jobs(
-    streams: Streams, services: frozenset[int], options: JobOptions, hosts: Sequence[str | None] | None = None
+    streams: Streams,
+    services: frozenset[int],
+    options: JobOptions,
+    hosts: Sequence[str | None] | None = None,
+    ranks: frozenset[int] = frozenset(),
 ) -> Recognition:
     """Find the training jobs.
 
@@ -131,6 +135,7 @@ def find_jobs(
         options: thresholds.
         hosts: host of each address code, where an inventory names it. Ranks that never meet on the fabric meet inside
             a host: sets whose hosts are all known are joined only where they do.
+        ranks: address codes that are no loaders or stores, whatever they are seen to send and receive.
     """
     total = streams.total_bytes()
     pairs = np.unique(streams.src * len(streams.addresses) + streams.dst, return_inverse=True)
@@ -139,7 +144,7 @@ def find_jobs(
     hidden = hides_pauses(streams, options.covered_share)
     replaced = watched_for_life(streams, usable)
     streams = replaced.streams
-    traffic = _Traffic(streams, large, usable, hosts, options)
+    traffic = _Traffic(streams, large, usable, hosts, ranks, options)
     rhythmic = _rhythmic(streams, np.flatnonzero(usable & ~hidden), options)
     rhythmic = with_successors(replaced, usable & ~hidden, rhythmic)
     runs = _runs(traffic, streams, rhythmic)
@@ -163,6 +168,7 @@ class _Traffic:
         streams: data rows by connection.
         large, usable: (n,) streams that carry more than remarks; of these, those that may belong to a job.
         hosts: of each address code.
+        ranks: address codes of endpoints that train, if they take part in anything.
         options: thresholds.
     """
 
@@ -170,6 +176,7 @@ class _Traffic:
     large: Bool
     usable: Bool
     hosts: Sequence[str | None] | None
+    ranks: frozenset[int]
     options: JobOptions
 
 
@@ -182,8 +189,9 @@ def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
         rhythmic: some of them, each cut at its own fundamental.
     """
     streams, usable = traffic.streams, traffic.usable
-    ranks = [rest for part in connected(axes, rhythmic) for rest in without_hubs(streams, part, usable)]
-    found = parallel_map(partial(_job, axes), [part for part in align_to_iteration(axes, ranks) if len(part) > 1])
+    fewest = 1 if traffic.ranks else 2  # of a ring whose other streams are not seen one may be left
+    parts = [rest for part in connected(axes, rhythmic) for rest in without_hubs(streams, part, usable, traffic.ranks)]
+    found = parallel_map(partial(_job, axes), [part for part in align_to_iteration(axes, parts) if len(part) >= fewest])
     candidates = [job for job in found if job is not None]
     del found
     meet = find_contacts(streams, [c.endpoints for c in candidates], traffic.hosts, traffic.large)

@@ -25,21 +25,23 @@ def pipeline() -> Labeling:
 @pytest.mark.parametrize("rest", [1, 2, 4, 6, 8])
 def test_probabilities_sum_to_one(rest: int) -> None:
     """Every split is listed, and tensor x replicas is always the same."""
-    found = split_ranks(Inside(rest, 1, None, None, None), pipeline(), True, OPTIONS)
+    found = split_ranks(Inside(rest, 1, None, False, None, None), pipeline(), True, OPTIONS)
     assert sum(s.probability for s in found) == pytest.approx(1)
     assert {s.tensor * s.replicas for s in found} == {rest}
 
 
 def test_convention_decides_where_nothing_moves() -> None:
     """What never leaves a host is tensor parallelism, and said to rest on the convention."""
-    best = max(split_ranks(Inside(8, 1, None, None, None), pipeline(), True, OPTIONS), key=lambda s: s.probability)
+    best = max(
+        split_ranks(Inside(8, 1, None, False, None, None), pipeline(), True, OPTIONS), key=lambda s: s.probability
+    )
     assert (best.tensor, best.replicas, best.by_movement) == (8, 1, False)
 
 
 def test_movement_overrules_the_convention() -> None:
     """Two groups of four in step on each host are two replicas."""
     steps = StepEvidence({1: -9.0, 2: -4.0, 4: 6.0, 8: -40.0}, {}, (), 200.0)
-    best = max(split_ranks(Inside(8, 1, steps, 1, 1), pipeline(), True, OPTIONS), key=lambda s: s.probability)
+    best = max(split_ranks(Inside(8, 1, steps, False, 1, 1), pipeline(), True, OPTIONS), key=lambda s: s.probability)
     assert (best.tensor, best.replicas, best.by_movement) == (4, 2, True)
     assert best.probability > 0.99
 
@@ -51,13 +53,13 @@ def test_messages_that_leave_a_shared_nic_show_its_ranks(
     at_once: int, messages: int, expected: tuple[int, int]
 ) -> None:
     """Eight GPUs behind a NIC: as many messages at once as there are ranks in step, by queue pair."""
-    found = split_ranks(Inside(1, 8, None, at_once, messages), pipeline(), True, OPTIONS)
+    found = split_ranks(Inside(1, 8, None, False, at_once, messages), pipeline(), True, OPTIONS)
     best = max(found, key=lambda s: s.probability)
     assert (best.tensor, best.replicas) == expected
 
 
 def test_unknown_hosts_leave_tensor_open_up_to_queue_pairs() -> None:
     """Four messages at once are four ranks, or one rank's four queue pairs: all divisors, equally likely."""
-    found = split_ranks(Inside(1, None, None, 4, 4), pipeline(), False, OPTIONS)
+    found = split_ranks(Inside(1, None, None, False, 4, 4), pipeline(), False, OPTIONS)
     assert {(s.tensor, s.replicas) for s in found} == {(1, 1), (2, 1), (4, 1)}
     assert len({round(s.probability, 6) for s in found}) == 1

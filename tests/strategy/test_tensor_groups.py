@@ -54,6 +54,24 @@ def test_groups_of_a_host_nearer_than_replicas_elsewhere_are_two() -> None:
     assert evidence.log_likelihood[4] > max(s for size, s in evidence.log_likelihood.items() if size != 4) + 3
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("silent", [(1, 4), (2, 3)])
+def test_groups_are_found_though_some_members_are_not_seen(size: int, silent: tuple[int, ...]) -> None:
+    """Two places of each host are missing, of one group or of two: the others fall into groups with room for them."""
+    seen = {e: own for e, own in starts(size, 1e6, 1e4).items() if e % 8 not in silent}
+    evidence = measure_steps(seen, CELLS, REPLICAS, 200.0, StepOptions(), cell_size=8)
+    assert evidence is not None
+    best = max(evidence.log_likelihood, key=lambda size: evidence.log_likelihood[size])
+    assert best == size
+    if size > 1:
+        assert set(evidence.groups(size)) == {
+            tuple(e for e in c[n : n + size] if e in seen)
+            for c in CELLS
+            for n in range(0, 8, size)
+            if any(e in seen for e in c[n : n + size])
+        }
+
+
 def test_no_reference_means_no_evidence() -> None:
     """Without replicas known for certain nothing shows what apart looks like."""
     assert measure_steps(starts(4, 1e6, 1e4), CELLS, [], 200.0, StepOptions()) is None

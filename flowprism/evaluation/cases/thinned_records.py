@@ -20,7 +20,8 @@ class Thinning:
 
     Attributes:
         lost_ratio: share of the records that are lost, each by itself.
-        silent_ratio: share of the leaves, one at least, that export nothing: what their NICs send is not seen.
+        silent_ratio: share of the leaves, one at least but never all, that export nothing: what their NICs send is not
+            seen.
     """
 
     lost_ratio: float = 0.0
@@ -48,5 +49,5 @@ def _unseen(inventory: Inventory, silent_ratio: float, random: np.random.Generat
         for endpoint in host.endpoints:
             behind.setdefault(endpoint.switch or "", []).extend(endpoint.all_addresses)
     names = sorted(behind)
-    silent = random.permutation(len(names))[: math.ceil(silent_ratio * len(names))]
+    silent = random.permutation(len(names))[: min(math.ceil(silent_ratio * len(names)), len(names) - 1)]
     return [address for n in silent.tolist() for address in behind[names[n]]]

@@ -1,0 +1,79 @@
+"""Endpoints behind switches that export nothing: what they send is not seen, and they train all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from datamodel.inventory import Inventory
+from datamodel.streams import Bool, Streams
+from reconstruct.jobs.job_recognition import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Unreported:
+    """Which endpoints of the inventory no switch reports.
+
+    Attributes:
+        addresses: of all GPUs' endpoints whose switches export nothing, ascending.
+        ranks: addresses of all endpoints with GPUs; none where every switch reports.
+    """
+
+    addresses: tuple[str, ...] = ()
+    ranks: frozenset[str] = frozenset()
+
+
+def find_unreported(inventory: Inventory | None, senders: frozenset[str], exporters: frozenset[str]) -> Unreported:
+    """The endpoints with GPUs none of whose switches exports, or any endpoint is seen to send by.
+
+    A switch behind which everything is silent may export nothing, or have nothing to do: which it is shows where other
+    endpoints of the same hosts train.
+
+    Args:
+        inventory: what is known of the fabric.
+        senders: addresses that were seen to send.
+        exporters: addresses of switches that sent records.
+    """
+    ends = [e for host in inventory.hosts for e in host.endpoints] if inventory else []
+    reported = {a.switch for e in ends if senders.intersection(e.all_addresses) for a in e.attachments}
+    reported |= {switch.name for switch in inventory.switches if switch.agent in exporters} if inventory else set()
+    ranks = [e for e in ends if e.gpu is not None and e.attachments]
+    silent = [e.all_addresses[0] for e in ranks if not any(a.switch in reported for a in e.attachments)]
+    if not silent or not reported:
+        return Unreported()
+    return Unreported(tuple(sorted(silent)), frozenset(a for e in ranks for a in e.all_addresses))
+
+
+def complete_hosts(
+    streams: Streams, jobs: tuple[Job, ...], unreported: Bool, hosts: Sequence[str | None] | None
+) -> tuple[Job, ...]:
+    """Jobs with the unreported endpoints of their hosts, where all that is reported of a host trains with one job.
+
+    Args:
+        streams: data rows by connection.
+        jobs: of one window.
+        unreported: (addresses,) which address codes are unreported.
+        hosts: host of each.
+    """
+    if hosts is None or not unreported.any():
+        return jobs
+    sends = np.bincount(streams.src, minlength=len(unreported)) > 0
+    known = [code for code, host in enumerate(hosts) if host is not None and (sends[code] or unreported[code])]
+    on_host: dict[str | None, list[int]] = {}
+    for code in known:
+        on_host.setdefault(hosts[code], []).append(code)
+    found = []
+    for job in jobs:
+        own = set(job.endpoints.tolist())
+        whole = [on_host.get(host, []) for host in {hosts[e] for e in own if hosts[e] is not None}]
+        added = [
+            e
+            for codes in whole
+            if all(unreported[c] or c in own for c in codes)
+            for e in codes
+            if unreported[e] and e not in own
+        ]
+        found.append(replace(job, endpoints=np.union1d(job.endpoints, np.array(added, np.int64))) if added else job)
+    return tuple(found)

@@ -1,0 +1,71 @@
+"""Endpoints behind switches that export nothing belong to the jobs of their hosts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.inventory import Endpoint, Host, Inventory, Switch
+from reconstruct.jobs.job_recognition import Job, JobOptions, find_jobs
+from reconstruct.jobs.unreported_endpoints import Unreported, complete_hosts, find_unreported
+from reconstruct.streams.stream_builder import build_streams
+from tests.workloads.feed import Feed, flows
+from tests.workloads.grid import Grid
+from tests.workloads.training import Workload, train
+
+NONE: frozenset[str] = frozenset()
+
+
+def inventory(gpus: bool = True) -> Inventory:
+    """Two hosts of two rails, and a store; each rail behind a switch of its own."""
+    hosts = [
+        Host(
+            name=f"host{h}",
+            endpoints=tuple(
+                Endpoint(address=f"10.0.{h}.{r}", switch=f"leaf{r}", gpu=r if gpus else None) for r in (1, 2)
+            ),
+        )
+        for h in (0, 1)
+    ]
+    store = Host(name="store", endpoints=(Endpoint(address="10.0.9.1", switch="leaf9"),))
+    switches = (Switch(name="leaf1", agent="10.9.0.1"), Switch(name="leaf2", agent="10.9.0.2"))
+    return Inventory(hosts=(*hosts, store), switches=switches)
+
+
+def test_ranks_behind_a_silent_switch_are_unreported() -> None:
+    """What has no GPU is no rank; a switch that one endpoint is seen to send by is reported."""
+    found = find_unreported(inventory(), frozenset({"10.0.0.1"}), NONE)
+    assert found.addresses == ("10.0.0.2", "10.0.1.2")
+    assert found.ranks == {"10.0.0.1", "10.0.0.2", "10.0.1.1", "10.0.1.2"}
+
+
+def test_nothing_is_unreported_without_a_silent_switch() -> None:
+    """Nor without an inventory, GPUs, or any traffic."""
+    everyone = frozenset({"10.0.0.1", "10.0.1.2"})
+    for known, senders in ((inventory(), everyone), (None, everyone), (inventory(gpus=False), frozenset({"10.0.0.1"}))):
+        assert find_unreported(known, senders, NONE) == Unreported()
+    assert find_unreported(inventory(), NONE, NONE) == Unreported()
+
+
+def test_a_switch_that_exports_has_nothing_to_report() -> None:
+    """Records of other traffic came from it: its NICs are idle."""
+    assert find_unreported(inventory(), frozenset({"10.0.0.1"}), frozenset({"10.9.0.2"})) == Unreported()
+
+
+def test_a_job_takes_the_unreported_endpoints_of_hosts_that_are_its_own() -> None:
+    """Not those of a host on which something reported is in no job, or which has nothing unreported."""
+    streams = build_streams(flows([train(Workload(Grid(tp=1, dp=4), gpus=1))], Feed()))
+    (job,) = find_jobs(streams, frozenset(), JobOptions()).jobs
+    first, second, third, fourth = job.endpoints.tolist()
+    unreported = np.array([*np.zeros(len(streams.addresses), np.bool_), True, True, True])
+    dark = len(streams.addresses)
+    hosts: list[str | None] = ["elsewhere"] * len(unreported)
+    for code, host in ((first, "a"), (dark, "a"), (second, "b"), (third, "c"), (fourth, "c"), (dark + 1, "idle")):
+        hosts[code] = host
+
+    def endpoints(jobs: tuple[Job, ...]) -> list[int]:
+        return [int(e) for e in jobs[0].endpoints]
+
+    assert endpoints(complete_hosts(streams, (job,), unreported, hosts)) == [*job.endpoints.tolist(), dark]
+    hosts[dark + 2] = "c"
+    assert endpoints(complete_hosts(streams, (job,), unreported, hosts)) == [*job.endpoints.tolist(), dark, dark + 2]
+    assert complete_hosts(streams, (job,), unreported, None) == (job,)
