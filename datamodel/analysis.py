@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from datamodel.exporter_stats import ExporterStats
-from datamodel.frame import Frame
+from datamodel.frame import Frame, empty
 from datamodel.path_plan import PathPlan
 from datamodel.report import Report
 from datamodel.timeline import Timelines
+from datamodel.traffic import SERVING_PAIRS, TRAFFIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Analysis:
         rates: rates over the mean iteration (`datamodel.endpoint_rates.RATES`) of jobs whose spans are not known.
         exporters: what each exporter of export datagrams sent and lost; none for other inputs.
         plan: of paths between switches; None where no record shows them, or none was asked for.
+        traffic: bytes of each endpoint, minute and class (`datamodel.traffic.TRAFFIC`).
+        serving: pairs of served models (`datamodel.traffic.SERVING_PAIRS`).
     """
 
     report: Report
@@ -29,3 +32,5 @@ class Analysis:
     rates: dict[str, Frame] = field(default_factory=dict)
     exporters: tuple[ExporterStats, ...] = ()
     plan: PathPlan | None = None
+    traffic: Frame = field(default_factory=lambda: empty(TRAFFIC))
+    serving: Frame = field(default_factory=lambda: empty(SERVING_PAIRS))

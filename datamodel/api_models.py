@@ -13,9 +13,10 @@ from datamodel.findings import Severity, Subject
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.job_state import JobState
 from datamodel.layout import Groups, Layout
-from datamodel.report import ExporterClock
+from datamodel.report import ExporterClock, Window
 from datamodel.result_rows import NoteKind
 from datamodel.scan import Scan, Verdict
+from datamodel.traffic import ServingSummary, TrafficClass
 
 NodeRole = Literal["endpoint", "host", "leaf", "spine", "switch"]
 
@@ -267,3 +268,21 @@ class FabricView(Document):
     nodes: tuple[FabricNode, ...] = ()
     links: tuple[FabricLink, ...] = ()
     subjects: tuple[Subject, ...] = Field(default=(), description="of open incidents")
+
+
+class ClassShare(Document):
+    """One class of traffic in a window."""
+
+    traffic_class: TrafficClass
+    meaning: str
+    bytes: int = Field(description="new payload, scaled by the sampling rate")
+    share_ratio: float = Field(description="of all bytes, 0 to 1")
+    rate_bps: float = Field(description="mean over the window")
+
+
+class TrafficView(Document):
+    """What the traffic of the newest scanned window is for."""
+
+    window: Window | None = Field(default=None, description="null before the first scan")
+    classes: tuple[ClassShare, ...] = Field(default=(), description="those that are there, most bytes first")
+    serving: ServingSummary | None = Field(default=None, description="served models; null where there are none")

@@ -9,6 +9,7 @@ from pydantic import AliasChoices, Field
 from datamodel.document import Document
 from datamodel.findings import Event, Finding
 from datamodel.layout import Groups, Layout
+from datamodel.traffic import PostTraining, ServingSummary
 from datamodel.training_time import TrainingTime
 
 
@@ -54,6 +55,11 @@ class FeedSummary(Document):
     )
     transports: dict[str, int] = Field(
         default={}, description="bytes by transport, scaled by the sampling rate where that is known, most first"
+    )
+    traffic_classes: dict[str, int] = Field(
+        default={},
+        description="bytes by what they are for (training, weight_sync, rollout, serving, storage, "
+        "management, unknown), new payload alone, scaled by the sampling rate, most first",
     )
     trimmed_packets: int = Field(
         default=0, description="packets whose payload a congested switch cut off instead of dropping them"
@@ -135,6 +141,9 @@ class JobReport(Document):
         "uplinks, at the worst switch; null where no record shows paths",
     )
     detectability: Detectability
+    post_training: PostTraining | None = Field(
+        default=None, description="engines that take its weights between its steps; null where there are none"
+    )
     training_time: TrainingTime | None = Field(
         default=None, description="where the time went from the first iteration in the window to the last"
     )
@@ -148,6 +157,7 @@ class Report(Document):
     window: Window
     feed: FeedSummary
     jobs: tuple[JobReport, ...] = ()
+    serving: ServingSummary | None = Field(default=None, description="served models; null where there are none")
     unassigned: tuple[str, ...] = Field(
         default=(), description="why traffic that looks like nothing known is in no job"
     )

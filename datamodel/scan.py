@@ -9,6 +9,7 @@ from pydantic import Field
 from datamodel.document import Document
 from datamodel.findings import Finding
 from datamodel.report import FeedSummary, Window
+from datamodel.traffic import PostTraining, ServingSummary
 
 Verdict = Literal["healthy", "findings", "unknown"]
 
@@ -30,6 +31,9 @@ class JobScan(Document):
     period_s: float | None = None
     smallest_slowdown_ratio: float | None = Field(default=None, description="the smallest that this feed would show")
     reasons: tuple[str, ...] = ()
+    post_training: PostTraining | None = Field(
+        default=None, description="engines that take its weights between its steps; null where there are none"
+    )
     findings: tuple[Finding, ...] = ()
 
 
@@ -41,5 +45,6 @@ class Scan(Document):
     window: Window
     feed: FeedSummary
     jobs: tuple[JobScan, ...] = ()
+    serving: ServingSummary | None = Field(default=None, description="served models; null where there are none")
     reasons: tuple[str, ...] = Field(default=(), description="why the verdict of the scan as a whole is unknown")
     findings: tuple[Finding, ...] = Field(default=(), description="those about no single job, such as the feed's own")

@@ -37,7 +37,7 @@ def select_jobs(
     left = tuple(job for n, job in enumerate(found.jobs) if n not in lesser or not taken[job.endpoints].any())
     taken |= _ends(flow.addresses, left)
     results += volume_results(parts.hiding, around, taken)
-    return results, Recognition(left, _in_none([found.unassigned, reasons], taken))
+    return results, Recognition(left, _in_none([found.unassigned, reasons], taken), found.stepping)
 
 
 def _lesser(

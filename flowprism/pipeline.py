@@ -28,6 +28,8 @@ from datamodel.paths import Paths
 from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
 from datamodel.streams import Bool, Int, Streams
 from datamodel.timeline import SPANS, Timelines
+from datamodel.traffic import PostTraining, class_bytes
+from diagnose.cabling import CablingOptions, cabling_findings
 from diagnose.diagnosis import DiagnosisOptions
 from diagnose.feed_findings import SPOILS, FeedView, downgrade_findings, feed_findings
 from diagnose.links.attachments import at_attachments
@@ -46,6 +48,7 @@ from flowprism.job_report import job_id
 from flowprism.job_selection import select_jobs
 from flowprism.progress import Progress
 from flowprism.sampled_analysis import AnalysisContext, select_spare_samples, split_records
+from flowprism.traffic_account import TrafficInputs, account_traffic, post_training, sampled_records, serving_summary
 from flowprism.worker_pool import WorkerPool, map_ordered
 from reconstruct.clocks.buffered_datagrams import resolve_buffered_times
 from reconstruct.clocks.clock_network import exporter_clocks
@@ -62,6 +65,7 @@ from reconstruct.streams.observations import is_unsampled, select_primary
 from reconstruct.streams.paths import SIDES, paths, select_uplink_records
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.operations import last_sent_ns
+from reconstruct.traffic_classes.options import TrafficOptions
 from strategy.placement import Seat, seats
 
 # What is known of the feed, nothing asks for these columns any more.
@@ -84,6 +88,8 @@ class AnalysisOptions:
 
     jobs: JobOptions = field(default_factory=JobOptions)
     diagnosis: DiagnosisOptions = field(default_factory=DiagnosisOptions)
+    traffic: TrafficOptions = field(default_factory=TrafficOptions)
+    cabling: CablingOptions = field(default_factory=CablingOptions)
     rates: SamplingRates = field(default_factory=SamplingRates)
     period: AnalysisWindow = field(default_factory=AnalysisWindow)
     crew: WorkerPool = field(default_factory=WorkerPool)
@@ -177,6 +183,9 @@ def analyze_reading(
         )
     )
     summary = _summary(reading, second, _clocks(place.addresses, clocks, unknown), _unmatched(inventory, place))
+    about_cables = cabling_findings(
+        reading.flows, inventory, exporters, (window.start_ns, window.end_ns), options.cabling
+    )
     useful = kept if kept.all() else kept | select_spare_samples(reading.flows, kept)
     flows, kept = (reading.flows, kept) if useful.all() else (reading.flows.take(useful), kept[useful])
     metered = reading.metered
@@ -192,6 +201,7 @@ def analyze_reading(
     del counted
     ways = paths(correct_times(passing, clocks), flow, exporters, place.links) if passing is not None else None
     parts = split_records(flows, kept, complete, flow, options.jobs.covered_share, metered=metered)
+    samples = sampled_records(flows, kept)
     del flows, passing
     services = _services(inventory, flow.addresses)
     codes = {address: code for code, address in enumerate(flow.addresses)} if unreported.addresses else {}
@@ -207,7 +217,14 @@ def analyze_reading(
         tables=options.tables,
     )  # fmt: skip
     further, found = select_jobs(flow, parts, around, found)
-    results = _job_results(scene, found, options, announce)
+    uses = account_traffic(
+        TrafficInputs(flow, samples, services, inventory, found.stepping, options.jobs.covered_share),
+        found.jobs,
+        [r.report for r in further],
+        options.traffic,
+    )
+    del samples, parts
+    results = _with_weights(_job_results(scene, found, options, announce), post_training(uses, flow.addresses))
     linked, names = link_resized(flow, found.jobs, results, where)
     located = _findings(scene, found, results, names)
     if by_address is not None:
@@ -217,13 +234,15 @@ def analyze_reading(
             *downgrade_findings(located, lossy=lossy and not flow.trains.any()),
             *(f for r in further for f in r.findings),
             *about_feed,
+            *about_cables,
         ]
     )
     happened = tuple(sorted((e for r in linked for e in r.events), key=lambda e: (e.start_ns, e.job, e.kind)))
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
-        feed=summary,
+        feed=summary.model_copy(update={"traffic_classes": class_bytes(uses.traffic)}),
+        serving=serving_summary(uses.serving),
         jobs=tuple(with_account(r.report, happened, findings) for r in [*linked, *further]),
         unassigned=_unassigned(found.unassigned, window),
         events=happened,
@@ -234,7 +253,16 @@ def analyze_reading(
     tables = {r.report.id: r.tables for r in [*linked, *further] if r.tables is not None}
     pairs, rates = ({job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates"))
     rates = {job: r for job, r in rates.items() if len(r)}
-    return Analysis(report, _timelines(flow.addresses, tables), pairs, rates, accounts, plan)
+    timelines = _timelines(flow.addresses, tables)
+    return Analysis(report, timelines, pairs, rates, accounts, plan, uses.traffic, uses.serving)
+
+
+def _with_weights(results: Sequence[JobResult], weights: Mapping[int, PostTraining]) -> list[JobResult]:
+    """Results with what jobs of reinforcement learning do between their steps."""
+    return [
+        replace(one, report=one.report.model_copy(update={"post_training": weights.get(number)}))
+        for number, one in enumerate(results)
+    ]
 
 
 def _connections(
@@ -528,7 +556,12 @@ def _unassigned(reasons: Mapping[str, Int], window: Window) -> tuple[str, ...]:
 
 def _flat_options(options: AnalysisOptions) -> dict[str, str | int | float | bool | None]:
     flat: dict[str, str | int | float | bool | None] = {}
-    for part, values in (("jobs", options.jobs), ("diagnosis", options.diagnosis)):
+    for part, values in (
+        ("jobs", options.jobs),
+        ("diagnosis", options.diagnosis),
+        ("traffic", options.traffic),
+        ("cabling", options.cabling),
+    ):
         for name in values.__slots__:
             flat[f"{part}.{name}"] = getattr(values, name)
     for exporter, rate in options.rates.by_exporter.items():

@@ -43,6 +43,7 @@ def judge_report(
         window=report.window,
         feed=report.feed,
         jobs=jobs,
+        serving=report.serving,
         reasons=reasons,
         findings=general,
     )
@@ -80,6 +81,7 @@ def _job(report: Report, job: JobReport, at_least: Severity, doubts: Mapping[str
         period_s=job.period_s,
         smallest_slowdown_ratio=smallest,
         reasons=reasons if verdict == "unknown" else (),
+        post_training=job.post_training,
         findings=findings,
     )
 

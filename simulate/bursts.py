@@ -11,13 +11,16 @@ import numpy as np
 from datamodel.flows import ROCE_V2_PORT, TCP, UDP
 from datamodel.frame import Column, Frame, Schema
 from datamodel.streams import Float, Int
-from simulate.network.graph import NO_INDEX, OTHER, TRANSFER
+from simulate.network.graph import NO_INDEX, ROLLOUT, TRANSFER
+from simulate.network.hashing import mixed
 from simulate.run import Instance, Run
 from simulate.training.job import queue_pair_numbers
 
 MTU_BYTES = 4096  # payload of a RoCE packet
 SEGMENT_BYTES = 8948  # payload of a TCP packet in a jumbo frame
 PSNS = 1 << 24
+ROLLOUT_PORT = 10_002  # of Ray's object manager, as it is usually set
+MESSAGE_BYTES = 1 << 20  # largest RDMA write of what is no job's
 UNHEARD_BYTES = 1 << 18  # what a sender puts on its link before it waits for a first acknowledgement
 
 BURSTS = Schema(
@@ -130,6 +133,7 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
     g = seat.graph
     chosen = np.flatnonzero((g.kind == TRANSFER) & (seat.path[:, 0] != NO_INDEX))
     count = len(chosen)
+    roce = g.purpose[chosen] != ROLLOUT  # answers of models go through the hosts' memory
     salt = instance.job * 64 + seat.since[chosen]
     return {
         **_timed(run, instance.rows, chosen),
@@ -142,15 +146,15 @@ def _of_instance(run: Run, instance: Instance) -> dict[str, np.ndarray]:
         "rank": np.where(g.src[chosen] < job.plan.world, g.src[chosen], NO_INDEX),
         "connection": seat.connection[chosen],
         "src_port": seat.port[chosen],
-        "dst_port": np.full(count, ROCE_V2_PORT),
+        "dst_port": np.where(roce, ROCE_V2_PORT, ROLLOUT_PORT),
         "plane": seat.plane[chosen],
         "turns": np.full(count, run.fabric.planes if run.fabric.sprayed else 1),
         "message": seat.message[chosen] + instance.first,
         "spine": np.where(seat.path[chosen, 2] == NO_INDEX, NO_INDEX, seat.spine[chosen]),
-        "proto": np.full(count, UDP),
-        "dst_qp": queue_pair_numbers(seat.connection[chosen], salt),
-        "src_qp": queue_pair_numbers(seat.connection[chosen], salt + (1 << 20)),
-        "message_bytes": np.full(count, job.message_bytes),
+        "proto": np.where(roce, UDP, TCP),
+        "dst_qp": np.where(roce, queue_pair_numbers(seat.connection[chosen], salt), NO_INDEX),
+        "src_qp": np.where(roce, queue_pair_numbers(seat.connection[chosen], salt + (1 << 20)), NO_INDEX),
+        "message_bytes": np.where(roce, job.message_bytes, 0),
     }
 
 
@@ -180,7 +184,8 @@ def _of_traffic(run: Run) -> dict[str, np.ndarray]:
     t = run.traffic
     count = len(t.src)
     rows = slice(run.traffic_first, run.traffic_first + count)
-    absent = np.full(count, NO_INDEX)
+    absent, roce = np.full(count, NO_INDEX), t.proto == UDP
+    queue_pair = mixed(t.src, t.dst, t.src_port)
     spine = run.fabric.spine(t.src, t.dst, t.src_port)
     crosses = run.fabric.path(t.src, t.dst, spine)[:, 2] != NO_INDEX
     return {
@@ -188,7 +193,7 @@ def _of_traffic(run: Run) -> dict[str, np.ndarray]:
         "ready": run.timing.start_ns[rows],
         "job": absent,
         "iteration": absent,
-        "purpose": np.full(count, OTHER),
+        "purpose": t.purpose,
         "src": t.src,
         "dst": t.dst,
         "rank": absent,
@@ -199,10 +204,10 @@ def _of_traffic(run: Run) -> dict[str, np.ndarray]:
         "turns": np.ones(count, np.int64),
         "message": run.traffic_first + np.arange(count),
         "spine": np.where(crosses, spine, NO_INDEX),
-        "proto": np.full(count, TCP),
-        "dst_qp": absent,
-        "src_qp": absent,
-        "message_bytes": np.zeros(count, np.int64),
+        "proto": t.proto,
+        "dst_qp": np.where(roce, queue_pair_numbers(queue_pair, absent), NO_INDEX),
+        "src_qp": np.where(roce, queue_pair_numbers(queue_pair, absent + (1 << 20)), NO_INDEX),
+        "message_bytes": np.where(roce, MESSAGE_BYTES, 0),
     }
 
 

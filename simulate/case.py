@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from simulate.bursts import BURSTS
 from simulate.export.exported_feed import Export, export_feed, received
 from simulate.export.traffic import traffic
 from simulate.export.wire.pcap import write_pcap
-from simulate.inventory import inventory_document, inventory_yaml
+from simulate.inventory import inventory_yaml, simulated_inventory
 from simulate.network.fabric import SPINE_PORT
 from simulate.run import Run
 from simulate.scenario_runs import EPOCH_NS, ScenarioRun, flow_columns, iter_runs
@@ -78,9 +78,9 @@ def simulate_case(scenario: Scenario, seed: int) -> Case:
     exports = totals.exports()
     feeds: dict[str, IngestResult] = {export.feed.kind: received(export.datagrams) for export in exports}
     return Case(
-        {"flows": _reading(scenario, concat(FLOWS, flows)), **feeds},
+        {"flows": flow_reading(scenario, flows), **feeds},
         totals.truth(exports),
-        Inventory.model_validate(inventory_document(scenario)),
+        simulated_inventory(scenario),
         totals.size(),
     )
 
@@ -199,9 +199,9 @@ class _CaseTotals:
         )
 
 
-def _reading(scenario: Scenario, rows: Frame) -> IngestResult:
-    """The flow records as reading their file gives them."""
-    names = flow_columns(scenario)
+def flow_reading(scenario: Scenario, parts: Sequence[Frame]) -> IngestResult:
+    """The flow records of all parts as reading their file gives them."""
+    names, rows = flow_columns(scenario), concat(FLOWS, parts)
     known = Frame(FLOWS, {name: column for name, column in rows.columns().items() if name in names})
     addresses = scenario.fabric.addresses()
     if (further := scenario.fabric.destinations()) != addresses:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import product
 
+from datamodel.inventory import Inventory
 from simulate.network.fabric import SPINE_PORT, Fabric
 from simulate.scenarios.scenario import Scenario
 from simulate.training.job import Job
@@ -24,7 +25,12 @@ def inventory_document(scenario: Scenario) -> dict[str, object]:
         "tenants": list(_tenants(scenario)),
         "jobs": [{"name": j.name, "tenant": j.tenant, "hosts": _hosts_of(fabric, j)} for j in scenario.jobs],
     }
-    return document | ({"services": ["10.200.0.0/16"]} if fabric.services else {})
+    return document | ({"services": ["10.200.0.0/16"]} if fabric.services and scenario.services_named else {})
+
+
+def simulated_inventory(scenario: Scenario) -> Inventory:
+    """The inventory as reading its file gives it."""
+    return Inventory.model_validate(inventory_document(scenario))
 
 
 def inventory_yaml(scenario: Scenario) -> str:

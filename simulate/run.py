@@ -14,7 +14,7 @@ from simulate.network.engine import Timing, run
 from simulate.network.fabric import Fabric
 from simulate.network.graph import MARK, NO_INDEX, SETTING, TRANSFER
 from simulate.network.sharing import NEVER_NS, WIDTH
-from simulate.training.job import Job, PlacedIteration, place_iteration, work_of
+from simulate.training.job import Job, PlacedIteration, place_iteration, rollout_factor, work_of
 
 NS = 1e9
 
@@ -189,9 +189,13 @@ class _Assembly:
         evaluation = bool(p.evaluation_every) and number > 0 and number % p.evaluation_every == 0
         moved = [f for f in self.faults if f.kind == "ecmp_collision" and number >= f.first and f.job == index]
         moved = [f for f in moved if f.last is None or number <= f.last]
-        key = (checkpoint, evaluation, bool(moved), first)
+        rl = job.workload.post_training
+        syncs = rl is not None and (number + 1) % rl.every == 0
+        key = (checkpoint, evaluation, bool(moved), first, syncs)
         if key not in seats:
-            seat = place_iteration(self.fabric, job, attempt, checkpoint=checkpoint, evaluation=evaluation, first=first)
+            seat = place_iteration(
+                self.fabric, job, attempt, checkpoint=checkpoint, evaluation=evaluation, first=first, syncs=syncs
+            )
             seats[key] = _rerouted(seat, self.fabric, moved) if moved else seat
         return seats[key]
 
@@ -201,7 +205,8 @@ class _Assembly:
         path = seat.path.copy()
         computes = (g.kind != TRANSFER) & (path[:, 0] != NO_INDEX)
         path[computes, 0] += self._cells[index, attempt]
-        ids = self._add(g.kind, work, g.lag_ns, path, np.full(len(g), job.start_s * NS))
+        lag_ns = g.lag_ns * rollout_factor(seat, job, (self.seed, index, number))
+        ids = self._add(g.kind, work, lag_ns, path, np.full(len(g), job.start_s * NS))
         self._edges(g.before + ids[0], g.after + ids[0])
         self.instances.append(Instance(index, attempt, number, int(ids[0]), seat))
         return int(ids[0])
@@ -254,6 +259,7 @@ class _Assembly:
 
     def run(self, until_ns: float) -> tuple[Timing, Float, Int, Int]:
         """Run the whole graph; timing and work of all operations, and which of them change which link's capacity."""
+        self._edges(np.zeros(0, np.int64), np.zeros(0, np.int64))  # where no job runs there are no others
         c = {name: np.concatenate(parts) for name, parts in self._columns.items()}
         self._columns.clear()
         capacity = np.ones(self._resources)

@@ -23,6 +23,7 @@ from flowprism.service.queries.analyses import names
 from flowprism.service.queries.incidents import incidents
 from flowprism.service.queries.job_counts import Census, census
 from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.traffic import traffic
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
@@ -96,6 +97,7 @@ def overview(request: Request, viewer: Seeing, wanted: Annotated[OverviewQuery, 
         following=found[most - 1].id if len(found) > most else None,
         names=names(stores),
         headline=headline(counted),
+        traffic=traffic(stores) if viewer.tenant is None else None,
     )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from datamodel.findings import Finding, Subject, Suspect
 from datamodel.layout import Layout, Sizes
-from datamodel.report import Detectability, JobReport, Report
+from datamodel.report import Detectability, FeedSummary, JobReport, Report
+from datamodel.traffic import PostTraining
 from datamodel.training_time import TrainingTime
 from flowprism.rendering.facts import SEVERITIES, ExpectedGain, iteration_at
 from flowprism.rendering.names import Names
@@ -191,3 +192,21 @@ def training_time(spent: TrainingTime | None) -> list[str]:
     worst = sorted(((ns, cause) for cause, ns in causes.items() if ns), key=lambda pair: (-pair[0], pair[1]))
     lost = [f"{cause.replace('_', ' ')} {duration(ns / 1e9)}" for ns, cause in worst]
     return [f"{ratio} effective training time of {duration((spent.end_ns - spent.start_ns) / 1e9)}", *lost]
+
+
+def traffic(feed: FeedSummary) -> list[str]:
+    """What the bytes are for: `92 %  training`, most first."""
+    total = sum(feed.traffic_classes.values())
+    return [f"{share(size / total)}  {name.replace('_', ' ')}" for name, size in feed.traffic_classes.items()]
+
+
+def post_training(found: PostTraining | None) -> list[str]:
+    """How long weights take to the engines of a job of reinforcement learning, and what follows."""
+    if found is None:
+        return []
+    syncs = plural(found.syncs, "synchronization")
+    weights = f"{syncs} of weights to {plural(len(found.takers), 'endpoint')}, {duration(found.sync_s)} each"
+    gap = (
+        [] if found.rollout_gap_s is None else [f"{duration(found.rollout_gap_s)} until the ranks exchange data again"]
+    )
+    return [weights, *gap]

@@ -26,6 +26,8 @@ SAME_CYCLE = 0.001
 SAME_BEAT = 0.2
 # A rank receives at least this share of what it sends, and the other way round.
 LEAST_BALANCE = 0.1
+# Who gives or takes less than this share of the other is looked at first: what it exchanges is no part of a balance.
+ONE_WAY = 0.01
 
 
 class _Seen(NamedTuple):
@@ -243,7 +245,8 @@ def without_hubs(
 ) -> list[CycleTable]:
     """What is connected of a part once endpoints that give without taking, or take without giving, have left it.
 
-    In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives.
+    In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives, and
+    so does who is given new weights. These leave first: a rank that feeds them is balanced without them.
     What goes on all the time counts, with a rhythm or without: a single stream of a ring that has none, behind a slow
     link, would leave two ranks that seem to do but one of the two, and once they are gone their neighbours. Where most
     bytes have no rhythm, what a few streams repeat is chance and makes no job of the rest.
@@ -271,7 +274,8 @@ def without_hubs(
             if len(beside) and volume[beside].sum() <= volume[part.stream].sum():
                 given = beside
                 continue
-        gone = name if lopsided.all() else name[lopsided]
+        one_way = np.minimum(sent, received) < ONE_WAY * np.maximum(sent, received)
+        gone = name[one_way] if one_way.any() else name if lopsided.all() else name[lopsided]
         given = given[~_touching(streams, given, gone)]
         rest = rest.take(np.flatnonzero(~_touching(streams, rest.stream, gone)))
     return [part] if rest is part else connected(streams, rest)

@@ -13,7 +13,8 @@ from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries
-from reconstruct.jobs.job_fragments import align_to_iteration, by_label, connected, without_hubs
+from reconstruct.jobs.job_fragments import LEAST_BALANCE, align_to_iteration, by_label, connected, without_hubs
+from reconstruct.jobs.model_steps import serves_model
 from reconstruct.jobs.part_time_streams import part_time_streams
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
 from reconstruct.membership.connection_lives import watched_for_life
@@ -107,10 +108,12 @@ class Recognition:
     Attributes:
         jobs: by first endpoint.
         unassigned: reason -> address codes of endpoints.
+        stepping: address codes of endpoints that turn over together, but in steps of a served model.
     """
 
     jobs: tuple[Job, ...]
     unassigned: dict[str, Int]
+    stepping: Int = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def find_jobs(
@@ -128,6 +131,7 @@ def find_jobs(
     3. The shortest cycle that is a whole multiple for nearly all of them is the iteration.
     4. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
     5. One that does the same work on the same endpoints after another has stopped is that job, restarted.
+    6. What turns over in steps of a served model is no job.
 
     Args:
         streams: data rows by connection.
@@ -156,8 +160,13 @@ def find_jobs(
     runs += [_with_followers(streams, counted, job, loose) for job in later]
     runs = _with_part_time(streams, runs, _loose(usable, runs))
     runs = _with_unexplained(streams, runs, _loose(usable, runs))
-    jobs = tuple(sorted(_continued(runs), key=lambda j: int(j.endpoints[0])))
-    return Recognition(jobs, _reasons(streams, services, hidden, joined([rhythmic, further]), jobs))
+    found = sorted(_continued(runs), key=lambda j: int(j.endpoints[0]))
+    serves = [serves_model(streams, job.members.stream, job.edges_ns) for job in found]
+    jobs = tuple(job for job, is_served in zip(found, serves, strict=True) if not is_served)
+    others = [job.endpoints for job, is_served in zip(found, serves, strict=True) if is_served]
+    stepping = np.unique(np.concatenate([np.zeros(0, np.int64), *others]))
+    reasons = _reasons(streams, services, hidden, joined([rhythmic, further]), jobs, stepping)
+    return Recognition(jobs, reasons, stepping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,10 +384,17 @@ def _with_neighbours(streams: Streams, job: Job, loose: Int, taken: Bool) -> Job
         ends = {
             (int(streams.src[f.stream]), int(streams.dst[f.stream])) for f in align_in_time(streams, out, job.edges_ns)
         }
-        met = [end for end in ends if end[::-1] in ends]
+        met = [end for end in ends if end[::-1] in ends and _is_balanced(streams, out, end)]
         if not met:
             return replace(job, endpoints=np.flatnonzero(inside))
         inside[np.array(met)] = taken[np.array(met)] = True
+
+
+def _is_balanced(streams: Streams, some: Int, ends: tuple[int, int]) -> bool:
+    """Whether two endpoints send each other about as much: who takes weights and answers with tokens does not."""
+    src, dst, volume = streams.src[some], streams.dst[some], streams.total_bytes()[some]
+    there, back = (int(volume[(src == a) & (dst == b)].sum()) for a, b in (ends, ends[::-1]))
+    return min(there, back) >= LEAST_BALANCE * max(there, back)
 
 
 def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Job:
@@ -489,7 +505,12 @@ def _one_after_another(job: Job, run: Job) -> Job:
 
 
 def _reasons(
-    streams: Streams, services: frozenset[int], hidden: Bool, rhythmic: CycleTable, jobs: tuple[Job, ...]
+    streams: Streams,
+    services: frozenset[int],
+    hidden: Bool,
+    rhythmic: CycleTable,
+    jobs: tuple[Job, ...],
+    stepping: Int,
 ) -> dict[str, Int]:
     """Why endpoints that carried data are in no job: reason -> their codes."""
     size = len(streams.addresses)
@@ -499,10 +520,14 @@ def _reasons(
     for job in jobs:
         rest[job.endpoints] = False
     named[list(services)] = True
+    fast = np.zeros(size, bool)
+    fast[stepping] = rest[stepping]
+    rest &= ~fast
     in_rhythm[streams.src[rhythmic.stream]] = in_rhythm[streams.dst[rhythmic.stream]] = True
     unseen[streams.src[hidden]] = unseen[streams.dst[hidden]] = True
     why = {
         "named as a service by the inventory": rest & named,
+        "in step, but as a served model is: too fast, or in messages of ever other sizes": fast,
         "periodic, but only sends or only receives, or keeps step with nobody": rest & in_rhythm & ~named,
         "records span the pauses between bursts (cut by timeouts, not by message)": rest & unseen & ~in_rhythm & ~named,
         "no periodic traffic": rest & ~in_rhythm & ~named & ~unseen,

@@ -1,15 +1,17 @@
-"""Traffic that belongs to no training: bulk copies to storage, remote calls, monitoring."""
+"""Traffic of no training job as messages, and the usual kinds of it: copies to storage, remote calls, monitoring."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from datamodel.flows import TCP
-from datamodel.streams import Int
+from datamodel.flows import ROCE_V2_PORT, TCP, UDP
+from datamodel.streams import Float, Int
 from simulate.network.fabric import EPHEMERAL_PORT, EPHEMERAL_PORTS
+from simulate.network.graph import CHECKPOINT, DATA, MANAGEMENT
+from simulate.network.hashing import mixed
 
 STORAGE_PORT, CALL_PORT, METRICS_PORT = 2049, 8443, 9100
 
@@ -22,7 +24,9 @@ class Traffic:
         src, dst: endpoint numbers.
         start_ns: when it is ready to be sent.
         bytes: payload.
-        src_port, dst_port: TCP ports.
+        src_port, dst_port: of TCP, or of UDP that carries RoCEv2.
+        proto: IP protocol: TCP, or UDP for RoCEv2.
+        purpose: index into `simulate.network.graph.PURPOSES`.
     """
 
     src: Int
@@ -31,11 +35,8 @@ class Traffic:
     bytes: Int
     src_port: Int
     dst_port: Int
-
-    @property
-    def proto(self) -> int:
-        """IP protocol of all of it."""
-        return TCP
+    proto: Int
+    purpose: Int
 
 
 def none() -> Traffic:
@@ -68,6 +69,8 @@ def bulk(
         volume,
         np.where(up, port, server_port),
         np.where(up, server_port, port),
+        np.full(len(client), TCP),
+        np.where(up, CHECKPOINT, DATA),
     )
 
 
@@ -80,9 +83,10 @@ def calls(callers: Int, seconds: float, every_s: float, random: np.random.Genera
     start = (random.random(len(caller)) * seconds * 1e9).astype(np.int64)
     port = EPHEMERAL_PORT + (caller * 31 + other) % EPHEMERAL_PORTS
     service = np.full(len(caller), CALL_PORT)
-    request = Traffic(caller, other, start, random.integers(200, 4000, len(caller)), port, service)
+    kind = np.full(len(caller), TCP), np.full(len(caller), MANAGEMENT)
+    request = Traffic(caller, other, start, random.integers(200, 4000, len(caller)), port, service, *kind)
     took = random.integers(200_000, 5_000_000, len(caller))
-    answer = Traffic(other, caller, start + took, random.integers(500, 100_000, len(caller)), service, port)
+    answer = Traffic(other, caller, start + took, random.integers(500, 100_000, len(caller)), service, port, *kind)
     return together([request, answer])
 
 
@@ -93,4 +97,27 @@ def scrapes(collector: int, targets: Int, seconds: float, every_s: float, size: 
     start = (np.repeat(beats, len(targets)) * 1e9).astype(np.int64) + target % 997 * 100_000
     port = EPHEMERAL_PORT + target % EPHEMERAL_PORTS
     src_port = np.full(len(target), METRICS_PORT)
-    return Traffic(target, np.full(len(target), collector), start, np.full(len(target), size), src_port, port)
+    kind = np.full(len(target), TCP), np.full(len(target), MANAGEMENT)
+    return Traffic(target, np.full(len(target), collector), start, np.full(len(target), size), src_port, port, *kind)
+
+
+def remote_writes(src: Int, dst: Int, start_ns: Int | Float, size: Int | Float, purpose: int) -> Traffic:
+    """RoCEv2 messages on one queue pair for each pair of endpoints."""
+    port = EPHEMERAL_PORT + mixed(src, dst) % EPHEMERAL_PORTS
+    return Traffic(
+        src,
+        dst,
+        np.asarray(start_ns).astype(np.int64),
+        np.maximum(np.asarray(size), 1).astype(np.int64),
+        port,
+        np.full(len(src), ROCE_V2_PORT),
+        np.full(len(src), UDP),
+        np.full(len(src), purpose),
+    )
+
+
+def over_tcp(traffic: Traffic, server_port: int, *, served_by_source: bool) -> Traffic:
+    """The same messages on one TCP connection for each pair, with the server's port at one end."""
+    port, server = traffic.src_port, np.full(len(traffic.src), server_port)
+    ports = (server, port) if served_by_source else (port, server)
+    return replace(traffic, src_port=ports[0], dst_port=ports[1], proto=np.full(len(port), TCP))

@@ -31,9 +31,14 @@ PURPOSES = (
     "data",
     "other",
     "state",
+    "serving",
+    "rollout",
+    "weight_sync",
+    "management",
 )
 FORWARD, BACKWARD, OPTIMIZER, PIPELINE, GRADIENT, PARAMETER, EXPERT_GRADIENT, TOKEN, KEY, TENSOR, EMBEDDING = range(11)
 CHECKPOINT, DATA, OTHER, STATE = 11, 12, 13, 14
+SERVING, ROLLOUT, WEIGHT_SYNC, MANAGEMENT = 15, 16, 17, 18
 NO_INDEX = -1
 
 

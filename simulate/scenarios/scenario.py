@@ -13,6 +13,8 @@ from simulate.faults import Fault
 from simulate.network.background import Traffic, bulk, calls, none, scrapes, together
 from simulate.network.fabric import Fabric
 from simulate.training.job import Job
+from simulate.workloads.serving import Serving
+from simulate.workloads.storing import Storing
 
 Telemetry = Literal["mirror", "exact"]
 
@@ -47,6 +49,8 @@ class Scenario:
         answers: telemetry shows the reverse traffic too.
         feeds: what switches export besides.
         bustle: other traffic; None for none.
+        alongside: what runs besides the jobs.
+        services_named: the inventory says which addresses are services; else their traffic must.
         coupled: jobs share links with one another; without, each has the fabric to itself, which is exact where no link
             carries two jobs, and lets the biggest clusters be simulated a job at a time.
         hosts_known: the analysis is given the inventory; without it more of a layout is undecidable.
@@ -63,6 +67,8 @@ class Scenario:
     answers: bool = True
     feeds: tuple[FeedSpec, ...] = ()
     bustle: BackgroundTraffic | None = None
+    alongside: tuple[Serving | Storing, ...] = ()
+    services_named: bool = True
     coupled: bool = True
     hosts_known: bool = True
     window_s: float | None = None
@@ -76,10 +82,21 @@ class Scenario:
 def draw_traffic(scenario: Scenario, seed: int) -> Traffic:
     """The scenario's other traffic, drawn."""
     bustle, fabric = scenario.bustle, scenario.fabric
-    if bustle is None:
-        return none()
+    parts = [
+        one.traffic(fabric, np.random.default_rng(np.random.SeedSequence((seed, 0xBE51DE, n))))
+        for n, one in enumerate(scenario.alongside)
+    ]
+    return together([*parts, _bustle(scenario, bustle, seed) if bustle is not None else none()])
+
+
+def _bustle(scenario: Scenario, bustle: BackgroundTraffic, seed: int) -> Traffic:
+    """Traffic of services and of hosts on which nothing runs."""
+    fabric = scenario.fabric
     random = np.random.default_rng(np.random.SeedSequence((seed, 0xB057)))
-    used = np.concatenate([fabric.nic_of_gpu(a.gpus) for j in scenario.jobs for a in j.attempts])
+    gpus = [np.asarray(g, np.int64) for j in scenario.jobs for g in (*(a.gpus for a in j.attempts), j.takers)]
+    hosts = np.array([host for one in scenario.alongside for host in one.hosts], np.int64)
+    others = (hosts[:, None] * fabric.nics_per_host + np.arange(fabric.nics_per_host)).ravel()
+    used = np.concatenate([*(fabric.nic_of_gpu(g) for g in gpus), others])
     bystanders = np.setdiff1d(np.arange(fabric.nics), used)
     services = fabric.nics + np.arange(fabric.services)
     clients = np.concatenate([bystanders, services])

@@ -32,6 +32,7 @@ from simulate.network.graph import (
 from simulate.training.collective import by_host, collective
 from simulate.training.passes import NS, StagePasses
 from simulate.training.plan import Plan
+from simulate.training.weight_sync import WeightSync
 from simulate.training.workload import Workload
 
 NORM_NS = 60_000.0  # a reduction of one number over all ranks: latency only
@@ -80,6 +81,7 @@ def iteration(
     checkpoint: bool,
     evaluation: bool,
     copy: StateCopy = NO_COPY,
+    takers: Int | None = None,
 ) -> IterationGraph:
     """Build an iteration.
 
@@ -91,8 +93,10 @@ def iteration(
         checkpoint: it ends with one.
         evaluation: it begins with one.
         copy: state that some ranks receive first.
+        takers: numbers of what stands for GPUs that are given the weights afterwards; None where none is.
     """
-    return _Builder(plan, workload, host_of_rank, services).build(copy, checkpoint=checkpoint, evaluation=evaluation)
+    builder = _Builder(plan, workload, host_of_rank, services)
+    return builder.build(copy, takers, checkpoint=checkpoint, evaluation=evaluation)
 
 
 class _Builder:
@@ -103,10 +107,14 @@ class _Builder:
         self.plan, self.workload, self.host_of_rank, self.services = plan, workload, host_of_rank, services
         self.cell_of_rank = np.arange(plan.world) // plan.tp
 
-    def build(self, copy: StateCopy, *, checkpoint: bool, evaluation: bool) -> IterationGraph:
+    def build(self, copy: StateCopy, takers: Int | None, *, checkpoint: bool, evaluation: bool) -> IterationGraph:
         plan, w = self.plan, self.workload
         begin = self.builder.add(MARK, plan.cells, src=np.arange(plan.cells))
         now = self._copied(begin, copy) if len(copy.ranks) else begin
+        rl = None
+        if w.post_training is not None:
+            rl = WeightSync(self.builder, plan, w.post_training)
+            now = rl.rollout(now, takers)
         if evaluation:
             now = StagePasses(self.builder, plan, w, self.host_of_rank).run(
                 now, w.pauses.evaluation_batches, backward=False
@@ -125,6 +133,8 @@ class _Builder:
         done = self.builder.add(MARK, plan.cells, after=[now])
         if checkpoint:
             now = self._checkpoint(now)
+        if rl is not None and takers is not None:
+            now = rl.sync(now, takers)
         end = self.builder.add(MARK, plan.cells, after=[now, *extra], src=np.arange(plan.cells))
         return IterationGraph(self.builder.graph(), begin, end, started, done)
 

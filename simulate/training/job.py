@@ -16,6 +16,7 @@ from simulate.network.graph import (
     NO_INDEX,
     PARAMETER,
     PIPELINE,
+    ROLLOUT,
     TOKEN,
     TRANSFER,
     Graph,
@@ -28,7 +29,7 @@ from simulate.training.workload import Noise, Workload
 POINT_TO_POINT = (PIPELINE, TOKEN)
 # Gathers and scatters of one group run on one communicator; what is not named here has one of its own.
 _COMMUNICATOR = {PARAMETER: GRADIENT}
-PURPOSES_AT_MOST, CHANNELS_AT_MOST, SERVICES_AT_MOST = 16, 64, 4096
+PURPOSES_AT_MOST, CHANNELS_AT_MOST, SERVICES_AT_MOST = 32, 64, 4096
 LEAST_FACTOR = 0.3
 
 
@@ -71,6 +72,7 @@ class Job:
         queue_pairs: of a connection (NCCL_IB_QPS_PER_CONNECTION); chunks of a message take turns on them, so that
             all are busy at once.
         message_bytes: largest RDMA write.
+        takers: GPUs that are given the weights between steps (`Workload.post_training`), host by host.
         source_ports: sender, receiver, the source port that a queue pair would have, and the one that it is given.
     """
 
@@ -83,6 +85,7 @@ class Job:
     proxied: bool = False
     queue_pairs: int = 1
     message_bytes: int = 1 << 20
+    takers: tuple[int, ...] = ()
     source_ports: tuple[tuple[int, int, int, int], ...] = ()
 
     def plan_of(self, attempt: int) -> Plan:
@@ -125,9 +128,19 @@ class PlacedIteration:
 
 
 def place_iteration(
-    fabric: Fabric, job: Job, attempt: int, *, checkpoint: bool, evaluation: bool, first: bool = False
+    fabric: Fabric,
+    job: Job,
+    attempt: int,
+    *,
+    checkpoint: bool,
+    evaluation: bool,
+    first: bool = False,
+    syncs: bool = False,
 ) -> PlacedIteration:
-    """One kind of iteration of an attempt on its NICs; the `first` of an attempt begins with the copy of its state."""
+    """One kind of iteration of an attempt on its NICs; the `first` of an attempt begins with the copy of its state.
+
+    One that `syncs` ends when its takers have the weights.
+    """
     gpus, plan = job.attempts[attempt].gpus, job.plan_of(attempt)
     copy, sources = _state_copy(fabric, job, attempt) if first else (NO_COPY, gpus[:0])
     made = iteration(
@@ -138,13 +151,19 @@ def place_iteration(
         checkpoint=checkpoint,
         evaluation=evaluation,
         copy=copy,
+        takers=plan.world + fabric.services + len(sources) + np.arange(len(job.takers)) if syncs else None,
     )
     planes = fabric.planes if fabric.sprayed else 1
     g, lane, message = split_lanes(made.graph, job.queue_pairs * planes)
     made = replace(made, graph=g)
     moves = g.kind == TRANSFER
     nic = np.concatenate(
-        [fabric.nic_of_gpu(gpus), fabric.nics + np.arange(fabric.services), fabric.nic_of_gpu(sources)]
+        [
+            fabric.nic_of_gpu(gpus),
+            fabric.nics + np.arange(fabric.services),
+            fabric.nic_of_gpu(sources),
+            fabric.nic_of_gpu(np.array(job.takers, np.int64)),
+        ]
     )
     src, dst = nic[np.where(moves, g.src, 0)], nic[np.where(moves, g.dst, 0)]
     if job.proxied and fabric.rail_optimised:
@@ -258,6 +277,15 @@ def work_of(seat: PlacedIteration, job: Job, attempt: int, seed: tuple[int, ...]
     computes = g.kind == COMPUTE
     work[computes] *= factor * _compute_noise(noise, plan.tp, random, int(computes.sum()))
     return work
+
+
+def rollout_factor(seat: PlacedIteration, job: Job, seed: tuple[int, ...]) -> Float:
+    """(n,) by how much longer than usual each operation waits: the longest answer of a step decides; 1 elsewhere."""
+    factor, rl = np.ones(len(seat.graph)), job.workload.post_training
+    if rl is not None:
+        random = np.random.default_rng(np.random.SeedSequence((*seed, 0x401)))
+        factor[seat.graph.purpose == ROLLOUT] = random.lognormal(0.0, rl.rollout_ratio)
+    return factor
 
 
 def _lengths(noise: Noise, count: tuple[int, int], random: np.random.Generator) -> Float:

@@ -54,6 +54,30 @@ class Pauses:
 
 
 @dataclass(frozen=True, slots=True)
+class PostTrainingLoop:
+    """Reinforcement learning around the training step: others generate, are given the new weights, and generate again.
+
+    Attributes:
+        sync: direct: replicas of every stage write to each taker; broadcast: the first host's ranks send through a
+            chain of the takers' hosts, as a broadcast in rings does.
+        weight_bytes: of the whole model, as it is sent.
+        taker_ranks: tensor parallelism of an engine: each of its GPUs takes such a part of the weights.
+        every: iterations from one synchronization to the next.
+        rollout_s: how long trainers wait for answers before each step; 0 where they train on earlier ones meanwhile.
+        rollout_ratio: spread of that (lognormal): the longest answer decides.
+        answer_bytes: tokens and probabilities that each engine's first GPU sends to the first rank, over TCP.
+    """
+
+    sync: Literal["direct", "broadcast"] = "direct"
+    weight_bytes: float = 16e9
+    taker_ranks: int = 8
+    every: int = 1
+    rollout_s: float = 5.0
+    rollout_ratio: float = 0.15
+    answer_bytes: float = 4e6
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """One job's training.
 
@@ -69,6 +93,7 @@ class Workload:
         stage_scale: compute time of each stage against the even split; empty for 1 everywhere.
         collectives: rings or trees, and how many.
         noise, pauses: what varies and what interrupts.
+        post_training: what is done between steps of reinforcement learning; None where there is none.
     """
 
     volumes: Volumes
@@ -83,3 +108,4 @@ class Workload:
     collectives: CollectiveOptions = field(default_factory=CollectiveOptions)
     noise: Noise = field(default_factory=Noise)
     pauses: Pauses = field(default_factory=Pauses)
+    post_training: PostTrainingLoop | None = None

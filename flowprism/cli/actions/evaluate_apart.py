@@ -18,6 +18,9 @@ from flowprism.evaluation.consecutive_scans import WINDOWS, run_window_cases
 from flowprism.evaluation.membership_changes import MEMBERSHIP, run_membership_cases
 from flowprism.evaluation.paths import path_plans
 from flowprism.evaluation.paths.path_plans import PATHS_FAMILY, run_path_cases
+from flowprism.evaluation.traffic import cabling, traffic_classes
+from flowprism.evaluation.traffic.cabling import CABLING, run_cabling_cases
+from flowprism.evaluation.traffic.traffic_classes import CLASSES, run_class_cases
 from flowprism.progress import Progress
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 
@@ -46,11 +49,23 @@ def _paths(size: str, numbers: Sequence[int] | None, progress: Progress | None) 
     return _Outcomes(cases, path_plans.figures(cases), path_plans.outcomes_text(cases))
 
 
+def _classes(size: str, numbers: Sequence[int] | None, progress: Progress | None) -> _Outcomes:
+    cases = run_class_cases(size, numbers, progress)
+    return _Outcomes(cases, traffic_classes.figures(cases), traffic_classes.outcomes_text(cases))
+
+
+def _cabling(size: str, numbers: Sequence[int] | None, progress: Progress | None) -> _Outcomes:
+    cases = run_cabling_cases(size, numbers, progress)
+    return _Outcomes(cases, cabling.figures(cases), cabling.outcomes_text(cases))
+
+
 _Runner = Callable[[str, Sequence[int] | None, Progress | None], _Outcomes]
 _FAMILIES: dict[str, tuple[_Runner, Mapping[str, str]]] = {
     WINDOWS: (_windows, consecutive_scans.MEANINGS),
     MEMBERSHIP: (_membership, membership_changes.MEANINGS),
     PATHS_FAMILY: (_paths, path_plans.MEANINGS),
+    CLASSES: (_classes, traffic_classes.MEANINGS),
+    CABLING: (_cabling, cabling.MEANINGS),
 }
 
 

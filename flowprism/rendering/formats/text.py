@@ -160,6 +160,7 @@ def _iterations(report: Report, job: JobReport, console: Console) -> None:
         if line.strip():
             console.print(Padding(Text(line, style), (0, 0, 0, _INDENT)))
     _bullets("Training time", phrases.training_time(job.training_time), console)
+    _bullets("Reinforcement learning", phrases.post_training(job.post_training), console)
     _bullets("Events", [_event(e) for e in events], console)
 
 
@@ -187,6 +188,7 @@ def _feed(feed: FeedSummary, console: Console) -> None:
         _bullets("Lost on the way", [units.plural(feed.lost_datagrams, "datagram")], console)
     if feed.duplicate_observations:
         _bullets("Seen twice", [f"{units.count(feed.duplicate_observations)} records, counted once"], console)
+    _bullets("Traffic", phrases.traffic(feed), console)
     _bullets("Transports", [f"{units.volume(v)}  {name}" for name, v in feed.transports.items()], console)
     if feed.trimmed_packets:
         _bullets("Trimmed", [f"{units.count(feed.trimmed_packets)} packets, by congested switches"], console)

@@ -15,6 +15,7 @@ from datamodel.api_models import ComponentStatus, FeedRow, JobRow
 from datamodel.errors import StorageError
 from datamodel.filters import JobFilter
 from datamodel.job_state import JobState
+from datamodel.traffic import TRAFFIC_CLASSES
 from flowprism import __version__
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring.component_metrics import component_metrics
@@ -22,6 +23,7 @@ from flowprism.service.monitoring.health import GONE_S, checks
 from flowprism.service.queries.feeds import feeds, last_reports
 from flowprism.service.queries.job_states import job_states, situation
 from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.traffic import traffic
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database import metric_queries
@@ -170,6 +172,15 @@ def _lost_ratio(row: FeedRow) -> float:
     return row.lost / (row.lost + row.datagrams) if row.lost else 0.0
 
 
+def _traffic(stores: Stores, _: int) -> Iterator[Metric]:
+    """What the newest window's bytes are for; classes that are not there have none."""
+    found = traffic(stores)
+    shares = {(one.traffic_class,): float(one.bytes) for one in found.classes} if found is not None else {}
+    values = {(name,): shares.get((name,), 0.0) for name in TRAFFIC_CLASSES} if shares else {}
+    text = "New payload of the newest scanned window, by what it is for."
+    yield _gauge("flowprism_traffic_bytes", text, ("traffic_class",), values)
+
+
 def _exporters(stores: Stores, now_ns: int) -> Iterator[Metric]:
     counted = Counter("silent" if one.silent else "sending" for one in last_reports(stores, now_ns))
     values = {(state,): float(counted[state]) for state in ("sending", "silent")}
@@ -216,7 +227,7 @@ def _feeds(stores: Stores, _: int) -> Iterator[Metric]:
 
 
 _READERS: tuple[Callable[[Stores, int], Iterator[Metric]], ...] = (
-    _components, _scans, _jobs, _each_job, _exporters, _each_exporter, _incidents, _alerts, _feeds,
+    _components, _scans, _jobs, _each_job, _exporters, _each_exporter, _traffic, _incidents, _alerts, _feeds,
 )  # fmt: skip
 
 

@@ -70,6 +70,7 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/api/v1/scan-requests/{name}"): Rule("seeing", owned=True),
     ("GET", "/api/v1/feeds"): Rule("all"),
     ("GET", "/api/v1/components"): Rule("all"),
+    ("GET", "/api/v1/traffic"): Rule("all"),
     ("GET", "/api/v1/fabric"): Rule("seeing"),
     ("GET", "/api/v1/inventory"): Rule("all"),
     ("PUT", "/api/v1/inventory"): Rule("administering", request=_INVENTORY),

@@ -1,0 +1,1 @@
+"""Families on traffic of all kinds: its classes, and where it enters the fabric."""

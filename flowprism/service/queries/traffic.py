@@ -1,0 +1,44 @@
+"""What the traffic of the newest window is for, by class."""
+
+from __future__ import annotations
+
+from datamodel.api_models import ClassShare, TrafficView
+from datamodel.scan import Scan
+from datamodel.traffic import MEANINGS, TRAFFIC_CLASSES
+from flowprism.service.stores import Stores
+from storage.database.scans import scans
+
+_SCANS = 4  # are searched for one with traffic: one whose analysis failed has none
+
+
+def traffic(stores: Stores) -> TrafficView | None:
+    """Shares of the classes in the newest scanned window that has any; None where none has.
+
+    They belong to all tenants: routes show them only to viewers of all tenants.
+
+    Raises:
+        StorageError: the database cannot be reached.
+    """
+    newest = (one.scan for one in scans(stores.database, most=_SCANS))
+    scan = next((one for one in newest if one.feed.traffic_classes), None)
+    return None if scan is None else _view(scan)
+
+
+def _view(scan: Scan) -> TrafficView:
+    found = scan.feed.traffic_classes
+    total, lasted_s = max(sum(found.values()), 1), max(scan.window.end_ns - scan.window.start_ns, 1) / 1e9
+    return TrafficView(
+        window=scan.window,
+        classes=tuple(
+            ClassShare(
+                traffic_class=name,
+                meaning=MEANINGS[name],
+                bytes=found[name],
+                share_ratio=round(found[name] / total, 6),
+                rate_bps=round(8 * found[name] / lasted_s, 3),
+            )
+            for name in sorted(TRAFFIC_CLASSES, key=lambda one: (-found.get(one, 0), one))
+            if name in found
+        ),
+        serving=scan.serving,
+    )

@@ -1,0 +1,39 @@
+"""Steps of a served model, apart from iterations of training: both turn over in lockstep."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.streams import Int, Streams
+
+# A training iteration computes gradients of thousands of tokens and updates all weights: it takes longer than this even
+# for the smallest models that need several hosts. Layers of a forward pass, one like the other, follow one another
+# faster.
+SHORTEST_ITERATION_NS = 50_000_000
+# A step of serving adds one token to each answer; who reads waits no longer for it (MLPerf's limit is 200 ms).
+LONGEST_STEP_NS = 250_000_000
+# Its messages are as large as the batch of the moment, while gradients and parameters are as large in every iteration:
+# so many sizes hold at least this share of the messages of some stream.
+FIXED_SIZES, FIXED_SHARE = 3, 0.5
+
+
+def serves_model(streams: Streams, members: Int, edges_ns: Int) -> bool:
+    """Whether what turns over in lockstep are steps, or layers, of a served model.
+
+    Args:
+        streams: data rows by connection.
+        members: numbers of the streams that turn over.
+        edges_ns: when they did.
+    """
+    period_ns = float(np.median(np.diff(edges_ns)))
+    if period_ns >= LONGEST_STEP_NS:
+        return False
+    if period_ns < SHORTEST_ITERATION_NS:
+        return True
+    return all(_commonest_share(streams.bytes[streams.rows(n)]) < FIXED_SHARE for n in members.tolist())
+
+
+def _commonest_share(size: Int) -> float:
+    """Share of messages that have one of the commonest sizes."""
+    count = np.sort(np.unique(size, return_counts=True)[1])
+    return float(count[-FIXED_SIZES:].sum() / max(len(size), 1))

@@ -1,0 +1,1 @@
+"""What traffic is for: training, weights of reinforcement learning, serving, storage, management."""
