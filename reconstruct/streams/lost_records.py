@@ -136,8 +136,13 @@ def _numbered_rows(rows: Array, number: tuple[Int, int], packets: tuple[Int, int
 
 @compiled
 def _missing(first: Int, count: Int) -> Int:
-    """(rows,) packets that are missing behind each; none at all where numbers do not go on from row to row."""
+    """(rows,) packets that are missing behind each; none at all where numbers do not go on from row to row.
+
+    None either where rows are packets, not messages: a ready message between two of them leaves as large a gap.
+    """
     missing = np.zeros(len(first), np.int64)
+    if np.max(count) <= READY_PACKETS:
+        return missing
     going_on, slack = 0, _ready_packets(count)
     for k in range(len(first) - 1):
         ahead = (first[k + 1] - first[k] - count[k]) % PSNS

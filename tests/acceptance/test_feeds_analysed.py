@@ -100,12 +100,16 @@ def test_meters_together_claim_nothing_wrong(name: str, shared: Path) -> None:
 
 @pytest.mark.parametrize("name", ["s2-slow-nic", "s4-two-jobs"])
 def test_a_mirror_is_not_spoilt_by_other_feeds(name: str, analysed: Analysed, shared: Path) -> None:
-    """Beside five export feeds of the same window a mirror gives the jobs, findings and events it gives alone."""
+    """With five export feeds of the same window a mirror gives the jobs and findings it gives alone.
+
+    Only interface numbers, which a mirror has none of, show how unevenly uplinks are used.
+    """
     found = case(shared, name)
     feeds = [found.records, *(shared / "captures" / name / f"{feed}.pcap.gz" for feed in FEEDS)]
     together = analyze(feeds, load_inventory(found.inventory), AnalysisOptions()).report
     alone = analysed(name, True).report
-    assert together.jobs == alone.jobs
+    jobs = tuple(job.model_copy(update={"uplink_imbalance": None}) for job in together.jobs)
+    assert jobs == alone.jobs
     assert [f.model_dump(exclude={"end_ns"}) for f in together.findings] == [
         f.model_dump(exclude={"end_ns"}) for f in alone.findings
     ]

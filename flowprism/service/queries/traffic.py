@@ -8,20 +8,17 @@ from datamodel.traffic import MEANINGS, TRAFFIC_CLASSES
 from flowprism.service.stores import Stores
 from storage.database.scans import scans
 
-_SCANS = 4  # are searched for one with traffic: one whose analysis failed has none
-
 
 def traffic(stores: Stores) -> TrafficView | None:
-    """Shares of the classes in the newest scanned window that has any; None where none has.
+    """Shares of the classes in the newest scanned window; None without one, or where it has no traffic.
 
     They belong to all tenants: routes show them only to viewers of all tenants.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    newest = (one.scan for one in scans(stores.database, most=_SCANS))
-    scan = next((one for one in newest if one.feed.traffic_classes), None)
-    return None if scan is None else _view(scan)
+    newest = scans(stores.database, most=1)
+    return _view(newest[0].scan) if newest and newest[0].scan.feed.traffic_classes else None
 
 
 def _view(scan: Scan) -> TrafficView:
