@@ -6,10 +6,12 @@ import numpy as np
 
 from datamodel.streams import Int, Streams
 
-# A training iteration computes gradients of thousands of tokens and updates all weights: it takes longer than this even
-# for the smallest models that need several hosts. Layers of a forward pass, one like the other, follow one another
-# faster.
+# A training iteration computes gradients of thousands of tokens and updates all weights: it takes longer than this for
+# all but small models. Layers of a forward pass, one like the other, follow one another faster.
 SHORTEST_ITERATION_NS = 50_000_000
+# Ranks that serve a model exchange the same activations on all connections; those that train it send activations on some
+# and gradients on others, whose volumes differ by more than this factor.
+SAME_VOLUME_RATIO = 2.0
 # A step of serving adds one token to each answer; who reads waits no longer for it (MLPerf's limit is 200 ms).
 LONGEST_STEP_NS = 250_000_000
 # Its messages are as large as the batch of the moment, while gradients and parameters are as large in every iteration:
@@ -28,9 +30,11 @@ def serves_model(streams: Streams, members: Int, edges_ns: Int) -> bool:
     period_ns = float(np.median(np.diff(edges_ns)))
     if period_ns >= LONGEST_STEP_NS:
         return False
-    if period_ns < SHORTEST_ITERATION_NS:
+    sizes = [streams.bytes[streams.rows(n)] for n in members.tolist()]
+    if all(_commonest_share(size) < FIXED_SHARE for size in sizes):
         return True
-    return all(_commonest_share(streams.bytes[streams.rows(n)]) < FIXED_SHARE for n in members.tolist())
+    volumes = [int(size.sum()) for size in sizes]
+    return period_ns < SHORTEST_ITERATION_NS and max(volumes) < SAME_VOLUME_RATIO * min(volumes)
 
 
 def _commonest_share(size: Int) -> float:

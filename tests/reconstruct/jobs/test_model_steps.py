@@ -6,17 +6,22 @@ from reconstruct.jobs.model_steps import serves_model
 from tests.reconstruct.traffic_classes.hand_made import SECOND, streams
 
 
-def turning(period_s: float, sizes: list[int]) -> bool:
-    """Whether a stream that turns over so, a message each, serves a model."""
-    rows = [(n * period_s, n * period_s + 0.001, size) for n, size in enumerate(sizes)]
-    edges = np.rint(np.arange(len(sizes)) * period_s * SECOND).astype(np.int64)
-    return serves_model(streams([(0, 1, 5, rows)]), np.array([0]), edges)
+def turning(period_s: float, *sizes: list[int]) -> bool:
+    """Whether streams that turn over so, a message each, serve a model."""
+    made = [
+        (0, 1 + to, 5, [(n * period_s, n * period_s + 0.001, size) for n, size in enumerate(own)])
+        for to, own in enumerate(sizes)
+    ]
+    edges = np.rint(np.arange(len(sizes[0])) * period_s * SECOND).astype(np.int64)
+    return serves_model(streams(made), np.arange(len(sizes)), edges)
 
 
 def test_length_and_sizes_decide() -> None:
-    """Below 50 ms always, above 250 ms never, between them where sizes are ever others."""
+    """Above 250 ms never; below it where sizes are ever others; below 50 ms also where all streams carry as much."""
     same, others = [1000] * 40, list(range(1000, 1040))
     assert turning(0.02, same)
+    assert turning(0.02, same, same)
+    assert not turning(0.02, same, [5000] * 40)
     assert turning(0.1, others)
     assert not turning(0.1, same)
     assert not turning(0.3, others)
