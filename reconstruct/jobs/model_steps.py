@@ -9,8 +9,8 @@ from datamodel.streams import Int, Streams
 # A training iteration computes gradients of thousands of tokens and updates all weights: it takes longer than this for
 # all but small models. Layers of a forward pass, one like the other, follow one another faster.
 SHORTEST_ITERATION_NS = 50_000_000
-# Ranks that serve a model exchange the same activations on all connections; those that train it send activations on some
-# and gradients on others, whose volumes differ by more than this factor.
+# Ranks that serve a model exchange the same activations on all connections; those that train it send activations on
+# some and gradients on others, whose volumes differ by more than this factor.
 SAME_VOLUME_RATIO = 2.0
 # A step of serving adds one token to each answer; who reads waits no longer for it (MLPerf's limit is 200 ms).
 LONGEST_STEP_NS = 250_000_000
