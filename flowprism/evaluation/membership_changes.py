@@ -16,6 +16,7 @@ from datamodel.report import Report
 from datamodel.training_time import TrainingTime
 from datamodel.truth import TrueChange, TrueJob
 from flowprism.evaluation.cases.membership import DISTRACTORS, KINDS, MembershipCase, membership_case
+from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from simulate.case import Case, simulate_case
@@ -85,13 +86,12 @@ def run_membership_cases(
     changes, others = CASES[size]
     named = [(kind, n) for kind in KINDS for n in range(changes)] + [(k, n) for k in DISTRACTORS for n in range(others)]
     wanted = range(len(named)) if numbers is None else numbers
-    found: list[MembershipOutcome] = []
-    for number in wanted:
+
+    def run_case(number: int) -> MembershipOutcome:
         kind, drawn = named[number % len(named)]
-        found.append(run_membership_case(kind, drawn).model_copy(update={"case": f"{MEMBERSHIP}-{number:03}"}))
-        if progress is not None:
-            progress("cases", len(found), len(wanted))
-    return found
+        return run_membership_case(kind, drawn).model_copy(update={"case": f"{MEMBERSHIP}-{number:03}"})
+
+    return run_numbered(wanted, run_case, progress)
 
 
 def run_membership_case(kind: str, number: int) -> MembershipOutcome:

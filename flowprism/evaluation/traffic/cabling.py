@@ -11,6 +11,7 @@ from datamodel.findings import Finding
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Endpoint, Inventory
 from flowprism.evaluation.cases.training import Training, draw, hosts_of
+from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from simulate.case import simulate_case
@@ -72,12 +73,7 @@ def run_cabling_cases(
         progress: called with the number of finished cases.
     """
     wanted = range(CASES[size]) if numbers is None else numbers
-    found: list[CablingOutcome] = []
-    for number in wanted:
-        found.append(run_cabling_case(number))
-        if progress is not None:
-            progress("cases", len(found), len(wanted))
-    return found
+    return run_numbered(wanted, run_cabling_case, progress)
 
 
 def run_cabling_case(number: int) -> CablingOutcome:

@@ -12,6 +12,7 @@ from datamodel.report import JobReport, Report
 from datamodel.traffic import TRAFFIC_CLASSES
 from datamodel.truth import TrueJob
 from flowprism.evaluation.cases.classes import KINDS, KNOWN, class_case
+from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from simulate.bursts import BURSTS
@@ -67,12 +68,7 @@ def run_class_cases(
         progress: called with the number of finished cases.
     """
     wanted = range(ROUNDS[size] * len(KINDS)) if numbers is None else numbers
-    found: list[ClassOutcome] = []
-    for number in wanted:
-        found.append(run_class_case(number))
-        if progress is not None:
-            progress("cases", len(found), len(wanted))
-    return found
+    return run_numbered(wanted, run_class_case, progress)
 
 
 def run_class_case(number: int) -> ClassOutcome:
