@@ -58,6 +58,7 @@ from reconstruct.jobs.job_recognition import Job, JobOptions, Recognition, find_
 from reconstruct.jobs.job_streams import job_streams
 from reconstruct.jobs.unreported_endpoints import complete_hosts, find_unreported
 from reconstruct.paths.connection_table import connections
+from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.streams.endpoints import Merged, by_endpoint
 from reconstruct.streams.hidden_rates import with_hidden_rates
 from reconstruct.streams.networks import apart_by_network
@@ -200,7 +201,8 @@ def analyze_reading(
     flow, when = build_streams(counted), dates(counted)
     del counted
     ways = paths(correct_times(passing, clocks), flow, exporters, place.links) if passing is not None else None
-    parts = split_records(flows, kept, complete, flow, options.jobs.covered_share, metered=metered)
+    hidden = hides_pauses(flow, options.jobs.covered_share)
+    parts = split_records(flows, kept, complete, flow, hidden, metered=metered)
     samples = sampled_records(flows, kept)
     del flows, passing
     services = _services(inventory, flow.addresses)
@@ -218,7 +220,7 @@ def analyze_reading(
     )  # fmt: skip
     further, found = select_jobs(flow, parts, around, found)
     uses = account_traffic(
-        TrafficInputs(flow, samples, services, inventory, found.stepping, options.jobs.covered_share),
+        TrafficInputs(flow, samples, services, inventory, found.stepping, hidden),
         found.jobs,
         [r.report for r in further],
         options.traffic,

@@ -30,7 +30,6 @@ from diagnose.sampled.sampled_pairs import pairs_of_samples, pairs_of_volumes
 from flowprism.job_analysis import JobResult, JobTables
 from flowprism.job_report import ObservedJob, job_id, job_report
 from reconstruct.jobs.job_recognition import Job
-from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.sampled.curves.progress_curves import ProgressCurves, has_sequence_number
 from reconstruct.sampled.detectability import iteration_errors, of_samples, of_volumes, places
 from reconstruct.sampled.folding.folded_messages import messages
@@ -118,7 +117,7 @@ class SplitRecords(NamedTuple):
 
 
 def split_records(
-    flows: Flows, kept: Bool, complete: Bool, flow: Streams, covered_share: float, *, metered: bool = False
+    flows: Flows, kept: Bool, complete: Bool, flow: Streams, hidden: Bool, *, metered: bool = False
 ) -> SplitRecords:
     """Results from samples and volumes, not from streams.
 
@@ -127,10 +126,10 @@ def split_records(
         kept: which of them are the former.
         complete: which are whole (`reconstruct.streams.observations.is_unsampled`).
         flow: the streams of these.
-        covered_share: see `reconstruct.periods.hidden_pauses`.
+        hidden: (streams,) which of these span their pauses.
         metered: whether some records are a cache's: any of them may hide pauses, a single one too.
     """
-    frame, hidden = flows.frame, hides_pauses(flow, covered_share)
+    frame = flows.frame
     hiding, samples = ~complete | (frame["sampling_rate"] == UNKNOWN_RATE), np.zeros(len(flows), np.bool_)
     if hiding.any():
         numbered = has_sequence_number(flows)

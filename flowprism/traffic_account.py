@@ -14,7 +14,6 @@ from datamodel.report import JobReport
 from datamodel.streams import Bool, Int, Streams
 from datamodel.traffic import PostTraining, ServingSummary
 from reconstruct.jobs.job_recognition import Job
-from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.streams.observations import is_unsampled
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.traffic_classes.classification import (
@@ -37,7 +36,7 @@ class TrafficInputs:
         services: address codes that the inventory names.
         inventory: of the fabric.
         stepping: address codes of endpoints in steps of served models.
-        covered_share: see `reconstruct.periods.hidden_pauses`.
+        hidden: (streams,) which of them span their pauses.
     """
 
     streams: Streams
@@ -45,7 +44,7 @@ class TrafficInputs:
     services: frozenset[int]
     inventory: Inventory | None
     stepping: Int
-    covered_share: float
+    hidden: Bool
 
 
 def account_traffic(
@@ -69,9 +68,8 @@ def account_traffic(
     edges = [job.edges_ns for job in jobs] + [nothing for _ in further]
     streams = [job.stream_numbers for job in jobs] + [nothing for _ in further]
     known = _known(view, codes, job_of)
-    hidden = hides_pauses(view.streams, view.covered_share)
     sampled = build_streams(view.samples)
-    return classify_traffic(view.streams, sampled, known, KnownJobs(edges, streams), hidden, options)
+    return classify_traffic(view.streams, sampled, known, KnownJobs(edges, streams), view.hidden, options)
 
 
 def sampled_records(flows: Flows, kept: Bool) -> Flows:
