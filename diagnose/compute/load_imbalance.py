@@ -11,12 +11,9 @@ from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
 from diagnose.compute.send_delays import DP, PP
 from diagnose.endpoint_index import Numbering, group_numbers
-from diagnose.model.elements import TO_SIGMA
 from diagnose.model.uneven_work import EVEN, UnevenWork
 from reconstruct.numeric.medians import row_medians
 
-# A median's standard error over that of a mean of as many: sqrt(pi / 2).
-MEDIAN_ERROR = 1.2533
 # Groups of fewer cannot tell an uneven load from one late member.
 FEWEST = 3
 # A member that begins within this share of an iteration of the last, its successor, began when that one was ready.
@@ -120,10 +117,7 @@ def _costliest(start_ns: Float, waits: Bool, first: Int, large: Bool, iteration_
     last, origin = (f.reduceat(ready, first, axis=0) for f in (np.fmax, np.fmin))
     known = np.add.reduceat(np.isfinite(ready), first, axis=0, dtype=np.int64)
     cost = np.where(known >= FEWEST, last - _means(ready, origin, first)[first], 0.0)[large] / iteration_ns
-    usual_cost = row_medians(cost)
-    most = int(usual_cost.argmax())
-    spread = TO_SIGMA * float(np.median(np.abs(cost[most] - usual_cost[most])))
-    return UnevenWork(float(usual_cost[most]), MEDIAN_ERROR * spread / float(np.sqrt(cost.shape[1])))
+    return UnevenWork.usual(cost[int(row_medians(cost).argmax())])
 
 
 def _means(values: Float, origin: Float, first: Int) -> Float:

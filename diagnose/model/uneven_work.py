@@ -16,6 +16,8 @@ from diagnose.model.own_time import OwnTime
 from diagnose.options import ModelOptions
 from reconstruct.numeric.medians import row_medians
 
+# A median's standard error over that of a mean of as many: sqrt(pi / 2).
+MEDIAN_ERROR = 1.2533
 # Roles of what experts exchange, and of what an exchange of unequal messages is mistaken for.
 EXCHANGES = tuple(ROLES.index(name) for name in ("ep", "cp", "tp"))
 
@@ -32,6 +34,13 @@ class UnevenWork(NamedTuple):
     ratio: float
     error: float
     experts: bool = False
+
+    @classmethod
+    def usual(cls, cost: Float, *, experts: bool = False) -> UnevenWork:
+        """What (iterations,) shares of their time cost: the median, with its standard error."""
+        middle = float(np.median(cost))
+        spread = TO_SIGMA * float(np.median(np.abs(cost - middle)))
+        return cls(middle, MEDIAN_ERROR * spread / float(np.sqrt(len(cost))), experts)
 
     def exceeds(self, ratio: float) -> float:
         """How likely it costs more than so much."""
@@ -70,9 +79,7 @@ def uneven_work(
         if experts or _correlation(varied.max(axis=0), durations_ns) >= options.follows_least:
             late = spent if experts else varied
             cost = (late.max(axis=0) - late.mean(axis=0)) / iteration_ns
-            usual = float(np.median(cost))
-            spread = TO_SIGMA * float(np.median(np.abs(cost - usual)))
-            found.append(UnevenWork(usual, float(np.sqrt(np.pi / 2 / len(cost))) * spread, experts))
+            found.append(UnevenWork.usual(cost, experts=experts))
     return max(found)
 
 
