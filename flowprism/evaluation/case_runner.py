@@ -8,10 +8,13 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from flowprism.evaluation.suite import CaseName
 from flowprism.evaluation.trial import Trial, run_trial
 from flowprism.progress import Progress
+
+Outcome = TypeVar("Outcome")
 
 
 def run_cases(
@@ -28,15 +31,16 @@ def run_cases(
     count = min(workers or os.cpu_count() or 1, max(len(cases), 1))
     trial = partial(run_trial, keep=keep)
     if count == 1:
-        return _gathered(map(trial, cases), len(cases), progress)
+        return gather(map(trial, cases), len(cases), progress)
     with ProcessPoolExecutor(count, get_context("spawn")) as pool:  # compiled kernels and Arrow have threads: no fork
-        return _gathered(pool.map(trial, cases), len(cases), progress)
+        return gather(pool.map(trial, cases), len(cases), progress)
 
 
-def _gathered(trials: Iterable[Trial], total: int, progress: Progress | None) -> list[Trial]:
+def gather(outcomes: Iterable[Outcome], total: int, progress: Progress | None) -> list[Outcome]:
+    """Collect the outcomes of `total` cases as they come; `progress` is called with the number of finished ones."""
     found = []
-    for trial in trials:
-        found.append(trial)
+    for outcome in outcomes:
+        found.append(outcome)
         if progress is not None:
             progress("cases", len(found), total)
     return found

@@ -16,8 +16,8 @@ from datamodel.flows import Flows
 from datamodel.incidents import Incident, IncidentState
 from datamodel.result_rows import Baseline
 from datamodel.truth import Truth
+from flowprism.evaluation.case_runner import gather
 from flowprism.evaluation.cases.windows import HOURS, KINDS, WindowCase, window_case
-from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.evaluation.scores import weight
 from flowprism.progress import Progress
 from flowprism.service.config.settings import Settings
@@ -89,7 +89,7 @@ def run_window_cases(
         progress: called with the number of finished cases.
     """
     wanted = range(ROUNDS[size] * len(KINDS)) if numbers is None else numbers
-    return run_numbered(wanted, lambda number: run_window_case(number, hours), progress)
+    return gather((run_window_case(number, hours) for number in wanted), len(wanted), progress)
 
 
 def run_window_case(number: int, hours: float = HOURS) -> WindowOutcome:

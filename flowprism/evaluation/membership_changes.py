@@ -15,8 +15,8 @@ from datamodel.inventory import Inventory
 from datamodel.report import Report
 from datamodel.training_time import TrainingTime
 from datamodel.truth import TrueChange, TrueJob
+from flowprism.evaluation.case_runner import gather
 from flowprism.evaluation.cases.membership import DISTRACTORS, KINDS, MembershipCase, membership_case
-from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from simulate.case import Case, simulate_case
@@ -91,7 +91,7 @@ def run_membership_cases(
         kind, drawn = named[number % len(named)]
         return run_membership_case(kind, drawn).model_copy(update={"case": f"{MEMBERSHIP}-{number:03}"})
 
-    return run_numbered(wanted, run_case, progress)
+    return gather(map(run_case, wanted), len(wanted), progress)
 
 
 def run_membership_case(kind: str, number: int) -> MembershipOutcome:

@@ -18,8 +18,8 @@ from datamodel.truth import TrueJob
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.placement import Demand, bound_s
 from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes, shortest_routes
+from flowprism.evaluation.case_runner import gather
 from flowprism.evaluation.cases.paths import PathCase, path_case
-from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.evaluation.paths.best_placement import least_s
 from flowprism.evaluation.paths.true_loads import COUNTS, SentConnections, cable_loads_s, with_interfaces
 from flowprism.path_planning import follow_up
@@ -126,7 +126,7 @@ def run_path_cases(
         progress: called with the number of finished cases.
     """
     wanted = range(CASES[size]) if numbers is None else numbers
-    return run_numbered(wanted, run_path_case, progress)
+    return gather(map(run_path_case, wanted), len(wanted), progress)
 
 
 def run_path_case(number: int) -> PathOutcome:

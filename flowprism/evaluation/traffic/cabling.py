@@ -10,8 +10,8 @@ from datamodel.document import Document
 from datamodel.findings import Finding
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Endpoint, Inventory
+from flowprism.evaluation.case_runner import gather
 from flowprism.evaluation.cases.training import Training, draw, hosts_of
-from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from simulate.case import simulate_case
@@ -73,7 +73,7 @@ def run_cabling_cases(
         progress: called with the number of finished cases.
     """
     wanted = range(CASES[size]) if numbers is None else numbers
-    return run_numbered(wanted, run_cabling_case, progress)
+    return gather(map(run_cabling_case, wanted), len(wanted), progress)
 
 
 def run_cabling_case(number: int) -> CablingOutcome:

@@ -11,8 +11,8 @@ from datamodel.frame import Frame, concat
 from datamodel.report import JobReport, Report
 from datamodel.traffic import TRAFFIC_CLASSES
 from datamodel.truth import TrueJob
+from flowprism.evaluation.case_runner import gather
 from flowprism.evaluation.cases.classes import KINDS, KNOWN, class_case
-from flowprism.evaluation.numbered_cases import run_numbered
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from simulate.bursts import BURSTS
@@ -68,7 +68,7 @@ def run_class_cases(
         progress: called with the number of finished cases.
     """
     wanted = range(ROUNDS[size] * len(KINDS)) if numbers is None else numbers
-    return run_numbered(wanted, run_class_case, progress)
+    return gather(map(run_class_case, wanted), len(wanted), progress)
 
 
 def run_class_case(number: int) -> ClassOutcome:
