@@ -179,7 +179,7 @@ def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
 
 
 def _next_to_links(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
-    """Who computes longer besides, where slow links hold everybody up for all that an iteration lost.
+    """Find a rank that computes longer, where slow links already explain all that an iteration lost.
 
     By what it costs itself, however little that is of the whole. Who waits for a slow link may look late as well, but
     not before everything it sends.

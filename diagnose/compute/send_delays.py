@@ -175,7 +175,7 @@ def _since_last_event(operations: Frame, own: Int, peer: Int) -> Float:
 
 
 def _since_edge(operations: Frame, edges_ns: Int) -> Float:
-    """(operations,) time from the end of the iteration before, which everybody waits for; nan where it is not known."""
+    """(operations,) time since the previous iteration ended, for which all ranks wait; nan where it is not known."""
     number = operations["iteration"].astype(np.int64)
     known = (number > 0) & (number <= len(edges_ns))
     since = np.where(known, operations["start_ns"] - edges_ns[np.where(known, number - 1, 0)], -1)

@@ -17,7 +17,7 @@ class ComparedIterations(NamedTuple):
         longer_ns: what it became longer by; 0 where that is not known, or explained already.
         least_lost_ns: what a cause must cost an iteration to be reported.
         sure: tempered log-likelihood ratio from which an explanation counts.
-        held_up_ns: what slow streams may have held everybody up for.
+        held_up_ns: how long slow streams may have delayed all cells.
     """
 
     interval: Int

@@ -57,8 +57,8 @@ def uneven_work(
 
     With even work all cells of a stage would take their mean: the loss is what the last one takes beyond it. By what a
     cell usually takes more or less than others it does so in every iteration; that is taken off, since it is no work
-    that changes. What one does while nobody waits for it changes as well, but then iterations do not last longer for
-    it: they must follow the last one. Experts are known by what they get: in no other exchange do bytes change.
+    that changes. Work that no other cell waits for changes as well, but iterations do not last longer for it: they must
+    follow the last one. Experts are known by what they get: in no other exchange do bytes change.
 
     Args:
         own: own time of all cells in the iterations to judge.

@@ -1,4 +1,4 @@
-"""Transfers as if nobody had been replaced: who took a place goes on with what the one before did there.
+"""Transfers as if no member had been replaced: an endpoint that took a place continues what the former one did there.
 
 A layout is one of places, not of machines. So the iterations before a change count for the layout after it, which a few
 iterations alone would not show.
