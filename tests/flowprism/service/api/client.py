@@ -23,13 +23,13 @@ class Client:
 
     def __init__(self, app: FastAPI) -> None:
         """Ask this one."""
-        self._app = app
+        self.app = app
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:  # noqa: ANN401 - as httpx takes it
         """The answer to a request; an error of the application is its answer 500."""
 
         async def ask() -> httpx.Response:
-            way = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+            way = httpx.ASGITransport(self.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=way, base_url="http://127.0.0.1:8080") as asking:
                 return await asking.request(method, path, **more)
 
