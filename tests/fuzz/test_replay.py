@@ -12,7 +12,7 @@ from tests.fuzz.replay import replay
 from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
-SLOW_INPUTS = 20_000
+SLOW_INPUTS = 6_000
 
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
