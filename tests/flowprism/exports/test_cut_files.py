@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -169,22 +169,43 @@ def test_datagrams_change_nothing(kind: Kind, sizes: list[int]) -> None:
     assert [e.lost for e in exports.exporters()] == [0]
 
 
+# Who sent it and when it came differ; an sFlow sample without a time stamp is dated by its arrival.
+ARRIVAL = ("time_received_ns", "sampler_address", "time_uncertainty_ns")
+TIMES = ("time_flow_start_ns", "time_flow_end_ns")
+
+
+def collected(kinds: Sequence[Kind], places: Sequence[int], lake: Path) -> Flows:
+    """What `collect`, restarted at places, stores of 12 datagrams of each kind."""
+    for first, last in pairwise([0, *sorted(places), 12]):
+        with collecting(lake) as collector:
+            for kind in kinds:
+                send(collector.port(), *(payload(kind, one) for one in numbered(kind, 12)[first:last]))
+            collector.stop()
+    return read_lake(lake).flows
+
+
+def decoded(kind: Kind, folder: Path) -> Flows:
+    """What `decode` reads from a capture of the same datagrams."""
+    capture(folder / f"{kind}.pcap", kind, numbered(kind, 12))
+    run("decode", folder / f"{kind}.pcap", "--out", folder / f"{kind}.parquet")
+    return read_flows(folder / f"{kind}.parquet").flows
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_collector_decodes_what_a_capture_gives(kind: Kind, tmp_path: Path) -> None:
-    """`collect`, restarted in between, stores the records that `decode` reads from a capture of the same datagrams."""
-    sent = numbered(kind, 12)
-    capture(tmp_path / "whole.pcap", kind, sent)
-    run("decode", tmp_path / "whole.pcap", "--out", tmp_path / "whole.parquet")
-    for part in (sent[:5], sent[5:]):
-        with collecting(tmp_path / "lake") as collector:
-            send(collector.port(), *(payload(kind, one) for one in part))
-            collector.stop()
-    # Who sent it and when it came differ; an sFlow sample without a time stamp is dated by its arrival.
-    arrival = ["time_received_ns", "sampler_address", "time_uncertainty_ns"]
-    arrival += ["time_flow_start_ns", "time_flow_end_ns"] if kind == "sflow" else []
-    assert rows(read_lake(tmp_path / "lake").flows, arrival) == rows(
-        read_flows(tmp_path / "whole.parquet").flows, arrival
-    )
+    """The collector is restarted once in between: templates, rates and sequence numbers go on."""
+    without = ARRIVAL + TIMES if kind == "sflow" else ARRIVAL
+    assert rows(collected([kind], [5], tmp_path / "lake"), without) == rows(decoded(kind, tmp_path), without)
+
+
+@pytest.mark.slow
+@settings(max_examples=3, phases=[Phase.generate], deadline=None)
+@given(places=st.lists(st.integers(0, 12), min_size=2, max_size=3))
+def test_restarts_of_a_collector_change_nothing(places: list[int], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """All kinds at once; the collector is restarted twice or three times anywhere, also with nothing in between."""
+    folder = tmp_path_factory.mktemp("cut")
+    expected = sum((rows(decoded(kind, folder), ARRIVAL + TIMES) for kind in KINDS), Rows())
+    assert rows(collected(KINDS, places, folder / "lake"), ARRIVAL + TIMES) == expected
 
 
 def holds_exports(path: Path) -> bool:
