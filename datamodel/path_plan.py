@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -14,6 +15,8 @@ from datamodel.report import Window
 # `none`: no port leads there.
 Action = Literal["keep", "set", "try", "none"]
 Applied = Literal["kept", "drifted", "not applied", "not seen"]
+# Of a plan as a whole: what is worst of its connections; `nothing to move` where it asks for nothing.
+PlanState = Literal["kept", "drifted", "not applied", "not seen", "nothing to move"]
 
 
 class Port(Document):
@@ -24,7 +27,7 @@ class Port(Document):
 
 
 class PlannedConnection(Document):
-    """One connection that carries at least 1 % of what its job sends from a switch."""
+    """One connection that is long enough to be worth a place of its own."""
 
     job: str
     src_addr: str
@@ -73,6 +76,7 @@ class Collision(Document):
     now_s: float
     best_s: float
     elephants: tuple[str, ...] = Field(description="connections, as source:port > destination")
+    others: int = Field(default=0, description="long ones of other jobs, where those are not named")
 
 
 class UplinkBalance(Document):
@@ -103,7 +107,45 @@ class PathPlan(Document):
     collisions: tuple[Collision, ...] = ()
     balance: tuple[UplinkBalance, ...] = ()
     hashes: tuple[LearntHash, ...] = ()
+    left_out: tuple[tuple[Port, Port], ...] = Field(default=(), description="links with a slow_uplink finding")
     unknown_hashes: tuple[str, ...] = Field(default=(), description="switches that choose by a hash that is not known")
     connections: tuple[PlannedConnection, ...] = ()
     findings: tuple[Finding, ...] = ()
     applied: dict[Applied, int] = Field(default={}, description="connections of an earlier plan by what became of them")
+
+
+class PlanOutcome(Document):
+    """What became of a plan."""
+
+    made_ns: int = Field(description="end of the window that it was made from, UTC")
+    state: PlanState
+    applied: dict[Applied, int] = Field(description="connections that it moves, by what became of them")
+
+
+class JobPathsState(Document):
+    """A job's paths as scans keep them, without the connections."""
+
+    outcome: PlanOutcome = Field(description="of the plan in force, by the newest scan")
+    since_ns: int = Field(description="end of the first window that showed this state, UTC")
+    seen_ns: int = Field(description="end of the newest window, UTC")
+    before: PlanOutcome | None = Field(description="what the plan before came to; null: there was none")
+    paths: JobPaths | None = Field(description="null where nothing can be planned; `notes` say why")
+    balance: tuple[UplinkBalance, ...] = ()
+    collisions: tuple[Collision, ...] = ()
+    unknown_hashes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedPlan:
+    """A job's plan in force and its newest one, with what became of the former.
+
+    Attributes:
+        state: without the connections.
+        plan: in force; of this job alone, as is `newest`.
+        newest: of the newest window.
+    """
+
+    state: JobPathsState
+    plan: PathPlan
+    newest: PathPlan

@@ -1,8 +1,7 @@
-"""The wiring of plans of paths: records -> report and connections -> plan, and what became of an earlier one."""
+"""The wiring of plans of paths: records -> report and connections -> plan."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 from datamodel.errors import InputError
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
-from datamodel.path_plan import Applied, PathPlan, PlannedConnection
+from datamodel.path_plan import PathPlan
 from diagnose.paths.plan import plan_paths
 from flowprism.inputs import read_inputs
 from flowprism.pipeline import AnalysisOptions, analyze_reading
@@ -55,26 +54,3 @@ def plan_reading(
     switches = {switch.agent: switch.name for switch in inventory.switches if switch.agent is not None}
     flows = reading.flows
     return plan_paths(connections(flows, select_primary(flows), switches, inventory.links), report, inventory, job)
-
-
-def follow_up(earlier: PathPlan, now: PathPlan) -> PathPlan:
-    """The plan with what became of an earlier one, by the doors at which its connections are seen now."""
-    seen = {_key(one, one.src_port): one for one in now.connections}
-    counts: Counter[Applied] = Counter()
-    for one in earlier.connections:
-        if one.action == "set":
-            counts[_applied(one, seen.get(_key(one, one.new_src_port)), _key(one, one.src_port) in seen)] += 1
-    order: tuple[Applied, ...] = ("kept", "drifted", "not applied", "not seen")
-    return now.model_copy(update={"applied": {name: counts[name] for name in order}})
-
-
-def _key(one: PlannedConnection, port: int | None) -> tuple[str, str, int | None]:
-    return one.src_addr, one.dst_addr, port
-
-
-def _applied(planned: PlannedConnection, found: PlannedConnection | None, old_port: bool) -> Applied:
-    if found is None:
-        return "not applied" if old_port else "not seen"
-    if found.now is None:
-        return "not seen"
-    return "kept" if found.now == planned.planned else "drifted"

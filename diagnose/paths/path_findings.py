@@ -12,7 +12,7 @@ from datamodel.report import JobReport, Report
 from datamodel.streams import Float, Int
 from diagnose.finding_text import finding_id
 from diagnose.paths.path_options import PATHS
-from diagnose.paths.placement import Demand, bound_s
+from diagnose.paths.placing.placement import Demand, bound_s
 from diagnose.paths.plan_tables import PlanTables
 
 COLLISION, ONE_PORT = "ecmp_collision", "one_source_port"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from datamodel.connections import ConnectionTables
+from datamodel.frame import Frame
 from datamodel.inventory import Inventory
 from datamodel.path_plan import LearntHash, PathPlan
 from datamodel.report import JobReport, Report
@@ -22,9 +23,10 @@ from diagnose.paths.crossing import (
     within,
 )
 from diagnose.paths.current_routes import OpenRoutes, open_routes
+from diagnose.paths.full_cables import are_full
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.phases import JobCycle, Phases, phases
-from diagnose.paths.placement import Demand, Placement, place, placed
+from diagnose.paths.placing.placement import Demand, Placement, place, placed
 from diagnose.paths.plan_documents import documents
 from diagnose.paths.plan_tables import PlanTables
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
@@ -60,7 +62,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     folded = _folded(found, across, report, members)
     elephants, owner = _elephants(members, folded, across, cables)
     movable = np.isin(owner, [n for n, one in enumerate(report.jobs) if job is None or job in (one.id, one.label)])
-    left_out = np.flatnonzero(under_incident(report.findings, cables)).tolist()
+    left_out = np.flatnonzero(_not_usable(report, across, cables, now, found)).tolist()
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
     demand = _demand(across, cables, now, folded, elephants[movable])
     planned = place(demand, routes, cables)
@@ -70,6 +72,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
         elephants=elephants[movable], owner=owner[movable], members=members,
         before=_before(across, cables, now, folded),
         planned=_kept_if_close(demand, across, routes, cables, now, elephants[movable], planned), demand=demand,
+        left_out=left_out,
     )  # fmt: skip
     doubts = (*_doubts(now, seen.moved, left_out), *_ambiguous(inventory))
     return documents(tables, report, hosts, _learnt(hashes, cables), doubts)
@@ -118,12 +121,30 @@ def _members(found: ConnectionTables, across: Crossing, job: JobReport, inventor
     return np.asarray(inside[table["src_addr"][across.rows]] & inside[table["dst_addr"][across.rows]])
 
 
-def _folded(found: ConnectionTables, across: Crossing, report: Report, members: list[Bool]) -> Phases:
-    """Phases of all jobs; a job without known iterations has one, the window."""
+def _payloads(found: ConnectionTables, across: Crossing) -> Frame:
+    """Those of connections that cross switches, by their place among these."""
     place = np.full(len(found.table), NONE)
     place[across.rows] = np.arange(len(across.rows))
     payloads = found.payloads.take(place[found.payloads["connection"]] != NONE)
-    payloads = payloads.replace(connection=place[payloads["connection"]])
+    return payloads.replace(connection=place[payloads["connection"]])
+
+
+def _not_usable(
+    report: Report, across: Crossing, cables: DirectedCables, now: OpenRoutes, found: ConnectionTables
+) -> Bool:
+    """(directions,) cables that a slow link is found on, and that are not slow for being full."""
+    slow = under_incident(report.findings, cables)
+    if not slow.any():
+        return slow
+    known = now.known()
+    hops = np.full((len(known), across.routes.cables.shape[1]), NONE)
+    hops[known != NONE] = across.routes.cables[known[known != NONE]]
+    return slow & ~are_full(_payloads(found, across), hops, cables, slow)
+
+
+def _folded(found: ConnectionTables, across: Crossing, report: Report, members: list[Bool]) -> Phases:
+    """Phases of all jobs; a job without known iterations has one, the window."""
+    payloads = _payloads(found, across)
     cycles = []
     for job, own in zip(report.jobs, members, strict=True):
         times = [(step.start_ns, step.end_ns) for step in job.iterations]

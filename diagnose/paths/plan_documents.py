@@ -18,9 +18,9 @@ from datamodel.report import JobReport, Report
 from datamodel.streams import Int
 from diagnose.paths.path_findings import gain_ratio, path_findings
 from diagnose.paths.path_options import PATHS
+from diagnose.paths.placing.queue_pairs import queue_pairs_needed
 from diagnose.paths.plan_tables import PlanTables
 from diagnose.paths.planned_connections import planned_connections
-from diagnose.paths.queue_pairs import queue_pairs_needed
 from diagnose.paths.shortest_routes import NONE
 
 
@@ -43,6 +43,7 @@ def documents(
         collisions=tuple(collisions),
         balance=tuple(b for n in jobs for b in _balance(tables, report.jobs[n].id, n)),
         hashes=hashes,
+        left_out=tuple((tables.port(n), tables.port(n ^ 1)) for n in tables.left_out[::2]),
         unknown_hashes=unknown,
         connections=connections,
         findings=tuple(f for n in jobs for f in path_findings(tables, report, n, hosts, paths[n], collisions)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from datamodel.streams import Bool, Int
 from diagnose.paths.crossing import Crossing
 from diagnose.paths.current_routes import OpenRoutes
 from diagnose.paths.phases import Phases
-from diagnose.paths.placement import Demand, Placement, placed
+from diagnose.paths.placing.placement import Demand, Placement, placed
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
 from reconstruct.paths.uplink_hash import UplinkHash
 
@@ -33,6 +33,7 @@ class PlanTables:
         members: by job, (n,) its connections.
         before, planned: what cables carry now, and as planned; routes of `planned` are of elephants.
         demand: that was placed.
+        left_out: directed cables that nothing is planned over, both directions of each.
     """
 
     found: ConnectionTables
@@ -49,6 +50,7 @@ class PlanTables:
     before: Placement
     planned: Placement
     demand: Demand
+    left_out: Sequence[int] = ()
     _ports: dict[int, Port] = field(default_factory=dict, repr=False)
 
     def port(self, cable: int) -> Port:

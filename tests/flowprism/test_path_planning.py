@@ -15,8 +15,9 @@ from datamodel.flows import Flows
 from datamodel.inventory import Attachment, Inventory, Link
 from datamodel.path_plan import PathPlan
 from datamodel.report import Report
+from diagnose.paths.follow_up import follow_up
 from diagnose.paths.plan import plan_paths
-from flowprism.path_planning import follow_up, plan_reading
+from flowprism.path_planning import plan_reading
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.rendering.formats.path_plan_files import path_plan_csv, path_plan_hccl
 from reconstruct.paths.connection_table import connections

@@ -10,16 +10,18 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from datamodel.errors import InputError
+from datamodel.inventory import Inventory
 from datamodel.path_plan import PathPlan
+from diagnose.paths.follow_up import follow_up
 from flowprism.cli.arguments.choices import PlanFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
 from flowprism.cli.output_errors import name_output_errors
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.gc_tuning import raise_gc_threshold
 from flowprism.inventory_file import load_inventory
-from flowprism.path_planning import follow_up, plan_inputs
+from flowprism.path_planning import plan_inputs
 from flowprism.pipeline import AnalysisOptions
-from flowprism.rendering.formats.path_plan_files import path_plan_csv, path_plan_hccl
+from flowprism.rendering.formats.path_plan_files import PlanFile, path_plan_file
 from flowprism.rendering.formats.path_plan_text import print_path_plan
 
 _PLAIN_COLUMNS = 120
@@ -45,7 +47,7 @@ def plan_files(
     known = load_inventory(inventory)
     with progress_bars() as progress:
         plan = plan_inputs(paths, known, options, job, progress or _silent)
-    text = _text(plan if earlier is None else follow_up(earlier, plan), plan_format)
+    text = _text(plan if earlier is None else follow_up(earlier, plan), plan_format, known)
     with name_output_errors(out or "stdout"):
         if out is None:
             sys.stdout.write(text)
@@ -63,13 +65,9 @@ def _read(file: Path) -> PathPlan:
         raise InputError(f"{file}: is no plan of paths as JSON ({error.errors()[0]['msg']})") from error
 
 
-def _text(plan: PathPlan, plan_format: PlanFormat) -> str:
-    if plan_format is PlanFormat.JSON:
-        return plan.model_dump_json(by_alias=True, indent=1) + "\n"
-    if plan_format is PlanFormat.CSV:
-        return path_plan_csv(plan)
-    if plan_format is PlanFormat.HCCL:
-        return path_plan_hccl(plan)
+def _text(plan: PathPlan, plan_format: PlanFormat, inventory: Inventory) -> str:
+    if plan_format is not PlanFormat.TEXT:
+        return path_plan_file(plan, PlanFile(plan_format.value), inventory)
     held = StringIO()
     print_path_plan(plan, Console(file=held, width=_PLAIN_COLUMNS, highlight=False))
     return held.getvalue()

@@ -56,3 +56,4 @@ class PlanFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     HCCL = "hccl"
+    HCCN = "hccn"

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from diagnose.paths.placement import Demand
+from diagnose.paths.placing.placement import Demand
 from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes
 
 _SECONDS = 20.0
+# A variable of the program is 0 or 1, but for rounding.
+_TAKEN = 0.5
 
 
-def least_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, seconds: float = _SECONDS) -> float:
-    """A lower bound of the slowest loads, summed over phases: the optimum unless the limit in seconds is met.
+@dataclass(frozen=True, slots=True)
+class ProgramResult:
+    """What the program found in its time: of slowest loads, summed over phases.
 
-    0 where no bound is known by then.
+    Attributes:
+        bound_s: a placement has at least this, if every cable counts in every phase; 0 where none is known.
+        found_s: of the best placement found, by the cables that carry the phase's own job; infinity without any.
     """
+
+    bound_s: float
+    found_s: float
+
+
+def best_placement(
+    demand: Demand, routes: ShortestRoutes, cables: DirectedCables, seconds: float = _SECONDS
+) -> ProgramResult:
+    """The least slowest loads, as far as the limit in seconds lets the program come."""
     count = np.diff(routes.offsets)[demand.pair]
     first = np.append(0, np.cumsum(count))
     size, phases, directions = int(first[-1]), demand.bytes.shape[1], len(cables.tail)
@@ -42,4 +58,12 @@ def least_s(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, seco
         bounds=Bounds(0, np.append(np.ones(size), np.full(phases, np.inf))),
         options={"time_limit": seconds},
     )
-    return 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound * unit)
+    bound_s = 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound * unit)
+    if found.x is None:
+        return ProgramResult(bound_s, np.inf)
+    taken = found.x[:size] > _TAKEN
+    load, own = demand.fixed_s.copy(), np.zeros(demand.fixed_s.shape, np.bool_)
+    for hop in routes.cables[route[taken]].T:
+        np.add.at(load, hop, demand.bytes[who[taken]] / cables.bytes_per_s[hop][:, None])
+        np.logical_or.at(own, hop, demand.own[who[taken]])
+    return ProgramResult(bound_s, float(np.where(own, load, 0.0).max(axis=0).sum()))

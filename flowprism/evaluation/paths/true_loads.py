@@ -59,16 +59,23 @@ class SentConnections:
         return found / max(len(steps), 1)
 
 
-def cable_loads_s(fabric: Fabric, sent: SentConnections, spine: Int, values: Float) -> tuple[Float, Int]:
-    """(time that each directed cable needs, connections that count on it), up from leaves and then down to them."""
+def cable_loads_s(
+    fabric: Fabric, sent: SentConnections, spine: Int, values: Float, of_s: Float | None = None
+) -> tuple[Float, Int]:
+    """(time that each directed cable needs, connections that count on it), up from leaves and then down to them.
+
+    What counts is a share of the load: of these values or, where they are some of all, of the time `of_s` of all.
+    """
     up = fabric.leaf_of_nic(sent.src) * fabric.spines + spine
     down = (fabric.leaves + fabric.leaf_of_nic(sent.dst)) * fabric.spines + spine
     size = 2 * fabric.leaves * fabric.spines
     load = np.bincount(up, values, size) + np.bincount(down, values, size)
+    load_s = load / (fabric.uplink_gbps * 1e9 / 8)
+    whole = load if of_s is None else of_s * (fabric.uplink_gbps * 1e9 / 8)
     counts = np.zeros(size, np.int64)
     for cable in (up, down):
-        counts += np.bincount(cable, values >= COUNTS * load[cable], size).astype(np.int64)
-    return load / (fabric.uplink_gbps * 1e9 / 8), counts
+        counts += np.bincount(cable, (values > 0) & (values >= COUNTS * whole[cable]), size).astype(np.int64)
+    return load_s, counts
 
 
 def with_interfaces(flows: Flows, fabric: Fabric) -> Flows:

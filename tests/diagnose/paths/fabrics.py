@@ -4,7 +4,7 @@ import numpy as np
 
 from datamodel.inventory import Link
 from datamodel.streams import Float, Int
-from diagnose.paths.placement import Demand
+from diagnose.paths.placing.placement import Demand
 from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes, shortest_routes
 
 GBPS = 400.0

@@ -25,14 +25,22 @@ def test_no_port_is_given_where_the_hash_cannot_be_learnt() -> None:
 def test_figures_count_connections_and_jobs() -> None:
     """A case without mistakes, and one with some of each."""
     good = PathOutcome(
-        case="a", about="", collisions=(3, 0, 0), jobs=(1, 1), excess=0.0, at_bound=True, moves=(4, 4, 4), affine=True,
-        kept=(4, 4), predicted=(0.01,), free=(0.0,),
+        case="a", about="", collisions=(3, 0, 0), jobs=(1, 1), excess=0.0, above_program=-0.1,
+        at_bound=True, moves=(4, 4, 4), affine=True, kept=(4, 4), predicted=(0.01,), free=(0.0,),
     )  # fmt: skip
-    update = {"collisions": (1, 1, 3), "jobs": (1, 2), "excess": 0.02, "at_bound": None, "moves": (4, 2, 1)}
+    update = {
+        "collisions": (1, 1, 3),
+        "jobs": (1, 2),
+        "excess": 0.02,
+        "above_program": 0.02,
+        "at_bound": None,
+        "moves": (4, 2, 1),
+    }
     bad = good.model_copy(update={**update, "kept": None, "predicted": (), "free": ()})
     found = figures([good, bad])
     assert (found["collision_precision"], found["collision_recall"]) == (4 / 5, 4 / 7)
     assert (found["jobs_found"], found["plan_within_1"], found["plan_within_3"]) == (2 / 3, 0.5, 1.0)
+    assert found["plan_near_program"] == 0.5
     assert (found["ports_answered"], found["ports_right"], found["kept"]) == (6 / 8, 5 / 6, 1.0)
     assert "shared_within_2" not in found
     assert "mean excess 1.000 %, worst 2.00 %" in outcomes_text([good, bad])

@@ -35,7 +35,7 @@ class SearchState(NamedTuple):
 
 
 @compiled
-def _shift(at: SearchState, n: int, route: int, sign: int) -> None:
+def shift(at: SearchState, n: int, route: int, sign: int) -> None:
     """Put a connection on a route, or take it off."""
     for cable in at.cables[route]:
         if cable >= 0:
@@ -49,7 +49,7 @@ def put_on(route: Int, at: SearchState) -> None:
     """Count connections on the routes that they take; none where that is negative."""
     for n in range(len(route)):
         if route[n] >= 0:
-            _shift(at, n, route[n], 1)
+            shift(at, n, route[n], 1)
 
 
 @compiled
@@ -68,7 +68,7 @@ def place_greedily(order: Int, route: Int, at: SearchState) -> None:
             if top < best_top or (top == best_top and total < best_sum):
                 best, best_top, best_sum = candidate, top, total
         route[n] = best
-        _shift(at, n, best, 1)
+        shift(at, n, best, 1)
 
 
 @compiled
@@ -89,16 +89,16 @@ def _fits(at: SearchState, n: int, route: int, peak: Float, focus: int) -> float
 @compiled
 def _best_move(at: SearchState, n: int, route: int, peak: Float, p: int) -> tuple[float, int]:
     """(largest load, route) of the best other route of a connection; infinity where none is better."""
-    _shift(at, n, route, -1)
+    shift(at, n, route, -1)
     best, chosen = np.inf, -1
     for candidate in range(at.offsets[at.pair[n]], at.offsets[at.pair[n] + 1]):
         if candidate != route:
-            _shift(at, n, candidate, 1)
+            shift(at, n, candidate, 1)
             top = _fits(at, n, candidate, peak, p)
-            _shift(at, n, candidate, -1)
+            shift(at, n, candidate, -1)
             if top < best:
                 best, chosen = top, candidate
-    _shift(at, n, route, 1)
+    shift(at, n, route, 1)
     return best, chosen
 
 
@@ -125,15 +125,15 @@ def _members(route: Int, cables: Int, count: int) -> tuple[Int, Int]:
 @compiled
 def _make_room(at: SearchState, n: int, candidate: int, y: int, route: int, peak: Float, p: int) -> int:
     """Route that `y` can take so that `n`, already counted on its candidate, fits there; -1 where there is none."""
-    _shift(at, y, route, -1)
+    shift(at, y, route, -1)
     if _fits(at, n, candidate, peak, p) < np.inf:
         for other in range(at.offsets[at.pair[y]], at.offsets[at.pair[y] + 1]):
             if other != route:
-                _shift(at, y, other, 1)
+                shift(at, y, other, 1)
                 if _fits(at, y, other, peak, p) < np.inf and _fits(at, n, candidate, peak, p) < np.inf:
                     return other
-                _shift(at, y, other, -1)
-    _shift(at, y, route, 1)
+                shift(at, y, other, -1)
+    shift(at, y, route, 1)
     return -1
 
 
@@ -145,11 +145,11 @@ def _swap(at: SearchState, route: Int, worst: int, members: tuple[Int, Int], pea
     for n in inside[first[worst] : first[worst + 1]]:
         if at.sent[n, p] <= 0:
             continue
-        _shift(at, n, route[n], -1)
+        shift(at, n, route[n], -1)
         for candidate in range(at.offsets[at.pair[n]], at.offsets[at.pair[n] + 1]):
             if candidate == route[n]:
                 continue
-            _shift(at, n, candidate, 1)
+            shift(at, n, candidate, 1)
             for cable in at.cables[candidate]:
                 if cable < 0 or at.load[cable, p] < peak[p] * (1 - 1e-9):
                     continue
@@ -161,8 +161,8 @@ def _swap(at: SearchState, route: Int, worst: int, members: tuple[Int, Int], pea
                     if other >= 0:
                         route[n], route[y] = candidate, other
                         return True, tried
-            _shift(at, n, candidate, -1)
-        _shift(at, n, route[n], 1)
+            shift(at, n, candidate, -1)
+        shift(at, n, route[n], 1)
     return False, tried
 
 
@@ -181,14 +181,14 @@ def _relieve(at: SearchState, route: Int, worst: int, peak: Float, p: int) -> tu
     if mover < 0:
         swapped, more = _swap(at, route, worst, members, peak, p)
         return swapped, tried + more
-    _shift(at, mover, route[mover], -1)
-    _shift(at, mover, chosen, 1)
+    shift(at, mover, route[mover], -1)
+    shift(at, mover, chosen, 1)
     route[mover] = chosen
     return True, tried
 
 
 @compiled
-def _peaks(at: SearchState) -> tuple[Float, Int]:
+def peaks(at: SearchState) -> tuple[Float, Int]:
     """(phases,) largest load of a cable that carries the phase's own job, and the cable."""
     phases = at.sent.shape[1]
     peak, worst = np.zeros(phases), np.zeros(phases, np.int64)
@@ -207,7 +207,7 @@ def improve(route: Int, at: SearchState, least: Float) -> None:
         better = False
         for p in range(at.sent.shape[1]):
             while tried < MOST_TRIALS:
-                peak, worst = _peaks(at)
+                peak, worst = peaks(at)
                 if peak[p] <= least[p] * (1 + 1e-9):
                     break
                 done, spent = _relieve(at, route, worst[p], peak, p)

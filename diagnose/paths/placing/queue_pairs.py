@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diagnose.paths.placement import Demand, placed
+from diagnose.paths.placing.placement import Demand, placed
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
 
 CLOSE = 1.05

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
-from diagnose.paths.edge_coloring import color_edges
-from diagnose.paths.placement_search import SearchState, improve, place_greedily, put_on
+from diagnose.paths.placing.edge_coloring import color_edges
+from diagnose.paths.placing.exploration import explore
+from diagnose.paths.placing.placement_search import SearchState, improve, place_greedily, put_on
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
 
 # Queue pairs of one transfer differ by parts of a message: so much apart, connections count as equal.
@@ -123,7 +124,16 @@ def place(demand: Demand, routes: ShortestRoutes, cables: DirectedCables) -> Pla
         found = placed(demand, routes, cables, route)
         if best is None or found.slowest_s.sum() < best.slowest_s.sum() * _LESS:
             best = found
-    return best if best is not None else placed(demand, routes, cables, np.full(len(demand.pair), NONE))
+    if best is None:
+        return placed(demand, routes, cables, np.full(len(demand.pair), NONE))
+    return best if (best.slowest_s <= least * (1 + 1e-9)).all() else _explored(demand, routes, cables, best)
+
+
+def _explored(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, found: Placement) -> Placement:
+    """The best placement near one that moves and swaps do not improve."""
+    route = found.route.copy()
+    explore(route, _state(demand, routes, cables, route))
+    return placed(demand, routes, cables, route)
 
 
 def _state(demand: Demand, routes: ShortestRoutes, cables: DirectedCables, route: Int) -> SearchState:
