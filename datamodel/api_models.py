@@ -13,6 +13,7 @@ from datamodel.findings import Severity, Subject
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.job_state import JobState
 from datamodel.layout import Groups, Layout
+from datamodel.path_plan import Applied, JobPathsState, PlannedConnection
 from datamodel.report import ExporterClock, Window
 from datamodel.result_rows import NoteKind
 from datamodel.scan import Scan, Verdict
@@ -268,6 +269,27 @@ class FabricView(Document):
     nodes: tuple[FabricNode, ...] = ()
     links: tuple[FabricLink, ...] = ()
     subjects: tuple[Subject, ...] = Field(default=(), description="of open incidents")
+
+
+class PathsRow(Document):
+    """A job's uplinks, collisions and plan of paths, by the newest scan that showed its paths."""
+
+    job: str
+    label: str | None
+    state: JobPathsState
+
+
+class FollowedConnection(PlannedConnection):
+    """A long connection: where it leaves switches now, where the plan in force wants it, and whether it does."""
+
+    became: Applied | None = Field(description="of those that the plan moves; null: it stays as it is")
+
+
+class PathsDetail(PathsRow):
+    """A job's paths with its long connections, those that are not as planned first, then the largest."""
+
+    connections: tuple[FollowedConnection, ...]
+    of: int = Field(description="long connections in all")
 
 
 class ClassShare(Document):

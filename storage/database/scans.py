@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -25,6 +25,7 @@ from datamodel.alerts import OutgoingAlert
 from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
+from datamodel.path_plan import FollowedPlan
 from datamodel.report import JobReport
 from datamodel.result_rows import Baseline, JobRecord, LayoutRecord, Rollup, ScanRecord
 from datamodel.scan import Scan
@@ -32,6 +33,7 @@ from storage.database.alerts import write_alerts
 from storage.database.baselines import write_baselines
 from storage.database.connection import Database, insert_new, upsert, upsert_selected
 from storage.database.incidents import incident_rows, write_changes
+from storage.database.path_plans import write_path_plans
 from storage.database.summaries import summary_of
 from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
@@ -54,6 +56,7 @@ class ScanResult:
         events: that happened to its jobs.
         alerts: of what it changed.
         baselines: of its jobs, those that it began or measured.
+        paths: plans of its jobs' paths, by job.
         doubted: jobs whose layouts are not stored: in feed gaps they seem to lack members.
     """
 
@@ -65,6 +68,7 @@ class ScanResult:
     events: Sequence[Event] = ()
     alerts: Sequence[OutgoingAlert] = ()
     baselines: Sequence[Baseline] = ()
+    paths: Mapping[str, FollowedPlan] = field(default_factory=dict)
     doubted: frozenset[str] = frozenset()
 
 
@@ -93,6 +97,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         upsert(connection, ROLLUPS, rollups)
         _sum_hours(connection, {one.start_ns for one in result.rollups if one.length_ns == _MINUTE_NS}, end_ns)
         upsert(connection, EVENTS, [_event_row(event) for event in result.events])
+        write_path_plans(connection, result.paths)
         write_alerts(connection, result.alerts)
     return True
 

@@ -82,6 +82,16 @@ BASELINES = Table(
     Column("sizes", Text, nullable=False),
 )
 
+PATH_PLANS = Table(
+    "path_plans",
+    METADATA,
+    Column("job", ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("seen_ns", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("plan", Text, nullable=False),
+    Column("newest", Text, nullable=False),
+)
+
 INCIDENTS = Table(
     "incidents",
     METADATA,

@@ -13,6 +13,7 @@ from flowprism.service.api import (
     inventory,
     inventory_upload,
     jobs,
+    paths,
     scans,
     timelines,
 )
@@ -25,6 +26,7 @@ def router() -> APIRouter:
     for part in (
         timelines,
         downloads,
+        paths,
         jobs,
         incidents,
         events,

@@ -32,6 +32,7 @@ _TAGS = {
     "jobs": "Training jobs: at a glance, one by one, their layouts, iterations and pace.",
     "timelines": "Timelines of endpoints and traffic matrices, as JSON or as Arrow streams.",
     "exports": "Files for people: the HTML report and the Perfetto trace.",
+    "paths": "Uplinks, long connections and plans of their paths, and what became of those.",
     "incidents": "What is wrong, since when, because of what, and what people do about it.",
     "events": "What happened to jobs and is no fault.",
     "scans": "What was looked at, and asking to look now.",

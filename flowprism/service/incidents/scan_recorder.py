@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentUpdate
+from datamodel.path_plan import FollowedPlan
 from datamodel.report import Report
 from datamodel.result_rows import Baseline, Rollup, ScanRecord
 from datamodel.scan import Scan
@@ -36,6 +37,7 @@ class CompletedScan:
         doubted: jobs that holes of the feed touch; their layouts are not kept.
         baselines: of its jobs, those that it began or measured.
         over: incidents that ended without a fix, by id, and why.
+        paths: plans of its jobs' paths, by job.
     """
 
     policy: str
@@ -48,6 +50,7 @@ class CompletedScan:
     doubted: frozenset[str] = frozenset()
     baselines: Sequence[Baseline] = ()
     over: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, FollowedPlan] = field(default_factory=dict)
 
 
 def record(
@@ -77,6 +80,7 @@ def record(
         events=made.events,
         alerts=alerts_now,
         baselines=made.baselines,
+        paths=made.paths,
         doubted=made.doubted,
     )
     return after if save_scan(database, result) else None

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from datamodel.analysis import Analysis
 from datamodel.findings import Event, Finding
+from datamodel.path_plan import PathPlan
 from datamodel.report import JobReport
 from datamodel.result_rows import JobRecord
 
@@ -57,7 +58,7 @@ def assign_stable_ids(jobs: Sequence[JobReport], known: Sequence[JobRecord], win
 
 
 def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
-    """Return the analysis with its jobs renamed in report, timelines, pairs and rates."""
+    """Return the analysis with its jobs renamed in report, timelines, pairs, rates and plan of paths."""
     names = {old: new for old, new in names.items() if old != new}
     if not names:
         return analysis
@@ -73,7 +74,18 @@ def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
     pairs, rates = (
         {names.get(job, job): frame for job, frame in of.items()} for of in (analysis.pairs, analysis.rates)
     )
-    return Analysis(renamed_report, replace(timelines, jobs=jobs), pairs, rates)
+    plan = None if analysis.plan is None else _renamed_plan(analysis.plan, names)
+    return replace(
+        analysis, report=renamed_report, timelines=replace(timelines, jobs=jobs), pairs=pairs, rates=rates, plan=plan
+    )
+
+
+def _renamed_plan(plan: PathPlan, names: Mapping[str, str]) -> PathPlan:
+    parts = {
+        name: tuple(one.model_copy(update={"job": names.get(one.job, one.job)}) for one in getattr(plan, name))
+        for name in ("jobs", "collisions", "balance", "connections")
+    }
+    return plan.model_copy(update={**parts, "findings": _reworded(plan.findings, names)})
 
 
 def _labelled_apart(job: JobReport, known: JobRecord) -> bool:

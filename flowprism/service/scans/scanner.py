@@ -108,7 +108,7 @@ class Scanner:
             made = CompletedScan(
                 policy.name, started_ns, time.time_ns(), past.report, verdict,
                 rollups=past.rollups, events=past.events, doubted=frozenset(sight.doubts(past.report)),
-                baselines=past.baselines, over=past.over,
+                baselines=past.baselines, over=past.over, paths=past.paths,
             )  # fmt: skip
             record(self.database, made, self.settings.incidents.options(), self.settings.alerts)
         self.tally.made(made)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from datamodel.filters import EventFilter
 from datamodel.findings import Event
+from datamodel.path_plan import FollowedPlan, PathPlan
 from datamodel.report import Report
 from datamodel.result_rows import Baseline, JobRecord, Rollup
+from diagnose.paths.follow_up import followed, of_job
 from flowprism.service.incidents.baselines import compare_window
 from flowprism.service.scans.event_merge import SAME_NS, merge_events
 from flowprism.service.scans.iteration_numbers import continue_numbering, known_iterations, starts_known
@@ -21,6 +23,7 @@ from storage.database.baselines import newest_baselines
 from storage.database.connection import Database
 from storage.database.incidents import incidents
 from storage.database.overview import events
+from storage.database.path_plans import followed_plans
 from storage.database.scans import jobs, newest_groups
 from storage.lake.lake_writer import LakeWriter
 from storage.lake.object_names import Writer, make_folders
@@ -38,7 +41,7 @@ _MOST_EVENTS, _MOST_INCIDENTS = 100_000, 10_000
 class Remembered:
     """What is stored of a window: the report with stable names and numbers, rollups, events and baselines.
 
-    `over` maps ids of incidents that ended without a fix to the reason.
+    `over` maps ids of incidents that ended without a fix to the reason, `paths` jobs to their plans of paths.
     """
 
     report: Report
@@ -46,6 +49,7 @@ class Remembered:
     events: Sequence[Event] = ()
     baselines: Sequence[Baseline] = ()
     over: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, FollowedPlan] = field(default_factory=dict)
 
 
 def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remembered:
@@ -83,7 +87,16 @@ def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remem
     happened = [*analysis.report.events, *joined_or_left, *compared.events]
     merged = merge_events(happened, events(database, kept, None, most=_MOST_EVENTS))
     rollups = minutes(analysis, whole)
-    return Remembered(analysis.report, rollups, merged, compared.baselines, compared.over)
+    paths = _followed(database, analysis.plan, [job.id for job in trusted])
+    return Remembered(analysis.report, rollups, merged, compared.baselines, compared.over, paths)
+
+
+def _followed(database: Database, plan: PathPlan | None, jobs: Sequence[str]) -> dict[str, FollowedPlan]:
+    """The plans of paths of some jobs after this window; none where it shows nothing of paths."""
+    if plan is None:
+        return {}
+    earlier = followed_plans(database, jobs)
+    return {job: followed(earlier.get(job), of_job(plan, job)) for job in jobs}
 
 
 def _opened(lake: str) -> LakeWriter:

@@ -9,6 +9,7 @@ from typing import Any
 
 from datamodel.api_models import ComponentStatus
 from storage.database.components import save_component
+from tests.flowprism.dashboard.fabric.stored_paths import PathScans, case
 from tests.flowprism.service.api.client import Client, client
 from tests.flowprism.service.stored import stored_demo
 
@@ -28,6 +29,10 @@ def main() -> None:
         )  # fmt: skip
         said = {name: cut(answer) for name, answer in answers(client(stores))}
         stores.database.close()
+        scans = PathScans.begin(Path(folder) / "paths")
+        scans.scan(case())
+        said |= {name: cut(answer) for name, answer in path_answers(client(scans.stores))}
+        scans.stores.database.close()
     TARGET.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -78,6 +83,13 @@ def answers(asking: Client) -> list[tuple[str, Any]]:
     document = asking.get("/api/v1/inventory").json()
     told.append(("PUT /api/v1/inventory", asking.request("PUT", "/api/v1/inventory", json=document).json()))
     return told
+
+
+def path_answers(asking: Client) -> list[tuple[str, Any]]:
+    """What the routes of paths answer, of a job whose paths are seen."""
+    every = asking.get("/api/v1/paths").json()
+    one = asking.get(f"/api/v1/jobs/{every['items'][0]['job']}/paths").json()
+    return [("GET /api/v1/paths", every), ("GET /api/v1/jobs/{job}/paths", one)]
 
 
 def cut(said: Any) -> Any:  # noqa: ANN401 - JSON
