@@ -16,6 +16,10 @@ PARTS, LEAST_ROWS = 3, 30
 # A checkpoint, or a hole between what two exporters saw, is a long pause too: of one part so many make no rhythm, of
 # the whole stream one more.
 STRAY_PAUSES = 1
+# Records at most this part as long as the typical one, and so many of them, show at what rate messages are sent. A
+# record runs at that rate within the second share, which the gaps between packets of short ones are a part of.
+SHORT, FEWEST_SHORT = 0.25, 5
+SAME_RATE = 0.05
 
 
 def hides_pauses(streams: Streams, covered_share: float) -> Bool:
@@ -25,7 +29,9 @@ def hides_pauses(streams: Streams, covered_share: float) -> Bool:
     sharded training fills most of the time with messages; a record that is longer than every pause, but for one or two
     that are no iteration's, contains pauses.
     A slow link stretches messages over the pauses too, but for as long as it is slow; a timeout does so all the time: a
-    stream that shows its pauses in one part of its records is not smeared.
+    stream that shows its pauses in one part of its records is not smeared. Neither is one whose records all run at one
+    rate, whether long or short: messages that follow one another at once, joined to ever other records. A pause inside
+    a record makes it slower.
     Packet trains of a mirror are cut at every pause and are never smeared; neither is a single record. Records that
     overlap count once.
 
@@ -64,7 +70,23 @@ def _hides(start_ns: Int, end_ns: Int, size: Int, covered_share: float, stray: i
     life_ns = np.max(end_ns) - start_ns[0]
     if life_ns - np.sum(pause_ns) <= covered_share * life_ns:
         return False
-    return bool(len(pause_ns) <= stray or _typical_ns(end_ns - start_ns, size) > pause_ns[-1 - stray])
+    duration_ns = end_ns - start_ns
+    typical_ns = _typical_ns(duration_ns, size)
+    if len(pause_ns) > stray and typical_ns <= pause_ns[-1 - stray]:
+        return False
+    return not _at_one_rate(duration_ns, size, typical_ns)
+
+
+@compiled
+def _at_one_rate(duration_ns: Int, size: Int, typical_ns: int) -> bool:
+    """Whether records as long as the typical one and longer run at the rate of short ones, each but one in ten."""
+    rate = size / np.maximum(duration_ns, 1)
+    short = rate[duration_ns <= SHORT * typical_ns]
+    if len(short) < FEWEST_SHORT:
+        return False
+    usual = np.median(short)
+    away = np.abs(np.concatenate((short, rate[duration_ns >= typical_ns])) / usual - 1)
+    return bool(np.quantile(away, 0.9) <= SAME_RATE)
 
 
 @compiled

@@ -89,3 +89,15 @@ def test_no_job_is_made_of_smeared_records_and_the_reason_is_told() -> None:
     ((reason, endpoints),) = found.unassigned.items()
     assert reason == "records span the pauses between bursts (cut by timeouts, not by message)"
     assert endpoints.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("slower", "hidden"), [(1.0, False), (0.7, True)])
+def test_long_records_at_the_rate_of_short_ones_hold_no_pause(slower: float, hidden: bool) -> None:
+    """Messages that follow one another at once are joined to ever other records; a pause inside makes one slower."""
+    made = records(1, PERIOD_NS)
+    lasting_ns = np.tile(np.where(np.arange(40) % 3 > 0, 900_000_000, 50_000_000), 4)
+    start_ns = np.tile(np.cumsum(lasting_ns[:40] + 100_000_000) - lasting_ns[:40], 4) + made.frame["src_addr"]
+    size = np.rint(lasting_ns * np.where(lasting_ns > BURST_NS, slower, 1.0)).astype(np.int64)
+    columns = {"time_flow_start_ns": start_ns, "time_flow_end_ns": start_ns + lasting_ns, "bytes": size}
+    found = hides_pauses(build_streams(Flows(made.frame.replace(**columns), made.addresses)), 0.5)
+    assert found.tolist() == [hidden] * 4
