@@ -198,13 +198,15 @@ def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
         rhythmic: some of them, each cut at its own fundamental.
     """
     streams, usable = traffic.streams, traffic.usable
-    fewest = 1 if traffic.ranks else 2  # of a ring whose other streams are not seen one may be left
     parts = [rest for part in connected(axes, rhythmic) for rest in without_hubs(streams, part, usable, traffic.ranks)]
-    found = parallel_map(partial(_job, axes), [part for part in align_to_iteration(axes, parts) if len(part) >= fewest])
+    found = parallel_map(partial(_job, axes), align_to_iteration(axes, parts))
     candidates = [job for job in found if job is not None]
     del found
     meet = find_contacts(streams, [c.endpoints for c in candidates], traffic.hosts, traffic.large)
-    return _one_job_each(_joined(axes, candidates, meet, traffic.options))
+    # one stream that keeps step with others shows two ranks; of a ring whose others are not seen one may be left
+    fewest = 1 if traffic.ranks else 2
+    joint = _joined(axes, candidates, meet, traffic.options)
+    return _one_job_each([job for job in joint if len(job.members) >= fewest])
 
 
 def _served(streams: Streams, services: frozenset[int]) -> Bool:

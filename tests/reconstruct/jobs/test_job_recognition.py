@@ -420,6 +420,17 @@ def test_a_link_that_is_slow_all_the_time_takes_no_endpoint_away() -> None:
     assert len(job.edges) == 40
 
 
+def test_of_two_replicas_one_may_have_a_slow_link_all_the_time() -> None:
+    """One of their two streams has a rhythm, in step with other pairs: both are ranks of that job."""
+    ends = np.cumsum(1e9 * np.random.default_rng(1).uniform(0.98, 1.02, 40)).astype(np.int64)
+    usual, slow = np.full(40, 200_000_000), np.diff(ends, prepend=0) - 1_000_000
+    pairs = [(a, b) for n in range(4) for a, b in ((n, n + 4), (n + 4, n))]
+    sent = [ring_step(a, ends, usual if a else slow) for a, _ in pairs]
+    sent = [replace(step, dst=np.full(40, b)) for step, (_, b) in zip(sent, pairs, strict=True)]
+    (job,) = found(flows([], Feed(), sent)).jobs
+    assert job.endpoints.tolist() == list(range(8))
+
+
 def test_of_two_rhythms_on_the_same_endpoints_the_iteration_is_the_one_that_holds_the_other() -> None:
     """Forty-eight messages an iteration move most bytes; behind a flapping link they keep another mean pace."""
     ends = np.cumsum(np.where(np.random.default_rng(4).random(28) < 0.3, 4_000_000_000, 1_000_000_000))

@@ -25,3 +25,21 @@ def test_length_and_sizes_decide() -> None:
     assert turning(0.1, others)
     assert not turning(0.1, same)
     assert not turning(0.3, others)
+
+
+def answering(delay_s: float, extra: int) -> bool:
+    """Whether a pair that sends sizes of every kind, and as much back so much later, serves a model."""
+    sizes = range(1000, 1040)
+    ways = [(0, 1, 0.0, 0), (1, 0, delay_s, extra)]
+    made = [
+        (a, b, 5, [(n * 0.1 + late, n * 0.1 + late + 0.01, size + more) for n, size in enumerate(sizes)])
+        for a, b, late, more in ways
+    ]
+    return serves_model(streams(made), np.arange(2), np.rint(np.arange(40) * 0.1 * SECOND).astype(np.int64))
+
+
+def test_gradients_come_back_in_the_size_of_activations() -> None:
+    """In turns they are a pipeline that trains on sequences of any length; at once, or of other sizes, they are not."""
+    assert not answering(0.05, 0)
+    assert answering(0.001, 0)
+    assert answering(0.05, 7)
