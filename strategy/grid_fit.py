@@ -94,10 +94,11 @@ def fit_grid(
     score = penalties.across_stages * min(int(across.sum()), penalties.most)
     within = reducing[~across]
     groups = {kind: close(labels.get(kind, none)) for kind in ("cp", "ep", "tp")}
-    closed = joint = close(within)
+    groups["dp"] = joint = close(within)
+    gradient, summed = labels.get("dp", none), np.sort(np.concatenate([none, *classes]))
+    reduced = close(summed[stage[edges.src[summed]] == stage[edges.dst[summed]]])
     if not _crosses_rails(edges, pipelines.edges, seats):  # where even chains cross rails, ranks were placed so
-        closed = join_hosts(edges, labels.get("dp", none), closed, seats)
-    groups["dp"] = closed
+        groups["dp"], reduced = (join_hosts(edges, gradient, own, seats) for own in (joint, reduced))
     sizes = {kind: _usual_size(own) for kind, own in groups.items()}
     score += outside_chains(pipelines, members, penalties)
     for kind, own in groups.items():
@@ -110,8 +111,13 @@ def fit_grid(
     half_a_stage = len(members) / (2 * len(pipelines.chains[0]) if pipelines.chains else 2)
     spans = [_usual_size(close(own)) for own in classes if len(np.unique(edges.src[own])) >= half_a_stage]
     score += _reduction_score(spans, _usual_size(joint), sizes, penalties)
-    score += penalties.one_sided * min(_one_sided(edges, labels.get("dp", none)), penalties.most)
-    if not len(labels.get("dp", none)):
+    if _usual_size(reduced) < sizes["dp"]:
+        score += penalties.never_reduced
+    if (gathered := close(np.setdiff1d(gradient, summed))) and _usual_size(gathered) < _usual_size(close(summed)):
+        score += penalties.gathered_in_part
+    one_sided = len(np.setxor1d(edges.src[gradient], edges.dst[gradient]))  # every reduction has its members do both
+    score += penalties.one_sided * min(one_sided, penalties.most)
+    if not len(gradient):
         score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
     return GridFit(groups, sizes, score)
 
@@ -140,11 +146,6 @@ def _inside_chains(edges: TrafficEdges, chosen: Int, pipelines: Pipelines) -> in
     last = len(pipelines.chains[0]) - 1
     ends = np.sort(np.stack([pipelines.stage[edges.src[chosen]], pipelines.stage[edges.dst[chosen]]]), axis=0)
     return int(((ends[0] != 0) | (ends[1] != last)).sum())
-
-
-def _one_sided(edges: TrafficEdges, gradient: Int) -> int:
-    """Endpoints that only send gradients or only receive them; every reduction has its members do both."""
-    return len(np.setxor1d(edges.src[gradient], edges.dst[gradient]))
 
 
 def _reduction_score(spans: Sequence[int], joint: int, sizes: Mapping[str, int], penalties: GridPenalties) -> float:

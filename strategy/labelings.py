@@ -205,7 +205,7 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
         if found and bound < max(one.log_score for one in found) - options.negligible:
             continue  # no grid adds to a score
         kinds = _edges_by_kind(labels)
-        reducing = [own for role, own in labels if KIND.get(role) == "dp"]
+        reducing = [own for role, own in labels if KIND.get(role) == "dp" and role != "param_gather"]
         fit = fit_grid(edges, pipelines, kinds, reducing, job.members, job.seats, job.close, options.penalties)
         odd = sum(fit.sizes[kind] & (fit.sizes[kind] - 1) > 0 for kind in ("cp", "ep"))
         named = np.full(len(edges), "pp", dtype=object)

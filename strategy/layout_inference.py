@@ -136,7 +136,10 @@ def _layout(
         name: (int(value) if answers and value is not None and p >= options.decisive else None)
         for name, (value, p) in marginal(posterior).items()
     }
-    agreeing = sum(p for sizes, p in posterior.items() if _agrees(sizes, answered))
+    fixed = tuple(answered.values())
+    agreeing = sum(
+        p for sizes, p in posterior.items() if all(f in {None, s} for f, s in zip(fixed, sizes, strict=True))
+    )
     known = Sizes(**answered)
     return Layout(
         **answered,
@@ -145,10 +148,6 @@ def _layout(
         assumed=list_assumptions(known, likeliest, seats),
         alternatives=_alternatives(posterior, options),
     )
-
-
-def _agrees(sizes: tuple[int | None, ...], answered: Mapping[str, int | None]) -> bool:
-    return all(answered[name] in {None, size} for name, size in zip(SIZE_NAMES, sizes, strict=True))
 
 
 def _alternatives(posterior: Mapping[tuple[int | None, ...], float], options: LayoutOptions) -> tuple[Alternative, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from strategy.closure import tied
 from strategy.edge_classes import classify
 from strategy.grid_fit import build_pipelines, fit_grid
 from strategy.labelings import Labeling, find_labelings
@@ -68,7 +69,7 @@ def test_gradients_of_unlike_stages_are_no_tensor_groups() -> None:
     found = label(*turns, *steps)
     tensor = max(one.log_score for one in found if one.fit.sizes["tp"] > 1)
     assert found[0].fit.sizes["dp"] == 4
-    assert found[0].log_score > tensor + 6
+    assert found[0].log_score > tensor + 5
 
 
 def test_equal_bytes_in_turns_and_at_once_are_different_pieces() -> None:
@@ -113,6 +114,35 @@ def test_grid_counts_each_deviation() -> None:
     fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], np.arange(6), {}, close, penalties)
     assert fit.sizes["dp"] == 4
     assert fit.log_score == pytest.approx(2 * penalties.odd_group)
+
+
+def pairs_and_gradients(gradients: list[Edge], kind: str) -> tuple[float, GridPenalties]:
+    """Score of four endpoints of which two pairs exchange traffic of some kind, beside gradients."""
+    pairs = [e for a, b in ((0, 2), (1, 3)) for e in ring([a, b], 30.0, 0.0, 0.5)]
+    job, penalties = table(*pairs, *gradients), GridPenalties()
+    own, summed = np.arange(4), np.arange(4, len(job))
+    labels = {kind: own, "dp": summed} if kind != "dp" else {"dp": np.arange(len(job))}
+
+    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
+        return tied(job.src[edges], job.dst[edges])
+
+    pipelines = build_pipelines(job, np.zeros(0, np.int64))
+    return fit_grid(job, pipelines, labels, [summed], np.arange(4), {}, close, penalties).log_score, penalties
+
+
+def test_ranks_of_a_context_group_sum_their_gradients() -> None:
+    """They hold the same parameters: where no gradients link them they are rather a tensor group."""
+    across = [e for a, b in ((0, 1), (2, 3)) for e in ring([a, b], 90.0)]
+    score, penalties = pairs_and_gradients(across, "cp")
+    assert score == pytest.approx(penalties.never_reduced + penalties.reduced_in_steps)
+    assert pairs_and_gradients(across, "tp")[0] == 0
+    assert pairs_and_gradients(ring([0, 1, 2, 3], 90.0), "cp")[0] == 0
+
+
+def test_parameters_are_gathered_by_all_that_sum_their_gradients() -> None:
+    """Pairs that gather beside a ring of four that reduces are few programs'."""
+    score, penalties = pairs_and_gradients(ring([0, 1, 2, 3], 90.0), "dp")
+    assert score == pytest.approx(penalties.gathered_in_part)
 
 
 def test_members_of_a_reduction_send_and_receive() -> None:
