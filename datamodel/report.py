@@ -61,6 +61,12 @@ class FeedSummary(Document):
         description="bytes by what they are for (training, weight_sync, rollout, serving, storage, "
         "management, unknown), new payload alone, scaled by the sampling rate, most first",
     )
+    filled_records: int = Field(
+        default=0,
+        exclude_if=lambda count: not count,
+        description="records that packet numbers show to be lost, filled in by what others like them carry; left out "
+        "where there are none",
+    )
     trimmed_packets: int = Field(
         default=0, description="packets whose payload a congested switch cut off instead of dropping them"
     )
@@ -128,6 +134,12 @@ class JobReport(Document):
     label: str | None = None
     tenant: str | None = None
     endpoints: tuple[str, ...]
+    unreported: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda unreported: not unreported,
+        description="those of its endpoints that the inventory adds: no switch reports what they send; left out where "
+        "there are none",
+    )
     hosts: tuple[str, ...] = ()
     world_size: int | None = None
     layout: Layout

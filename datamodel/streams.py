@@ -35,6 +35,7 @@ class Streams:
         bytes: (rows,) new payload, scaled by the sampling rate.
         packets, retransmitted, ecn_ce: (rows,) packet counts.
         addresses: address of each code.
+        filled: how many rows of the window stand for records that were lost.
     """
 
     src: Int
@@ -52,6 +53,7 @@ class Streams:
     retransmitted: Int
     ecn_ce: Int
     addresses: tuple[str, ...]
+    filled: int = 0
 
     def __len__(self) -> int:
         return len(self.src)
@@ -75,6 +77,7 @@ class Streams:
             watch_start_ns=self.watch_start_ns[numbers],
             watch_end_ns=self.watch_end_ns[numbers],
             addresses=self.addresses,
+            filled=self.filled,
             **kept,
         )
 

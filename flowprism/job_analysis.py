@@ -147,11 +147,23 @@ def analyze_job(task: JobTask) -> JobResult:
     findings = downgrade_compute(_findings(reported, cache, task.options), silent=len(task.unreported) > 0)
     hangs = any(f.kind == "hang" for f in findings)
     return JobResult(
-        report=job_report(_shown(view, strategy, cache, job), task.labels),
+        report=_with_unreported(job_report(_shown(view, strategy, cache, job), task.labels), task),
         findings=tuple(findings),
         events=tuple(events(view, task.outside, task.window.start_ns, _changes(task, strategy), hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
+
+
+def _with_unreported(report: JobReport, task: JobTask) -> JobReport:
+    """The report of a job with the endpoints that the inventory adds to those that were seen."""
+    if not len(task.unreported):
+        return report
+    named = task.place.names(task.unreported)
+    said = (
+        f"{len(named)} of {len(report.endpoints)} endpoints come from the inventory: no switch reports what they send"
+    )
+    known = report.detectability.model_copy(update={"reasons": (*report.detectability.reasons, said)})
+    return report.model_copy(update={"unreported": named, "detectability": known})
 
 
 def _shown(view: JobView, strategy: InferredLayout, cache: Metered | None, job: Job) -> ObservedJob:

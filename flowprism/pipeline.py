@@ -243,7 +243,7 @@ def analyze_reading(
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
-        feed=summary.model_copy(update={"traffic_classes": class_bytes(uses.traffic)}),
+        feed=summary.model_copy(update={"traffic_classes": class_bytes(uses.traffic), "filled_records": flow.filled}),
         serving=serving_summary(uses.serving),
         jobs=tuple(with_account(r.report, happened, findings) for r in [*linked, *further]),
         unassigned=_unassigned(found.unassigned, window),

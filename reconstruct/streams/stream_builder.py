@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from datamodel.flows import Flows
@@ -36,7 +38,8 @@ def build_streams(flows: Flows, *, filled: bool = False) -> Streams:
     place, offsets, ends, name = _numbered(met, np.arange(len(met.ends)))
     order = _ordered(frame, volume, met, place, offsets)
     if not filled and len((lost := find_lost_records(frame, order, offsets, name)).like):
-        return build_streams(Flows(with_lost_records(frame, lost), flows.addresses), filled=True)
+        found = build_streams(Flows(with_lost_records(frame, lost), flows.addresses), filled=True)
+        return replace(found, filled=len(lost.like))
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
     ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)

@@ -44,6 +44,9 @@ def test_endpoints_behind_silent_leaves_are_the_jobs(case: Case) -> None:
     report = analyze_without(case, rails=(6, 7))
     (job,), (true,) = report.jobs, case.truth.jobs
     assert set(job.endpoints) == set(true.endpoints)
+    silent = {e.address for host in case.inventory.hosts for e in host.endpoints if e.rail in (6, 7)}
+    assert set(job.unreported) == silent
+    assert any("come from the inventory" in reason for reason in job.detectability.reasons)
     assert job.layout.pp == PLAN.pp
     assert job.layout.tp in {None, PLAN.tp}
     assert job.layout.dp in {None, PLAN.dp}

@@ -190,6 +190,8 @@ def _feed(feed: FeedSummary, console: Console) -> None:
         _bullets("Seen twice", [f"{units.count(feed.duplicate_observations)} records, counted once"], console)
     _bullets("Traffic", phrases.traffic(feed), console)
     _bullets("Transports", [f"{units.volume(v)}  {name}" for name, v in feed.transports.items()], console)
+    if feed.filled_records:
+        _bullets("Filled in", [f"{units.count(feed.filled_records)} lost records, by packet numbers"], console)
     if feed.trimmed_packets:
         _bullets("Trimmed", [f"{units.count(feed.trimmed_packets)} packets, by congested switches"], console)
     _bullets("Not used", [f"{units.count(n)}  {reason}" for reason, n in sorted(feed.rejected.items())], console)

@@ -76,6 +76,12 @@ def test_a_record_lost_beside_a_pause_ends_no_iteration_late() -> None:
         assert start_ns[lost] <= feed.frame["time_flow_start_ns"][15] + 5_000_000
 
 
+def test_rows_that_were_filled_in_are_counted() -> None:
+    """The report says how many rows it rests on that no exporter sent."""
+    assert build_streams(messages()).filled == 0
+    assert build_streams(without(messages(), 9, 13, 14)).filled == 3
+
+
 def test_an_outage_is_not_filled() -> None:
     """What no exporter saw for iterations stays unknown."""
     feed = messages()
