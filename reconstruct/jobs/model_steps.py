@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Int, Streams
-from reconstruct.periods.byte_period import pauses_ns
 
 # A training iteration computes gradients of thousands of tokens and updates all weights: it takes longer than this for
 # all but small models. Layers of a forward pass, one like the other, follow one another faster.
@@ -18,8 +17,8 @@ LONGEST_STEP_NS = 250_000_000
 # Its messages are as large as the batch of the moment, while gradients and parameters are as large in every iteration:
 # so many sizes hold at least this share of the messages of some stream.
 FIXED_SIZES, FIXED_SHARE = 3, 0.5
-# Two directions of a connection are busy at once for less than this share of the time that the less busy one is.
-IN_TURNS_SHARE = 0.5
+# So many messages begin after that of their size the other way has ended.
+RETURNED_SHARE = 0.9
 
 
 def serves_model(streams: Streams, members: Int, edges_ns: Int) -> bool:
@@ -41,26 +40,20 @@ def serves_model(streams: Streams, members: Int, edges_ns: Int) -> bool:
 
 
 def _returns_gradients(streams: Streams, members: Int) -> bool:
-    """Whether all pairs send the same sizes both ways, in turns: activations of a batch, and later their gradients.
+    """Whether all pairs send the same sizes both ways, later in one: activations of a batch, and then their gradients.
 
     A served model sends tokens back, and its ranks sum up or exchange activations in both directions at once.
     """
     src, dst = streams.src[members], streams.dst[members]
     for a, b in {(min(ends), max(ends)) for ends in zip(src.tolist(), dst.tolist(), strict=True)}:
-        forth, back = (streams.take(members[(src == x) & (dst == y)]) for x, y in ((a, b), (b, a)))
-        if not np.array_equal(np.sort(forth.bytes), np.sort(back.bytes)):
+        ways = [streams.take(members[(src == x) & (dst == y)]) for x, y in ((a, b), (b, a))]
+        forth, back = (np.stack([w.bytes, w.start_ns, w.end_ns])[:, np.lexsort([w.start_ns, w.bytes])] for w in ways)
+        if not np.array_equal(forth[0], back[0]):
             return False
-        busy_ns = _busy_ns(forth), _busy_ns(back)
-        if sum(busy_ns) - _busy_ns(forth, back) >= IN_TURNS_SHARE * min(busy_ns):
+        after = max(float((one[1] >= other[2]).mean()) for one, other in ((forth, back), (back, forth)))
+        if after < RETURNED_SHARE:
             return False
     return True
-
-
-def _busy_ns(*ways: Streams) -> float:
-    """For how long some streams send, ns; what overlaps counts once."""
-    start_ns, end_ns = (np.concatenate(column) for column in zip(*((w.start_ns, w.end_ns) for w in ways), strict=True))
-    order = np.argsort(start_ns, kind="stable")
-    return float(end_ns.max() - start_ns.min() - pauses_ns(start_ns[order], end_ns[order]).sum())
 
 
 def _commonest_share(size: Int) -> float:

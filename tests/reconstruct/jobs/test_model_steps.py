@@ -39,7 +39,11 @@ def answering(delay_s: float, extra: int) -> bool:
 
 
 def test_gradients_come_back_in_the_size_of_activations() -> None:
-    """In turns they are a pipeline that trains on sequences of any length; at once, or of other sizes, they are not."""
+    """Later they are a pipeline that trains on sequences of any length, also beside activations of the next batch.
+
+    At once, or of other sizes, they are not.
+    """
     assert not answering(0.05, 0)
+    assert not answering(0.105, 0)
     assert answering(0.001, 0)
     assert answering(0.05, 7)
