@@ -95,7 +95,7 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
         rates(job.operations, job.iterations),
     )
     parts = split_intervals(job.edges_ns, options.least_slowdown_ratio, job.moved_bytes)
-    single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio)
+    single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio, job.moved_bytes)
     found = merge_recurring(_in_turn(measured, parts), _sporadic(measured, single))
     best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
     best = best if single is None else np.setdiff1d(best, single.iterations)
@@ -118,7 +118,8 @@ def _meet(finding: Finding, span_ns: tuple[int, int | None]) -> bool:
 def _stuck(job: JobView) -> Hang | None:
     """A hang, by those who were seen to the end; who was not may as well be who did not go on."""
     if not job.lost:
-        return hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns, job.groups.get("tp", ()))
+        together = job.groups.get("tp", ())
+        return hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns, together, job.steps)
     seen = job.operations.take(~np.isin(job.operations["endpoint"], job.lost))
     last_ns = max(job.last_sent_ns[e] for e in np.unique(seen["endpoint"]).tolist())
     last_sent_ns = {**job.last_sent_ns, **dict.fromkeys(job.lost, last_ns)}

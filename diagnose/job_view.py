@@ -14,6 +14,7 @@ from datamodel.streams import Float, Int
 from datamodel.transfers import ROLES
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from diagnose.model.own_time import OwnTime
+from diagnose.model.standstill import Steps
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.observed_iterations import ObservedIterations
 
@@ -41,6 +42,7 @@ class JobView:
         watched: which iterations were seen from end to end; None for all.
         dates: between what its packets were sent; None where their times are known.
         stages_known: whether `stage` is known; of some traffic nobody knows whether it is a pipeline's.
+        steps: all that its endpoints sent one another, if it fell silent; None where messages are not seen one by one.
     """
 
     id: str
@@ -59,6 +61,7 @@ class JobView:
     watched: ObservedIterations | None = None
     dates: TimeBounds | None = None
     stages_known: bool = True
+    steps: Steps | None = None
 
     @property
     def iterations(self) -> int:

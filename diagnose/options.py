@@ -57,6 +57,10 @@ class ModelOptions:
         second_penalty: of a second cause, for the share of the lost time that a hypothesis leaves unexplained.
         most_culprits: what is late in more places at once has a cause that is in none of them.
         most_confidence: measurements of one window make nothing surer.
+        recurs_ratio: what is sent in this share of the iterations is part of them.
+        whole_ratio: a message is whole with this share of the fewest bytes that it ever had.
+        due_together_ratio: what is due within this share of an iteration of the first missing step is missing with it.
+        turn_most: in a hang it is the turn of at most this share of the cells.
         everybody_most: everybody computes at most so many times as long; beyond that, all wait for something.
     """
 
@@ -113,6 +117,10 @@ class ModelOptions:
     second_penalty: float = 12.0
     most_culprits: int = 2
     most_confidence: float = 0.95
+    recurs_ratio: float = 0.6
+    whole_ratio: float = 0.9
+    due_together_ratio: float = 0.002
+    turn_most: float = 0.5
     everybody_most: float = 3.0
 
 

@@ -88,10 +88,10 @@ def split_intervals(edges_ns: Int, least_ratio: float, moved_bytes: Float | None
     noise = max(noise_ratio(durations), 0.002)
     spans = _sharpened(np.log(durations), _merged(smooth, _partition(smooth, noise), noise, least_ratio / 2))
     level = [float(np.median(durations[a:b])) for a, b in spans]
-    work = np.array([1.0 if moved_bytes is None else float(np.median(moved_bytes[a + 1 : b + 1])) for a, b in spans])
+    work = [1.0 if moved_bytes is None else float(np.median(moved_bytes[a + 1 : b + 1])) for a, b in spans]
     found = []
-    for (a, b), value, own in zip(spans, level, work.tolist(), strict=True):
-        alike = np.flatnonzero(np.minimum(work, own) >= LIKE_WORK * np.maximum(work, own)).tolist()
+    for (a, b), value, own in zip(spans, level, work, strict=True):
+        alike = [n for n, other in enumerate(work) if _like_work(own, other)]
         best = min(level[n] for n in alike)
         fastest = [n for n in alike if level[n] <= best * (1 + least_ratio / 2)]
         baseline = tuple(i + 1 for n in fastest for i in range(*spans[n]))
@@ -121,11 +121,13 @@ def _chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...]) 
     return float(gammaincc(len(own), unlikely)) * runs
 
 
-def find_sporadic(edges_ns: Int, parts: list[PaceInterval], least_ratio: float) -> PaceInterval | None:
+def find_sporadic(
+    edges_ns: Int, parts: list[PaceInterval], least_ratio: float, moved_bytes: Float | None = None
+) -> PaceInterval | None:
     """Slow iterations among those of the job at its best, each too short to be a period; None for fewer than three.
 
     They are longer than the job's best by `least_ratio` and by six times its noise: the spread of the quicker half,
-    which slow iterations do not reach.
+    which slow iterations do not reach. Those that do other work are no slow ones, and take as long for that.
     """
     fine = [i for part in parts if not part.slow for i in part.iterations.tolist()]
     if len(fine) < 2 * SHORTEST:
@@ -139,9 +141,16 @@ def find_sporadic(edges_ns: Int, parts: list[PaceInterval], least_ratio: float) 
     rest = np.array(fine)[durations <= limit]
     if len(slow) < SHORTEST or len(rest) < SHORTEST:
         return None
+    if moved_bytes is not None and not _like_work(*(float(np.median(moved_bytes[some])) for some in (slow, rest))):
+        return None
     level = float(np.median(durations_ns(edges_ns)[slow]))
     ratio = level / float(np.median(durations_ns(edges_ns)[rest]))
     return PaceInterval(int(slow[0]), int(slow[-1]), level, tuple(rest.tolist()), ratio, 0.0, tuple(slow.tolist()))
+
+
+def _like_work(one_bytes: float, other_bytes: float) -> bool:
+    """Whether iterations that move so many bytes do the same work."""
+    return min(one_bytes, other_bytes) >= LIKE_WORK * max(one_bytes, other_bytes)
 
 
 def _partition(values: Float, noise: float) -> list[tuple[int, int]]:

@@ -20,11 +20,13 @@ from datamodel.transfers import ROLES
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.feed_findings import downgrade_compute
+from diagnose.hangs.hang_detection import SILENT_ITERATIONS
 from diagnose.job_view import JobView
 from diagnose.measures.clear_to_send import Ready, least_data_bytes
 from diagnose.measures.congestion_notifications import CongestionNotifications
 from diagnose.membership_events import Grid, change_event
 from diagnose.model.own_time import OwnTime, cells, own_time
+from diagnose.model.standstill import Steps
 from diagnose.options import MODEL
 from diagnose.pair_table import pair_table
 from diagnose.sampled.sampled_diagnosis import unlocated
@@ -142,6 +144,7 @@ def analyze_job(task: JobTask) -> JobResult:
         watched=watched_iterations(flow, job),
         dates=task.dates,
         stages_known=strategy.layout.pp is not None,
+        steps=_steps(task, strategy),
     )
     reported = replace(view, endpoints=np.setdiff1d(job.endpoints, task.unreported))
     findings = downgrade_compute(_findings(reported, cache, task.options), silent=len(task.unreported) > 0)
@@ -185,6 +188,23 @@ def _own(task: JobTask, strategy: InferredLayout) -> OwnTime | None:
     job, reported = task.job, np.setdiff1d(task.job.endpoints, task.unreported)
     cell = cells(reported, strategy.groups.get("tp", ()))
     return own_time(task.streams, least_data_bytes(job), task.ready, reported, cell, job.edges_ns, MODEL)
+
+
+def _steps(task: JobTask, strategy: InferredLayout) -> Steps | None:
+    """All that endpoints of a job sent that fell silent; None if it goes on, or its times are not exact.
+
+    Where no tensor group is known all endpoints of a host may compute together.
+    """
+    job = task.job
+    silent = task.window.end_ns - job.edges_ns[-1] > SILENT_ITERATIONS * np.median(np.diff(job.edges_ns))
+    if not silent or task.metered or task.dates is not None:
+        return None
+    reported = np.setdiff1d(job.endpoints, task.unreported)
+    hosts: dict[str, list[int]] = {}
+    for e in reported.tolist():
+        hosts.setdefault(task.place.host.get(e, str(e)), []).append(e)
+    cell = cells(reported, strategy.groups.get("tp") or [tuple(members) for members in hosts.values()])
+    return Steps.of(task.streams, task.ready, reported, cell, least_data_bytes(job))
 
 
 def _strategy(task: JobTask, cache: Metered | None) -> InferredLayout:

@@ -11,6 +11,7 @@ from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from diagnose.endpoint_index import Numbering
 from diagnose.hangs.ring_progress import find_stalled_member
+from diagnose.model.standstill import Steps, find_standing
 from reconstruct.numeric.medians import group_medians
 
 # A job that has been silent for so many of its iterations is not between two of them.
@@ -61,19 +62,21 @@ def hang(
     window_end_ns: int,
     last_sent_ns: Mapping[int, int],
     together: Sequence[tuple[int, ...]] = (),
+    steps: Steps | None = None,
 ) -> Hang | None:
     """Tell a hang from the end of a job: a job that ends stops after a whole iteration, a hang stops inside one.
 
     A job that is killed, or crashes, stops inside one as well, but everywhere at once: nobody waits for anybody.
 
     1. The job is silent for three iterations, and so is not the feed: other packets came later. What has been seen for
-       less time than it is silent may be a part of an iteration that repeats; it hangs after ten seconds. Its last
-       iteration is the unfinished one where nothing came after it and some operation is not in it at all: it ended with
-       its last byte, whatever was still to come.
-    2. Operations have a usual time within the iteration. Of those that are missing in the unfinished one, the first to
-       be due name who did not go on: of their two ends, who fell silent first. A receiver that is ready still says so
-       (a clear-to-send), whatever became of the sender: of ends that fell silent nearly together, those that spoke
-       after the last operation they had a part in wait for the others. A stream that moved all its bytes of an
+       less time than it is silent may be a part of an iteration that repeats; it hangs after ten seconds, or where the
+       others are seen to wait for somebody. Its last iteration is the unfinished one where nothing came after it and
+       some operation is not in it at all: it ended with its last byte, whatever was still to come.
+    2. Who waits for nobody did not go on (`diagnose.model.standstill`). Where that is not shown: operations have a
+       usual time within the iteration, and of those that are missing in the unfinished one, the first to be due name
+       who did not go on. Of several, or of their two ends, it is who fell silent first. A receiver that is ready still
+       says so (a clear-to-send), whatever became of the sender: of ends that fell silent nearly together, those that
+       spoke after the last operation they had a part in wait for the others. A stream that moved all its bytes of an
        iteration misses none of its operations, wherever pauses parted them this time.
     3. A tensor group computes, and stops, as one. Where one endpoint is the first to fall silent and the others of its
        group still go on, it is the endpoint's own connection; and one such group never is everywhere.
@@ -86,14 +89,18 @@ def hang(
         window_end_ns: last packet or record of any kind.
         last_sent_ns: address code -> last payload byte of any kind it sent.
         together: tensor groups.
+        steps: all that its endpoints sent; None where messages are not seen one by one.
     """
     period = float(np.median(np.diff(edges_ns)))
     since = int(max(operations["delivered_ns"].max(), operations["end_ns"].max()))
     begun = bool((operations["iteration"] >= len(edges_ns)).any())
     silent_ns, seen_ns = window_end_ns - since, since - int(operations["start_ns"].min())
-    if silent_ns < SILENT_ITERATIONS * period or seen_ns < silent_ns < LONG_SILENCE_NS or len(edges_ns) < 3:
+    if silent_ns < SILENT_ITERATIONS * period or len(edges_ns) < 3:
         return None
     edges_ns = edges_ns if begun else edges_ns[:-1]
+    standing = find_standing(steps, edges_ns) if steps is not None else None
+    if standing is None and seen_ns < silent_ns < LONG_SILENCE_NS:
+        return None
     count = len(edges_ns)
     slots = int(operations["slot"].max()) + 1
     usual_ns, usual_bytes, names = _usual(operations, edges_ns, slots)
@@ -105,18 +112,23 @@ def hang(
         return None
     first = float(usual_ns[absent].min())
     due = absent & (usual_ns <= first + SAME_TIME * period)
-    involved = _ends(operations, names[due] // slots)
     later = since + SILENT_ITERATIONS * period  # what anybody sends then belongs to another job, or to the next attempt
     last_sent_ns = {e: t if t <= later else since for e, t in last_sent_ns.items()}
+    if standing is not None:
+        involved = standing.involved(last_sent_ns, SPOKE * period)
+    else:
+        involved = _ends(operations, names[due] // slots)
     silent = min(last_sent_ns[e] for e in involved)
     nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
     alone = _apart(nearly, last_sent_ns, together, SPOKE * period)
     culprits = alone or _mute(operations, nearly, last_sent_ns, SPOKE * period) or nearly
-    culprits = _within_ring(operations, names[due] // slots, done[due], culprits)
-    if _everywhere(operations, set(culprits), set(nearly), together):
-        return None
+    if standing is None:
+        culprits = _within_ring(operations, names[due] // slots, done[due], culprits)
+        if _everywhere(operations, set(culprits), set(nearly), together):
+            return None
     own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
-    return Hang(count, since, tuple(culprits), bool((done[own] > 0).any()), silent_ns, int(absent.sum()))
+    sending = bool((done[own] > 0).any()) or (standing is not None and standing.sending)
+    return Hang(count, since, tuple(culprits), sending, silent_ns, int(absent.sum()))
 
 
 def _short(operations: Frame, stopped: Frame, count: int, streams: Int) -> Float:

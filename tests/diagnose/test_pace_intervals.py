@@ -125,10 +125,11 @@ def test_few_iterations_are_one_period() -> None:
     assert split([]) == []
 
 
-def single(durations_s: list[float]) -> PaceInterval | None:
+def single(durations_s: list[float], moved_bytes: list[float] | None = None) -> PaceInterval | None:
     """The scattered slow iterations of such a job."""
     edges = edges_ns(durations_s)
-    return find_sporadic(edges, split_intervals(edges, LEAST), LEAST)
+    moved = None if moved_bytes is None else np.array([1.0, *moved_bytes])
+    return find_sporadic(edges, split_intervals(edges, LEAST), LEAST, moved)
 
 
 def test_single_slow_iterations_are_taken_together() -> None:
@@ -139,6 +140,14 @@ def test_single_slow_iterations_are_taken_together() -> None:
     assert found.iterations.tolist() == [10, 16, 23]
     assert found.slowdown_ratio == pytest.approx(1.4, abs=0.01)
     assert set(found.baseline) == set(range(1, 31)) - {10, 16, 23}
+
+
+@pytest.mark.parametrize(("bytes_ratio", "slow"), [(1.1, True), (1.5, False)])
+def test_single_iterations_that_do_more_work_are_not_slow(bytes_ratio: float, slow: bool) -> None:
+    """Every fourth iteration takes twice as long; with half as many bytes again it is not one of the same kind."""
+    longer = [n % 4 == 3 for n in range(40)]
+    found = single([2.0 if n else 1.0 for n in longer], [bytes_ratio if n else 1.0 for n in longer])
+    assert (found is not None) is slow
 
 
 def test_two_slow_iterations_are_too_few() -> None:

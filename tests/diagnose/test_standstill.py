@@ -1,0 +1,83 @@
+"""Whose turn it was when a job stood still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from diagnose.hangs.hang_detection import hang
+from diagnose.model.standstill import Standing, Steps, find_standing
+from tests.diagnose.hand_made import MS, PP, SECOND, Op, operations
+
+# Sender, receiver, when after the edge (ms): 0 hands on to 1, 1 to 2, 2 to 3, and all the way back.
+PASSES = ((0, 1, 100), (1, 2, 200), (2, 3, 300), (3, 2, 400), (2, 1, 500), (1, 0, 600))
+COUNT = 8
+
+
+def steps(last: Sequence[tuple[int, int, int, int]], passes: Sequence[tuple[int, int, int]] = PASSES) -> Steps:
+    """Eight iterations of 1 s of 100 bytes each pass, which takes 10 ms, and `last` with sizes of the one behind."""
+    whole = [(s, r, i * 1000 + at, 100) for i in range(COUNT) for s, r, at in passes]
+    rows = np.array([*whole, *((s, r, COUNT * 1000 + at, size) for s, r, at, size in last)], np.int64).T
+    ends, cell = np.arange(10, 14), np.arange(4)
+    return Steps(ends, cell, rows[0], rows[1], rows[0] * 4 + rows[1], rows[2] * MS, (rows[2] + 10) * MS, rows[3])
+
+
+EDGES = np.arange(1, COUNT + 1) * SECOND
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        ([(0, 1, 100, 100), (1, 2, 200, 100)], Standing((12,), sending=False, receiver=13)),
+        ([(0, 1, 100, 100), (1, 2, 200, 40)], Standing((11, 12), sending=True)),
+        ([(s, r, at, 100) for s, r, at in PASSES[:4]], Standing((12,), sending=False, receiver=11)),
+        ([(s, r, at, 100) for s, r, at in PASSES], None),
+    ],
+    ids=["never sent on", "partly arrived", "never sent back", "all done"],
+)
+def test_who_has_what_it_needs_did_not_go_on(last: list[tuple[int, int, int, int]], expected: Standing | None) -> None:
+    """Whoever misses what always reaches it first waits; of a message in part either end may be why."""
+    assert find_standing(steps(last), EDGES) == expected
+
+
+def test_a_receiver_that_fell_silent_with_its_sender_may_be_why() -> None:
+    """It may not have been ready; one that was silent for long waits."""
+    standing = Standing((12,), sending=False, receiver=13)
+    assert standing.involved({12: 500, 13: 499}, 2.0) == {12, 13}
+    assert standing.involved({12: 500, 13: 300}, 2.0) == {12}
+
+
+def test_where_nothing_arrives_any_more_is_what_all_have_in_common() -> None:
+    """1 and 3 miss the same receiver 2, which has nothing to send yet."""
+    passes = ((0, 1, 100), (1, 2, 200), (3, 2, 200), (2, 0, 500))
+    found = find_standing(steps([(0, 1, 100, 100)], passes), EDGES)
+    assert found == Standing((12,), sending=False)
+
+
+def test_a_job_in_which_it_was_the_turn_of_most_was_stopped_as_a_whole() -> None:
+    """All four compute for themselves before they send: nobody waits."""
+    passes = tuple((e, (e + 1) % 4, 800) for e in range(4))
+    assert find_standing(steps([], passes), EDGES) is None
+
+
+def test_a_short_job_hangs_at_once_where_others_wait_for_one() -> None:
+    """Eight iterations of 10 ms, then silence for 1 s: 12 never handed on what it got."""
+    shrunk = 100
+    seen = steps([(0, 1, 100, 100), (1, 2, 200, 100)])
+    fast = Steps(
+        seen.endpoints, seen.cell, seen.sender, seen.receiver, seen.stream, seen.start_ns // shrunk,
+        seen.arrived_ns // shrunk, seen.bytes,
+    )  # fmt: skip
+    edges = EDGES // shrunk
+    ops = operations(
+        Op(10 + s, 10 + r, int(a), int(b), int(np.searchsorted(edges, a)), role=PP)
+        for s, r, a, b in zip(fast.sender, fast.receiver, fast.start_ns, fast.arrived_ns, strict=True)
+    )
+    spoke = {10 + e: int(fast.start_ns[fast.sender == e].max()) for e in range(4)}
+    end_ns = int(edges[-1]) + SECOND
+    assert hang(ops, edges, end_ns, spoke) is None
+    found = hang(ops, edges, end_ns, spoke, steps=fast)
+    assert found is not None
+    assert found.culprits == (12,)
