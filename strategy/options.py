@@ -17,7 +17,8 @@ class GridPenalties:
         embedding_inside: an embedding edge that does not link a first and a last stage.
         no_gradients, no_gradients_in_pipeline: no class reduces gradients; a pipeline's may stay inside hosts.
         reduced_in_steps: no class spans all ranks that share dense gradients.
-        never_reduced: no gradients link the ranks of a context or expert group, which hold the same dense parameters.
+        never_reduced: no gradients link the ranks of a context or expert group, which hold the same dense parameters;
+            sums on the pairs that exchange contexts may be of one class with these.
         gathered_in_part: parameters are gathered by fewer ranks than sum their gradients.
         reduced_in_part: contexts without experts, but a class reduces over fewer ranks than share dense gradients.
         no_expert_gradients: experts, but only one class reduces.
@@ -32,7 +33,7 @@ class GridPenalties:
     no_gradients: float = -3.0
     no_gradients_in_pipeline: float = -1.0
     reduced_in_steps: float = -3.0
-    never_reduced: float = -4.0
+    never_reduced: float = -1.0
     gathered_in_part: float = -3.0
     reduced_in_part: float = -4.5
     no_expert_gradients: float = -2.5
@@ -116,7 +117,7 @@ class LayoutOptions:
     undecided: float = 6.0
     kind_prior: float = -0.5
     program_priors: Mapping[str, float] = field(
-        default_factory=lambda: {"tp": -3.0, "param_gather": -2.0, "tree": -1.9, "fsdp": -1.0}
+        default_factory=lambda: {"tp": -5.0, "param_gather": -2.0, "tree": -1.9, "fsdp": -1.0}
     )
     decisive: float = 0.85
     listed: float = 0.99

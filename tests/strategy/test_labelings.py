@@ -69,7 +69,7 @@ def test_gradients_of_unlike_stages_are_no_tensor_groups() -> None:
     found = label(*turns, *steps)
     tensor = max(one.log_score for one in found if one.fit.sizes["tp"] > 1)
     assert found[0].fit.sizes["dp"] == 4
-    assert found[0].log_score > tensor + 5
+    assert found[0].log_score > tensor + 6
 
 
 def test_equal_bytes_in_turns_and_at_once_are_different_pieces() -> None:
