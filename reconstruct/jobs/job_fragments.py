@@ -246,7 +246,8 @@ def without_hubs(
     """What is connected of a part once endpoints that give without taking, or take without giving, have left it.
 
     In every collective a rank sends about as much as it receives; a data loader sends, a checkpoint store receives, and
-    so does who is given new weights. These leave first: a rank that feeds them is balanced without them.
+    so does who is given new weights. These leave first: a rank that feeds them is balanced without them. Weights may be
+    a hundred times what a stage exchanges: who gives or takes nothing leaves first, then who takes, then who gives.
     What goes on all the time counts, with a rhythm or without: a single stream of a ring that has none, behind a slow
     link, would leave two ranks that seem to do but one of the two, and once they are gone their neighbours. Where most
     bytes have no rhythm, what a few streams repeat is chance and makes no job of the rest.
@@ -264,7 +265,8 @@ def without_hubs(
         src, dst = local.reshape(2, -1)
         total = volume[number]
         sent, received = np.bincount(src, total, len(name)), np.bincount(dst, total, len(name))
-        lopsided = np.minimum(sent, received) < LEAST_BALANCE * np.maximum(sent, received)
+        less, more = np.minimum(sent, received), np.maximum(sent, received)
+        lopsided = less < LEAST_BALANCE * more
         if ranks:
             lopsided &= ~np.isin(name, list(ranks))
         if not lopsided.any():
@@ -274,8 +276,9 @@ def without_hubs(
             if len(beside) and volume[beside].sum() <= volume[part.stream].sum():
                 given = beside
                 continue
-        one_way = np.minimum(sent, received) < ONE_WAY * np.maximum(sent, received)
-        gone = name[one_way] if one_way.any() else name if lopsided.all() else name[lopsided]
+        one_way = lopsided & (less < ONE_WAY * more)
+        sorts = (one_way & (less == 0), one_way & (sent < received), one_way)
+        gone = name[next((some for some in sorts if some.any()), lopsided)]
         given = given[~_touching(streams, given, gone)]
         rest = rest.take(np.flatnonzero(~_touching(streams, rest.stream, gone)))
     return [part] if rest is part else connected(streams, rest)

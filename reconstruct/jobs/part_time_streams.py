@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from datamodel.streams import Bool, Int, Streams
+from reconstruct.jobs.job_fragments import LEAST_BALANCE
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
 from reconstruct.numeric.ragged_arrays import select_rows
 
@@ -19,8 +20,8 @@ def part_time_streams(
 ) -> tuple[Int, tuple[TimeAlignedStream, ...]]:
     """Endpoints that exchange messages on a job's beat for as long as they are there, and the streams that show it.
 
-    Who only sends or only receives is none of them (a data loader, a checkpoint store), and neither is what is sent
-    once: a copy of state lies between two iterations.
+    Who sends or receives next to nothing is none of them (a data loader, a checkpoint store, an engine that takes
+    weights and answers with tokens), and neither is what is sent once: a copy of state lies between two iterations.
 
     Args:
         streams: data rows by connection.
@@ -36,11 +37,21 @@ def part_time_streams(
     while True:
         src = np.array([streams.src[f.stream] for f in found], np.int64)
         dst = np.array([streams.dst[f.stream] for f in found], np.int64)
-        both = np.union1d(np.intersect1d(src, dst), np.flatnonzero(inside))
-        kept = np.isin(src, both) & np.isin(dst, both)
+        each = np.array([_iteration_bytes(streams, f) for f in found])
+        sent, received = (np.bincount(ends, each, len(inside)) for ends in (src, dst))
+        member = inside | (np.minimum(sent, received) > LEAST_BALANCE * np.maximum(sent, received))
+        kept = member[src] & member[dst]
         if kept.all():
             return np.setdiff1d(np.union1d(src, dst), np.flatnonzero(inside)), tuple(found)
         found = [f for f, keep in zip(found, kept.tolist(), strict=True) if keep]
+
+
+def _iteration_bytes(streams: Streams, found: TimeAlignedStream) -> float:
+    """Median bytes of an iteration: a copy of state on the same connection is in one of them."""
+    offsets = np.append(0, np.cumsum(streams.bytes[found.rows]))
+    volume = (offsets[found.high] - offsets[found.low])[found.iteration >= 0]
+    sums = np.bincount(found.iteration[found.iteration >= 0], volume)
+    return float(np.median(sums[sums > 0])) if sums.any() else 0.0
 
 
 def _part_time(streams: Streams, loose: Int, edges_ns: Int) -> list[tuple[int, slice]]:
