@@ -17,7 +17,7 @@ from datamodel.path_plan import Applied, JobPathsState, PlannedConnection
 from datamodel.report import ExporterClock, Window
 from datamodel.result_rows import NoteKind
 from datamodel.scan import Scan, Verdict
-from datamodel.traffic import ServingSummary, TrafficClass
+from datamodel.traffic import PostTraining, ServingSummary, TrafficClass
 
 NodeRole = Literal["endpoint", "host", "leaf", "spine", "switch"]
 
@@ -79,6 +79,9 @@ class JobDetail(JobRow):
     period_s: float | None
     smallest_slowdown_ratio: float | None
     reasons: tuple[str, ...] = ()
+    post_training: PostTraining | None = Field(
+        default=None, description="by the newest scan that saw it; null where no engines take its weights"
+    )
     layouts: tuple[LayoutSince, ...] = ()
 
 

@@ -69,6 +69,20 @@ class Analysis:
         """Exporters (`columns.FEEDS`)."""
         return to_frame(self._feeds_table(), columns.FEEDS)
 
+    @cached_property
+    def traffic(self) -> pd.DataFrame:
+        """What all traffic is for, by endpoint and minute (`columns.TRAFFIC`).
+
+        Raises:
+            InputError: it is what a service kept, which has sums of the fabric only.
+        """
+        return to_frame(self._required(self._source.traffic()), columns.TRAFFIC)
+
+    @cached_property
+    def serving(self) -> pd.DataFrame:
+        """What pairs of served models carried (`columns.SERVING`); errors as of `traffic`."""
+        return to_frame(self._required(self._source.serving()), columns.SERVING)
+
     def timeline(self, job: str, iteration: int | None = None) -> pd.DataFrame:
         """What each endpoint of a job did when (`columns.TIMELINE`), in one iteration or all of them.
 
@@ -102,8 +116,12 @@ class Analysis:
         return waits_graph(self._timeline(job, iteration))
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """All tables by name; `timeline` and `pairs` are those of all jobs, with the job in front."""
+        """All tables by name; `timeline` and `pairs` are those of all jobs, with the job in front.
+
+        Those that a service does not keep are left out.
+        """
         found = self._findings
+        further = {"traffic": self._source.traffic(), "serving": self._source.serving()}
         return {
             "jobs": arrow_tables.jobs_table(self._reports),
             "iterations": arrow_tables.iterations_table(self._source.iterations()),
@@ -113,6 +131,7 @@ class Analysis:
             "suspects": arrow_tables.suspects_table(found),
             "evidence": arrow_tables.evidence_table(found),
             "feeds": self._feeds_table(),
+            **{name: table for name, table in further.items() if table is not None},
         }
 
     def plot(self, job: str | None = None, ax: Axes | None = None) -> Axes:
@@ -148,6 +167,12 @@ class Analysis:
     @cached_property
     def _findings(self) -> list[Finding]:
         return list(self._source.findings())
+
+    @staticmethod
+    def _required(table: pa.Table | None) -> pa.Table:
+        if table is None:
+            raise InputError("a service keeps the sums of each class only (GET /api/v1/traffic): analyze the records")
+        return table
 
     def _feeds_table(self) -> pa.Table:
         rows = sorted(self._source.feeds(), key=lambda row: str(row["exporter"]))

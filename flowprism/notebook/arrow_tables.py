@@ -12,16 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamodel.findings import Finding
+from datamodel.frame import Frame
 from datamodel.layout import Sizes
 from datamodel.report import JobReport
+from datamodel.traffic import TRAFFIC_CLASSES
 from flowprism.notebook.columns import (
     EVIDENCE,
     FINDINGS,
     ITERATIONS,
     JOBS,
     PAIRS,
+    SERVING,
     SUSPECTS,
     TIMELINE,
+    TRAFFIC,
     FrameColumns,
 )
 
@@ -61,6 +65,8 @@ def jobs_table(reports: Sequence[JobReport]) -> pa.Table:
         "layout_confidence_ratio": [one.confidence for one in layouts],
         "iteration_time_s": [one.period_s for one in rows],
         "smallest_slowdown_ratio": [one.detectability.smallest_slowdown_ratio for one in rows],
+        "weight_sync_s": [None if one.post_training is None else one.post_training.sync_s for one in rows],
+        "rollout_gap_s": [None if one.post_training is None else one.post_training.rollout_gap_s for one in rows],
     }
     return build(JOBS, columns)
 
@@ -147,6 +153,33 @@ def evidence_table(found: Sequence[Finding]) -> pa.Table:
         },
     }
     return build(EVIDENCE, columns)
+
+
+def traffic_table(traffic: Frame, addresses: Sequence[str]) -> pa.Table:
+    """Rows of `datamodel.traffic.TRAFFIC`, in order of endpoint, minute and class."""
+    columns = {
+        "endpoint": _named(traffic["endpoint"], addresses),
+        "minute": traffic["minute_ns"],
+        "traffic_class": _named(traffic["traffic_class"], TRAFFIC_CLASSES),
+        **{name: traffic[name] for name in ("sent_bytes", "received_bytes")},
+    }
+    made = build(TRAFFIC, columns)
+    codes = [made[name].combine_chunks().indices.to_numpy() for name in ("traffic_class", "endpoint")]
+    return made.take(np.lexsort((codes[0], traffic["minute_ns"], codes[1])))
+
+
+def serving_table(serving: Frame, addresses: Sequence[str]) -> pa.Table:
+    """Rows of `datamodel.traffic.SERVING_PAIRS`, in their order: the largest first."""
+    columns = {
+        **{name: _named(serving[name], addresses) for name in ("src", "dst")},
+        **{name: serving[name] for name in ("bytes", "transfers")},
+        "goodput_bps": pa.array(serving["goodput_bps"], from_pandas=True),
+    }
+    return build(SERVING, columns)
+
+
+def _named(codes: Ints, names: Sequence[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(names, pa.string()))
 
 
 def in_order(found: Sequence[Finding]) -> list[Finding]:

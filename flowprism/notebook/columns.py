@@ -68,6 +68,8 @@ JOBS = FrameColumns(
             "",
             "smallest slowdown that the feed would show; nan where it shows none",
         ),
+        FrameColumn("weight_sync_s", "float64", "s", "median time that new weights take to engines; nan without them"),
+        FrameColumn("rollout_gap_s", "float64", "s", "from there until ranks exchange data again; nan where unknown"),
     ),
 )
 
@@ -177,4 +179,26 @@ FEEDS = FrameColumns(
     ),
 )
 
-FRAMES = (JOBS, ITERATIONS, TIMELINE, PAIRS, FINDINGS, SUSPECTS, EVIDENCE, FEEDS)
+TRAFFIC = FrameColumns(
+    "traffic",
+    (
+        FrameColumn("endpoint", "category", "", "address of the endpoint"),
+        FrameColumn("minute", _TIME, "", "begin of the minute, UTC"),
+        FrameColumn("traffic_class", "category", "", "what it is for (docs/traffic.md)"),
+        FrameColumn("sent_bytes", "int64", "B", "new payload that it sent, scaled by the sampling rate"),
+        FrameColumn("received_bytes", "int64", "B", "new payload that was sent to it"),
+    ),
+)
+
+SERVING = FrameColumns(
+    "serving",
+    (
+        FrameColumn("src", "category", "", "address of the sender"),
+        FrameColumn("dst", "category", "", "address of the receiver"),
+        FrameColumn("bytes", "int64", "B", "new payload"),
+        FrameColumn("transfers", "int64", "", "records of it; 0 where records are samples"),
+        FrameColumn("goodput_bps", "float64", "bit/s", "payload over the time of its transfers; nan where unknown"),
+    ),
+)
+
+FRAMES = (JOBS, ITERATIONS, TIMELINE, PAIRS, FINDINGS, SUSPECTS, EVIDENCE, FEEDS, TRAFFIC, SERVING)

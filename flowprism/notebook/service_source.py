@@ -53,8 +53,15 @@ class ServiceSource:
         return [Incident.model_validate(row["incident"]).as_finding(self.window.end_ns) for row in rows]
 
     def feeds(self) -> Sequence[dict[str, Any]]:
-        """Exporters with their sums of the last hour."""
-        return [_feed(FeedRow.model_validate(row)) for row in self.client.document("feeds")["items"]]
+        """Exporters that sent anything in this time, with their sums of its minutes."""
+        asked = {"start_ns": self.window.start_ns, "end_ns": self.window.end_ns}
+        return [_feed(FeedRow.model_validate(row)) for row in self.client.document("feeds", asked)["items"]]
+
+    def traffic(self) -> None:
+        """None: scans keep sums of each class."""
+
+    def serving(self) -> None:
+        """None: scans keep sums."""
 
     def doubts(self) -> Sequence[str]:
         """None: the dashboard's page of feeds and the documents of scans have them."""
@@ -145,6 +152,7 @@ def _report(one: JobDetail) -> JobReport:
         detectability=Detectability(
             timeline_error_ratio=None, smallest_slowdown_ratio=one.smallest_slowdown_ratio, reasons=one.reasons
         ),
+        post_training=one.post_training,
     )
 
 

@@ -18,7 +18,7 @@ from datamodel.inventory import Inventory
 from datamodel.report import ExporterClock, JobReport, Report, Window
 from datamodel.timeline import Timelines
 from datamodel.transfers import PAIRS
-from flowprism.notebook.arrow_tables import JobIterations
+from flowprism.notebook.arrow_tables import JobIterations, serving_table, traffic_table
 from flowprism.rendering.formats.pairs_arrow import pairs_to_arrow
 from flowprism.rendering.formats.timelines_file import to_arrow
 
@@ -45,6 +45,12 @@ class AnalysisSource(Protocol):
 
     def feeds(self) -> Sequence[dict[str, Any]]:
         """Columns of `columns.FEEDS` of each exporter; those left out are not known."""
+
+    def traffic(self) -> pa.Table | None:
+        """Traffic of each endpoint, minute and class; None where only sums are kept."""
+
+    def serving(self) -> pa.Table | None:
+        """Pairs of served models; None where only sums are kept."""
 
     def doubts(self) -> Sequence[str]:
         """What was left out or is doubtful, in sentences."""
@@ -101,6 +107,14 @@ class LocalSource:
             for one in accounts
         ]
         return [*known, *bare]
+
+    def traffic(self) -> pa.Table:
+        """Of the analysis."""
+        return traffic_table(self.analysis.traffic, self.analysis.timelines.addresses)
+
+    def serving(self) -> pa.Table:
+        """Of the analysis."""
+        return serving_table(self.analysis.serving, self.analysis.timelines.addresses)
 
     def doubts(self) -> Sequence[str]:
         """What the report says of the feed, and of traffic that is in no job."""

@@ -120,6 +120,14 @@ def scans(
         return [read_scan(row) for row in connection.execute(query.limit(most))]
 
 
+def scans_around(database: Database, time_ns: int, most: int = 100) -> list[ScanRecord]:
+    """The scans of all policies whose windows hold a time, their ends included; those first that end first."""
+    query = select(SCANS).where((SCANS.c.window_end_ns >= time_ns) & (SCANS.c.window_start_ns < time_ns))
+    query = query.order_by(SCANS.c.window_end_ns, SCANS.c.window_start_ns, SCANS.c.policy)
+    with database.reading() as connection:
+        return [read_scan(row) for row in connection.execute(query.limit(most))]
+
+
 def newest_end_ns(database: Database, policy: str) -> int | None:
     """End of the newest window of a policy that was scanned; None where there is none."""
     with database.reading() as connection:

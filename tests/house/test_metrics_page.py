@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from datamodel.api_models import ComponentStatus
+from datamodel.traffic import PostTraining
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
@@ -21,7 +23,7 @@ from flowprism.service.stores import Stores
 from storage.database.alerts import add_alerts
 from storage.database.components import save_component
 from tests.flowprism.service.access.asking import Asker
-from tests.flowprism.service.stored import stored_demo
+from tests.flowprism.service.stored import demo_analysis, stored_demo
 from tests.house.checkout import ROOT, rows
 from tests.storage.database.test_alerts import outgoing
 
@@ -31,7 +33,10 @@ PAGE = "docs/metrics.md"
 @pytest.fixture
 def stores(tmp_path: Path) -> Stores:
     """Of a service in which everything has happened once."""
-    made = stored_demo(tmp_path)
+    shown = demo_analysis()
+    weights = PostTraining(takers=("10.0.0.1",), syncs=3, sync_s=0.1, sync_bytes=1, rollout_gap_s=2.0)
+    jobs = tuple(job.model_copy(update={"post_training": weights}) for job in shown.report.jobs)
+    made = stored_demo(tmp_path, analysis=replace(shown, report=shown.report.model_copy(update={"jobs": jobs})))
     add_alerts(made.database, [outgoing()])
     now_ns = time.time_ns()
     for kind in ("collector", "compactor", "scanner", "alerter", "api"):

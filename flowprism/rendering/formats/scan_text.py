@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from datamodel.incidents import IncidentUpdate
 from datamodel.scan import JobScan, Scan
-from flowprism.rendering import units
+from flowprism.rendering import phrases, units
 
 ORDER = ("findings", "unknown", "healthy")
 
@@ -35,6 +35,7 @@ def _lines(scan: Scan) -> Iterator[str]:
         yield f"{job.verdict:<9} {_title(job)}"
         yield from (f"          {finding.severity}: {finding.summary}" for finding in job.findings)
         yield from (f"          {reason}" for reason in job.reasons)
+        yield from (f"          {weights}" for weights in phrases.post_training(job.post_training))
     yield from (f"{finding.severity}: {finding.summary}" for finding in scan.findings)
     yield from scan.reasons
 

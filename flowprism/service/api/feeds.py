@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
 
 from datamodel.api_models import FabricView, TrafficView
+from datamodel.report import Window
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import ComponentList, FeedList
-from flowprism.service.http.responses import respond
+from flowprism.service.http.query_parameters import MOST_NS, Parameters, Time
+from flowprism.service.http.responses import respond, wrong
 from flowprism.service.queries import fabric as fabric_answers
 from flowprism.service.queries import feeds as answers
 from flowprism.service.queries import traffic as traffic_answers
@@ -18,11 +22,35 @@ from flowprism.service.queries.visibility import require_all_seen
 router = APIRouter(tags=["feeds"])
 
 
+class FeedParameters(Parameters):
+    """Which time, UTC; without it the last hour."""
+
+    start_ns: Time | None = Field(default=None, description="its begin, ns UTC; without one everything before the end")
+    end_ns: Time | None = Field(default=None, description="its end, ns UTC; without one up to now")
+
+    def window(self) -> Window | None:
+        """The time that is asked for, if one is.
+
+        Raises:
+            RequestValidationError: the end is not behind the start.
+        """
+        if self.start_ns is None and self.end_ns is None:
+            return None
+        start_ns, end_ns = self.start_ns or 0, MOST_NS if self.end_ns is None else self.end_ns
+        if end_ns <= start_ns:
+            raise wrong("query", "end_ns", "it is not behind start_ns")
+        return Window(start_ns=start_ns, end_ns=end_ns)
+
+
 @router.get("/feeds", response_model=FeedList, summary="Exporters")
-def feeds(request: Request, viewer: Seeing) -> Response:
-    """List exporters: records and losses of the last hour, sampling rates, clocks. For users of all tenants."""
+def feeds(request: Request, viewer: Seeing, asked: Annotated[FeedParameters, Query()]) -> Response:
+    """List exporters: records and losses of the last hour or a time range, sampling rates, clocks.
+
+    For users of all tenants.
+    """
     require_all_seen(viewer)
-    return respond(request, FeedList(items=tuple(answers.exporters(request.app.state.stores, time.time_ns()))))
+    rows = answers.exporters(request.app.state.stores, time.time_ns(), asked.window())
+    return respond(request, FeedList(items=tuple(rows)))
 
 
 @router.get("/components", response_model=ComponentList, summary="Components of the service")

@@ -30,6 +30,7 @@ from storage.database import metric_queries
 from storage.database.alerts import alert_tallies
 from storage.database.components import components
 from storage.database.feed_statistics import feed_statistics, newest_stretch
+from storage.database.scans import scans
 
 _LOG = structlog.get_logger(__name__)
 Values = TypeVar("Values", bound=tuple[str, ...])
@@ -141,10 +142,24 @@ def _each_job(stores: Stores, now_ns: int) -> Iterator[Metric]:
     for what, text, read in measures:
         known = {name[row.id]: value for row in rows if (value := read(row)) is not None}
         yield _gauge(f"flowprism_training_job_{what}", text, _JOB_LABELS, known)
+    yield from _post_training(stores, name)
     states = {(*name[row.id], row.state): 1.0 for row in rows}
     yield _gauge("flowprism_training_job_state", "1 for the state that the job is in.", (*_JOB_LABELS, "state"), states)
     beyond: dict[tuple[str, ...], float] = {(): float(max(running - len(rows), 0))}
     yield _gauge("flowprism_training_jobs_left_out", "Jobs beyond those that have metrics of their own.", (), beyond)
+
+
+def _post_training(stores: Stores, names: Mapping[str, tuple[str, ...]]) -> Iterator[Metric]:
+    """Of jobs of reinforcement learning in the newest scan: how long weights take, and what follows."""
+    newest = scans(stores.database, most=1)
+    found = {job.id or "": job.post_training for one in newest for job in one.scan.jobs}
+    known = {labels: weights for job, labels in names.items() if (weights := found.get(job)) is not None}
+    syncs = {labels: one.sync_s for labels, one in known.items()}
+    gaps = {labels: one.rollout_gap_s for labels, one in known.items() if one.rollout_gap_s is not None}
+    text = "Median time that new weights take to the engines of a job of reinforcement learning."
+    yield _gauge("flowprism_training_job_weight_sync_seconds", text, _JOB_LABELS, syncs)
+    text = "Median time from the end of a synchronization of weights until the job's ranks exchange data again."
+    yield _gauge("flowprism_training_job_rollout_gap_seconds", text, _JOB_LABELS, gaps)
 
 
 def _each_exporter(stores: Stores, now_ns: int) -> Iterator[Metric]:

@@ -19,6 +19,7 @@ from flowprism import __version__
 from flowprism.rendering.names import Names, names_of
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.queries.jobs import iteration_frame, iterations_of
+from flowprism.service.queries.post_training import post_training
 from flowprism.service.queries.timelines import TimeSpan, pairs, timeline
 from flowprism.service.queries.visibility import masked
 from flowprism.service.stores import Stores
@@ -53,7 +54,11 @@ def kept_analysis(stores: Stores, viewer: Viewer, name: str, span: TimeSpan) -> 
         provenance=Provenance(version=__version__, inputs=("what scans kept",)),
         window=Window(start_ns=span.start_ns, end_ns=span.end_ns),
         feed=_feed(own, found),
-        jobs=(_job(known, _layout_at(layouts(stores.database, name), span.end_ns), frame),),
+        jobs=(
+            _job(known, _layout_at(layouts(stores.database, name), span.end_ns), frame).model_copy(
+                update={"post_training": post_training(stores, name, min(span.end_ns, known.last_seen_ns))}
+            ),
+        ),
         events=_events(stores, name, span),
         findings=tuple(masked(viewer, one.as_finding(span.end_ns), {name}) for one in _incidents(stores, name, span)),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
+from datamodel.report import Window
 from datamodel.result_rows import FeedStatistics
 from flowprism.service.job_state import ExporterHeard
 from flowprism.service.queries.reference_time import HOUR_NS, MINUTE_NS
@@ -65,25 +66,49 @@ def feeds(stores: Stores, now_ns: int) -> list[FeedRow]:
         return []
     newest_ns, step_ns = min(newest[0], now_ns), newest[1]
     begin_ns = newest_ns - max(HOUR_NS // step_ns, 1) * step_ns + step_ns
-    statistics = [one for one in feed_statistics(stores.database, begin_ns, newest_ns + 1) if one.length_ns == step_ns]
-    steps = min((newest_ns - begin_ns) // step_ns + 1, _MOST_STEPS)
-    sampling = {one.exporter: one for component in kept.components(stores.database) for one in component.sampling}
-    by_exporter = {exporter: list(rows) for exporter, rows in groupby(statistics, key=lambda one: one.exporter)}
-    span = _Steps(newest_ns, step_ns, steps)
+    by_exporter = _by_exporter(stores, begin_ns, newest_ns + 1, step_ns)
+    span = _Steps(newest_ns, step_ns, min((newest_ns - begin_ns) // step_ns + 1, _MOST_STEPS))
+    sampling = _sampling(stores)
     reports = last_reports(stores, now_ns)
     return [_row(one, by_exporter.get(one.exporter, []), span, sampling.get(one.exporter)) for one in reports]
 
 
-def exporters(stores: Stores, now_ns: int) -> list[FeedRow]:
-    """Add each exporter's clock, by the newest scan that has any.
+def exporters(stores: Stores, now_ns: int, during: Window | None = None) -> list[FeedRow]:
+    """Add each exporter's clock, by the newest scan that has any; with `during` all of that time.
 
     Raises:
         StorageError: the database cannot be reached.
     """
-    clocks_of_scans = (one.scan.feed.clocks for one in scans(stores.database, most=_SCANS))
+    rows = feeds(stores, now_ns) if during is None else _feeds_during(stores, now_ns, during)
+    before_ns = None if during is None else during.end_ns + 1
+    clocks_of_scans = (one.scan.feed.clocks for one in scans(stores.database, before_ns=before_ns, most=_SCANS))
     clocks = {clock.exporter: clock for clock in next(filter(None, clocks_of_scans), ())}
-    rows = feeds(stores, now_ns)
     return [row.model_copy(update={"clock": clocks.get(row.exporter.rpartition("/")[0])}) for row in rows]
+
+
+def _feeds_during(stores: Stores, now_ns: int, during: Window) -> list[FeedRow]:
+    """Exporters of a time by name: sums of the minutes that touch it; rates as they are now."""
+    found = _by_exporter(stores, during.start_ns // MINUTE_NS * MINUTE_NS, during.end_ns, MINUTE_NS)
+    newest_ns = max((rows[-1].start_ns for rows in found.values()), default=0)
+    begin_ns = min((rows[0].start_ns for rows in found.values()), default=0)
+    span = _Steps(newest_ns, MINUTE_NS, min((newest_ns - begin_ns) // MINUTE_NS + 1, _MOST_STEPS))
+    sampling, silent = _sampling(stores), {one.exporter: one.silent for one in last_reports(stores, now_ns)}
+    received = [
+        ExporterHeard(name, min(rows[-1].start_ns + MINUTE_NS, now_ns), silent=silent.get(name, True))
+        for name, rows in found.items()
+    ]
+    return [_row(one, found[one.exporter], span, sampling.get(one.exporter)) for one in received]
+
+
+def _by_exporter(stores: Stores, start_ns: int, end_ns: int, length_ns: int) -> dict[str, list[FeedStatistics]]:
+    """Stretches of one length that begin in [start_ns, end_ns), in order of time, by exporter."""
+    some = [one for one in feed_statistics(stores.database, start_ns, end_ns) if one.length_ns == length_ns]
+    return {exporter: list(rows) for exporter, rows in groupby(some, key=lambda one: one.exporter)}
+
+
+def _sampling(stores: Stores) -> dict[str, ExporterSampling]:
+    """Sampling rates by exporter, as collectors report them now."""
+    return {one.exporter: one for component in kept.components(stores.database) for one in component.sampling}
 
 
 def components(stores: Stores) -> list[ComponentStatus]:

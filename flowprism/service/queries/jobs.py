@@ -18,6 +18,7 @@ from datamodel.report import Iteration
 from flowprism.service.queries import iteration_pace
 from flowprism.service.queries.job_states import JudgedJob, job_states, situation, states_of
 from flowprism.service.queries.lake import kept
+from flowprism.service.queries.post_training import post_training
 from flowprism.service.queries.reference_time import HOUR_NS, MINUTE_NS, newest_ns
 from flowprism.service.queries.visibility import can_see, restrict_tenant
 from flowprism.service.stores import Stores
@@ -105,6 +106,7 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> JobDetail
         period_s=found.job.period_s,
         smallest_slowdown_ratio=found.job.smallest_slowdown_ratio,
         reasons=found.job.reasons,
+        post_training=post_training(stores, name, found.job.last_seen_ns),
         layouts=tuple(LayoutSince(since_ns=one.since_ns, layout=one.layout, groups=one.groups) for one in known),
     )
 

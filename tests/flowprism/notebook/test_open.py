@@ -52,6 +52,28 @@ def test_feeds_are_the_exporters_of_the_service(remote: Analysis) -> None:
     assert feeds.loc["192.168.250.12:0", ["lost", "records"]].tolist() == [3, 800]
 
 
+def test_feeds_are_those_of_the_window(served: tuple[str, str]) -> None:
+    """Minutes that touch it count, and exporters that sent nothing in it are not listed."""
+    begin = pd.Timestamp(demo_analysis().report.window.start_ns, tz="UTC")
+    minute = begin.floor("min")
+    for start, end, records in (
+        (begin, begin + pd.Timedelta("1s"), [900, 800]),
+        (minute - pd.Timedelta("1h"), minute, []),
+        (minute + pd.Timedelta("1min"), minute + pd.Timedelta("2min"), []),
+    ):
+        assert flowprism.open(*served, start=start, end=end).feeds["records"].tolist() == records
+
+
+def test_traffic_by_endpoint_is_of_an_analysis(local: Analysis, remote: Analysis) -> None:
+    """Its sums are those of the report; a service keeps no more than these, and says so."""
+    sent = local.traffic.groupby("traffic_class", observed=True)["sent_bytes"].sum()
+    assert local.report is not None
+    assert {name: size for name, size in sent.items() if size} == local.report.feed.traffic_classes
+    assert set(local.to_arrow()) - set(remote.to_arrow()) == {"traffic", "serving"}
+    with pytest.raises(InputError, match="sums of each class"):
+        _ = remote.traffic
+
+
 def test_more_spans_than_a_page_holds_come_whole(
     local: Analysis, served: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

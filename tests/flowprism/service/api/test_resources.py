@@ -65,6 +65,8 @@ def test_feeds_and_components_are_for_who_sees_all(own_demo: Stores) -> None:
     )
     asking = client(own_demo)
     assert len(asking.get("/api/v1/feeds").json()["items"]) == 2
+    assert asking.get("/api/v1/feeds", params={"end_ns": 1}).json()["items"] == []
+    assert asking.get("/api/v1/feeds", params={"start_ns": 2, "end_ns": 1}).status_code == 422
     assert asking.get("/api/v1/components").json()["items"][0]["figures"] == {"x": 1.0}
     assert [
         client(own_demo, TENANT_OPERATOR).get(f"/api/v1/{name}").status_code for name in ("feeds", "components")
