@@ -23,7 +23,7 @@ from flowprism.service.monitoring.health import GONE_S, checks
 from flowprism.service.queries.feeds import feeds, last_reports
 from flowprism.service.queries.job_states import job_states, situation
 from flowprism.service.queries.jobs import jobs
-from flowprism.service.queries.traffic import traffic
+from flowprism.service.queries.traffic import traffic_of
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database import metric_queries
@@ -142,24 +142,10 @@ def _each_job(stores: Stores, now_ns: int) -> Iterator[Metric]:
     for what, text, read in measures:
         known = {name[row.id]: value for row in rows if (value := read(row)) is not None}
         yield _gauge(f"flowprism_training_job_{what}", text, _JOB_LABELS, known)
-    yield from _post_training(stores, name)
     states = {(*name[row.id], row.state): 1.0 for row in rows}
     yield _gauge("flowprism_training_job_state", "1 for the state that the job is in.", (*_JOB_LABELS, "state"), states)
     beyond: dict[tuple[str, ...], float] = {(): float(max(running - len(rows), 0))}
     yield _gauge("flowprism_training_jobs_left_out", "Jobs beyond those that have metrics of their own.", (), beyond)
-
-
-def _post_training(stores: Stores, names: Mapping[str, tuple[str, ...]]) -> Iterator[Metric]:
-    """Of jobs of reinforcement learning in the newest scan: how long weights take, and what follows."""
-    newest = scans(stores.database, most=1)
-    found = {job.id or "": job.post_training for one in newest for job in one.scan.jobs}
-    known = {labels: weights for job, labels in names.items() if (weights := found.get(job)) is not None}
-    syncs = {labels: one.sync_s for labels, one in known.items()}
-    gaps = {labels: one.rollout_gap_s for labels, one in known.items() if one.rollout_gap_s is not None}
-    text = "Median time that new weights take to the engines of a job of reinforcement learning."
-    yield _gauge("flowprism_training_job_weight_sync_seconds", text, _JOB_LABELS, syncs)
-    text = "Median time from the end of a synchronization of weights until the job's ranks exchange data again."
-    yield _gauge("flowprism_training_job_rollout_gap_seconds", text, _JOB_LABELS, gaps)
 
 
 def _each_exporter(stores: Stores, now_ns: int) -> Iterator[Metric]:
@@ -189,11 +175,20 @@ def _lost_ratio(row: FeedRow) -> float:
 
 def _traffic(stores: Stores, _: int) -> Iterator[Metric]:
     """What the newest window's bytes are for; classes that are not there have none."""
-    found = traffic(stores)
+    newest = scans(stores.database, most=1)
+    found = traffic_of(newest[0].scan) if newest else None
     shares = {(one.traffic_class,): float(one.bytes) for one in found.classes} if found is not None else {}
     values = {(name,): shares.get((name,), 0.0) for name in TRAFFIC_CLASSES} if shares else {}
     text = "New payload of the newest scanned window, by what it is for."
     yield _gauge("flowprism_traffic_bytes", text, ("traffic_class",), values)
+    some = [job for one in newest for job in one.scan.jobs if job.post_training is not None][:MOST_JOBS]
+    known = {(job.id or "", job.label or "", job.tenant or ""): job.post_training for job in some}
+    syncs = {labels: one.sync_s for labels, one in known.items() if one is not None}
+    gaps = {n: one.rollout_gap_s for n, one in known.items() if one is not None and one.rollout_gap_s is not None}
+    text = "Median time that new weights take to the engines of a job of reinforcement learning."
+    yield _gauge("flowprism_training_job_weight_sync_seconds", text, _JOB_LABELS, syncs)
+    text = "Median time from the end of a synchronization of weights until the job's ranks exchange data again."
+    yield _gauge("flowprism_training_job_rollout_gap_seconds", text, _JOB_LABELS, gaps)
 
 
 def _exporters(stores: Stores, now_ns: int) -> Iterator[Metric]:

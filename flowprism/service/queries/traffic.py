@@ -18,11 +18,14 @@ def traffic(stores: Stores) -> TrafficView | None:
         StorageError: the database cannot be reached.
     """
     newest = scans(stores.database, most=1)
-    return _view(newest[0].scan) if newest and newest[0].scan.feed.traffic_classes else None
+    return traffic_of(newest[0].scan) if newest else None
 
 
-def _view(scan: Scan) -> TrafficView:
+def traffic_of(scan: Scan) -> TrafficView | None:
+    """Shares of the classes in one scanned window; None where it has no traffic."""
     found = scan.feed.traffic_classes
+    if not found:
+        return None
     total, lasted_s = max(sum(found.values()), 1), max(scan.window.end_ns - scan.window.start_ns, 1) / 1e9
     return TrafficView(
         window=scan.window,
