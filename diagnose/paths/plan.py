@@ -70,7 +70,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     tables = PlanTables(
         found=found, across=across, cables=cables, routes=routes, doors=doors, hashes=hashes, now=now, folded=folded,
         elephants=elephants[movable], owner=owner[movable], members=members,
-        before=_before(across, cables, now, folded),
+        before=_before(across, cables, now, folded, elephants),
         planned=_kept_if_close(demand, across, routes, cables, now, elephants[movable], planned), demand=demand,
         left_out=left_out,
     )  # fmt: skip
@@ -175,10 +175,14 @@ def _demand(across: Crossing, cables: DirectedCables, now: OpenRoutes, folded: P
     return Demand(across.pair[elephants], folded.bytes[elephants], folded.own[elephants], fixed)
 
 
-def _before(across: Crossing, cables: DirectedCables, now: OpenRoutes, folded: Phases) -> Placement:
-    """What cables carry now, connections of unknown path spread over the routes open to them."""
+def _before(across: Crossing, cables: DirectedCables, now: OpenRoutes, folded: Phases, elephants: Int) -> Placement:
+    """What cables carry now, connections of unknown path spread over the routes open to them.
+
+    A job is held up where a long connection of its own is: acknowledgments pass a full cable soon.
+    """
     load = now.load_s(across.routes, folded.bytes, len(cables.tail), 1 / cables.bytes_per_s)
-    single = np.where(now.known() != NONE, 1.0, 0.0)[:, None]
+    single = np.zeros((len(across.pair), 1))
+    single[elephants] = now.known()[elephants, None] != NONE
     own = now.load_s(across.routes, np.where(folded.own, single, 0.0), len(cables.tail), np.ones(len(cables.tail)))
     return Placement(now.known(), load, own > 0)
 

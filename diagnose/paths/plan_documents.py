@@ -86,7 +86,7 @@ def _collisions(tables: PlanTables, job: JobReport, number: int) -> list[Collisi
             there = passing.get(cable, np.zeros(0, np.int64))
             sent = tables.demand.bytes[there, p] / tables.cables.bytes_per_s[cable]
             own = there[sent >= PATHS.long_share * load[cable]]
-            if len(own) < 2:
+            if len(own) < 2 or not tables.demand.own[own, p].any():
                 continue
             found.append(
                 Collision(

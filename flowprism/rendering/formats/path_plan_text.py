@@ -13,11 +13,8 @@ _MOST = 12
 
 def print_path_plan(plan: PathPlan, console: Console) -> None:
     """Print the plan; what is longer than a screen is in the other formats."""
-    for note in plan.notes:
-        console.print(Text(note), soft_wrap=True)
-    if not plan.jobs:
-        console.print("No plan: no long connection between switches is known.")
-        return
+    for note in plan.notes or (() if plan.jobs else ("no long connection between switches is known",)):
+        console.print(Text(note if plan.jobs else f"No plan: {note}"), soft_wrap=True)
     for job in plan.jobs:
         _job(job, console)
     _lines("Collisions", [_collision(plan, n) for n in range(len(plan.collisions))], console)

@@ -44,3 +44,10 @@ def test_figures_count_connections_and_jobs() -> None:
     assert (found["ports_answered"], found["ports_right"], found["kept"]) == (6 / 8, 5 / 6, 1.0)
     assert "shared_within_2" not in found
     assert "mean excess 1.000 %, worst 2.00 %" in outcomes_text([good, bad])
+
+
+def test_jobs_collide_where_a_long_connection_of_their_own_is() -> None:
+    """Acknowledgments of one job on a cable that others fill are no collision of that job."""
+    found = run_path_case(98)
+    assert found.jobs == (4, 4)
+    assert found.collisions == (7, 0, 0)
