@@ -64,7 +64,8 @@ class PathOutcome(Document):
         collisions: reported and true; reported alone; true alone.
         jobs: in the plan, and in truth.
         excess: planned slowest loads over the least that is possible, as far as that is known, less 1.
-        above_program: the same over the best placement that the program found; below 0 where that is slower.
+        above_program: the same over the best placement that the program found; below 0 where that is slower, None
+            where it found none in its time.
         at_bound: whether a single job of equal connections meets the bound; None of others.
         moves: connections to be moved; those with a port; those whose port is right.
         affine: whether the hash can be learnt.
@@ -77,7 +78,7 @@ class PathOutcome(Document):
     collisions: tuple[int, int, int]
     jobs: tuple[int, int]
     excess: float
-    above_program: float
+    above_program: float | None
     at_bound: bool | None
     moves: tuple[int, int, int]
     affine: bool
@@ -156,7 +157,7 @@ def run_path_case(number: int) -> PathOutcome:
         collisions=_collisions(before, planned, min(found_s / slowest, 1.0) if slowest else 1.0),
         jobs=(len(before.jobs), len(before.case.truth.jobs)),
         excess=round(max(slowest / least - 1, 0.0), 6) if least else 0.0,
-        above_program=round(slowest / found_s - 1, 6) if found_s else 0.0,
+        above_program=_above(slowest, found_s),
         at_bound=slowest <= least * _EQUAL if equal else None,
         moves=(len(moved), len(given), right),
         affine=drawn.affine,
@@ -241,6 +242,12 @@ def _against_best(before: _Planned, planned: Int) -> tuple[float, float, float, 
     return slowest, least, found_s, equal
 
 
+def _above(slowest: float, found_s: float) -> float | None:
+    if found_s == np.inf:
+        return None
+    return round(slowest / found_s - 1, 6) if found_s else 0.0
+
+
 def _demand(before: _Planned, phases: Sequence[tuple[str, PhaseLoad]]) -> tuple[Demand, ShortestRoutes, DirectedCables]:
     inventory: Inventory = before.case.inventory
     cables, fabric, sent = DirectedCables.of(inventory.links), before.fabric, before.sent
@@ -294,7 +301,7 @@ def figures(outcomes: Sequence[PathOutcome]) -> dict[str, float]:
         "jobs_found": (sum(one.jobs[0] for one in outcomes), sum(one.jobs[1] for one in outcomes)),
         "plan_within_1": _share([one.excess <= _MEAN for one in outcomes]),
         "plan_within_3": _share([one.excess <= _WORST for one in outcomes]),
-        "plan_near_program": _share([one.above_program <= _MEAN for one in outcomes]),
+        "plan_near_program": _share([one.above_program <= _MEAN for one in outcomes if one.above_program is not None]),
         "at_bound": _share([one.at_bound for one in outcomes if one.at_bound is not None]),
         "ports_answered": (sum(one.moves[1] for one in affine), sum(one.moves[0] for one in affine)),
         "ports_right": (sum(one.moves[2] for one in outcomes), sum(one.moves[1] for one in outcomes)),

@@ -41,6 +41,7 @@ def test_figures_count_connections_and_jobs() -> None:
     assert (found["collision_precision"], found["collision_recall"]) == (4 / 5, 4 / 7)
     assert (found["jobs_found"], found["plan_within_1"], found["plan_within_3"]) == (2 / 3, 0.5, 1.0)
     assert found["plan_near_program"] == 0.5
+    assert figures([bad, bad.model_copy(update={"above_program": None})])["plan_near_program"] == 0.0
     assert (found["ports_answered"], found["ports_right"], found["kept"]) == (6 / 8, 5 / 6, 1.0)
     assert "shared_within_2" not in found
     assert "mean excess 1.000 %, worst 2.00 %" in outcomes_text([good, bad])
