@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from datamodel.path_plan import FollowedPlan, JobPathsState, PathPlan, PlannedConnection, PlanOutcome
 from datamodel.result_rows import Role
 from flowprism.service.access import passwords
 from flowprism.service.access.access_settings import AccessSettings
@@ -20,6 +21,7 @@ from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from storage.database import access
 from storage.database.incidents import incidents
+from storage.database.path_plans import write_path_plans
 from storage.database.scans import jobs, scans
 from tests.flowprism.service.access.asking import ELSEWHERE, Asker, add_user
 from tests.flowprism.service.access.routes_of import MATRIX, Rule, routes_of
@@ -47,6 +49,8 @@ class World:
             self.askers[name] = Asker(self.app)
         self.job, (self.incident, *_) = jobs(self.stores.database)[0], incidents(self.stores.database)
         self.window = scans(self.stores.database)[0].scan.window
+        with self.stores.database.writing() as connection:
+            write_path_plans(connection, {self.job.id: self.followed_plan()})
         self.secrets = {
             self.job.id,
             str(self.job.label),
@@ -55,6 +59,18 @@ class World:
             *self.job.hosts,
             *self.job.endpoints,
         }
+
+    def followed_plan(self) -> FollowedPlan:
+        """A plan of the job's paths, with a connection between two of its endpoints."""
+        src, dst, at_ns = *self.job.endpoints[:2], self.window.end_ns
+        kept = PlannedConnection(
+            job=self.job.id, src_addr=src, dst_addr=dst, src_port=50_000, queue_pairs=1, dst_qp=None, bytes=1,
+            now=None, planned=(), action="keep",
+        )  # fmt: skip
+        outcome = PlanOutcome(made_ns=at_ns, state="nothing to move", applied={})
+        state = JobPathsState(outcome=outcome, since_ns=at_ns, seen_ns=at_ns, before=None, paths=None)
+        plan = PathPlan(window=self.window, connections=(kept,))
+        return FollowedPlan(state, plan, plan)
 
     def ask(self, who: str, method: str, path: str, *, exists: bool = True) -> tuple[int, str]:
         """Status and text of a route's answer to somebody, about what there is or about what there is not."""
