@@ -30,7 +30,8 @@ def paths(stores: Stores, viewer: Viewer, most: int = 100) -> list[PathsRow]:
 
 def job_paths(stores: Stores, viewer: Viewer, job: str, most: int = 1000) -> PathsDetail | None:
     """One job's paths with its long connections; None where there is no such job, or its paths were never seen."""
-    known, found = summary(stores, viewer, job), _followed(stores, viewer, job)
+    known = summary(stores, viewer, job)
+    found = None if known is None else _followed(stores, job)
     if known is None or found is None:
         return None
     rows = _connections(found)
@@ -41,7 +42,7 @@ def job_paths(stores: Stores, viewer: Viewer, job: str, most: int = 1000) -> Pat
 
 def plan_file(stores: Stores, viewer: Viewer, job: str, kind: PlanFile) -> str | None:
     """The plan that scans compare the job's paths with, as a file; None where there is none that the viewer sees."""
-    found = _followed(stores, viewer, job)
+    found = None if summary(stores, viewer, job) is None else _followed(stores, job)
     if found is None:
         return None
     # collisions name connections of other jobs, notes those of all
@@ -49,8 +50,8 @@ def plan_file(stores: Stores, viewer: Viewer, job: str, kind: PlanFile) -> str |
     return path_plan_file(own, kind, in_force(stores) if kind is PlanFile.HCCN else None)
 
 
-def _followed(stores: Stores, viewer: Viewer, job: str) -> FollowedPlan | None:
-    return None if summary(stores, viewer, job) is None else followed_plans(stores.database, [job]).get(job)
+def _followed(stores: Stores, job: str) -> FollowedPlan | None:
+    return followed_plans(stores.database, [job]).get(job)
 
 
 def _shown(viewer: Viewer, state: JobPathsState) -> JobPathsState:
