@@ -42,6 +42,11 @@ class PlannedConnection(Document):
     new_src_port: int | None = None
     try_src_ports: tuple[int, ...] = ()
 
+    @property
+    def ends(self) -> tuple[str, str, int]:
+        """Source, destination and source port, by which a window's connections are known."""
+        return self.src_addr, self.dst_addr, self.src_port
+
 
 class PhaseLoad(Document):
     """One phase of an iteration: a job's cables are busy this long, the slowest of them."""

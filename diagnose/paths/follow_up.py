@@ -45,9 +45,9 @@ def become(plan: PathPlan, now: PathPlan) -> dict[Ends, Applied]:
 
     One that is to stay where it is counts only where it does not.
     """
-    seen = {_ends(one): one for one in now.connections}
-    moved = {_ends(one): _applied(one, seen) for one in plan.connections if one.action in {"set", "try"}}
-    staying = {_ends(one): one.planned for one in plan.connections if one.action == "keep" and one.planned}
+    seen = {one.ends: one for one in now.connections}
+    moved = {one.ends: _applied(one, seen) for one in plan.connections if one.action in {"set", "try"}}
+    staying = {one.ends: one.planned for one in plan.connections if one.action == "keep" and one.planned}
     gone = {ends for ends, planned in staying.items() if ends in seen and seen[ends].now not in {None, planned}}
     return {**moved, **dict.fromkeys(sorted(gone), "drifted")}
 
@@ -126,16 +126,12 @@ def _planned_ports(connections: Iterable[PlannedConnection]) -> Iterable[Port]:
     return (port for one in connections for port in one.planned)
 
 
-def _ends(one: PlannedConnection) -> Ends:
-    return one.src_addr, one.dst_addr, one.src_port
-
-
 def _applied(planned: PlannedConnection, seen: dict[Ends, PlannedConnection]) -> Applied:
     """By the planned port or, where there is a list to try, by any of it."""
     given = planned.try_src_ports if planned.new_src_port is None else (planned.new_src_port,)
     tried = [seen[ends] for port in given if (ends := (planned.src_addr, planned.dst_addr, port)) in seen]
     if not tried:
-        return "not applied" if _ends(planned) in seen else "not seen"
+        return "not applied" if planned.ends in seen else "not seen"
     if all(one.now is None for one in tried):
         return "not seen"
     return "kept" if any(one.now == planned.planned for one in tried) else "drifted"

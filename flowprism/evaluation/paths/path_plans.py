@@ -140,15 +140,9 @@ def run_path_case(number: int) -> PathOutcome:
     planned = _spines_planned(before)
     moved = [one for one in before.plan.connections if one.action != "keep"]
     given = [one for one in moved if one.action == "set"]
-    doors = {
-        (one.src_addr, one.dst_addr, one.src_port): int((one.planned[0].port or 0) - 1)
-        for one in before.plan.connections
-        if one.planned
-    }
+    doors = {one.ends: int((one.planned[0].port or 0) - 1) for one in before.plan.connections if one.planned}
     right = sum(
-        _spine_of(before.fabric, one.src_addr, one.dst_addr, one.new_src_port or 0)
-        == doors[one.src_addr, one.dst_addr, one.src_port]
-        for one in given
+        _spine_of(before.fabric, one.src_addr, one.dst_addr, one.new_src_port or 0) == doors[one.ends] for one in given
     )
     slowest, least, found_s, equal = _against_best(before, planned)
     found = PathOutcome(

@@ -62,18 +62,18 @@ def _shown(viewer: Viewer, state: JobPathsState) -> JobPathsState:
 def _connections(found: FollowedPlan) -> list[FollowedConnection]:
     """Long connections by the newest window, with what the plan in force says of each; then those not seen any more."""
     became = become(found.plan, found.newest)
-    planned = {_ends(one): one for one in found.plan.connections}
-    given = {(*_ends(one)[:2], one.new_src_port): one for one in found.plan.connections if one.action == "set"}
-    tried = {(*_ends(one)[:2], port): one for one in found.plan.connections for port in one.try_src_ports}
+    planned = {one.ends: one for one in found.plan.connections}
+    given = {(*one.ends[:2], one.new_src_port): one for one in found.plan.connections if one.action == "set"}
+    tried = {(*one.ends[:2], port): one for one in found.plan.connections for port in one.try_src_ports}
     rows, met = [], set()
     for one in found.newest.connections:
-        before = planned.get(_ends(one)) or given.get(_ends(one)) or tried.get(_ends(one))
+        before = planned.get(one.ends) or given.get(one.ends) or tried.get(one.ends)
         rows.append(_row(one, before, became))
-        met.add(_ends(one if before is None else before))
+        met.add((one if before is None else before).ends)
     rows += [
         _row(one.model_copy(update={"now": None}), one, became) for ends, one in planned.items() if ends not in met
     ]
-    return sorted(rows, key=lambda row: (_RANK.index(row.became), -row.bytes, *_ends(row)))
+    return sorted(rows, key=lambda row: (_RANK.index(row.became), -row.bytes, *row.ends))
 
 
 def _row(
@@ -81,8 +81,4 @@ def _row(
 ) -> FollowedConnection:
     said = now if planned is None else planned
     fields = now.model_dump() | said.model_dump(include={"planned", "action", "new_src_port", "try_src_ports"})
-    return FollowedConnection(**fields, became=None if planned is None else became.get(_ends(planned)))
-
-
-def _ends(one: PlannedConnection) -> tuple[str, str, int]:
-    return one.src_addr, one.dst_addr, one.src_port
+    return FollowedConnection(**fields, became=None if planned is None else became.get(planned.ends))
