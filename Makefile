@@ -8,7 +8,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help install run test test-slow soak check bench evaluate fuzz
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# pip compiles none of the 8,000 modules it installs, which takes longer than the rest: Python compiles those that are imported.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 STAMP := .venv/installed$(subst /,-,$(PYTHON:%=-%))
 RUNNING := .venv/running$(subst /,-,$(PYTHON:%=-%))
 
@@ -27,8 +28,8 @@ if ! $(BIN)/python -c 'import pip' 2>/dev/null || { [ -n '$(PYTHON)' ] && [ "$$t
 	$$python -m venv --clear .venv; \
 fi; \
 echo "installing $(1) into .venv"; \
-$(PIP) $(3) setuptools; \
-$(PIP) $(3) --no-build-isolation --editable '$(2)'
+$(PIP) setuptools; \
+$(PIP) --no-build-isolation --editable '$(2)'
 endef
 
 $(STAMP): setup.cfg pyproject.toml constraints.txt
@@ -38,10 +39,8 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	@touch $@
 
 # Running needs neither the tools of tests and checks nor compiled kernels: the service compiles while its pages are up.
-# Nor does pip compile the 8,000 modules that come with them, which takes longer than the rest of the installation: Python
-# compiles those that are imported.
 $(RUNNING): setup.cfg pyproject.toml constraints.txt
-	@$(call MAKE_VENV,flowprism,.,--no-compile)
+	@$(call MAKE_VENV,flowprism,.)
 	@touch $@
 
 run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
