@@ -9,7 +9,12 @@ from typing import Any
 
 # What an analysis calls, in its order, under the name of what it is for; the rest is building the report.
 STAGES = {
-    "flowprism.pipeline": {"read_inputs": "read", "streams": "streams", "recognise": "jobs, iterations"},
+    "flowprism.pipeline": {
+        "read_inputs": "read",
+        "build_streams": "streams",
+        "find_jobs": "jobs, iterations",
+        "account_traffic": "traffic classes",
+    },
     "flowprism.job_analysis": {
         "transfers": "transfers",
         "infer_layout": "layout",

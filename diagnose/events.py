@@ -15,6 +15,9 @@ from diagnose.pace_intervals import durations_ns
 
 # A single iteration this much longer than its neighbours holds a pause ...
 LONGER = 1.25
+# ... and this much longer where it waits for engines that took its weights: how long that takes follows from the
+# longest of many answers, and answers end at a length that is the same in all iterations.
+LONGER_ROLLOUT = 2.0
 # ... when the job was silent for this share of what it is longer by.
 SILENT_SHARE = 0.5
 # Who rests does nothing for nearly all of what the iteration is longer by; passes that take longer are many.
@@ -25,18 +28,27 @@ USUAL = 5
 INSIDE_ITERATIONS = 3.0
 # Bytes to endpoints outside the job during a pause that make it a checkpoint, as a share of an iteration's bytes.
 CHECKPOINT_SHARE = 0.01
+NO_SYNCS: Int = np.zeros((0, 2), np.int64)
 
 
 def events(
-    job: JobView, outside: Frame, window_start_ns: int, changes: Sequence[Event] = (), *, hangs: bool
+    job: JobView,
+    outside: Frame,
+    window_start_ns: int,
+    changes: Sequence[Event] = (),
+    syncs_ns: Int = NO_SYNCS,
+    *,
+    hangs: bool,
 ) -> list[Event]:
     """Events of one job, by start.
 
     Args:
         job: the job.
-        outside: flow records between the job's endpoints and others (`datamodel.flows.FLOWS`).
+        outside: flow records between the job's endpoints and others (`datamodel.flows.FLOWS`), without its weights
+            and what engines answer.
         window_start_ns: first packet or record of the feed.
         changes: restarts and changes of its members (`diagnose.membership_events`); their pauses are no events.
+        syncs_ns: (n, 2) start and end of each synchronization of its weights.
         hangs: whether the job hangs; then its silence is no end.
     """
     first = int(job.operations["start_ns"].min())
@@ -45,7 +57,7 @@ def events(
     if first - window_start_ns > INSIDE_ITERATIONS * job.period_ns:
         found.append(Event(job=job.id, kind="start", start_ns=first, end_ns=first, detail="first traffic of the job"))
     found += changes
-    found += [one for one in _pauses(job, outside) if not any(_overlap(one, change) for change in changes)]
+    found += [one for one in _pauses(job, outside, syncs_ns) if not any(_overlap(one, change) for change in changes)]
     if not hangs and job.window_end_ns - last > INSIDE_ITERATIONS * job.period_ns:
         inside = bool((job.operations["iteration"] >= job.iterations).any())
         detail = "last traffic of the job, " + ("everywhere at once" if inside else "after a whole iteration")
@@ -74,7 +86,7 @@ def _overlap(one: Event, other: Event) -> bool:
     return one.start_ns <= ends[1] and other.start_ns <= ends[0]
 
 
-def _pauses(job: JobView, outside: Frame) -> list[Event]:
+def _pauses(job: JobView, outside: Frame, syncs_ns: Int) -> list[Event]:
     durations = durations_ns(job.edges_ns)[1:]
     if len(durations) < 3:
         return []
@@ -88,6 +100,8 @@ def _pauses(job: JobView, outside: Frame) -> list[Event]:
         moved = _moved(outside, *silence)
         iteration_bytes = float(job.operations["bytes"].sum()) / max(job.iterations, 1)
         checkpoint = moved >= CHECKPOINT_SHARE * iteration_bytes
+        if not checkpoint and _syncs(syncs_ns, *silence) and durations[i] <= LONGER_ROLLOUT * usual[i]:
+            continue
         seconds = (durations[i] - usual[i]) / 1e9
         detail = f"iteration {i + 1} took {seconds:.1f} s longer" + (
             f" while {moved / 1e6:.1f} MB moved to or from outside the job" if checkpoint else " in silence"
@@ -108,6 +122,11 @@ def _longest_silence(job: JobView, begin: int, end: int) -> tuple[int, int] | No
     gap = np.concatenate([rows["start_ns"], [end]]) - reach
     at = int(np.argmax(gap))
     return (int(reach[at]), int(reach[at] + gap[at])) if gap[at] > 0 else None
+
+
+def _syncs(syncs_ns: Int, begin: int, end: int) -> bool:
+    """Whether weights move in some time."""
+    return bool(((syncs_ns[:, 1] >= begin) & (syncs_ns[:, 0] <= end)).any())
 
 
 def _moved(outside: Frame, begin: int, end: int) -> float:

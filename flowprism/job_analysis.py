@@ -18,7 +18,7 @@ from datamodel.report import JobReport, Window
 from datamodel.streams import Int, Streams
 from datamodel.transfers import ROLES
 from diagnose.diagnosis import DiagnosisOptions, diagnose
-from diagnose.events import events
+from diagnose.events import NO_SYNCS, events
 from diagnose.feed_findings import downgrade_compute
 from diagnose.hangs.hang_detection import SILENT_ITERATIONS
 from diagnose.job_view import JobView
@@ -58,7 +58,8 @@ class JobTask:
         number: the job's place in the report.
         id: its name.
         streams, job: the job's own streams, and the job on them.
-        outside: rows between the job's endpoints and others, as `datamodel.flows.FLOWS`.
+        outside: rows between the job's endpoints and others, as `datamodel.flows.FLOWS`, without its weights and what
+            engines answer.
         window: of the feed.
         place, seats: where the job's endpoints are plugged in, and others of their hosts.
         last_sent_ns: address code -> last payload byte it sent to anyone.
@@ -72,6 +73,7 @@ class JobTask:
         dates: between what its packets were sent; None where their times are known.
         changes: of its members.
         unreported: those of its endpoints whose switches export nothing.
+        syncs_ns: (n, 2) start and end of each synchronization of its weights.
     """
 
     number: int
@@ -93,6 +95,7 @@ class JobTask:
     dates: TimeBounds | None = None
     changes: tuple[CopiedChange, ...] = ()
     unreported: Int = field(default_factory=lambda: NO_ENDPOINTS)
+    syncs_ns: Int = field(default_factory=lambda: NO_SYNCS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ def analyze_job(task: JobTask) -> JobResult:
     return JobResult(
         report=_with_unreported(job_report(_shown(view, strategy, cache, job), task.labels), task),
         findings=tuple(findings),
-        events=tuple(events(view, task.outside, task.window.start_ns, _changes(task, strategy), hangs=hangs)),
+        events=tuple(_events(task, view, strategy, hangs=hangs)),
         tables=_tables(task, view, strategy) if task.tables else None,
     )
 
@@ -173,6 +176,11 @@ def _shown(view: JobView, strategy: InferredLayout, cache: Metered | None, job: 
     if cache is None:
         return shown(view, strategy)
     return shown(view, strategy, (cache_sentence(cache),), shows(cache, job))
+
+
+def _events(task: JobTask, view: JobView, strategy: InferredLayout, *, hangs: bool) -> list[Event]:
+    changes = _changes(task, strategy)
+    return events(view, task.outside, task.window.start_ns, changes, task.syncs_ns, hangs=hangs)
 
 
 def _changes(task: JobTask, strategy: InferredLayout) -> list[Event]:

@@ -28,9 +28,10 @@ from datamodel.paths import Paths
 from datamodel.report import ExporterClock, FeedSummary, Provenance, Report, Window
 from datamodel.streams import Bool, Int, Streams
 from datamodel.timeline import SPANS, Timelines
-from datamodel.traffic import PostTraining, class_bytes
+from datamodel.traffic import ROLLOUT, WEIGHT_SYNC, PostTraining, class_bytes
 from diagnose.cabling import CablingOptions, cabling_findings
 from diagnose.diagnosis import DiagnosisOptions
+from diagnose.events import NO_SYNCS
 from diagnose.feed_findings import SPOILS, FeedView, downgrade_findings, feed_findings
 from diagnose.links.attachments import at_attachments
 from diagnose.links.contention import reclassify_contention
@@ -48,7 +49,14 @@ from flowprism.job_report import job_id
 from flowprism.job_selection import select_jobs
 from flowprism.progress import Progress
 from flowprism.sampled_analysis import AnalysisContext, select_spare_samples, split_records
-from flowprism.traffic_account import TrafficInputs, account_traffic, post_training, sampled_records, serving_summary
+from flowprism.traffic_account import (
+    TrafficInputs,
+    account_traffic,
+    post_training,
+    sampled_records,
+    serving_summary,
+    syncs_ns,
+)
 from flowprism.worker_pool import WorkerPool, map_ordered
 from reconstruct.clocks.buffered_datagrams import resolve_buffered_times
 from reconstruct.clocks.clock_network import exporter_clocks
@@ -66,6 +74,7 @@ from reconstruct.streams.observations import is_unsampled, select_primary
 from reconstruct.streams.paths import SIDES, paths, select_uplink_records
 from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.operations import last_sent_ns
+from reconstruct.traffic_classes.classification import ClassifiedTraffic
 from reconstruct.traffic_classes.options import TrafficOptions
 from strategy.placement import Seat, seats
 
@@ -226,7 +235,7 @@ def analyze_reading(
         options.traffic,
     )
     del samples, parts
-    results = _with_weights(_job_results(scene, found, options, announce), post_training(uses, flow.addresses))
+    results = _with_weights(_job_results(scene, found, uses, options, announce), post_training(uses, flow.addresses))
     linked, names = link_resized(flow, found.jobs, results, where)
     located = _findings(scene, found, results, names)
     if by_address is not None:
@@ -353,22 +362,26 @@ def _ignore_progress(stage: str, done: int, total: int) -> None:
 
 
 def _job_results(
-    scene: _JobInputs, found: Recognition, options: AnalysisOptions, announce: Progress
+    scene: _JobInputs, found: Recognition, uses: ClassifiedTraffic, options: AnalysisOptions, announce: Progress
 ) -> list[JobResult]:
     """Every job analysed, in the jobs' order."""
     jobs = len(found.jobs)
     results: list[JobResult] = []
-    for result in map_ordered(analyze_job, _tasks(scene, found, options), jobs, options.crew):
+    for result in map_ordered(analyze_job, _tasks(scene, found, uses, options), jobs, options.crew):
         announce("analyzing jobs", len(results), jobs)
         results.append(result)
     announce("analyzing jobs", jobs, jobs)
     return results
 
 
-def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> Callable[[int], JobTask]:
+def _tasks(
+    scene: _JobInputs, found: Recognition, uses: ClassifiedTraffic, options: AnalysisOptions
+) -> Callable[[int], JobTask]:
     """What makes the task of a job, by the job's number."""
     job_of, labels, names = _job_of(scene.flow, found), scene.labels(), _names(scene.flow, found)
-    between, remaining = _between_jobs(scene.flow, job_of), _beside_jobs(scene.flow, job_of, found)
+    across = np.flatnonzero(job_of[scene.flow.src] != job_of[scene.flow.dst])
+    between, remaining = scene.flow.take(across), _beside_jobs(scene.flow, job_of, found)
+    looped, syncs = np.isin(uses.of_stream[across], [WEIGHT_SYNC, ROLLOUT]), syncs_ns(uses)
     on_host: dict[str, list[int]] = {}
     for code, seat in scene.seats.items():
         on_host.setdefault(seat.host, []).append(code)
@@ -383,7 +396,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
             id=names[number],
             streams=flow,
             job=own,
-            outside=_outside(between, job),
+            outside=_outside(between, looped, job),
             window=scene.window,
             place=scene.place.around(members),
             seats=seats,
@@ -398,6 +411,7 @@ def _tasks(scene: _JobInputs, found: Recognition, options: AnalysisOptions) -> C
             dates=scene.dates.among(job.endpoints) if scene.dates is not None else None,
             unreported=job.endpoints[scene.silent[job.endpoints]],
             changes=job_changes(flow, own.edges_ns, (between, remaining), job.endpoints, scene.seats),
+            syncs_ns=syncs.get(number, NO_SYNCS),
         )
 
     return task
@@ -423,11 +437,6 @@ def _job_of(flow: Streams, found: Recognition) -> Int:
     return job_of
 
 
-def _between_jobs(flow: Streams, job_of: Int) -> Streams:
-    """Streams between an endpoint of a job and one that is not of that job."""
-    return flow.take(np.flatnonzero(job_of[flow.src] != job_of[flow.dst]))
-
-
 def _beside_jobs(flow: Streams, job_of: Int, found: Recognition) -> Streams:
     """Streams between two endpoints of one job that are no part of it."""
     remaining = (job_of[flow.src] >= 0) & (job_of[flow.src] == job_of[flow.dst])
@@ -436,10 +445,10 @@ def _beside_jobs(flow: Streams, job_of: Int, found: Recognition) -> Streams:
     return flow.take(np.flatnonzero(remaining))
 
 
-def _outside(between: Streams, job: Job) -> Frame:
-    """Rows between a job's endpoints and others."""
+def _outside(between: Streams, looped: Bool, job: Job) -> Frame:
+    """Rows between a job's endpoints and others, without the streams of its loop of reinforcement learning."""
     touching = np.isin(between.src, job.endpoints) | np.isin(between.dst, job.endpoints)
-    rows = between.take(np.flatnonzero(touching))
+    rows = between.take(np.flatnonzero(touching & ~looped))
     ends = {"src_addr": rows.src, "dst_addr": rows.dst}
     count = np.diff(rows.offsets)
     times = {"time_flow_start_ns": rows.start_ns, "time_flow_end_ns": rows.end_ns}

@@ -106,6 +106,11 @@ def _post_training(one: WeightMoves, addresses: Sequence[str]) -> PostTraining:
     )
 
 
+def syncs_ns(found: ClassifiedTraffic) -> dict[int, Int]:
+    """(n, 2) start and end of each synchronization of a job's weights, by the job's number."""
+    return {one.takers.job: np.stack([one.syncs.start_ns, one.syncs.end_ns], axis=1) for one in found.weights}
+
+
 def serving_summary(pairs: Frame) -> ServingSummary | None:
     """Sums over all pairs of served models; None where there are none."""
     if not len(pairs):

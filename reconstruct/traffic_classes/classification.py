@@ -76,11 +76,13 @@ class ClassifiedTraffic:
     Attributes:
         traffic: rows of `datamodel.traffic.TRAFFIC`.
         serving: rows of `datamodel.traffic.SERVING_PAIRS`, the largest first.
+        of_stream: (streams,) class of each that counts every byte.
         weights: of the jobs that have any.
     """
 
     traffic: Frame
     serving: Frame
+    of_stream: Int
     weights: tuple[WeightMoves, ...] = field(default=())
 
 
@@ -115,10 +117,12 @@ def classify_traffic(
     kind = _decided(found, known, moves, stores)
     _follow_jobs(kind, found, jobs)
     _follow_weights(kind, found, takers)
-    _follow_models(kind, found, known, moves, _aperiodic(found, streams, moves & exact, options), options)
+    open_ = moves & exact & (kind == _OPEN)  # messages are looked at where nothing else has decided
+    _follow_models(kind, found, known, moves, _aperiodic(found, streams, open_, options), options)
     weights = tuple(_moves(found, streams, one, jobs, options) for one in takers)
     classes = [(part, kind[of]) for part, of in zip((streams, sampled), found.of_stream, strict=True)]
-    return ClassifiedTraffic(tabulate_traffic(classes), _serving(found, streams, kind == SERVING, exact), weights)
+    served = _serving(found, streams, kind == SERVING, exact)
+    return ClassifiedTraffic(tabulate_traffic(classes), served, classes[0][1], weights)
 
 
 def _decided(found: Conversations, known: KnownEndpoints, moves: Bool, stores: Bool) -> Int:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int, Streams
+from reconstruct.numeric.ragged_arrays import select_rows
 
 # Of the fields of a packed key: two address codes below 2^23 each, a port.
 _CODE_BITS, _PORT_BITS = 23, 17
@@ -88,12 +89,15 @@ def _sizes(streams: Streams) -> tuple[Int, Int, Int]:
 def fixed_size_share(streams: Streams, of_stream: Int, chosen: Bool, sizes: int) -> Float:
     """(conversations,) share of the records that have one of the `sizes` commonest sizes; 1 of those not chosen."""
     share = np.ones(len(chosen))
-    owner = np.repeat(of_stream, np.diff(streams.offsets))
-    rows = np.flatnonzero(chosen[owner])
+    numbers = np.flatnonzero(chosen[of_stream])
+    offsets, rows = select_rows(streams.offsets, numbers)
     if len(rows):
-        kinds, count = np.unique(np.stack([owner[rows], streams.bytes[rows]]), axis=1, return_counts=True)
-        order = np.lexsort([-count, kinds[0]])
-        own, count = kinds[0][order], count[order]
+        owner = np.repeat(of_stream[numbers], np.diff(offsets))
+        found, size = np.unique(streams.bytes[rows], return_inverse=True)
+        kinds, count = np.unique(owner * len(found) + size, return_counts=True)
+        own = kinds // len(found)
+        order = np.lexsort([-count, own])
+        own, count = own[order], count[order]
         first = np.flatnonzero(np.append(True, own[1:] != own[:-1]))
         place = np.arange(len(own)) - np.repeat(first, np.diff(np.append(first, len(own))))
         common = np.bincount(own[place < sizes], count[place < sizes], len(chosen))

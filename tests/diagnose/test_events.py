@@ -96,6 +96,25 @@ def test_bytes_at_another_time_are_no_checkpoint() -> None:
     assert event.kind == "pause"
 
 
+@pytest.mark.parametrize(("pause_s", "kinds"), [(0.9, []), (1.1, ["pause"])])
+def test_a_wait_for_engines_that_took_weights_is_a_pause_if_twice_as_long(pause_s: float, kinds: list[str]) -> None:
+    """What they answer has ever other lengths: 0.9 s on top of 1 s are no event, 1.1 s are."""
+    job = ring(pause_s)
+    begin = int(job.edges_ns[PAUSED - 1])
+    syncs = np.array([[begin - SECOND, begin - SECOND // 2], [begin + 10 * MS, begin + 60 * MS]])
+    assert [e.kind for e in events(job, NOTHING, FIRST, (), syncs, hangs=False)] == kinds
+    assert [e.kind for e in events(job, NOTHING, FIRST, (), syncs[:1], hangs=False)] == ["pause"]
+
+
+def test_a_checkpoint_between_synchronizations_is_one() -> None:
+    """Bytes beside the weights went to a store."""
+    job = ring(0.9)
+    begin = int(job.edges_ns[PAUSED - 1])
+    syncs = np.array([[begin + 10 * MS, begin + 60 * MS]])
+    moved = outside(begin + 100 * MS, begin + 200 * MS, 50_000_000)
+    assert [e.kind for e in events(job, moved, FIRST, (), syncs, hangs=False)] == ["checkpoint"]
+
+
 def test_a_pause_behind_which_all_connections_are_new_is_a_restart() -> None:
     """It is one event, not a pause as well; bytes to outside meanwhile (a checkpoint read again) do not matter."""
     job = ring(PAUSE_S)

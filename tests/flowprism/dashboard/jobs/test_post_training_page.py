@@ -57,6 +57,16 @@ def measured(analysis: Analysis) -> tuple[str, PostTraining]:
     return job.id, job.post_training
 
 
+def test_a_long_rollout_after_new_weights_is_no_checkpoint(analyzed: tuple[Analysis, float]) -> None:
+    """One rollout lasts a third longer than the others; nothing is saved, and the account of time has no pause."""
+    (job,) = analyzed[0].report.jobs
+    durations = np.array([one.end_ns - one.start_ns for one in job.iterations])
+    assert durations.max() > 1.3 * np.median(durations)
+    assert analyzed[0].report.events == ()
+    assert job.training_time is not None
+    assert job.training_time.paused_ns == 0
+
+
 def test_documents_and_metrics_have_the_time_of_a_synchronization(
     analyzed: tuple[Analysis, float], kept: Stores
 ) -> None:
