@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from datamodel.document import Document
+from datamodel.eviction import EvictionAdvice
 from datamodel.incidents import Incident
 
 AlertChange = Literal["opened", "escalated", "relocated", "resolved", "reopened", "reminder"]
@@ -30,6 +31,9 @@ class Alert(Document):
     tenant: str | None = None
     link: str | None = Field(default=None, description="the incident's page")
     incident: Incident
+    eviction: EvictionAdvice | None = Field(
+        default=None, description="whether evicting the host at fault is worth it; null where it is over or no host's"
+    )
 
 
 class AlertMessage(Document):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datamodel.alerts import Alert, AlertChange
+from datamodel.eviction import EvictionAdvice, EvictionTime
 from datamodel.findings import Severity
 from flowprism.rendering.units import duration, utc
 from flowprism.scan_verdict import SEVERITIES
@@ -17,6 +18,8 @@ _SAID: dict[AlertChange, str] = {
     "reopened": "back",
     "reminder": "still open",
 }
+
+_WHEN: dict[EvictionTime, str] = {"now": "now", "next_checkpoint": "at the next checkpoint", "never": "no"}
 
 
 def worst(alerts: Sequence[Alert]) -> Severity | None:
@@ -51,7 +54,17 @@ def _paragraph(alert: Alert) -> str:
         cost = f", iterations take {incident.slowdown_ratio - 1:.0%} longer" if incident.slowdown_ratio > 1 else ""
         lines.append(f"{incident.severity}, since {_moment(incident.start_ns)}{cost}, {incident.confidence:.0%} sure")
         lines.append(f"what to do: {incident.action}")
+        lines += [_eviction(alert.eviction)] if alert.eviction else []
     return "\n".join([*lines, *([alert.link] if alert.link else [])])
+
+
+def _eviction(advice: EvictionAdvice) -> str:
+    """One line; commands and their undo are on the incident's page and in the message's JSON."""
+    standby = f"; {advice.standby} can take its place" if advice.standby else ""
+    return (
+        f"evict {advice.host}? {_WHEN[advice.when]}: it costs {duration(advice.cost_s)}, worth it if the job runs for "
+        f"longer than {duration(advice.break_even_s)}{standby}"
+    )
 
 
 def _moment(time_ns: int) -> str:

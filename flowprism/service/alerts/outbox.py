@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from datamodel.alerts import Alert, AlertChange, OutgoingAlert
+from datamodel.eviction import EvictionAdvice
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.report import JobReport
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings
 from flowprism.service.alerts.routing import receivers_of
+
+# Of an incident and the tenant of its job: whether evicting the host at fault is worth it.
+Advise = Callable[[Incident, str | None], EvictionAdvice | None]
+
+
+def no_advice(_: Incident, __: str | None) -> None:
+    """Advise nothing: on hangs, whose hosts are not slow."""
+
 
 # Of several changes that one scan made of an incident, the first of these is sent; its document says the rest.
 _SENT_CHANGES: tuple[AlertChange, ...] = ("resolved", "reopened", "opened", "escalated", "relocated")
@@ -20,6 +29,7 @@ def alerts_of(
     jobs: Sequence[JobReport],
     now_ns: int,
     settings: AlertSettings,
+    advise: Advise = no_advice,
 ) -> list[OutgoingAlert]:
     """The alerts that follow from one scan, each with an id that the same scan gives again.
 
@@ -31,6 +41,7 @@ def alerts_of(
         jobs: as it saw them; labels and tenants are theirs.
         now_ns: when the scan was made, UTC.
         settings: receivers, and how long the first of a group waits for the others.
+        advise: on each incident that is sent.
     """
     kinds: dict[tuple[str, str], int] = {(change.incident, change.kind): change.time_ns for change in changes}
     by_job = {job.id: job for job in jobs}
@@ -42,6 +53,7 @@ def alerts_of(
         job = by_job.get(incident.job or "")
         label, tenant = (job.label, job.tenant) if job else (None, None)
         sent = alert(incident, change, kinds[incident.id, change], label, tenant, settings)
+        sent = sent.model_copy(update={"eviction": advise(incident, tenant)})
         found += _addressed(sent, now_ns, now_ns + round(settings.group_wait_s * 1e9), settings)
     return found
 

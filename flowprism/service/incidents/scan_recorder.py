@@ -13,7 +13,7 @@ from datamodel.result_rows import Baseline, Rollup, ScanRecord
 from datamodel.scan import Scan
 from flowprism import __version__
 from flowprism.service.alerts.alert_settings import AlertSettings
-from flowprism.service.alerts.outbox import alerts_of
+from flowprism.service.alerts.outbox import Advise, alerts_of, no_advice
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan
 from storage.database.connection import Database
 from storage.database.incidents import incidents
@@ -54,11 +54,16 @@ class CompletedScan:
 
 
 def record(
-    database: Database, made: CompletedScan, options: IncidentOptions, alerts: AlertSettings = _NOBODY
+    database: Database,
+    made: CompletedScan,
+    options: IncidentOptions,
+    alerts: AlertSettings = _NOBODY,
+    advise: Advise = no_advice,
 ) -> IncidentUpdate | None:
     """Keep a scan and what it does to incidents; None, and nothing is changed, where this window was kept before.
 
-    Alerts of what changed are kept with it, so that none is lost whatever happens next; another process delivers them.
+    Alerts of what changed are kept with it, with advice, so that none is lost whatever happens next; another process
+    delivers them.
     The clock of incidents is the window's end, so that a past window scanned late gives what it would have given then.
 
     Raises:
@@ -70,7 +75,7 @@ def record(
     known = _under_way(database, made.scan.window.start_ns, now_ns, options)
     after = after_scan(known, made.scan, now_ns, options, present, made.over)
     kept = ScanRecord(made.policy, made.started_ns, made.finished_ns, __version__, made.scan)
-    alerts_now = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts)
+    alerts_now = alerts_of(after.incidents, after.changes, made.report.jobs, made.finished_ns, alerts, advise)
     result = ScanResult(
         kept,
         jobs=made.report.jobs,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from datamodel.api_models import ScanRequest
 from datamodel.errors import FlowprismError, StorageError
+from datamodel.eviction import EvictionAdvice
+from datamodel.incidents import Incident
 from datamodel.report import FeedSummary, Provenance, Report, Window
 from datamodel.result_rows import REQUESTED
 from datamodel.scan import Scan
@@ -15,6 +17,7 @@ from flowprism import __version__
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record, record_requested_scan
+from flowprism.service.queries.eviction import eviction_advice
 from flowprism.service.scans.feed_gaps import add_feed_gaps
 from flowprism.service.scans.leases import KEEPING, Leases
 from flowprism.service.scans.policy_filter import chosen
@@ -22,6 +25,8 @@ from flowprism.service.scans.scanner_stats import Tally
 from flowprism.service.scans.window_analysis import WindowResult, analyze_window
 from flowprism.service.scans.window_continuity import Remembered, link_to_history
 from flowprism.service.scans.windows import LakeCoverage, due, progress
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
 from storage.database.connection import Database
 from storage.database.scan_requests import finish, next_requests, settle_window, start
 from storage.database.scans import newest_end_ns
@@ -110,8 +115,13 @@ class Scanner:
                 rollups=past.rollups, events=past.events, doubted=frozenset(sight.doubts(past.report)),
                 baselines=past.baselines, over=past.over, paths=past.paths,
             )  # fmt: skip
-            record(self.database, made, self.settings.incidents.options(), self.settings.alerts)
+            record(self.database, made, self.settings.incidents.options(), self.settings.alerts, self._advise)
         self.tally.made(made)
+
+    def _advise(self, incident: Incident, tenant: str | None) -> EvictionAdvice | None:
+        """What its page says, to those who see this tenant: alerts of a tenant's job name no hosts of others."""
+        stores = Stores(self.database, settings=self.settings)
+        return eviction_advice(stores, Viewer("alerts", "viewer", tenant), incident.seen_ns, incident)
 
     def _looked(self, window: Window) -> WindowResult:
         try:

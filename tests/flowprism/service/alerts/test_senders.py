@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from datamodel.alerts import Alert, AlertChange, AlertMessage
 from datamodel.errors import InputError
+from datamodel.eviction import EvictionAdvice, EvictionPlan
 from datamodel.incidents import Incident
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings
 from flowprism.service.alerts.alertmanager import posted
@@ -34,6 +35,12 @@ def an_alert(change: AlertChange = "opened", **incident: object) -> Alert:
     return alert(one, change, NOW_NS, "llama", "t1", AlertSettings())
 
 
+ADVICE = EvictionAdvice(
+    host="h1", when="next_checkpoint", cost_s=95.0, down_s=75.0, down_source="job", lost_s=20.0, break_even_s=7200.0,
+    standby="h9", plans=(EvictionPlan(orchestrator="slurm", apply=("scontrol update",), undo=("scontrol resume",)),),
+)  # fmt: skip
+
+
 def resolved(**incident: object) -> Alert:
     """Of one that is over."""
     return an_alert("resolved", **{"state": "resolved", "resolved_ns": NOW_NS, **incident})
@@ -52,12 +59,14 @@ def sent(settings: AlertSettings, *alerts: Alert, now_ns: int = NOW_NS) -> None:
 def test_a_webhook_gets_what_the_schema_says() -> None:
     """The published schema fits what comes, and it says all there is to say."""
     with listening() as server:
-        sent(told.settings(told.webhook(url=f"{server.url}/hook?x=1")), an_alert(), resolved())
+        advised = an_alert().model_copy(update={"eviction": ADVICE})
+        sent(told.settings(told.webhook(url=f"{server.url}/hook?x=1")), advised, resolved())
         (came,) = server.wait(1)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(came.json)
     assert came.path == "/hook?x=1"
     assert [one["status"] for one in came.json["alerts"]] == ["firing", "resolved"]
     assert came.json["alerts"][0]["incident"]["summary"] == "s1 starts late — always"
+    assert came.json["alerts"][0]["eviction"]["plans"][0]["undo"] == ["scontrol resume"]
     assert came.headers["idempotency-key"] == came.json["id"]
     assert came.headers["content-type"] == "application/json"
     assert "flowprism-signature" not in came.headers
@@ -154,7 +163,7 @@ def test_apprise_gets_words() -> None:
     """A title that says the worst of it, and a paragraph an alert, what is on before what is over."""
     with listening(b"HTTP/1.1 200 OK\r\n\r\n") as server:
         bad = an_alert("escalated", severity="critical", slowdown_ratio=1.25)
-        sent(apprise(f"json://127.0.0.1:{server.port}/x"), resolved(), bad)
+        sent(apprise(f"json://127.0.0.1:{server.port}/x"), resolved(), bad.model_copy(update={"eviction": ADVICE}))
         (came,) = server.wait(1)
     assert came.json["title"] == "critical: 2 alerts in llama"
     assert came.json["type"] == "failure"
@@ -162,6 +171,10 @@ def test_apprise_gets_words() -> None:
         "[worse] s1 starts late — always (llama)",
         "critical, since 2026-09-21 14:12:20 UTC, iterations take 25% longer, 90% sure",
         "what to do: look at s1",
+        (
+            "evict h1? at the next checkpoint: it costs 95.0 s, worth it if the job runs for longer than 2 h 00 min"
+            "; h9 can take its place"
+        ),
         "",
         "[resolved] s1 starts late — always (llama)",
         "from 2026-09-21 14:12:20 UTC, for 60.0 s",

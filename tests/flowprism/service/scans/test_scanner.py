@@ -14,15 +14,20 @@ from datamodel.frame import Frame
 from datamodel.result_rows import FeedStatistics
 from flowprism.demo.demo_feed import FAULT_FROM_S
 from flowprism.service.config.settings import Settings
+from flowprism.service.queries.incidents import incident
 from flowprism.service.scans.iteration_numbers import known_iterations
 from flowprism.service.scans.leases import Leases
 from flowprism.service.scans.scanner import Scanner
 from flowprism.service.scans.scanner_stats import Tally
+from flowprism.service.stores import Stores
+from flowprism.service.viewer import Viewer
+from storage.database.alerts import alerts
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.incidents import incidents
 from storage.database.scan_requests import ask, request
 from storage.database.scans import jobs, layouts, rollups, scans
+from tests.flowprism.service.alerts import told
 from tests.flowprism.service.scans.feeding import Feed, fabric
 
 MINUTE_NS = 60_000_000_000
@@ -51,8 +56,11 @@ def begin_ns() -> int:
 
 
 def test_a_fault_that_comes_and_goes_is_one_incident(tmp_path: Path, begin_ns: int) -> None:
-    """Window by window: nothing, then one critical incident, open while it lasts, resolved when scans are quiet."""
-    what = settings(tmp_path)
+    """Window by window: nothing, then one critical incident, open while it lasts, resolved when scans are quiet.
+
+    The alert of its begin says whether evicting its host is worth it, as its page does.
+    """
+    what = settings(tmp_path).model_copy(update={"alerts": told.settings(told.webhook())})
     made, feed = scanner(what), Feed(tmp_path / "flows", begin_ns)
     assert made.look() == 0
     assert made.tally.waiting
@@ -65,10 +73,18 @@ def test_a_fault_that_comes_and_goes_is_one_incident(tmp_path: Path, begin_ns: i
     made.look()
     (found,) = incidents(made.database)
     assert (found.kind, found.severity, found.subject.ids) == ("slow_link", "critical", ("leaf2", "10.2.3.2"))
+    seen = incident(Stores(made.database), Viewer("ann", "viewer", None), found.seen_ns, found.id)
     feed.write("hhhhhhhhhhhhhhhhh")
     made.look()
     assert incidents(made.database) == []
     assert [one.id for one in incidents(made.database, ("resolved",))] == [found.id]
+    assert seen is not None
+    assert seen.eviction is not None
+    sent = {one.alert.change: one.alert.eviction for one in alerts(made.database)}
+    assert sent.pop("resolved") is None
+    assert {(advice.host, advice.plans) for advice in sent.values() if advice} == {
+        (seen.eviction.host, seen.eviction.plans)
+    }
     kept = scans(made.database, "fast")
     ends = [one.scan.window.end_ns for one in kept]
     assert ends == list(range(ends[0], begin_ns, -10_000_000_000))[: len(ends)]
@@ -92,14 +108,14 @@ def test_what_windows_leave_behind(tmp_path: Path, begin_ns: int) -> None:
     numbers = rows["index"].tolist()
     assert numbers == list(range(len(numbers)))
     assert numbers[-1] == pytest.approx((rows["end_ns"][-1] - begin_ns) / FAULT_FROM_S * 6 / 1e9, abs=1.5)
-    told = rollups(made.database, job.id, MINUTE_NS, begin_ns, begin_ns + 10 * MINUTE_NS)
-    assert [one.start_ns for one in told] == [begin_ns + n * MINUTE_NS for n in range(len(told))]
-    for one in told:
+    minutes = rollups(made.database, job.id, MINUTE_NS, begin_ns, begin_ns + 10 * MINUTE_NS)
+    assert [one.start_ns for one in minutes] == [begin_ns + n * MINUTE_NS for n in range(len(minutes))]
+    for one in minutes:
         inside = (rows["end_ns"] >= one.start_ns) & (rows["end_ns"] < one.start_ns + MINUTE_NS)
         assert one.iterations == pytest.approx(int(inside.sum()), abs=1)
         assert one.bytes > 0
         assert 0 < one.shortest_ns <= one.iteration_ns / one.iterations <= one.longest_ns
-    assert len(told) >= 3
+    assert len(minutes) >= 3
 
 
 def test_replicas_share_the_windows(tmp_path: Path, begin_ns: int) -> None:
