@@ -10,6 +10,7 @@ from datamodel.document import Document
 from datamodel.findings import Finding
 from datamodel.report import FeedSummary, Window
 from datamodel.traffic import PostTraining, ServingSummary
+from datamodel.training_time import TrainingTime
 
 Verdict = Literal["healthy", "findings", "unknown"]
 
@@ -33,6 +34,9 @@ class JobScan(Document):
     reasons: tuple[str, ...] = ()
     post_training: PostTraining | None = Field(
         default=None, description="engines that take its weights between its steps; null where there are none"
+    )
+    training_time: TrainingTime | None = Field(
+        default=None, description="where its time in the window went; null without an iteration"
     )
     findings: tuple[Finding, ...] = ()
 

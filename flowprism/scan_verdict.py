@@ -82,6 +82,7 @@ def _job(report: Report, job: JobReport, at_least: Severity, doubts: Mapping[str
         smallest_slowdown_ratio=smallest,
         reasons=reasons if verdict == "unknown" else (),
         post_training=job.post_training,
+        training_time=None if job.id in doubts else job.training_time,
         findings=findings,
     )
 

@@ -38,6 +38,7 @@ MOST_JOBS = 200  # that have metrics of their own, the worst first: a label per 
 MOST_EXPORTERS = 500  # the silent ones first, then by what they lose
 _JOB_LABELS = ("training_job", "name", "tenant")
 _EVERYBODY = Viewer("metrics", "viewer", None)
+_TIME_USES = ("productive", "slowed", "paused", "down", "unknown")
 _VERDICTS = ("healthy", "findings", "unknown")
 
 
@@ -181,14 +182,30 @@ def _traffic(stores: Stores, _: int) -> Iterator[Metric]:
     values = {(name,): shares.get((name,), 0.0) for name in TRAFFIC_CLASSES} if shares else {}
     text = "New payload of the newest scanned window, by what it is for."
     yield _gauge("flowprism_traffic_bytes", text, ("traffic_class",), values)
-    some = [job for one in newest for job in one.scan.jobs if job.post_training is not None][:MOST_JOBS]
-    known = {(job.id or "", job.label or "", job.tenant or ""): job.post_training for job in some}
-    syncs = {labels: one.sync_s for labels, one in known.items() if one is not None}
-    gaps = {n: one.rollout_gap_s for n, one in known.items() if one is not None and one.rollout_gap_s is not None}
+
+
+def _newest_window(stores: Stores, _: int) -> Iterator[Metric]:
+    """What the newest scan says of each job's time, and of its weights where it is reinforcement learning."""
+    found = [job for one in scans(stores.database, most=1) for job in one.scan.jobs][:MOST_JOBS]
+    known = {(job.id or "", job.label or "", job.tenant or ""): job for job in found}
+    weights = {labels: job.post_training for labels, job in known.items() if job.post_training is not None}
+    syncs = {labels: one.sync_s for labels, one in weights.items()}
+    gaps = {labels: one.rollout_gap_s for labels, one in weights.items() if one.rollout_gap_s is not None}
     text = "Median time that new weights take to the engines of a job of reinforcement learning."
     yield _gauge("flowprism_training_job_weight_sync_seconds", text, _JOB_LABELS, syncs)
     text = "Median time from the end of a synchronization of weights until the job's ranks exchange data again."
     yield _gauge("flowprism_training_job_rollout_gap_seconds", text, _JOB_LABELS, gaps)
+    spent = {labels: job.training_time for labels, job in known.items() if job.training_time is not None}
+    seconds = {(*labels, use): getattr(one, f"{use}_ns") / 1e9 for labels, one in spent.items() for use in _TIME_USES}
+    text = "Time of the job in the newest scanned window, by what it went to."
+    yield _gauge("flowprism_training_job_time_seconds", text, (*_JOB_LABELS, "use"), seconds)
+    bounds = {
+        (*labels, name): ratio
+        for labels, one in spent.items()
+        for name, ratio in zip(("least", "most"), one.effective_ratio or (), strict=False)
+    }
+    text = "Least and most of the share of that time in which the job made progress that was kept."
+    yield _gauge("flowprism_training_job_effective_time_ratio", text, (*_JOB_LABELS, "bound"), bounds)
 
 
 def _exporters(stores: Stores, now_ns: int) -> Iterator[Metric]:
@@ -237,7 +254,8 @@ def _feeds(stores: Stores, _: int) -> Iterator[Metric]:
 
 
 _READERS: tuple[Callable[[Stores, int], Iterator[Metric]], ...] = (
-    _components, _scans, _jobs, _each_job, _exporters, _each_exporter, _traffic, _incidents, _alerts, _feeds,
+    _components, _scans, _jobs, _each_job, _newest_window, _exporters, _each_exporter, _traffic, _incidents, _alerts,
+    _feeds,
 )  # fmt: skip
 
 

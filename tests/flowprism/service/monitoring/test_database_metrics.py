@@ -31,6 +31,12 @@ def test_a_job_has_its_numbers(demo: Stores) -> None:
     assert (state.labels["state"], state.value) == ("slow", 1.0)
     assert found["flowprism_training_job_iteration_seconds"].samples[0].value > 0.5
     assert found["flowprism_training_job_lost_gpu_hours"].samples[0].value > 0
+    assert job.training_time is not None
+    spent = {one.labels["use"]: one.value for one in found["flowprism_training_job_time_seconds"].samples}
+    assert spent["slowed"] == job.training_time.slowed_ns / 1e9 > 0
+    assert sum(spent.values()) * 1e9 == pytest.approx(job.training_time.end_ns - job.training_time.start_ns)
+    bounds = found["flowprism_training_job_effective_time_ratio"].samples
+    assert tuple(one.value for one in bounds) == job.training_time.effective_ratio
     assert {one.labels["exporter"]: one.value for one in found["flowprism_exporter_lost_ratio"].samples} == {
         "192.168.250.11:0": 0.0,
         "192.168.250.12:0": 3 / 203,
