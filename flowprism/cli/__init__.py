@@ -7,12 +7,13 @@ before (`backfill`); 2 the input or the command line is wrong, or the verdict is
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
 import flowprism
 from datamodel.errors import FlowprismError
+from flowprism.cli.command_group import CommandGroup
 from flowprism.cli.commands.alert import app as alert
 from flowprism.cli.commands.analyze import analyze
 from flowprism.cli.commands.backfill import backfill
@@ -32,33 +33,42 @@ from flowprism.cli.commands.simulate import simulate
 from flowprism.cli.commands.token import app as token
 from flowprism.cli.commands.user import app as user
 
+
+class FlowprismCommands(CommandGroup):
+    """All commands."""
+
+    defined: ClassVar = {
+        "serve": serve,
+        "api": api,
+        "analyze": analyze,
+        "scan": scan,
+        "evaluate": evaluate,
+        "feeds": feeds,
+        "decode": decode,
+        "simulate": simulate,
+        "collect": collect,
+        "compact": compact,
+        "query": query,
+        "replay": replay,
+        "backfill": backfill,
+        "config": config,
+        "alert": alert,
+        "inventory": inventory,
+        "plan": plan,
+        "user": user,
+        "token": token,
+    }
+
+
 app = typer.Typer(
     name="flowprism",
+    cls=FlowprismCommands,
     help="Performance diagnosis for LLM training clusters, from network flow records alone.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command()(serve)
-app.command()(api)
-app.command()(analyze)
-app.command()(scan)
-app.command()(evaluate)
-app.command()(feeds)
-app.command()(decode)
-app.command()(simulate)
-app.command()(collect)
-app.command()(compact)
-app.command()(query)
-app.command()(replay)
-app.command()(backfill)
-app.add_typer(config, name="config")
-app.add_typer(alert, name="alert")
-app.add_typer(inventory, name="inventory")
-app.add_typer(plan, name="plan")
-app.add_typer(user, name="user")
-app.add_typer(token, name="token")
 
 
 def _print_version(wanted: bool) -> None:

@@ -32,8 +32,9 @@ def given() -> Iterator[list[str]]:
 @pytest.mark.parametrize("arguments", list(given()), ids=" ".join)
 def test_the_command_line_knows_it(arguments: list[str]) -> None:
     """By name, options and number of arguments; nothing is run."""
-    command: Any = typer.main.get_command(app)
-    rest = list(arguments)
+    group: Any = typer.main.get_command(app)
+    name, *rest = arguments
+    command = group.get_command(None, name)
     while commands := getattr(command, "commands", {}):
         command = commands[rest.pop(0)]
     command.make_context(command.name, rest)
