@@ -14,12 +14,14 @@ from reconstruct.jit import compiled, to_contiguous
 from reconstruct.jobs.common_window import FEWEST_SHARED, compute_common_cycle_time, cycles_within
 from reconstruct.jobs.microbatch_count import count_microbatches
 from reconstruct.parallel import parallel_map
-from reconstruct.periods.byte_period import StreamPeriods, pauses_ns
+from reconstruct.periods.byte_period import OFTEN, StreamPeriods, pauses_ns
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
 from reconstruct.periods.folding import RECURRENCE
 
 # The iteration is a whole multiple of the cycles of this share of a job's streams.
 ON_BEAT = 0.9
+# A beat that is not everybody's is that of this share of them.
+MOST_STREAMS = 0.5
 # Cycles this close are one candidate for the iteration.
 SAME_CYCLE = 0.001
 # Parts in which all cycles agree to this share have no longer one to go by.
@@ -218,12 +220,15 @@ def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
     if len(part) < 2:
         return np.ones(len(part), np.int64), part.beat_bytes
     cycle_ns, fewest = compute_common_cycle_time(streams, part)
-    beat_ns = _beat_ns(cycle_ns, fewest)
+    rare_ns = _beat_ns(cycle_ns, fewest)
+    beat_ns = _without_stalls(streams, part, cycle_ns, rare_ns)
+    stalled = (part.count < OFTEN) & (beat_ns < rare_ns)
     if (np.abs(cycle_ns / beat_ns - 1) < SAME_BEAT).all():
         beat_ns *= count_microbatches(streams, part)
     times = _multiples(beat_ns, cycle_ns, fewest)
     messages = np.rint(beat_ns / cycle_ns * part.beat_bytes / part.unit_bytes)
-    return times, np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
+    quantum = np.where(times > 0, times * part.beat_bytes, messages * part.unit_bytes)
+    return times, np.where(stalled, 0.0, quantum)
 
 
 def _beat_ns(cycle_ns: Float, fewest: float) -> float:
@@ -238,6 +243,22 @@ def _beat_ns(cycle_ns: Float, fewest: float) -> float:
         if share > widest:
             best, widest = float(candidate), share
     return best
+
+
+def _without_stalls(streams: Streams, part: CycleTable, cycle_ns: Float, beat_ns: float) -> float:
+    """Instead of a beat that came back a few times only, that of most streams if the others send in each period of it.
+
+    An evaluation sends further messages one way, and such streams come back with it. Gradients that are few beside the
+    messages of many micro-batches are silent during most of these: then the rare beat is the iteration.
+    """
+    often = part.count >= OFTEN
+    rare = not often[np.argmin(np.abs(cycle_ns - beat_ns))]
+    if not rare or often.mean() < MOST_STREAMS:
+        return beat_ns
+    shorter_ns = _beat_ns(cycle_ns[often], float(part.count[often].min()))
+    typical = part.stream[np.argmin(np.abs(cycle_ns - shorter_ns))]
+    busy_ns = min(_busy_ns(streams, n, shorter_ns) for n in part.stream[~often].tolist())
+    return shorter_ns if busy_ns >= ON_BEAT * _busy_ns(streams, int(typical), shorter_ns) else beat_ns
 
 
 def without_hubs(

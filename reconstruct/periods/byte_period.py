@@ -10,7 +10,12 @@ from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.autocorrelation import FARTHEST_SHARE, autocorrelation
 from reconstruct.parallel import map_slices
-from reconstruct.periods.period_multiples import as_pauses_have_it, count_cycles_per_period, count_periods_per_cycle
+from reconstruct.periods.period_multiples import (
+    as_pauses_have_it,
+    count_cycles_per_period,
+    count_periods_per_cycle,
+    is_stall,
+)
 
 # Resolution of the byte axis: so many bins a row, a power of two. A cycle must span some tens of bins for its pauses to
 # stay apart: longer streams are looked at in a stretch from their middle.
@@ -34,6 +39,10 @@ TEETH = 8
 # Where nothing is heard so clearly, pauses are clipped at this part of the length before, if it is clearer by so much.
 LOWER_CAP = 4.0
 CLEAR, CLEARER = 0.75, 0.1
+# What comes back less often than this may be a checkpoint or an evaluation: a window holds more iterations than that.
+# Clips are halved then, since pauses between iterations may be twice those between micro-batches, down to this part of
+# the first one: below, parts of one message lie apart.
+OFTEN, HALF_CAP, LEAST_CAP = 8, 2.0, 0.001
 # Pauses in any order correlate with themselves, a third of the axis on, by 1.22 over the root of their number, and by
 # less where several teeth are averaged; a beat of counted rows is five times that.
 BY_CHANCE = 6.0
@@ -92,7 +101,7 @@ def _listen(
     for n in range(len(numbers)):
         low, high = offsets[numbers[n]], offsets[numbers[n] + 1]
         gap_ns = pauses_ns(start_ns[low:high], end_ns[low:high])
-        best = find_period(gap_ns, size[low:high], trains[numbers[n]], counted)
+        best = find_period(gap_ns, size[low:high], trains[numbers[n]], counted, 1.0)
         least = max(least_coherence, _by_chance(high - low, best[0])) if counted else least_coherence
         if best[2] < least:
             best = (0.0, 0.0, 0.0)
@@ -103,9 +112,8 @@ def _listen(
             share /= 4
             overrules = share * total >= OVERRULING_CYCLES * best[0]
             aside = int(rows * (1 - share) / 2)
-            closer = find_period(
-                gap_ns[aside : rows - aside - 1], size[low + aside : high - aside], trains[numbers[n]], False
-            )
+            middle = gap_ns[aside : rows - aside - 1], size[low + aside : high - aside]
+            closer = find_period(*middle, trains[numbers[n]], False, share)
             if closer[2] >= least_coherence and overrules and (best[2] == 0 or closer[0] < blurred_bytes):
                 best = closer
         found[n, 0], found[n, 1], found[n, 2] = best
@@ -130,12 +138,13 @@ def pauses_ns(start_ns: Int, end_ns: Int) -> Float:
 
 
 @compiled
-def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[float, float, float]:
+def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool, share: float) -> tuple[float, float, float]:
     """(quantum_bytes, unit_bytes, coherence) of one stretch of a stream; all 0 where nothing repeats.
 
     1. Gaps between the packets of one message count nothing (`pause_threshold_ns`).
     2. Pauses are clipped so that rare ones, a checkpoint or an evaluation, do not outweigh the rhythm (`_cap_ns`).
-       Where nothing is clear then, ever lower: a fault that comes and goes makes some pauses ten times the others.
+       Where nothing is clear then, not at all, and ever lower: a fault that comes and goes makes some pauses ten times
+       the others. Lower too where the period came back a few times only: it may be a stall's (`is_stall`).
     3. Pauses are put into bins of the cumulative bytes before them and autocorrelated.
     4. Of the distances that stand out, the shortest one whose comb is as good as the best one's is the quantum; twice
        that where pauses alternate in length, as between scattering and gathering equal bytes (`alternates`); a part of
@@ -146,6 +155,7 @@ def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[
         size: (rows,) bytes.
         trains: whether rows are packet trains; flow records otherwise.
         counted: whether rows are counted instead of their bytes, see `find_periods`.
+        share: of the whole stream that the stretch is.
     """
     if len(size) < MIN_ROWS:
         return 0.0, 0.0, 0.0
@@ -154,13 +164,22 @@ def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[
     threshold = _threshold_ns(ranked) if trains else 0.0
     bins = _bins(len(size))
     cap, floor = _cap_ns(ranked), max(threshold, 2 * ranked[len(ranked) // 2])
-    place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
-    quantum, unit, coherence = fundamental(autocorrelation(place, weight, bins), bins)
+    longest = ranked[max(len(ranked) - 3, 0)]
+    quantum, unit, coherence = _clipped(gap_ns, size, bins, threshold, cap, counted)
+    if coherence < CLEAR and longest > cap:
+        again = _clipped(gap_ns, size, bins, threshold, longest, counted)
+        if again[2] > coherence + CLEARER:
+            quantum, unit, coherence = again
     while coherence < CLEAR and cap > LOWER_CAP * floor:
         cap /= LOWER_CAP
-        place, weight = _spikes(gap_ns, size, total / bins, bins, threshold, cap, counted)
-        again = fundamental(autocorrelation(place, weight, bins), bins)
+        again = _clipped(gap_ns, size, bins, threshold, cap, counted)
         if again[2] > coherence + CLEARER:
+            quantum, unit, coherence = again
+    seldom, floor = quantum, max(floor, LEAST_CAP * cap)
+    while cap > floor and bins < OFTEN * share * seldom:
+        cap /= HALF_CAP
+        again = _clipped(gap_ns, size, bins, threshold, cap, counted)
+        if again[2] >= CLEAR and is_stall(gap_ns, size, again[0] * total / bins, seldom / again[0], threshold):
             quantum, unit, coherence = again
     if quantum > 0:
         units = int(np.rint(quantum / unit))
@@ -169,6 +188,15 @@ def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool) -> tuple[
         quantum, units = quantum / parts, units // parts
         quantum *= count_cycles_per_period(gap_ns, size, units * unit_bytes, unit_bytes, threshold)
     return quantum * total / bins, unit * total / bins, coherence
+
+
+@compiled
+def _clipped(
+    gap_ns: Float, size: Int, bins: int, threshold_ns: float, cap_ns: float, counted: bool
+) -> tuple[float, float, float]:
+    """(quantum, unit, coherence) in bins of what repeats where pauses are clipped at a length."""
+    place, weight = _spikes(gap_ns, size, np.sum(size) / bins, bins, threshold_ns, cap_ns, counted)
+    return fundamental(autocorrelation(place, weight, bins), bins)
 
 
 @compiled

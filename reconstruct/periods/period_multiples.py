@@ -16,6 +16,11 @@ MOST_REST = 0.6
 # A pattern makes idle times of its parts differ by this share of the usual one, or more; where they differ by
 # this share of that only, it is away. Where that is rarer than this share of the time, it is chance.
 PATTERN_SHARE, AWAY_SHARE, AWAY_OFTEN = 0.5, 0.1, 0.1
+# A period is a multiple of another to this part of that one.
+OFF_MULTIPLE = 0.1
+# Places of a period have pauses of their own where ranks by place differ with 95 % confidence, and typical pauses by
+# more than this share: less is how long a message takes, not what is computed before it.
+UNLIKE_SIGMAS, UNLIKE_SHARE = 1.645, 0.05
 
 
 @compiled
@@ -76,6 +81,48 @@ def alternates(gap_ns: Float, size: Int, quantum_bytes: float, unit_bytes: float
     larger = np.maximum(inner[1:-1], inner[:-2])
     clear = np.sum((turn < TURN_SHARE * step) & (step > DIFFER_SHARE * larger))
     return bool(clear >= TURNS_SHARE * seen)
+
+
+@compiled
+def is_stall(gap_ns: Float, size: Int, quantum_bytes: float, times: float, threshold_ns: float) -> bool:
+    """Whether so many cycles in a row are a period only because of the pause at one place of it.
+
+    Micro-batches differ by place, as a pipeline fills and drains and passes go forward and back. Iterations between two
+    checkpoints do not.
+    """
+    cycles = int(np.rint(times))
+    if cycles < 3 or abs(times - cycles) > OFF_MULTIPLE:
+        return False
+    quantum_bytes = as_pauses_have_it(gap_ns, size, quantum_bytes, threshold_ns)
+    idle_ns = _idle_ns(gap_ns, size, quantum_bytes, quantum_bytes, threshold_ns)
+    place = np.arange(len(idle_ns)) % cycles
+    usual_ns = np.array([np.median(idle_ns[k::cycles]) for k in range(cycles)])
+    longest = np.argmax(usual_ns)
+    others = place != longest
+    return not _differ(idle_ns[others], place[others], np.delete(usual_ns, longest))
+
+
+@compiled
+def _differ(idle_ns: Float, place: Int, usual_ns: Float) -> bool:
+    """Whether idle times depend on the place: Kruskal and Wallis's test, its chi-square by Wilson and Hilferty.
+
+    Args:
+        idle_ns: (n,) idle times.
+        place: (n,) place of each.
+        usual_ns: (places,) the median one at each place.
+    """
+    if np.max(usual_ns) - np.min(usual_ns) <= UNLIKE_SHARE * np.median(usual_ns):
+        return False
+    rank = np.empty(len(idle_ns))
+    rank[np.argsort(idle_ns, kind="mergesort")] = np.arange(len(idle_ns)) - 0.5 * (len(idle_ns) - 1)
+    between = 0.0
+    for k in np.unique(place):
+        own = rank[place == k]
+        between += np.sum(own) ** 2 / len(own)
+    freedom = len(usual_ns) - 1
+    spread = 2 / (9 * freedom)
+    ratio = 12 * between / (len(idle_ns) * (len(idle_ns) + 1)) / freedom
+    return bool(ratio ** (1 / 3) - 1 + spread > UNLIKE_SIGMAS * np.sqrt(spread))
 
 
 @compiled

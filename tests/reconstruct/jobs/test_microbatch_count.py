@@ -8,9 +8,10 @@ import pytest
 from datamodel.flows import FLOWS, UDP, Flows
 from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
+from reconstruct.jobs.job_fragments import align_to_iteration
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.jobs.microbatch_count import count_microbatches
-from reconstruct.periods.byte_period import find_periods
+from reconstruct.periods.byte_period import StreamPeriods, find_periods
 from reconstruct.periods.cycles import CycleTable, cut_cycles
 from reconstruct.streams.stream_builder import build_streams
 
@@ -87,3 +88,23 @@ def test_what_happens_once_is_no_rule() -> None:
     both = np.arange(100) * 230 * MS
     flow = exchange(both + 100 * MS * np.isin(np.arange(100), (10, 45, 90)), both)
     assert count_microbatches(flow, heard(flow)) == 1
+
+
+def aligned(flow: Streams, messages: tuple[int, int]) -> list[int]:
+    """Messages an iteration of the streams that are kept, where so many were heard to come back."""
+    beats = StreamPeriods(np.array(messages) * float(MESSAGE_BYTES), np.full(2, float(MESSAGE_BYTES)), np.ones(2))
+    part = align_to_iteration(flow, [cut_cycles(flow, np.arange(2), beats)])[0]
+    return np.rint(part.quantum_bytes / MESSAGE_BYTES).astype(int).tolist()
+
+
+def test_evaluations_that_one_direction_sends_make_no_longer_iterations() -> None:
+    """Eight further messages after every twelfth iteration come back three times: that stream is left to be aligned."""
+    begin = (np.arange(40) * 100 + np.arange(40) // 12 * 60) * MS
+    further = (begin[11:36:12, None] + np.arange(80, 160, 10) * MS).ravel()
+    assert aligned(exchange(np.sort(np.concatenate([begin, further])), begin + 50 * MS), (20, 1)) == [1]
+
+
+def test_gradients_that_are_seen_a_few_times_end_iterations_of_many_micro_batches() -> None:
+    """They are silent during seven micro-batches of eight."""
+    begin = np.arange(48) * 100 * MS
+    assert aligned(exchange(begin, begin[7::8] + 50 * MS), (1, 1)) == [8, 1]

@@ -191,6 +191,20 @@ def test_a_rare_pause_is_no_turn() -> None:
     assert quantum == pytest.approx(160_000, rel=0.01)
 
 
+@pytest.mark.parametrize("messages", [[200.0], [0.0, 80.0, 200.0]], ids=["gradients", "micro-batches"])
+def test_pauses_for_checkpoints_and_evaluations_make_no_period(messages: list[float]) -> None:
+    """After each ninth iteration 2.3 s, after each twelfth 0.4 s, seen three and two times: all else is alike."""
+    idle = [[*messages[:-1], 2300.0 if i % 9 == 8 else 400.0 if i % 12 == 11 else messages[-1]] for i in range(28)]
+    quantum, _, _ = heard(stream([200_000] * 28 * len(messages), [pause for one in idle for pause in one], 1), 0.5)
+    assert quantum == pytest.approx(len(messages) * 200_000, rel=0.01)
+
+
+def test_an_iteration_that_is_seen_a_few_times_keeps_its_micro_batches() -> None:
+    """Those of a pipeline differ in what is idle before them, and not only in the last one's pause."""
+    quantum, _, _ = heard(stream([200_000] * 6, [5, 300, 80, 85, 80, 900], 5), 0.5)
+    assert quantum == pytest.approx(6 * 200_000, rel=0.01)
+
+
 @pytest.mark.parametrize("cycles_seen", [300, 400])
 def test_a_cycle_of_two_rows_is_told_from_two_of_them(cycles_seen: int) -> None:
     """Where an axis has too few bins for so many cycles, the middle of the stream tells."""
@@ -244,6 +258,14 @@ def test_a_link_that_begins_to_flap_after_few_iterations_makes_no_longer_ones() 
     idle_ns = np.array([1.0, 1.0, 1.0, 1.0, *[8.0, 1.0, 1.0] * 3, 8.0, 1.0])
     size = np.full(len(idle_ns) + 1, 100)
     assert count_periods_per_cycle(idle_ns, size, 100.0, 3, 0.5) == 3
+
+
+def test_counted_rows_show_pauses_that_hold_a_third_of_the_time() -> None:
+    """Six messages that vary in length, and what is idle between them too: the last pause is three times the others."""
+    between_ms = np.random.default_rng(5).normal(140, 20, 150)
+    between_ms[5::6] = 430
+    seen = replace(stream([40_000] * 150, between_ms.tolist(), 1), bytes=np.ones(150, np.int64))
+    assert find_periods(seen, np.array([0]), 0.5, counted=True).quantum_bytes[0] == pytest.approx(6, rel=0.02)
 
 
 def test_counted_rows_that_pause_for_any_time_have_no_beat() -> None:
