@@ -49,7 +49,7 @@ class TrueJob(Document):
     changes: tuple[TrueChange, ...] = ()
 
 
-class Fault(Document):
+class TrueFault(Document):
     """What was injected, and how it may be named. Further fields are kept and not read."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -72,4 +72,4 @@ class Truth(Document):
 
     schema_: Literal["flowprism.truth/v1"] = Field(default="flowprism.truth/v1", alias="schema")
     jobs: tuple[TrueJob, ...]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[TrueFault, ...] = ()

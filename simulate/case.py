@@ -15,7 +15,7 @@ from datamodel.frame import Frame, concat
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
 from datamodel.timeline import SPAN_NAMES, SPANS
-from datamodel.truth import Fault, TrueJob, Truth
+from datamodel.truth import TrueFault, TrueJob, Truth
 from simulate.bursts import BURSTS
 from simulate.export.exported_feed import Export, export_feed, received
 from simulate.export.traffic import traffic
@@ -159,7 +159,7 @@ class _CaseTotals:
     scenario: Scenario
     seed: int
     jobs: list[TrueJob] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[TrueFault] = field(default_factory=list)
     sizes: list[CaseSize] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     bursts: list[Frame] = field(default_factory=list)

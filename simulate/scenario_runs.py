@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datamodel.frame import Frame, concat
 from datamodel.streams import Int
 from datamodel.timeline import SPANS
-from datamodel.truth import Fault, TrueJob
+from datamodel.truth import TrueFault, TrueJob
 from simulate.bursts import Sequences, bursts
 from simulate.export.congestion import Capacities, marked_ratio, notifications
 from simulate.network.background import none
@@ -59,7 +59,7 @@ class ScenarioRun:
     bursts: Frame
     flows: Frame
     jobs: tuple[TrueJob, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[TrueFault, ...]
 
     def spans(self) -> Frame:
         """True timelines of the part's jobs."""
@@ -67,7 +67,7 @@ class ScenarioRun:
         return concat(SPANS, [list_spans(self.run, index, EPOCH_NS, job.iterations) for index, job in each])
 
 
-def _faults(run: Run) -> tuple[Fault, ...]:
+def _faults(run: Run) -> tuple[TrueFault, ...]:
     """The faults that were asked for, and the imbalances that jobs have by themselves."""
     asked = [f for n in range(len(run.faults)) for f in true_faults(run, n, EPOCH_NS)]
     return (*asked, *(f for index in run.jobs for f in uneven_stages(run, index)))

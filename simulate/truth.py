@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from datamodel.streams import Float, Int
-from datamodel.truth import AcceptedSubject, Fault, TrueChange, TrueJob
+from datamodel.truth import AcceptedSubject, TrueChange, TrueFault, TrueJob
 from simulate import faults
 from simulate.decidable import SIZES, decidable_sizes
 from simulate.network.fabric import Fabric
@@ -138,7 +138,7 @@ def _addresses(fabric: Fabric, groups: Int, *, ordered: bool) -> tuple[tuple[str
     return tuple(found)
 
 
-def true_faults(run: Run, number: int, epoch_ns: int) -> list[Fault]:
+def true_faults(run: Run, number: int, epoch_ns: int) -> list[TrueFault]:
     """A fault of a run with what it may be called; none where the run stopped before it set in.
 
     A job that contends with another is slowed too, from its own start on, and a link may slow every job that uses it:
@@ -153,7 +153,7 @@ def true_faults(run: Run, number: int, epoch_ns: int) -> list[Fault]:
     return [found, *(found.model_copy(update={"job": run.jobs[n].name, **undated}) for n in others)]
 
 
-def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], epoch_ns: int) -> Fault | None:
+def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], epoch_ns: int) -> TrueFault | None:
     fault = run.faults[number]
     job = run.jobs[fault.job]
     since = run.fault_ns[number]
@@ -169,7 +169,7 @@ def _true_fault(run: Run, number: int, iterations: Sequence[tuple[int, int]], ep
         if np.isnan(since) and fault.first < count
         else epoch_ns + round(np.nan_to_num(since))
     )
-    return Fault(
+    return TrueFault(
         kinds=_KINDS[fault.kind],
         accept=tuple(_accepted(run, job, fault)),
         job=job.name,
@@ -213,7 +213,7 @@ def _uneven_cost(run: Run, fault: faults.Fault, iterations: Sequence[tuple[int, 
     return median(costs) if costs else 0.0
 
 
-def uneven_stages(run: Run, index: int) -> list[Fault]:
+def uneven_stages(run: Run, index: int) -> list[TrueFault]:
     """Work that a job's own model spreads unevenly over its stages, as an optional fault: to name it is right.
 
     The output projection of a large vocabulary makes a last stage of few layers half as heavy again as the others.
@@ -223,7 +223,7 @@ def uneven_stages(run: Run, index: int) -> list[Fault]:
     if asked or _negligible(job):
         return []
     accept = (*_heavy_stages(run.fabric, job), AcceptedSubject(type="job", ids="*"))
-    return [Fault(kinds=("imbalance",), accept=accept, job=job.name, what="uneven_stages", optional=True)]
+    return [TrueFault(kinds=("imbalance",), accept=accept, job=job.name, what="uneven_stages", optional=True)]
 
 
 def _stage_s(job: Job) -> Float:

@@ -20,7 +20,7 @@ def _is_row(_line: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class RecordDialect:
     """One collector's table.
 
     Attributes:

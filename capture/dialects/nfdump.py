@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from capture.dialects.dialect import Dialect, dates_only, numbers, text_column
+from capture.dialects.dialect import RecordDialect, dates_only, numbers, text_column
 from capture.dialects.time_text import SECOND_NS, Times, times
 
 Ints = npt.NDArray[np.int64]
@@ -136,7 +136,7 @@ def _flag_bits(text: str) -> int | None:
     return sum(_FLAG_BITS.get(letter, 0) for letter in set(text))
 
 
-NFDUMP = Dialect(
+NFDUMP = RecordDialect(
     name="nfdump CSV",
     signature=(frozenset({"ts", "sa", "da"}), frozenset({"firstSeen", "srcAddr", "dstAddr"})),
     columns=frozenset(

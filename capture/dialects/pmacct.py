@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from capture.dialects.dialect import Dialect, dates_only, numbers, text_column
+from capture.dialects.dialect import RecordDialect, dates_only, numbers, text_column
 from capture.dialects.time_text import Times, times
 
 # Columns that only change their name.
@@ -80,7 +80,7 @@ def _rates(table: pa.Table, doubts: Counter[str]) -> dict[str, pa.Array]:
     return {"sampling_rate": pc.fill_null(text, "0"), "prescaled": pa.array(one)}
 
 
-PMACCT = Dialect(
+PMACCT = RecordDialect(
     name="pmacct JSON",
     signature=(frozenset({"ip_src", "ip_dst"}),),
     columns=frozenset({*_RENAMED, *_STARTS, *_OTHERS}),

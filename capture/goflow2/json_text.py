@@ -7,7 +7,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from capture.dialects.dialect import Dialect, text_column
+from capture.dialects.dialect import RecordDialect, text_column
 from capture.goflow2.flow_message import EXPORT_SECOND, FRAMES
 from datamodel.flows import FLOWS
 
@@ -27,7 +27,7 @@ def _count(rows: pa.Array) -> int:
     return int(pc.sum(rows).as_py() or 0)
 
 
-GOFLOW2 = Dialect(
+GOFLOW2 = RecordDialect(
     name="GoFlow2 JSON",
     signature=(frozenset({"type", "sampler_address", "layer_stack"}),),
     columns=frozenset({*FLOWS.names, "type"}),

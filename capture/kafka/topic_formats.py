@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 
-from capture.dialects.dialect import Dialect
+from capture.dialects.dialect import RecordDialect
 from capture.goflow2.dump_reader import FlowMessages, begins_with_message, is_message
 from capture.ingest_log import IngestLog
 from capture.records.record_columns import FlowRowBuilder
@@ -28,7 +28,7 @@ class Protobuf(Enum):
     BARE = False
 
 
-Form = Protobuf | Dialect
+Form = Protobuf | RecordDialect
 
 
 class TopicValues:
@@ -57,14 +57,14 @@ class TopicValues:
             self._form = form_of(present[unknown])
             unknown += self._form is None
         ingest_log.reject(UNKNOWN_FORM, sum(not _is_marker(value) for value in present[:unknown]))
-        if isinstance(self._form, Dialect):
+        if isinstance(self._form, RecordDialect):
             return self._rows(self._form, present[unknown:], ingest_log)
         if self._form is not None:
             self._messages.feed_each(present[unknown:], prefixed=self._form.value)
         self._messages.account(self._topic, ingest_log)
         return self._messages.flows()
 
-    def _rows(self, dialect: Dialect, values: Sequence[bytes], ingest_log: IngestLog) -> Flows:
+    def _rows(self, dialect: RecordDialect, values: Sequence[bytes], ingest_log: IngestLog) -> Flows:
         rows, doubts = FlowRowBuilder(ingest_log), Counter[str]()
         block = b"\n".join(values)
         if block.strip():

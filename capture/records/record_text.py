@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 
-from capture.dialects.dialect import Dialect
+from capture.dialects.dialect import RecordDialect
 from capture.dialects.nfdump import NFDUMP
 from capture.dialects.pmacct import PMACCT
 from capture.goflow2.json_text import GOFLOW2
@@ -25,7 +25,7 @@ from datamodel.flows import FLOWS
 
 DIALECTS = (GOFLOW2, PMACCT, NFDUMP)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-OWN = Dialect(
+OWN = RecordDialect(
     name="flow records",
     signature=(),
     columns=frozenset(FLOWS.names),
@@ -39,7 +39,7 @@ _LONGEST_HEADER_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 24  # a file without line ends is not gathered whole before it is refused
 
 
-def check_columns(path: Path, names: Iterable[str], ingest_log: IngestLog, dialect: Dialect = OWN) -> list[str]:
+def check_columns(path: Path, names: Iterable[str], ingest_log: IngestLog, dialect: RecordDialect = OWN) -> list[str]:
     """Those of `names` that are columns of flow records in this dialect; a warning names the others.
 
     Raises:
@@ -56,7 +56,9 @@ def check_columns(path: Path, names: Iterable[str], ingest_log: IngestLog, diale
     return [name for name in present if name in dialect.columns]
 
 
-def text_tables(path: Path, content: Iterator[bytes], ingest_log: IngestLog) -> tuple[Dialect, Iterator[pa.Table]]:
+def text_tables(
+    path: Path, content: Iterator[bytes], ingest_log: IngestLog
+) -> tuple[RecordDialect, Iterator[pa.Table]]:
     """Detect the dialect of CSV or JSON lines and read their flow record columns in batches.
 
     Raises:
@@ -78,13 +80,15 @@ def text_tables(path: Path, content: Iterator[bytes], ingest_log: IngestLog) -> 
     raise InputError(f"{path}: neither a packet capture (pcap, pcapng) nor flow records (Parquet, CSV, JSON lines)")
 
 
-def dialect_of(names: Iterable[str]) -> Dialect:
+def dialect_of(names: Iterable[str]) -> RecordDialect:
     """Whose columns these are."""
     present = frozenset(names)
     return next((d for d in DIALECTS if any(signature <= present for signature in d.signature)), OWN)
 
 
-def _translated(path: Path, dialect: Dialect, tables: Iterator[pa.Table], ingest_log: IngestLog) -> Iterator[pa.Table]:
+def _translated(
+    path: Path, dialect: RecordDialect, tables: Iterator[pa.Table], ingest_log: IngestLog
+) -> Iterator[pa.Table]:
     doubts = Counter[str]()
     for table in tables:
         yield dialect.translate(table, doubts)
@@ -117,7 +121,7 @@ def _header(line: bytes) -> list[str]:
 
 
 def _csv_tables(
-    path: Path, header: list[str], blocks: Iterator[bytes], dialect: Dialect, ingest_log: IngestLog
+    path: Path, header: list[str], blocks: Iterator[bytes], dialect: RecordDialect, ingest_log: IngestLog
 ) -> Iterator[pa.Table]:
     known = check_columns(path, header, ingest_log, dialect)
 
@@ -152,7 +156,7 @@ def _utf8(block: bytes) -> bytes:
 
 
 def _json_tables(
-    path: Path, peeked: list[dict[str, Any]], blocks: Iterable[bytes], dialect: Dialect, ingest_log: IngestLog
+    path: Path, peeked: list[dict[str, Any]], blocks: Iterable[bytes], dialect: RecordDialect, ingest_log: IngestLog
 ) -> Iterator[pa.Table]:
     check_columns(path, [name for row in peeked for name in row], ingest_log, dialect)
     schema = json_schema(peeked, dialect)
@@ -166,7 +170,7 @@ def json_rows(block: bytes) -> list[dict[str, Any]]:
     return [row for line in islice(block.splitlines(), _PEEKED_LINES) for row in _json_objects(line)]
 
 
-def json_schema(peeked: list[dict[str, Any]], dialect: Dialect) -> pa.Schema:
+def json_schema(peeked: list[dict[str, Any]], dialect: RecordDialect) -> pa.Schema:
     """Types that hold the first values of every column that is read."""
     return pa.schema([(name, _json_type([row.get(name) for row in peeked])) for name in sorted(dialect.columns)])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datamodel.truth import Fault, Truth
+from datamodel.truth import TrueFault, Truth
 from flowprism.evaluation.case_analysis import analyze_case
 from flowprism.evaluation.outcome import Delay
 from flowprism.evaluation.scores import score_case
@@ -38,6 +38,6 @@ def measure_delay(files: CaseFiles, truth: Truth, folder: Path) -> Delay | None:
     return Delay(iterations=None, seconds=None)
 
 
-def _named(files: CaseFiles, truth: Truth, fault: Fault) -> bool:
+def _named(files: CaseFiles, truth: Truth, fault: TrueFault) -> bool:
     case = score_case(analyze_case(files), truth)
     return any(found.named > 0 for found in case.faults if found.fault == fault)

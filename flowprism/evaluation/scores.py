@@ -17,7 +17,7 @@ from typing import get_args
 from datamodel.findings import Finding, Subject, Suspect
 from datamodel.incidents import Incident
 from datamodel.report import JobReport, Report, ShownKind
-from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
+from datamodel.truth import AcceptedSubject, TrueFault, TrueJob, Truth
 
 LOWER_IS_BETTER = frozenset({"timeline", "wrong_sizes", "false", "duplicates", "onset"})
 
@@ -93,7 +93,7 @@ class FaultScores:
         explained: numbers of the findings that name it.
     """
 
-    fault: Fault
+    fault: TrueFault
     named: float
     located: float
     duplicates: int
@@ -298,7 +298,7 @@ def _match_at(
     return hits, cost
 
 
-def _mark_fault(fault: Fault, findings: Sequence[Finding], true_ids: dict[str, str]) -> FaultScores:
+def _mark_fault(fault: TrueFault, findings: Sequence[Finding], true_ids: dict[str, str]) -> FaultScores:
     worth = {
         n: weight(finding, fault.accept)
         for n, finding in enumerate(findings)
@@ -315,7 +315,7 @@ def _mark_fault(fault: Fault, findings: Sequence[Finding], true_ids: dict[str, s
     )
 
 
-def _onset(fault: Fault, right: Sequence[Finding]) -> tuple[float, ...]:
+def _onset(fault: TrueFault, right: Sequence[Finding]) -> tuple[float, ...]:
     """How far off the best of the findings that name a fault dates it, in iterations; nothing where that is unknown."""
     if not right or not fault.start_ns or not fault.iteration_ns:
         return ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from datamodel.inventory import Inventory, Switch
 from flowprism.exporter_config.commands import changes, lines
-from flowprism.exporter_config.dialect import Dialect
+from flowprism.exporter_config.dialect import ConfigDialect
 from flowprism.exporter_config.model import Direction, ExportConfig, PacketSampling, PortSampling, Value, default
 from flowprism.exporter_config.plan import ExportPlan
 from flowprism.exporter_config.port_numbers import port_name, port_number
@@ -38,7 +38,7 @@ class Device:
     """
 
     config: ExportConfig
-    dialect: Dialect
+    dialect: ConfigDialect
     plan: ExportPlan
     switch: Switch | None = None
     ports: tuple[KnownPort, ...] = ()
@@ -139,7 +139,7 @@ class Device:
 
 
 def effective_rate(
-    sampling: PacketSampling, dialect: Dialect, port: PortSampling | None, mbps: int | None
+    sampling: PacketSampling, dialect: ConfigDialect, port: PortSampling | None, mbps: int | None
 ) -> Value[int] | None:
     """N of 1 in N as the device chooses it: the port's, its speed's, the general one, the vendor's."""
     if port is not None and port.rate is not None:
@@ -154,7 +154,9 @@ def effective_rate(
     return sampling.rate
 
 
-def known_ports(inventory: Inventory, dialect: Dialect, config: ExportConfig, switch: str) -> tuple[KnownPort, ...]:
+def known_ports(
+    inventory: Inventory, dialect: ConfigDialect, config: ExportConfig, switch: str
+) -> tuple[KnownPort, ...]:
     """The inventory's ports of a switch, with names where numbers follow from them.
 
     A site may number ports by the front panel. Where no port of the file has a number of the inventory, none is named.

@@ -35,7 +35,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class ConfigDialect:
     """A vendor's configuration language.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from flowprism.exporter_config.dialect import Dialect
+from flowprism.exporter_config.dialect import ConfigDialect
 from flowprism.exporter_config.model import Vendor
 from flowprism.exporter_config.vendors import eos, hsflowd, junos, nvue, nxos, onyx, openconfig, ovs, sonic
 
-DIALECTS: dict[Vendor, Dialect] = {
+DIALECTS: dict[Vendor, ConfigDialect] = {
     module.DIALECT.vendor: module.DIALECT for module in (eos, nxos, junos, sonic, nvue, hsflowd, ovs, onyx, openconfig)
 }
 

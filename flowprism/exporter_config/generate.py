@@ -13,7 +13,7 @@ from datamodel.errors import InputError
 from datamodel.inventory import Inventory, Switch
 from flowprism.collector.collector_options import DEFAULT_LISTENS
 from flowprism.exporter_config.device import inventory_ports
-from flowprism.exporter_config.dialect import Dialect
+from flowprism.exporter_config.dialect import ConfigDialect
 from flowprism.exporter_config.dialects import DIALECTS
 from flowprism.exporter_config.model import ExportConfig, Vendor
 from flowprism.exporter_config.plan import ExportPlan
@@ -60,7 +60,7 @@ def _switch_file(inventory: Inventory, switch: Switch, plan: ExportPlan) -> Gene
 
 
 def _named_ports(
-    inventory: Inventory, switch: Switch, plan: ExportPlan, dialect: Dialect
+    inventory: Inventory, switch: Switch, plan: ExportPlan, dialect: ConfigDialect
 ) -> Sequence[tuple[str, int | None]]:
     """Names and speeds of a switch's ports.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from flowprism.exporter_config.device import effective_rate
-from flowprism.exporter_config.dialect import Dialect
+from flowprism.exporter_config.dialect import ConfigDialect
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -23,7 +23,7 @@ from flowprism.exporter_config.plan import ExportPlan
 Ports = Sequence[tuple[str, int | None]]  # name, Mb/s
 
 
-def planned_sampling(dialect: Dialect, plan: ExportPlan, ports: Ports, agent: str | None) -> PacketSampling:
+def planned_sampling(dialect: ConfigDialect, plan: ExportPlan, ports: Ports, agent: str | None) -> PacketSampling:
     """All settings by the plan, where the device's language has them."""
     sampling = dialect.blank
     chosen: dict[str, Any] = {"collectors": planned_collectors(plan, dialect)}
@@ -45,7 +45,7 @@ def planned_sampling(dialect: Dialect, plan: ExportPlan, ports: Ports, agent: st
     return with_enough_samples(dialect, plan, sampling, ports)
 
 
-def planned_collectors(plan: ExportPlan, dialect: Dialect) -> tuple[Collector, ...]:
+def planned_collectors(plan: ExportPlan, dialect: ConfigDialect) -> tuple[Collector, ...]:
     """The plan's collectors, as many as the device takes."""
     most = dialect.limits.collectors or len(plan.collectors)
     has_vrf = "collector.vrf" in dialect.settable
@@ -59,7 +59,7 @@ def _accepts(accepted: tuple[int, int], value: int) -> bool:
     return accepted[0] <= value <= accepted[1]
 
 
-def with_direction(dialect: Dialect, sampling: PacketSampling, wanted: Direction) -> PacketSampling:
+def with_direction(dialect: ConfigDialect, sampling: PacketSampling, wanted: Direction) -> PacketSampling:
     """Sampling in this direction, where the device can."""
     if wanted not in dialect.directions:
         return sampling
@@ -78,7 +78,9 @@ def with_direction(dialect: Dialect, sampling: PacketSampling, wanted: Direction
     return replace(sampling, ports=ports, direction=blank if blank.value is wanted else Value(wanted))
 
 
-def with_planned_rates(dialect: Dialect, plan: ExportPlan, sampling: PacketSampling, ports: Ports) -> PacketSampling:
+def with_planned_rates(
+    dialect: ConfigDialect, plan: ExportPlan, sampling: PacketSampling, ports: Ports
+) -> PacketSampling:
     """With the plan's rate for every port: by speed where the language can, else by port, else one for all."""
     speeds = sorted({mbps for _, mbps in ports if mbps is not None})
     if "rates_by_speed" in dialect.settable:
@@ -110,7 +112,7 @@ def _with_rates_by_speed(
 
 
 def _with_rates_by_port(
-    dialect: Dialect, plan: ExportPlan, sampling: PacketSampling, ports: Ports
+    dialect: ConfigDialect, plan: ExportPlan, sampling: PacketSampling, ports: Ports
 ) -> tuple[PortSampling, ...]:
     """Ports, those whose rate is not yet the planned one with a rate of their own."""
     found = {port.name: port for port in sampling.ports}
@@ -136,7 +138,9 @@ def card_of(port: str) -> str:
     return port.partition("-")[2].partition("/")[0]
 
 
-def with_enough_samples(dialect: Dialect, plan: ExportPlan, sampling: PacketSampling, ports: Ports) -> PacketSampling:
+def with_enough_samples(
+    dialect: ConfigDialect, plan: ExportPlan, sampling: PacketSampling, ports: Ports
+) -> PacketSampling:
     """With a limiter above the samples to expect, as far as the device allows."""
     if "limit_per_s" not in dialect.settable or sampling.limit_per_s is None:
         return sampling

@@ -25,10 +25,7 @@ CROWDED = {
 # Class names that two modules share, and why.
 SHARED = {
     "Analysis": "the report and tables of one analysis, and the same as notebooks see it",
-    "Dialect": "column names of a collector's dumps; syntax of a vendor's settings",
-    "Fault": "one fault as it is simulated, and as the truth states it",
     "Job": "one job as it is simulated, and as it is found",
-    "Statement": "a statement of Junos and one of NVUE, read and written alike",
 }
 
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 
 from flowprism.exporter_config.commands import Command, keyed, keyed_settings
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -348,7 +348,7 @@ def _tracker_commands(flow: FlowExport, context: tuple[str, ...]) -> list[Comman
     return out
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.ARISTA_EOS,
     document="https://www.arista.com/en/um-eos/eos-sflow",
     blank=_BLANK,

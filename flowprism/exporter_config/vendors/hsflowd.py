@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from flowprism.exporter_config.commands import Command
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     DISCOVERED,
     Collector,
@@ -231,7 +231,7 @@ def _form(config: ExportConfig) -> str:
     return f"sflow {{\n{body}}}\n" if config.sampling is not None else ""
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.HSFLOWD,
     document="https://sflow.net/host-sflow-linux-config.php",
     blank=_BLANK,

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from flowprism.exporter_config.commands import Command
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -29,7 +29,7 @@ from flowprism.exporter_config.model import (
     default,
     sorted_ports,
 )
-from flowprism.exporter_config.vendors.junos_statements import Statement, read_statements
+from flowprism.exporter_config.vendors.junos_statements import JunosStatement, read_statements
 from flowprism.exporter_config.vendors.text_blocks import with_newlines
 
 DEFAULT_LIMIT = 300
@@ -133,7 +133,7 @@ def _with_port(sampling: PacketSampling, name: str, rest: list[str], line: int) 
     return sampling.with_ports(port)
 
 
-def _surroundings(statements: Iterable[Statement], file: str) -> Surroundings:
+def _surroundings(statements: Iterable[JunosStatement], file: str) -> Surroundings:
     hostname, tunnel = None, 0
     addresses: dict[str, list[str]] = {}
     for statement in statements:
@@ -150,7 +150,7 @@ def _surroundings(statements: Iterable[Statement], file: str) -> Surroundings:
     return Surroundings(file, hostname, interfaces, tunnel)
 
 
-def _flows(statements: list[Statement]) -> Iterable[FlowExport]:
+def _flows(statements: list[JunosStatement]) -> Iterable[FlowExport]:
     """Sampling instances with the IPFIX template that each uses."""
     templates: dict[str, dict[str, Value[float]]] = {}
     flows: dict[str, FlowExport] = {}
@@ -287,7 +287,7 @@ def _cards(flow: FlowExport) -> list[str]:
     return sorted(cards) or ["0"]
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.JUNIPER_JUNOS,
     document="https://www.juniper.net/documentation/us/en/software/junos/cli-reference/",
     blank=_BLANK,

@@ -32,19 +32,19 @@ _LIST = re.compile(r"^(.*?)\[ ?(.*?) ?\]$")
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class JunosStatement:
     """One statement: the words from the top of the hierarchy down, and its line."""
 
     words: tuple[str, ...]
     line: int
 
 
-def read_statements(text: str) -> list[Statement]:
+def read_statements(text: str) -> list[JunosStatement]:
     """Active statements, those of applied groups first."""
     found = list(_from_set(text) if _is_set_format(text) else _from_braces(text))
     applied = {word for s in found if s.words[0] == "apply-groups" for word in s.words[1:]}
     inherited = [
-        Statement(s.words[2:], s.line)
+        JunosStatement(s.words[2:], s.line)
         for s in found
         if s.words[0] == "groups" and len(s.words) > 2 and s.words[1] in applied
     ]
@@ -55,7 +55,7 @@ def _is_set_format(text: str) -> bool:
     return re.search(r"^set \S+ ", text, re.MULTILINE) is not None
 
 
-def _from_set(text: str) -> Iterator[Statement]:
+def _from_set(text: str) -> Iterator[JunosStatement]:
     off = [tuple(line.words[1:]) for line in find_lines(text, _DEACTIVATED)]
     for line in find_lines(text, _SET):
         words = tuple(line.words[1:])
@@ -63,7 +63,7 @@ def _from_set(text: str) -> Iterator[Statement]:
             yield from _expanded(words, line.number)
 
 
-def _from_braces(text: str) -> Iterator[Statement]:
+def _from_braces(text: str) -> Iterator[JunosStatement]:
     stack: list[tuple[str, ...]] = []
     inactive = 0  # depth of the outermost inactive block, 0: none
     for number, raw in enumerate(text.split("\n"), start=1):
@@ -91,12 +91,12 @@ def _is_root(stack: list[tuple[str, ...]], line: str) -> bool:
     return bool(stack and stack[0] and stack[0][0] in _ROOTS) or line.startswith("apply-groups")
 
 
-def _expanded(words: tuple[str, ...], line: int) -> Iterator[Statement]:
+def _expanded(words: tuple[str, ...], line: int) -> Iterator[JunosStatement]:
     """A statement for each value of `[ a b ]`."""
     text = " ".join(words)
     found = _LIST.match(text) if "[" in text else None
     if found is None:
-        yield Statement(words, line)
+        yield JunosStatement(words, line)
         return
     for value in found.group(2).split():
-        yield Statement((*found.group(1).split(), value), line)
+        yield JunosStatement((*found.group(1).split(), value), line)

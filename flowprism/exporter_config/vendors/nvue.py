@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from flowprism.exporter_config.commands import Command
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -198,7 +198,7 @@ def _set(path: str, value: object = "") -> Command:
     return Command(f"nv set {path} {value}".rstrip(), key=path, undo=f"nv unset {path}")
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.CUMULUS_NVUE,
     document="https://docs.nvidia.com/networking-ethernet-software/cumulus-linux-515/",
     blank=_BLANK,

@@ -15,25 +15,27 @@ _HOSTNAME = re.compile(r"^ +hostname: ([^\s#]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class NvueStatement:
     """One setting: the words of its path and value, and its line."""
 
     words: tuple[str, ...]
     line: int
 
 
-def read_statements(text: str) -> list[Statement]:
+def read_statements(text: str) -> list[NvueStatement]:
     """Statements on sFlow, and the host name."""
     if re.search(r"^(?:\S+[$#] )?nv set ", text, re.MULTILINE):
-        return [Statement(tuple(m.group(1).split()), text.count("\n", 0, m.start()) + 1) for m in _SET.finditer(text)]
+        return [
+            NvueStatement(tuple(m.group(1).split()), text.count("\n", 0, m.start()) + 1) for m in _SET.finditer(text)
+        ]
     hostname = [
-        Statement(("system", "hostname", m.group(1).strip("'\"")), text.count("\n", 0, m.start()) + 1)
+        NvueStatement(("system", "hostname", m.group(1).strip("'\"")), text.count("\n", 0, m.start()) + 1)
         for m in _HOSTNAME.finditer(text)
     ]
     return hostname + [s for match in _SFLOW_BLOCK.finditer(text) for s in _block(text, match)]
 
 
-def _block(text: str, match: re.Match[str]) -> Iterator[Statement]:
+def _block(text: str, match: re.Match[str]) -> Iterator[NvueStatement]:
     """Statements of one `sflow:` block, each with the words above it."""
     path = _parents(text, match.start(), len(match.group(1)))
     if not path or path[0] not in ("system", "interface"):
@@ -51,7 +53,7 @@ def _block(text: str, match: re.Match[str]) -> Iterator[Statement]:
         value = _bare(value.strip().removeprefix("{}"))
         words = (*path, "sflow", *(word for _, word in stack), *([value] if value else []))
         if value or body.endswith(("{}", ":")):
-            yield Statement(words, number)
+            yield NvueStatement(words, number)
 
 
 def _bare(word: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from flowprism.exporter_config.commands import Command, keyed, keyed_settings, script
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -254,7 +254,7 @@ def _form(config: ExportConfig) -> str:
     return script(commands(config), indent="  ")
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.CISCO_NXOS,
     document="Nexus 9000 Series NX-OS System Management Configuration Guide, Configuring sFlow",
     blank=_BLANK,

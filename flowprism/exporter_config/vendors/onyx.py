@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from flowprism.exporter_config.commands import Command, keyed_settings
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -143,7 +143,7 @@ def commands(config: ExportConfig) -> list[Command]:
     return out
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.NVIDIA_ONYX,
     document="https://docs.nvidia.com/networking/display/nvidiaonyxusermanualv3104706lts/sflow",
     blank=_BLANK,

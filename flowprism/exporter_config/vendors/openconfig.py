@@ -12,7 +12,7 @@ import re
 
 from datamodel.errors import InputError
 from flowprism.exporter_config.commands import Command
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -185,7 +185,7 @@ def _set(path: str, value: object) -> Command:
     return Command(f"update {path}: {json.dumps(value)}", key=path, undo=f"delete {path}")
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.OPENCONFIG,
     document="https://openconfig.net/projects/models/schemadocs/",
     blank=_sampling(Node(0)),

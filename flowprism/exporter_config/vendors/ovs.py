@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from flowprism.exporter_config.commands import Command
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -242,7 +242,7 @@ def _creation(table: str, columns: list[tuple[str, str]], bridges: tuple[PortSam
     return f"ovs-vsctl -- --id=@{table} create {table}{values}{given}\n"
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.OPEN_VSWITCH,
     document="https://man7.org/linux/man-pages/man5/ovs-vswitchd.conf.db.5.html",
     blank=_sampling([], [], []),

@@ -13,7 +13,7 @@ from typing import Any
 
 from datamodel.errors import InputError
 from flowprism.exporter_config.commands import Command
-from flowprism.exporter_config.dialect import Dialect, Limits
+from flowprism.exporter_config.dialect import ConfigDialect, Limits
 from flowprism.exporter_config.model import (
     Collector,
     Direction,
@@ -242,7 +242,7 @@ def _session_commands(port: PortSampling, top: str) -> list[Command]:
     return out
 
 
-DIALECT = Dialect(
+DIALECT = ConfigDialect(
     vendor=Vendor.SONIC,
     document="https://github.com/sonic-net/SONiC/blob/master/doc/sflow/sflow_hld.md",
     blank=_sampling({}),

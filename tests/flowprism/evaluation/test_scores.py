@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from datamodel.findings import Finding, Subject, Suspect
 from datamodel.report import Iteration, Report, ShownResult
-from datamodel.truth import AcceptedSubject, Fault, TrueJob, Truth
+from datamodel.truth import AcceptedSubject, TrueFault, TrueJob, Truth
 from flowprism.evaluation.outcome import FaultOutcome, outcome
 from flowprism.evaluation.scores import (
     LOWER_IS_BETTER,
@@ -44,7 +44,7 @@ def truth_of(report: Report) -> Truth:
         for job in report.jobs
     )
     faults = tuple(
-        Fault(
+        TrueFault(
             kinds=(f.kind,),
             accept=(AcceptedSubject(type=f.subject.type, ids=f.subject.ids),),
             job=f"true-{f.job}",
