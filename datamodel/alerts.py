@@ -9,6 +9,7 @@ from pydantic import Field
 
 from datamodel.document import Document
 from datamodel.eviction import EvictionAdvice
+from datamodel.host_cause import HostAnswer
 from datamodel.incidents import Incident
 
 AlertChange = Literal["opened", "escalated", "relocated", "resolved", "reopened", "reminder"]
@@ -33,6 +34,9 @@ class Alert(Document):
     incident: Incident
     eviction: EvictionAdvice | None = Field(
         default=None, description="whether evicting the host at fault is worth it; null where it is over or no host's"
+    )
+    hosts: HostAnswer | None = Field(
+        default=None, description="what metrics of its hosts say, where they were asked before it was sent"
     )
 
 

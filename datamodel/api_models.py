@@ -10,6 +10,7 @@ from datamodel.alerts import AlertChange, AlertState
 from datamodel.document import Document
 from datamodel.eviction import EvictionAdvice
 from datamodel.findings import Severity, Subject
+from datamodel.host_cause import HostAnswer
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.job_state import JobState
 from datamodel.layout import Groups, Layout
@@ -152,6 +153,9 @@ class IncidentDetail(IncidentRow):
     )
     eviction: EvictionAdvice | None = Field(
         default=None, description="whether the host at fault is worth evicting; null where it is no single host's fault"
+    )
+    hosts: HostAnswer | None = Field(
+        default=None, description="what metrics of its hosts say; null where no Prometheus was asked"
     )
 
 

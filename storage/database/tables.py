@@ -117,6 +117,13 @@ INCIDENT_CHANGES = Table(
     Column("detail", Text, nullable=False),
 )
 
+HOST_ANSWERS = Table(
+    "host_answers",
+    METADATA,
+    Column("incident", ForeignKey("incidents.id", ondelete="CASCADE"), primary_key=True),
+    Column("document", Text, nullable=False),
+)
+
 _HIT = text("worst_severity IS NOT NULL")
 
 ROLLUPS = Table(

@@ -16,8 +16,10 @@ from datamodel.traffic import PostTraining
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
+from flowprism.service.host_metrics.host_watch import HostWatch
 from flowprism.service.monitoring.component_metrics import FIGURES
 from flowprism.service.monitoring.health import checks
+from flowprism.service.scans.leases import Leases
 from flowprism.service.scans.scanner_stats import Tally
 from flowprism.service.stores import Stores
 from storage.database.alerts import add_alerts
@@ -61,10 +63,11 @@ def test_every_metric_has_its_row(stores: Stores) -> None:
     assert written == told
 
 
-def test_what_parts_tell_is_known() -> None:
+def test_what_parts_tell_is_known(stores: Stores) -> None:
     """A scanner's figures have metrics of their own."""
     known = {figure.name for figure in FIGURES if figure.kind == "scanner"}
     assert set(Tally().figures()) <= known
+    assert set(HostWatch(Settings(), stores.database, Leases(stores.database, "a", 1.0)).figures()) <= known
 
 
 def test_every_check_has_its_row(tmp_path: Path, stores: Stores) -> None:

@@ -54,6 +54,7 @@ def _paragraph(alert: Alert) -> str:
         cost = f", iterations take {incident.slowdown_ratio - 1:.0%} longer" if incident.slowdown_ratio > 1 else ""
         lines.append(f"{incident.severity}, since {_moment(incident.start_ns)}{cost}, {incident.confidence:.0%} sure")
         lines.append(f"what to do: {incident.action}")
+        lines += [f"hosts: {alert.hosts.summary}"] if alert.hosts is not None else []
         lines += [_eviction(alert.eviction)] if alert.eviction else []
     return "\n".join([*lines, *([alert.link] if alert.link else [])])
 

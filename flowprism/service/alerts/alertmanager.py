@@ -67,6 +67,8 @@ def posted(alert: Alert, now_ns: int, round_s: float) -> dict[str, object]:
         "confidence": f"{incident.confidence:.4g}",
         "severity_now": incident.severity,
     }
+    if alert.hosts is not None:
+        annotations["hosts"] = alert.hosts.summary
     return {
         "labels": {name: value for name, value in labels.items() if value},
         "annotations": annotations,

@@ -1,4 +1,4 @@
-"""One HTTP POST, which ends in time whatever the other side does."""
+"""One HTTP request, which ends in time whatever the other side does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_WAIT_S = 3600.0  # that a receiver may ask for
 
 
 class NotDeliveredError(Exception):
-    """A receiver has not accepted a message; the text says why, and holds no secret of ours.
+    """A message was not accepted, or a question not answered; the text says why, and holds no secret of ours.
 
     Attributes:
         wait_s: how long the receiver asks to be left alone; 0 where it does not say.
@@ -44,16 +44,47 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) ->
     Raises:
         NotDeliveredError: no connection, no answer in time, or another answer.
     """
+    with _answer("POST", url, body, headers, timeout_s):
+        pass
+
+
+def get(url: str, headers: Mapping[str, str], timeout_s: float, most_bytes: int) -> bytes:
+    """Ask a question; the rules are those of `post`.
+
+    Args:
+        url: http or https.
+        headers: in addition to the usual ones.
+        timeout_s: for all of it.
+        most_bytes: that an answer may have.
+
+    Returns:
+        The answer's body.
+
+    Raises:
+        NotDeliveredError: no connection, no answer in time, too long a one, or another than 2xx.
+    """
+    with _answer("GET", url, None, headers, timeout_s) as answer:
+        body = answer.read(most_bytes + 1)
+    if len(body) > most_bytes:
+        raise NotDeliveredError(f"the answer is longer than {most_bytes >> 20} MiB")
+    return body
+
+
+@contextmanager
+def _answer(
+    method: str, url: str, body: bytes | None, headers: Mapping[str, str], timeout_s: float
+) -> Iterator[http.client.HTTPResponse]:
     parts = urlsplit(url)
     said = {"User-Agent": f"flowprism/{__version__}", "Connection": "close", **headers}
     connection, target = _connection(parts, timeout_s)
     try:
         with _deadline(connection, timeout_s):
-            connection.request("POST", target, body, said)
+            connection.request(method, target, body, said)
             with connection.getresponse() as answer:
                 _judge(answer)
+                yield answer
     except TimeoutError:
-        raise NotDeliveredError(f"no answer within {timeout_s:g} s") from None
+        raise NotDeliveredError(f"no answer within {timeout_s:.3g} s") from None
     except http.client.RemoteDisconnected:
         raise NotDeliveredError("the connection was closed without an answer") from None
     except http.client.HTTPException as error:

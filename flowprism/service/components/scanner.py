@@ -19,6 +19,7 @@ from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from flowprism.service.components.component_context import ComponentContext
 from flowprism.service.components.heartbeat import GETTING_READY, Heartbeat, send_heartbeats
+from flowprism.service.host_metrics.host_watch import HostWatch
 from flowprism.service.scans.hang_watch import HangWatch
 from flowprism.service.scans.leases import Leases
 from flowprism.service.scans.scanner import Scanner
@@ -29,6 +30,7 @@ from storage.database.connection import Database
 _LOOKS = 5  # in the time between two windows
 _SHORTEST_S, _LONGEST_S = 0.5, 15.0
 _REQUESTS_S = 2.0
+_HOSTS_S = 1.0  # an alert waits for ten, and is to say what hosts export
 _LEAVE_S = 3.0  # that a scan has to come to its end by itself
 _LOG = structlog.get_logger(__name__)
 
@@ -51,11 +53,14 @@ def run(context: ComponentContext) -> None:
         clock.add_job(wakes.put, IntervalTrigger(seconds=every_s), args=[policy.name], coalesce=True)
     clock.add_job(wakes.put, IntervalTrigger(seconds=_REQUESTS_S), args=["requests"], coalesce=True)
     watch = HangWatch(settings, database, scanner.leases)
+    hosts = HostWatch(settings, database, scanner.leases)
     threading.Thread(target=_leave, args=(context.stop, scanner.leases), daemon=True).start()
-    with closing(database), send_heartbeats(context, database, lambda: _word(tally, watch)):
+    with closing(database), send_heartbeats(context, database, lambda: _word(tally, watch, hosts)):
         warm_up()
         clock.start()
         threading.Thread(target=_keep_watch, args=(watch, context.stop), daemon=True).start()
+        if settings.host_metrics.url is not None:
+            threading.Thread(target=_ask_hosts, args=(hosts, context.stop), daemon=True).start()
         while not context.stop.is_set():
             _wait(wakes, context.stop)
             _look(scanner)
@@ -113,6 +118,16 @@ def _keep_watch(watch: HangWatch, stop: threading.Event) -> None:
             watch.problem = str(error)
 
 
-def _word(tally: Tally, watch: HangWatch) -> Heartbeat:
+def _ask_hosts(hosts: HostWatch, stop: threading.Event) -> None:
+    """Ask for the hosts of new incidents every second; scans and alerts do not wait for it."""
+    while not stop.wait(_HOSTS_S):
+        try:
+            hosts.tick(time.time_ns())
+        except FlowprismError as error:
+            hosts.complain(str(error))
+
+
+def _word(tally: Tally, watch: HangWatch, hosts: HostWatch) -> Heartbeat:
     problem = tally.problem or watch.problem
-    return Heartbeat(healthy=not problem, detail=problem or tally.waiting, figures=tally.figures() | watch.figures())
+    figures = tally.figures() | watch.figures() | hosts.figures()
+    return Heartbeat(healthy=not problem, detail=problem or tally.waiting or hosts.problem, figures=figures)

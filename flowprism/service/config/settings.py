@@ -17,6 +17,7 @@ from flowprism.collector.collector_options import DEFAULT_LISTENS, MOST_WORKERS,
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.config.log_setup import LogSettings
+from flowprism.service.host_metrics.host_metrics_settings import HostMetricsSettings
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 
 # What sends to a collector on the usual networks of a machine room; the rest of the world is not believed.
@@ -209,6 +210,7 @@ class Settings(BaseSettings):
     collect: CollectSettings = Field(default_factory=CollectSettings)
     scans: ScanSettings = Field(default_factory=ScanSettings)
     incidents: IncidentSettings = Field(default_factory=IncidentSettings)
+    host_metrics: HostMetricsSettings = Field(default_factory=HostMetricsSettings)
     alerts: AlertSettings = Field(default_factory=AlertSettings)
     api: ApiSettings = Field(default_factory=ApiSettings)
     access: AccessSettings = Field(default_factory=AccessSettings)

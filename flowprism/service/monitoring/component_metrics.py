@@ -86,6 +86,10 @@ FIGURES = (
             "watch_ticks_total": "How often the last byte of every job was looked at.",
             "watch_looks_total": "Silent jobs that were analyzed at once.",
             "watch_cpu_seconds_total": "Processor time that looking at last bytes took.",
+            "hosts_asked_total": "Incidents for which a Prometheus was asked what their hosts export.",
+            "hosts_failed_total": "Of these, questions that were not answered.",
+            "hosts_explained_total": "Of these, answers with a cause.",
+            "hosts_seconds_total": "Time that asking took.",
         },
     ),
     *_figures(

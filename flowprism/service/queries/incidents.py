@@ -15,6 +15,7 @@ from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.alerts import alerts
 from storage.database.baselines import accept_baseline
+from storage.database.host_answers import host_answers
 from storage.database.incident_pages import KeptIncident, incident_key, incident_page, kept_incident
 from storage.database.incidents import add_note, history, notes
 
@@ -71,6 +72,7 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentD
         notes=said,
         alerts=alerts,
         eviction=eviction_advice(stores, viewer, now_ns, found.incident),
+        hosts=host_answers(stores.database, [name]).get(name),
     )
     return masked(viewer, whole, {found.incident.job})
 

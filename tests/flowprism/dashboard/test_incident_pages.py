@@ -14,6 +14,7 @@ import pytest
 
 from datamodel.api_models import IncidentDetail, IncidentRow
 from datamodel.filters import IncidentFilter
+from datamodel.host_cause import HostAnswer, HostCause, HostEvidence
 from flowprism.dashboard.incidents.incident_evidence import IncidentEvidence, even, incident_evidence
 from flowprism.rendering.endpoint_order import Position
 from flowprism.service.queries.analyses import names
@@ -21,6 +22,7 @@ from flowprism.service.queries.incidents import incident, incidents
 from flowprism.service.queries.jobs import job, jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
+from storage.database.host_answers import save_host_answer
 from storage.database.scan_requests import requests
 from tests.flowprism.service.api.client import ADMIN, Client, client
 from tests.flowprism.service.stored import demo_analysis, healthy_again, record_later, stored_demo, stored_many
@@ -296,3 +298,22 @@ def test_the_log_in_page_leads_on_to_where_one_wanted(demo: Stores) -> None:
     assert "Continue" in asking.get("/login").text
     assert 'href="/jobs/x"' in asking.get("/login?next=/jobs/x").text
     assert "evil" not in asking.get("/login?next=//evil.example").text
+
+
+def test_what_hosts_export_is_shown(own: Stores) -> None:
+    """One line, and the series against peers and past; nothing where nobody asked."""
+    name = _only(own)
+    assert "What its hosts export" not in client(own).get(f"/incidents/{name}").text
+    heat = HostEvidence(
+        series="DCGM_FI_DEV_GPU_TEMP", meaning="temperature", device="3", value=88, peers=61, past=60, unit="°C",
+        onset_ns=1,
+    )  # fmt: skip
+    cause = HostCause(kind="thermal", host="s1", gpu=3, confidence=0.9, evidence=(heat,))
+    save_host_answer(own.database, name, HostAnswer(asked_ns=1, peers=5, cause=cause, summary=f"s1: too hot {HOSTILE}"))
+    text = client(own).get(f"/incidents/{name}").text
+    card = text.partition("What its hosts export")[2].partition("</section>")[0]
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", card))
+    assert "S1: too hot" in shown
+    assert "temperature °C s1 3 88.0 60.0 61.0" in shown
+    assert "Compared with 5 hosts" in shown
+    assert "<img" not in card

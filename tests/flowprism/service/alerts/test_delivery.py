@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from datamodel.alerts import OutgoingAlert
+from datamodel.host_cause import HostAnswer
 from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts.alert_settings import AlertSettings
+from flowprism.service.alerts.alert_text import body
 from flowprism.service.alerts.delivery import ReceiverDelivery
 from storage.database.alerts import alerts, claim_alerts, waiting_alerts
 from storage.database.connection import Database
+from storage.database.host_answers import save_host_answer
 from storage.database.incidents import add_note
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, listening
@@ -243,3 +246,17 @@ def test_what_a_notifier_trips_over_is_a_failure_like_others(
     assert until_idle(courier(kept_in, settings), time.time_ns()) == 1
     found: list[OutgoingAlert] = waiting_alerts(kept_in, "hook")
     assert [one.problem for one in found] == ["KeyError while it was sent"]
+
+
+def test_an_alert_says_what_hosts_export_by_then(kept_in: Database) -> None:
+    """It was made before they were asked."""
+    with listening() as server:
+        settings = told.settings(told.webhook(url=server.url))
+        told.scanned(kept_in, settings, "opened")
+        (sent,) = alerts(kept_in)
+        save_host_answer(kept_in, sent.alert.incident.id, HostAnswer(asked_ns=1, summary="GPU 3 of s1: too hot"))
+        assert until_idle(courier(kept_in, settings), later()) == 1
+        (came,) = server.wait(1)
+    assert came.json["alerts"][0]["hosts"]["summary"] == "GPU 3 of s1: too hot"
+    said = sent.alert.model_copy(update={"hosts": HostAnswer(asked_ns=1, summary="GPU 3 of s1: too hot")})
+    assert "\nhosts: GPU 3 of s1: too hot" in body([said])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flowprism.service.alerts.http_post import NotDeliveredError, post
+from flowprism.service.alerts.http_post import NotDeliveredError, get, post
 from tests.flowprism.service.alerts.listening import Answer, listening, silent, trickling
 
 QUICK_S = 0.4
@@ -140,3 +140,12 @@ def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) ->
         post("http://far.invalid/x", b"", {}, PATIENCE_S)
         assert [one.path for one in server.wait(1)] == ["/direct"]
         assert [one.path for one in proxy.wait(1)] == ["http://far.invalid/x"]
+
+
+def test_a_question_has_its_answer_and_no_more_than_may_be() -> None:
+    """The body as it came; one that is too long is refused."""
+    with listening(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 100) as server:
+        assert get(f"{server.url}/q", {"A": "b"}, PATIENCE_S, 100) == b"x" * 100
+        with pytest.raises(NotDeliveredError, match="longer than"):
+            get(server.url, {}, PATIENCE_S, 99)
+        assert (server.requests[0].method, server.requests[0].headers["a"]) == ("GET", "b")

@@ -1,0 +1,1 @@
+"""Series that hosts export -> why a suspect is slow, and which GPU."""

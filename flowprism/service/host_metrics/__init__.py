@@ -1,0 +1,1 @@
+"""Asking a Prometheus what the hosts of an incident export."""

@@ -1,0 +1,1 @@
+"""Asking a Prometheus what hosts export."""
