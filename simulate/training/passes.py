@@ -140,18 +140,26 @@ class StagePasses:
         ).reshape(src.shape)
 
     def _interleaved(self, begin: Int, batches: int) -> list[Int]:
-        """Stages that hold several chunks; messages travel while others are computed."""
+        """Stages that hold several chunks; messages travel while others are computed.
+
+        As in Megatron with overlapped exchanges, a stage posts the buffer for a step when it has computed the one before
+        of the same direction: with the send of that one's result.
+        """
         stages, chunks = self.plan.pp, self.workload.chunks
         orders = [schedule_interleaved(s, stages, batches, chunks) for s in range(stages)]
         arrived: dict[tuple[int, ScheduleStep], Int] = {}
         sent: dict[tuple[int, bool], Int] = {}
+        posted = {(stage, forward): begin[stage] for stage in range(stages) for forward in (True, False)}
         now = list(begin)
         at = [0] * stages
         while any(at[s] < len(orders[s]) for s in range(stages)):
             for stage, order in enumerate(orders):
                 while at[stage] < len(order) and self._ready(stage, order[at[stage]], arrived):
                     step = order[at[stage]]
+                    if (stage, step) in arrived:
+                        now[stage] = self._receive(posted[stage, step.forward], arrived[stage, step], now[stage])
                     now[stage] = self._chunk(stage, step, now[stage], arrived, sent, batches)
+                    posted[stage, step.forward] = now[stage]
                     at[stage] += 1
         return now
 
@@ -163,6 +171,13 @@ class StagePasses:
         outer = 0 if step.forward else last
         return self._position(stage, step) == outer or (stage, step) in arrived
 
+    def _receive(self, posted: Int, messages: Int, now: Int) -> Int:
+        """(cells,) marks: messages are there, whose buffers were posted after `posted`, and `now` is over."""
+        through = self.builder.add(MARK, len(now), after=[now])
+        self.builder.posts(np.repeat(posted, self.plan.tp), messages.ravel())
+        self.builder.edges(messages.ravel(), np.repeat(through, self.plan.tp))
+        return through
+
     def _chunk(
         self,
         stage: int,
@@ -173,10 +188,6 @@ class StagePasses:
         batches: int,
     ) -> Int:
         """One step of an interleaved stage, and the message it leads to."""
-        if (stage, step) in arrived:
-            waits = self.builder.add(MARK, len(now), after=[now])
-            self.builder.edges(arrived[stage, step].ravel(), np.repeat(waits, self.plan.tp))
-            now = waits
         now = self._step(stage, step, now, batches)
         goes = self._position(stage, step) + (1 if step.forward else -1)
         if 0 <= goes < self.plan.pp * self.workload.chunks:

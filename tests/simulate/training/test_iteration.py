@@ -8,6 +8,7 @@ from simulate.network.graph import (
     EXPERT_GRADIENT,
     GRADIENT,
     KEY,
+    NO_INDEX,
     PARAMETER,
     PIPELINE,
     TOKEN,
@@ -112,6 +113,17 @@ def test_an_interleaved_pipeline_wraps_around() -> None:
     graph = built(Plan(pp=4), 1, workload(chunks=2)).graph
     rows = (graph.kind == TRANSFER) & (graph.src == 3) & (graph.dst == 0)
     assert rows.sum() == 4
+
+
+def test_an_interleaved_stage_posts_a_buffer_when_it_has_computed() -> None:
+    """For each message, after its own step before; so a late stage holds up whoever sends to it."""
+    graph = built(Plan(pp=4), 1, workload(chunks=2)).graph
+    messages = np.flatnonzero((graph.kind == TRANSFER) & (graph.purpose == PIPELINE))
+    posted = graph.posted[messages]
+    computed = graph.kind[posted] == COMPUTE
+    assert (posted != NO_INDEX).all()
+    assert computed.mean() > 0.8
+    assert (graph.src[posted] == graph.dst[messages])[computed].all()
 
 
 def test_interleaving_shortens_the_bubble() -> None:
