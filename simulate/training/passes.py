@@ -142,8 +142,8 @@ class StagePasses:
     def _interleaved(self, begin: Int, batches: int) -> list[Int]:
         """Stages that hold several chunks; messages travel while others are computed.
 
-        As in Megatron with overlapped exchanges, a stage posts the buffer for a step when it has computed the one before
-        of the same direction: with the send of that one's result.
+        As in Megatron with overlapped exchanges, a stage posts the buffer for a step when it has computed the one
+        before of the same direction: with the send of that one's result.
         """
         stages, chunks = self.plan.pp, self.workload.chunks
         orders = [schedule_interleaved(s, stages, batches, chunks) for s in range(stages)]
