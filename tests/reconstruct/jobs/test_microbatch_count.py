@@ -94,7 +94,8 @@ def aligned(flow: Streams, messages: tuple[int, int]) -> list[int]:
     """Messages an iteration of the streams that are kept, where so many were heard to come back."""
     beats = StreamPeriods(np.array(messages) * float(MESSAGE_BYTES), np.full(2, float(MESSAGE_BYTES)), np.ones(2))
     part = align_to_iteration(flow, [cut_cycles(flow, np.arange(2), beats)])[0]
-    return np.rint(part.quantum_bytes / MESSAGE_BYTES).astype(int).tolist()
+    messages_per_iteration: list[int] = np.rint(part.quantum_bytes / MESSAGE_BYTES).astype(int).tolist()
+    return messages_per_iteration
 
 
 def test_evaluations_that_one_direction_sends_make_no_longer_iterations() -> None:
