@@ -15,6 +15,7 @@ from datamodel.api_models import ComponentStatus, FeedRow, JobRow
 from datamodel.errors import StorageError
 from datamodel.filters import JobFilter
 from datamodel.job_state import JobState
+from datamodel.scan import Scan
 from datamodel.traffic import TRAFFIC_CLASSES
 from flowprism import __version__
 from flowprism.service.config.settings import Settings
@@ -174,19 +175,25 @@ def _lost_ratio(row: FeedRow) -> float:
     return row.lost / (row.lost + row.datagrams) if row.lost else 0.0
 
 
-def _traffic(stores: Stores, _: int) -> Iterator[Metric]:
-    """What the newest window's bytes are for; classes that are not there have none."""
-    newest = scans(stores.database, most=1)
-    found = traffic_of(newest[0].scan) if newest else None
+def _newest_window(stores: Stores, _: int) -> Iterator[Metric]:
+    """What the newest scan says of its window and of each job in it."""
+    newest = next((one.scan for one in scans(stores.database, most=1)), None)
+    yield from _traffic(newest)
+    yield from _window_of_each_job(newest)
+
+
+def _traffic(newest: Scan | None) -> Iterator[Metric]:
+    """What the window's bytes are for; classes that are not there have none."""
+    found = traffic_of(newest) if newest else None
     shares = {(one.traffic_class,): float(one.bytes) for one in found.classes} if found is not None else {}
     values = {(name,): shares.get((name,), 0.0) for name in TRAFFIC_CLASSES} if shares else {}
     text = "New payload of the newest scanned window, by what it is for."
     yield _gauge("flowprism_traffic_bytes", text, ("traffic_class",), values)
 
 
-def _newest_window(stores: Stores, _: int) -> Iterator[Metric]:
-    """What the newest scan says of each job's time, and of its weights where it is reinforcement learning."""
-    found = [job for one in scans(stores.database, most=1) for job in one.scan.jobs][:MOST_JOBS]
+def _window_of_each_job(newest: Scan | None) -> Iterator[Metric]:
+    """Where each job's time went, and of its weights where it is reinforcement learning."""
+    found = newest.jobs[:MOST_JOBS] if newest else ()
     known = {(job.id or "", job.label or "", job.tenant or ""): job for job in found}
     weights = {labels: job.post_training for labels, job in known.items() if job.post_training is not None}
     syncs = {labels: one.sync_s for labels, one in weights.items()}
@@ -254,8 +261,7 @@ def _feeds(stores: Stores, _: int) -> Iterator[Metric]:
 
 
 _READERS: tuple[Callable[[Stores, int], Iterator[Metric]], ...] = (
-    _components, _scans, _jobs, _each_job, _newest_window, _exporters, _each_exporter, _traffic, _incidents, _alerts,
-    _feeds,
+    _components, _scans, _jobs, _each_job, _newest_window, _exporters, _each_exporter, _incidents, _alerts, _feeds,
 )  # fmt: skip
 
 
