@@ -53,7 +53,7 @@ def alerts_of(
         job = by_job.get(incident.job or "")
         label, tenant = (job.label, job.tenant) if job else (None, None)
         sent = alert(incident, change, kinds[incident.id, change], label, tenant, settings)
-        if receivers_of(incident, label, tenant, settings):  # advice reads all jobs: not for nobody
+        if receivers_of(incident, label, tenant, settings):  # advice reads all jobs: only where an alert is sent
             sent = sent.model_copy(update={"eviction": advise(incident, tenant)})
         found += _addressed(sent, now_ns, now_ns + round(settings.group_wait_s * 1e9), settings)
     return found
