@@ -15,6 +15,8 @@ from flowprism.cli.arguments.score_requirements import parse_requirement
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.evaluation import consecutive_scans, membership_changes
 from flowprism.evaluation.consecutive_scans import WINDOWS, run_window_cases
+from flowprism.evaluation.fleet import fleet_cases
+from flowprism.evaluation.fleet.fleet_cases import FLEET, run_fleet_cases
 from flowprism.evaluation.membership_changes import MEMBERSHIP, run_membership_cases
 from flowprism.evaluation.paths import path_plans
 from flowprism.evaluation.paths.path_plans import PATHS_FAMILY, run_path_cases
@@ -59,6 +61,11 @@ def _cabling(size: str, numbers: Sequence[int] | None, progress: Progress | None
     return _Outcomes(cases, cabling.figures(cases), cabling.outcomes_text(cases))
 
 
+def _fleet(size: str, numbers: Sequence[int] | None, progress: Progress | None) -> _Outcomes:
+    cases = run_fleet_cases(size, numbers, progress)
+    return _Outcomes(cases, fleet_cases.figures(cases), fleet_cases.outcomes_text(cases))
+
+
 _Runner = Callable[[str, Sequence[int] | None, Progress | None], _Outcomes]
 _FAMILIES: dict[str, tuple[_Runner, Mapping[str, str]]] = {
     WINDOWS: (_windows, consecutive_scans.MEANINGS),
@@ -66,6 +73,7 @@ _FAMILIES: dict[str, tuple[_Runner, Mapping[str, str]]] = {
     PATHS_FAMILY: (_paths, path_plans.MEANINGS),
     CLASSES: (_classes, traffic_classes.MEANINGS),
     CABLING: (_cabling, cabling.MEANINGS),
+    FLEET: (_fleet, fleet_cases.MEANINGS),
 }
 
 

@@ -1,0 +1,1 @@
+"""Repeat offenders of a simulated fleet against truth."""
