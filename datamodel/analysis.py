@@ -24,6 +24,7 @@ class Analysis:
         plan: of paths between switches; None where no record shows them, or none was asked for.
         traffic: bytes of each endpoint, minute and class (`datamodel.traffic.TRAFFIC`).
         serving: pairs of served models (`datamodel.traffic.SERVING_PAIRS`).
+        patterns: what each endpoint of a job is like (`datamodel.patterns.PATTERNS`), where that is known.
     """
 
     report: Report
@@ -34,3 +35,4 @@ class Analysis:
     plan: PathPlan | None = None
     traffic: Frame = field(default_factory=lambda: empty(TRAFFIC))
     serving: Frame = field(default_factory=lambda: empty(SERVING_PAIRS))
+    patterns: dict[str, Frame] = field(default_factory=dict)

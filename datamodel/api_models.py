@@ -278,6 +278,27 @@ class FabricView(Document):
     subjects: tuple[Subject, ...] = Field(default=(), description="of open incidents")
 
 
+class RepeatOffender(Document):
+    """A host and how late it was in its jobs, compared with hosts of the same role."""
+
+    host: str = Field(description="by the inventory; the address of an endpoint that it does not know")
+    jobs: int = Field(description="in which it had peers")
+    late_jobs: int = Field(description="of them, in which it computed more than 1 % longer than the median of its role")
+    late_weeks: int = Field(description="weeks in which that was so in some window")
+    late_ratio: float = Field(description="how much longer it computes, median over jobs: 0.03 = 3 %")
+    sigmas: float = Field(description="lateness beyond 1 %, in standard deviations, over all jobs")
+    probability: float = Field(description="of such ranks by chance, if nothing is wrong with any host")
+    is_offender: bool = Field(description="late beyond chance; at most 5 % of these are expected to be healthy")
+
+
+class OffenderView(Document):
+    """Hosts by how late they are in job after job, the most suspicious first. No finding: nothing alerts on it."""
+
+    window: Window
+    of: int = Field(default=0, description="hosts that were compared")
+    items: tuple[RepeatOffender, ...] = ()
+
+
 class PathsRow(Document):
     """A job's uplinks, collisions and plan of paths, by the newest scan that showed its paths."""
 

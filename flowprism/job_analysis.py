@@ -14,6 +14,7 @@ from datamodel.frame import Frame, empty
 from datamodel.inventory import Inventory
 from datamodel.layout import Sizes
 from datamodel.paths import Paths
+from datamodel.patterns import PATTERNS
 from datamodel.report import JobReport, Window
 from datamodel.streams import Int, Streams
 from datamodel.transfers import ROLES
@@ -29,6 +30,7 @@ from diagnose.model.own_time import OwnTime, cells, own_time
 from diagnose.model.standstill import Steps
 from diagnose.options import MODEL
 from diagnose.pair_table import pair_table
+from diagnose.patterns.lateness import patterns
 from diagnose.sampled.sampled_diagnosis import unlocated
 from flowprism.job_changes import CopiedChange
 from flowprism.job_report import ObservedJob, job_report, shown
@@ -106,12 +108,14 @@ class JobTables:
         spans, groups: what each endpoint did when; `group` counts `groups`.
         pairs: senders and receivers (`datamodel.transfers.PAIRS`).
         rates: over the mean iteration (`datamodel.endpoint_rates.RATES`), where spans are not known.
+        patterns: what each endpoint is like (`datamodel.patterns.PATTERNS`), where own times are known.
     """
 
     spans: Frame
     groups: tuple[str, ...]
     pairs: Frame
     rates: Frame
+    patterns: Frame = field(default_factory=lambda: empty(PATTERNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,7 @@ def analyze_job(task: JobTask) -> JobResult:
         report=_with_unreported(job_report(_shown(view, strategy, cache, job), task.labels), task),
         findings=tuple(findings),
         events=tuple(_events(task, view, strategy, hangs=hangs)),
-        tables=_tables(task, view, strategy) if task.tables else None,
+        tables=_tables(task, view, reported, strategy) if task.tables else None,
     )
 
 
@@ -268,7 +272,8 @@ def _meet(one: Finding, other: Finding) -> bool:
     return (other.end_ns is None or one.start_ns < other.end_ns) and (one.end_ns is None or other.start_ns < one.end_ns)
 
 
-def _tables(task: JobTask, view: JobView, strategy: InferredLayout) -> JobTables:
+def _tables(task: JobTask, view: JobView, reported: JobView, strategy: InferredLayout) -> JobTables:
+    """The tables of a job; patterns are those of its `reported` endpoints."""
     names, first = group_names(strategy.groups, task.streams.addresses)
     timeline = spans(view.operations, task.job.edges_ns, task.number, first)
-    return JobTables(timeline, tuple(names), pair_table(view), empty(RATES))
+    return JobTables(timeline, tuple(names), pair_table(view), empty(RATES), patterns(reported))

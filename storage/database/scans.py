@@ -26,16 +26,18 @@ from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
 from datamodel.path_plan import FollowedPlan
+from datamodel.patterns import StoredPatterns
 from datamodel.report import JobReport
 from datamodel.result_rows import Baseline, JobRecord, LayoutRecord, Rollup, ScanRecord
 from datamodel.scan import Scan
 from storage.database.alerts import write_alerts
 from storage.database.baselines import write_baselines
 from storage.database.connection import Database, insert_new, upsert, upsert_selected
+from storage.database.endpoint_patterns import write_patterns
 from storage.database.incidents import incident_rows, write_changes
 from storage.database.path_plans import write_path_plans
 from storage.database.summaries import summary_of
-from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
+from storage.database.tables import ENDPOINT_PATTERNS, EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
 _MINUTE_NS, _HOUR_NS = 60_000_000_000, 3_600_000_000_000
 _SEVERITIES = (None, "info", "warning", "critical")
@@ -57,6 +59,7 @@ class ScanResult:
         alerts: of what it changed.
         baselines: of its jobs, those that it began or measured.
         paths: plans of its jobs' paths, by job.
+        patterns: of its jobs' endpoints.
         doubted: jobs whose layouts are not stored: in feed gaps they seem to lack members.
     """
 
@@ -69,6 +72,7 @@ class ScanResult:
     alerts: Sequence[OutgoingAlert] = ()
     baselines: Sequence[Baseline] = ()
     paths: Mapping[str, FollowedPlan] = field(default_factory=dict)
+    patterns: Sequence[StoredPatterns] = ()
     doubted: frozenset[str] = frozenset()
 
 
@@ -98,6 +102,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         _sum_hours(connection, {one.start_ns for one in result.rollups if one.length_ns == _MINUTE_NS}, end_ns)
         upsert(connection, EVENTS, [_event_row(event) for event in result.events])
         write_path_plans(connection, result.paths)
+        write_patterns(connection, result.patterns)
         write_alerts(connection, result.alerts)
     return True
 
@@ -189,11 +194,12 @@ def rollups(database: Database, name: str, length_ns: int, start_ns: int, end_ns
 
 
 def forget_scans(database: Database, before_ns: int) -> int:
-    """Remove scans, rollups and events of the time before `before_ns`, and jobs not seen since; how many rows went."""
+    """Remove scans, rollups, events and patterns before a time, and jobs not seen since; how many rows went."""
     old = (
         delete(SCANS).where(SCANS.c.window_end_ns < before_ns),
         delete(ROLLUPS).where(ROLLUPS.c.start_ns + ROLLUPS.c.length_ns <= before_ns),
         delete(EVENTS).where(EVENTS.c.start_ns < before_ns),
+        delete(ENDPOINT_PATTERNS).where(ENDPOINT_PATTERNS.c.end_ns <= before_ns),
         delete(JOBS).where(JOBS.c.last_seen_ns < before_ns),
     )
     with database.writing() as connection:

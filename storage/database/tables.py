@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -90,6 +91,17 @@ PATH_PLANS = Table(
     Column("state", Text, nullable=False),
     Column("plan", Text, nullable=False),
     Column("newest", Text, nullable=False),
+)
+
+ENDPOINT_PATTERNS = Table(
+    "endpoint_patterns",
+    METADATA,
+    Column("job", ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True),
+    Column("start_ns", BigInteger, primary_key=True, autoincrement=False),
+    Column("end_ns", BigInteger, nullable=False),
+    Column("endpoints", Text, nullable=False),
+    Column("packed", LargeBinary, nullable=False),
+    Index(None, "end_ns"),
 )
 
 INCIDENTS = Table(

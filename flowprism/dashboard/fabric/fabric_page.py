@@ -18,6 +18,7 @@ from flowprism.service.access.dependencies import Seeing
 from flowprism.service.queries.analyses import names
 from flowprism.service.queries.fabric import fabric
 from flowprism.service.queries.jobs import labels
+from flowprism.service.queries.repeat_offenders import repeat_offenders
 
 LOAD_NAMES = ("under 10 %", "under 30 %", "under 60 %", "under 85 %", "85 % and more")
 
@@ -43,7 +44,8 @@ def page(request: Request, viewer: Seeing, which: Annotated[FabricQuery, Query()
     view, known = fabric(stores, viewer, now_ns), names(stores)
     pair = ways(view, known, which.src.strip(), which.dst.strip())
     suspects, placed = suspected(view, known), tiers(view)
-    rows = hosts(view, which.host.strip(), suspects)
+    late = {one.host: one for one in repeat_offenders(stores, viewer, now_ns).items}
+    rows = hosts(view, which.host.strip(), suspects, {host for host, one in late.items() if one.is_offender})
     endpoints = [node.id for node in view.nodes if node.role == "endpoint"]
     return render_page(
         request,
@@ -59,6 +61,7 @@ def page(request: Request, viewer: Seeing, which: Annotated[FabricQuery, Query()
         pair=pair,
         links=links_that_matter(view),
         hosts=rows,
+        late=late,
         labels=labels(stores, {job for row in rows.rows for job in row.jobs}),
         wanted=which,
         load_css=load_css,

@@ -95,10 +95,10 @@ def suspected(view: FabricView, names: Names) -> frozenset[str]:
     return frozenset(found)
 
 
-def hosts(view: FabricView, text: str, suspects: Collection[str] = ()) -> Hosts:
+def hosts(view: FabricView, text: str, suspects: Collection[str] = (), offenders: Collection[str] = ()) -> Hosts:
     """Hosts with `text` in their name, a job or an address, or plugged into the switch that is called so.
 
-    Those under suspicion come first, at most `MOST_HOSTS`.
+    Those under suspicion come first, then repeat offenders, at most `MOST_HOSTS`.
     """
     endpoints = [node for node in view.nodes if node.role == "endpoint"]
     by_host: dict[str, list[FabricNode]] = {}
@@ -111,7 +111,7 @@ def hosts(view: FabricView, text: str, suspects: Collection[str] = ()) -> Hosts:
     cables = _cables(view)
     doubt = {n.id: 1.0 if n.id in suspects else cables[n.id].suspicion for n in endpoints if n.id in cables}
     worst = {host: max(doubt.get(n.id, 0.0) for n in by_host[host]) for host in wanted}
-    order = sorted(wanted, key=lambda host: (-worst[host], natural(host)))[:MOST_HOSTS]
+    order = sorted(wanted, key=lambda host: (-worst[host], host not in offenders, natural(host)))[:MOST_HOSTS]
     rails = sorted({n.rail for n in endpoints}, key=lambda rail: (rail is None, rail or 0))
     rows = tuple(_host(host, by_host[host], rails, cables, doubt) for host in order)
     return Hosts(tuple(rails), rows, len(wanted))

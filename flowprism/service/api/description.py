@@ -36,7 +36,7 @@ _TAGS = {
     "incidents": "What is wrong, since when, because of what, and what people do about it.",
     "events": "What happened to jobs and is no fault.",
     "scans": "What was looked at, and asking to look now.",
-    "feeds": "Exporters, components of the service, traffic by class, the fabric.",
+    "feeds": "Exporters, components of the service, traffic by class, the fabric, repeat offenders.",
     "inventory": "What is known of the fabric beforehand.",
     "stream": "What is new, as it comes.",
     "access": "Access: users, tokens, the audit log.",

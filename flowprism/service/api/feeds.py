@@ -1,4 +1,4 @@
-"""`/feeds`, `/components`, `/fabric`: what everything else stands on."""
+"""`/feeds`, `/components`, `/fabric`, `/repeat-offenders`: what everything else stands on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from datamodel.api_models import FabricView, TrafficView
+from datamodel.api_models import FabricView, OffenderView, TrafficView
 from datamodel.report import Window
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import ComponentList, FeedList
@@ -16,6 +16,7 @@ from flowprism.service.http.query_parameters import MOST_NS, Parameters, Time
 from flowprism.service.http.responses import respond, wrong
 from flowprism.service.queries import fabric as fabric_answers
 from flowprism.service.queries import feeds as answers
+from flowprism.service.queries import repeat_offenders as offender_answers
 from flowprism.service.queries import traffic as traffic_answers
 from flowprism.service.queries.visibility import require_all_seen
 
@@ -40,6 +41,13 @@ class FeedParameters(Parameters):
         if end_ns <= start_ns:
             raise wrong("query", "end_ns", "it is not behind start_ns")
         return Window(start_ns=start_ns, end_ns=end_ns)
+
+
+class OffenderParameters(Parameters):
+    """Over which time, and how many."""
+
+    days: int = Field(default=30, ge=1, le=365, description="up to the newest scan; stored patterns reach no further")
+    limit: int = Field(default=50, ge=1, le=10_000, description="hosts at most: the most suspicious ones")
 
 
 @router.get("/feeds", response_model=FeedList, summary="Exporters")
@@ -71,3 +79,13 @@ def traffic(request: Request, viewer: Seeing) -> Response:
 def fabric(request: Request, viewer: Seeing) -> Response:
     """List switches, hosts, endpoints and links of the inventory; for users of one tenant, those its jobs touch."""
     return respond(request, fabric_answers.fabric(request.app.state.stores, viewer, time.time_ns()))
+
+
+@router.get("/repeat-offenders", response_model=OffenderView, summary="Hosts that are late in job after job")
+def repeat_offenders(request: Request, viewer: Seeing, asked: Annotated[OffenderParameters, Query()]) -> Response:
+    """Rank hosts by how much longer they compute than hosts of the same role, in all jobs that the user sees.
+
+    Evidence, not a finding: no incident opens and no alert is sent.
+    """
+    found = offender_answers.repeat_offenders(request.app.state.stores, viewer, time.time_ns(), asked.days)
+    return respond(request, found.model_copy(update={"items": found.items[: asked.limit]}))

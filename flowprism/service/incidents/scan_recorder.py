@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentUpdate
 from datamodel.path_plan import FollowedPlan
+from datamodel.patterns import StoredPatterns
 from datamodel.report import Report
 from datamodel.result_rows import Baseline, Rollup, ScanRecord
 from datamodel.scan import Scan
@@ -38,6 +39,7 @@ class CompletedScan:
         baselines: of its jobs, those that it began or measured.
         over: incidents that ended without a fix, by id, and why.
         paths: plans of its jobs' paths, by job.
+        patterns: of its jobs' endpoints.
     """
 
     policy: str
@@ -51,6 +53,7 @@ class CompletedScan:
     baselines: Sequence[Baseline] = ()
     over: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, FollowedPlan] = field(default_factory=dict)
+    patterns: Sequence[StoredPatterns] = ()
 
 
 def record(
@@ -86,6 +89,7 @@ def record(
         alerts=alerts_now,
         baselines=made.baselines,
         paths=made.paths,
+        patterns=made.patterns,
         doubted=made.doubted,
     )
     return after if save_scan(database, result) else None

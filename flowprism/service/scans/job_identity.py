@@ -58,7 +58,7 @@ def assign_stable_ids(jobs: Sequence[JobReport], known: Sequence[JobRecord], win
 
 
 def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
-    """Return the analysis with its jobs renamed in report, timelines, pairs, rates and plan of paths."""
+    """Return the analysis with its jobs renamed in report, timelines, pairs, rates, patterns and plan of paths."""
     names = {old: new for old, new in names.items() if old != new}
     if not names:
         return analysis
@@ -71,12 +71,19 @@ def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
         }
     )
     jobs = tuple(names.get(job, job) for job in timelines.jobs)
-    pairs, rates = (
-        {names.get(job, job): frame for job, frame in of.items()} for of in (analysis.pairs, analysis.rates)
+    pairs, rates, patterns = (
+        {names.get(job, job): frame for job, frame in of.items()}
+        for of in (analysis.pairs, analysis.rates, analysis.patterns)
     )
     plan = None if analysis.plan is None else _renamed_plan(analysis.plan, names)
     return replace(
-        analysis, report=renamed_report, timelines=replace(timelines, jobs=jobs), pairs=pairs, rates=rates, plan=plan
+        analysis,
+        report=renamed_report,
+        timelines=replace(timelines, jobs=jobs),
+        pairs=pairs,
+        rates=rates,
+        patterns=patterns,
+        plan=plan,
     )
 
 

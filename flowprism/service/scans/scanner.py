@@ -113,7 +113,7 @@ class Scanner:
             made = CompletedScan(
                 policy.name, started_ns, time.time_ns(), past.report, verdict,
                 rollups=past.rollups, events=past.events, doubted=frozenset(sight.doubts(past.report)),
-                baselines=past.baselines, over=past.over, paths=past.paths,
+                baselines=past.baselines, over=past.over, paths=past.paths, patterns=past.patterns,
             )  # fmt: skip
             record(self.database, made, self.settings.incidents.options(), self.settings.alerts, self._advise)
         self.tally.made(made)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from datamodel.analysis import Analysis
 from datamodel.filters import EventFilter
 from datamodel.findings import Event
 from datamodel.path_plan import FollowedPlan, PathPlan
+from datamodel.patterns import StoredPatterns
 from datamodel.report import Report
 from datamodel.result_rows import Baseline, JobRecord, Rollup
 from diagnose.paths.follow_up import followed, of_job
@@ -39,7 +43,7 @@ _MOST_EVENTS, _MOST_INCIDENTS = 100_000, 10_000
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What is stored of a window: the report with stable names and numbers, rollups, events and baselines.
+    """What is stored of a window: the report with stable names and numbers, rollups, events, baselines and patterns.
 
     `over` maps ids of incidents that ended without a fix to the reason, `paths` jobs to their plans of paths.
     """
@@ -50,6 +54,7 @@ class Remembered:
     baselines: Sequence[Baseline] = ()
     over: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, FollowedPlan] = field(default_factory=dict)
+    patterns: Sequence[StoredPatterns] = ()
 
 
 def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remembered:
@@ -88,7 +93,21 @@ def link_to_history(database: Database, lake: str, sight: WindowResult) -> Remem
     merged = merge_events(happened, events(database, kept, None, most=_MOST_EVENTS))
     rollups = minutes(analysis, whole)
     paths = _followed(database, analysis.plan, [job.id for job in trusted])
-    return Remembered(analysis.report, rollups, merged, compared.baselines, compared.over, paths)
+    behavior = _patterns(analysis, [job.id for job in trusted])
+    return Remembered(analysis.report, rollups, merged, compared.baselines, compared.over, paths, behavior)
+
+
+def _patterns(analysis: Analysis, jobs: Sequence[str]) -> list[StoredPatterns]:
+    """The patterns of some jobs with the addresses of their endpoints alone."""
+    end_ns, addresses = analysis.report.window.end_ns, analysis.timelines.addresses
+    found = []
+    for job in jobs:
+        rows = analysis.patterns.get(job)
+        if rows is not None and len(rows):
+            codes, own = np.unique(rows["endpoint"], return_inverse=True)
+            names = tuple(addresses[code] for code in codes.tolist())
+            found.append(StoredPatterns(job, end_ns, names, rows.replace(endpoint=own)))
+    return found
 
 
 def _followed(database: Database, plan: PathPlan | None, jobs: Sequence[str]) -> dict[str, FollowedPlan]:

@@ -11,6 +11,7 @@ from datamodel.api_models import ComponentStatus
 from storage.database.components import save_component
 from tests.flowprism.dashboard.fabric.stored_paths import PathScans, case
 from tests.flowprism.service.api.client import Client, client
+from tests.flowprism.service.queries.stored_offenders import stored_offenders
 from tests.flowprism.service.stored import stored_demo
 
 TARGET = Path("flowprism/service/api/examples.json")
@@ -33,6 +34,9 @@ def main() -> None:
         scans.scan(case())
         said |= {name: cut(answer) for name, answer in path_answers(client(scans.stores))}
         scans.stores.database.close()
+        month = stored_offenders(Path(folder) / "month")
+        said |= {name: cut(answer) for name, answer in offender_answers(client(month))}
+        month.database.close()
     TARGET.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -90,6 +94,11 @@ def path_answers(asking: Client) -> list[tuple[str, Any]]:
     every = asking.get("/api/v1/paths").json()
     one = asking.get(f"/api/v1/jobs/{every['items'][0]['job']}/paths").json()
     return [("GET /api/v1/paths", every), ("GET /api/v1/jobs/{job}/paths", one)]
+
+
+def offender_answers(asking: Client) -> list[tuple[str, Any]]:
+    """What is said of hosts after a month in which one was late in every job."""
+    return [("GET /api/v1/repeat-offenders", asking.get("/api/v1/repeat-offenders?limit=1").json())]
 
 
 def cut(said: Any) -> Any:  # noqa: ANN401 - JSON
