@@ -9,13 +9,10 @@ from scipy.special import ndtr, ndtri
 
 from datamodel.operations import FAMILY_SLOTS
 from datamodel.streams import Bool, Float, Int
-from datamodel.transfers import ROLES
 from diagnose.compute.first_stage import STANDS_OUT, first_stage, message_ns, overlaps
 from diagnose.compute.pass_times import compute_min_delay, sampled, select_informative
 from diagnose.compute.send_delays import DP, PP, SendDelays
 from diagnose.compute.stragglers import READY_SHARE
-
-TP = ROLES.index("tp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +24,9 @@ class StageCompute:
             the optimizer step.
         micro_batches: messages a stage sends forward in an iteration.
         spread_ratio: how far one pass differs from the next of the same stage, the middle half of them.
-        whole: whether passes are measured whole. Where tensor groups sum up each layer over the fabric it is what
-            follows the last sum, which tells whether compute grew but not who has more of it.
+        whole: whether passes are measured whole. Where tensor, context or expert groups exchange something over the
+            fabric in each layer it is what follows the last exchange, which tells whether compute grew but not who has
+            more of it.
     """
 
     least_ns: Float
@@ -114,8 +112,7 @@ def stage_compute(kinds: tuple[SendDelays, ...], stages: Int, period: Int) -> St
         least[-1] = most[-1] = _busiest_last_ns(least, most, messages, stages, period)
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
-    whole = all(k.role != TP for k in kinds)
-    return StageCompute(least, most, batches, _spread(messages, stages, period), whole) if known else None
+    return StageCompute(least, most, batches, _spread(messages, stages, period), alone) if known else None
 
 
 def _busiest_last_ns(least_ns: Float, most_ns: Float, messages: list[SendDelays], stages: Int, period: Int) -> float:

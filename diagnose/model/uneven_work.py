@@ -57,8 +57,9 @@ def uneven_work(
 
     With even work all cells of a stage would take their mean: the loss is what the last one takes beyond it. By what a
     cell usually takes more or less than others it does so in every iteration; that is taken off, since it is no work
-    that changes. Work that no other cell waits for changes as well, but iterations do not last longer for it: they must
-    follow the last one. Experts are known by what they get: in no other exchange do bytes change.
+    that changes. Work that no other cell waits for changes as well, and so does own time that is cut short by what
+    arrives in the middle of it, but iterations do not last longer for it: they must follow the last one. Experts are
+    known by what they get: in no other exchange do bytes change.
 
     Args:
         own: own time of all cells in the iterations to judge.
@@ -76,7 +77,7 @@ def uneven_work(
         spent = own_ns[peers]
         varied = spent - row_medians(spent)[:, None]
         experts = _of_experts(spent, received_bytes[peers], options)
-        if experts or _correlation(varied.max(axis=0), durations_ns) >= options.follows_least:
+        if experts or _passes_on(varied.max(axis=0), durations_ns, options):
             late = spent if experts else varied
             cost = (late.max(axis=0) - late.mean(axis=0)) / iteration_ns
             found.append(UnevenWork.usual(cost, experts=experts))
@@ -93,6 +94,16 @@ def _of_experts(spent_ns: Float, received_bytes: Float, options: ModelOptions) -
     late = spent_ns - spent_ns.mean(axis=0)
     follows = _correlation(share.ravel(), late.ravel()) >= options.follows_least
     return bool(np.median(changes) >= options.uneven_tokens_least and follows)
+
+
+def _passes_on(most_ns: Float, durations_ns: Float, options: ModelOptions) -> bool:
+    """Whether iterations last as much longer as the last cell works, rather than being as long whatever it does.
+
+    Between these two lies a slope of one half: from there on the durations are nearer to the first.
+    """
+    if _correlation(most_ns, durations_ns) < options.follows_least:
+        return False
+    return float(np.cov(most_ns, durations_ns)[0, 1] / np.var(most_ns, ddof=1)) > 0.5
 
 
 def _correlation(one: Float, other: Float) -> float:

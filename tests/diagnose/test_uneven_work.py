@@ -44,6 +44,14 @@ def test_what_changes_while_nobody_waits_is_not_lost() -> None:
     assert measured(own_s(0.2), durations) == EVEN
 
 
+def test_own_time_that_iterations_hardly_follow_is_not_lost() -> None:
+    """They go up and down with the last one, by a tenth of what it takes longer: the rest is no work."""
+    own = own_s(0.2)
+    last = own.max(axis=0)
+    assert measured(own, 1 + 0.9 * last) != EVEN
+    assert measured(own, 1 + 0.1 * last) == EVEN
+
+
 def test_a_cell_that_always_takes_longer_is_no_changing_work() -> None:
     """It is a straggler's, or its place's."""
     own = own_s(0.001, (0.5, 0.5, 0.5, 0.8))

@@ -154,10 +154,11 @@ def test_an_interleaved_pipeline_is_not_measured() -> None:
     assert stage_compute((*pipeline(), *wraps), STAGES, ITERATIONS) is None
 
 
-def test_tensor_groups_on_the_fabric_hide_passes() -> None:
-    """They sum up each layer's results: what leads to a message is the last sum, not a whole pass."""
-    sums = kind(ROLES.index("tp"), 0, 0, s0=5, s1=5, s2=5)
-    cut = tuple(SendDelays(k.role, k.towards, k.slot, k.delay_ns[:6], k.start_ns[:6]) for k in (*pipeline(), sums))
+@pytest.mark.parametrize("role", ["tp", "cp", "ep"])
+def test_exchanges_of_each_layer_over_the_fabric_hide_passes(role: str) -> None:
+    """What leads to a message is the last of them, not a whole pass."""
+    exchange = kind(ROLES.index(role), 0, 0, s0=5, s1=5, s2=5)
+    cut = tuple(SendDelays(k.role, k.towards, k.slot, k.delay_ns[:6], k.start_ns[:6]) for k in (*pipeline(), exchange))
     assert [compute(kinds).heaviest() for kinds in (cut, cut[:-1])] == [None, 2]
 
 
