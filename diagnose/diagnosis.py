@@ -31,6 +31,7 @@ from diagnose.model.own_time import OwnTime
 from diagnose.model.uneven_work import EVEN, UnevenWork, exchanged_bytes, uneven_work
 from diagnose.options import MODEL
 from diagnose.pace_intervals import PaceInterval, durations_ns, find_sporadic, split_intervals
+from diagnose.patterns.unlike_peers import with_unusual
 from diagnose.recurring_findings import continued, merge_recurring
 
 LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
@@ -176,7 +177,7 @@ def _explained(measured: _Measured, period: PaceInterval) -> list[Finding]:
         found += _of_compute(measured, period, compared._replace(sure=sure, held_up_ns=held_up_ns))
     elif links:
         found += _next_to_links(measured, period, compared)
-    return found or [regression_finding(job, period, span)]
+    return found or [with_unusual(regression_finding(job, period, span), job, compared)]
 
 
 def _next_to_links(measured: _Measured, period: PaceInterval, compared: ComparedIterations) -> list[Finding]:
