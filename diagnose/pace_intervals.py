@@ -10,6 +10,7 @@ from scipy.ndimage import median_filter
 from scipy.special import gammaincc
 
 from datamodel.streams import Float, Int
+from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # Fewest iterations that make a period.
 SHORTEST = 3
@@ -62,7 +63,7 @@ def noise_ratio(durations: Float) -> float:
     """Robust spread of the iteration time from one iteration to the next, as a share of its median."""
     known = durations[np.isfinite(durations)]
     steps = np.abs(np.diff(known))
-    return float(1.4826 * np.median(steps) / np.sqrt(2) / np.median(known)) if len(steps) else 0.0
+    return float(MAD_TO_SIGMA * np.median(steps) / np.sqrt(2) / np.median(known)) if len(steps) else 0.0
 
 
 def split_intervals(edges_ns: Int, least_ratio: float, moved_bytes: Float | None = None) -> list[PaceInterval]:

@@ -21,10 +21,9 @@ from diagnose.model.compute import (
     grown,
     pursue,
 )
-from diagnose.model.elements import TO_SIGMA
 from diagnose.model.own_time import cells
 from diagnose.options import MODEL
-from reconstruct.numeric.medians import group_medians
+from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians
 
 NOBODY_WAITS = np.zeros((0, 2), np.int64)
 
@@ -106,7 +105,7 @@ def _delayed(job: JobView, kinds: tuple[SendDelays, ...], cell: Int, alike: Int,
     count = int(cell.max(initial=-1)) + 1
     normal, excess, spread = (group_medians(v, cell, count) for v in (seen.normal_ns, excess_ns, seen.spread_ns))
     floor_ns = MODEL.own_floor_ratio * compared.iteration_ns
-    variance = np.maximum(TO_SIGMA * spread, floor_ns) ** 2 / min(len(compared.interval), MODEL.counted)
+    variance = np.maximum(MAD_TO_SIGMA * spread, floor_ns) ** 2 / min(len(compared.interval), MODEL.counted)
     return compare(normal + excess, normal, 2 * variance, compared, MODEL)
 
 

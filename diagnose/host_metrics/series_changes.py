@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diagnose.host_metrics.measures import CONSEQUENT_XIDS, Measure
 from diagnose.host_metrics.options import HostMetricsOptions
-from diagnose.model.elements import TO_SIGMA
+from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 Times = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
@@ -78,7 +78,7 @@ def level(values: Values) -> float:
 
 def spread(values: Values) -> float:
     """Standard deviation, by the median of absolute deviations."""
-    return TO_SIGMA * float(np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
+    return MAD_TO_SIGMA * float(np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
 
 
 def level_change(series: HostSeries, options: HostMetricsOptions) -> tuple[int, int] | None:

@@ -10,11 +10,10 @@ import numpy as np
 
 from datamodel.streams import Bool, Float, Int
 from diagnose.model.compared_iterations import ComparedIterations
-from diagnose.model.elements import TO_SIGMA
 from diagnose.model.likelihood import gains, sizes
 from diagnose.model.own_time import OwnTime
 from diagnose.options import ModelOptions
-from reconstruct.numeric.medians import row_medians, typical_over
+from reconstruct.numeric.medians import MAD_TO_SIGMA, row_medians, typical_over
 
 Who = Literal["cell", "host", "stage", "everybody"]
 
@@ -131,7 +130,7 @@ def compare(
 def _level(own_ns: Float) -> tuple[Float, Float]:
     """(cells,) median over iterations, and the spread about it."""
     middle = typical_over(own_ns, np.arange(own_ns.shape[1]))
-    return middle, TO_SIGMA * row_medians(np.abs(own_ns - middle[:, None]))
+    return middle, MAD_TO_SIGMA * row_medians(np.abs(own_ns - middle[:, None]))
 
 
 def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions) -> tuple[Float, Float]:
@@ -141,7 +140,7 @@ def _of_peers(now_ns: Float, place: Int, floor_ns: float, options: ModelOptions)
         peers = (place == stage) & np.isfinite(now_ns)
         if peers.sum() >= options.fewest_peers:
             middle = float(np.median(now_ns[peers]))
-            spread = TO_SIGMA * float(np.median(np.abs(now_ns[peers] - middle)))
+            spread = MAD_TO_SIGMA * float(np.median(np.abs(now_ns[peers] - middle)))
             normal[peers], variance[peers] = middle, max(spread, floor_ns) ** 2
     return normal, variance
 

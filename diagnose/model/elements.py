@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from datamodel.streams import Bool, Float, Int
 from diagnose.measures.stream_rates import Rates
 from diagnose.options import ModelOptions
-from reconstruct.numeric.medians import group_medians, median_over, row_medians
-
-# A normal distribution's standard deviation over its median absolute deviation.
-TO_SIGMA = 1 / float(ndtri(0.75))
+from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, median_over, row_medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class _Level:
             told = np.log(rate_bps[:, iterations])
         told[~np.isfinite(told)] = np.nan
         value = row_medians(told)
-        spread = TO_SIGMA * row_medians(np.abs(told - value[:, None]))
+        spread = MAD_TO_SIGMA * row_medians(np.abs(told - value[:, None]))
         count = np.minimum(np.isfinite(told).sum(axis=1), options.counted)
         of_role = group_medians(spread, role, int(role.max(initial=-1)) + 1)[role]
         return cls(value, np.fmax(spread, of_role) ** 2 / np.maximum(count, 1))
@@ -138,7 +134,7 @@ def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: Mode
         kind = np.unique(np.stack([role, across.astype(np.int64), alike]), axis=1, return_inverse=True)[1].ravel()
         count = int(kind.max(initial=-1)) + 1
         middle = group_medians(now.value, kind, count)[kind]
-        spread = TO_SIGMA * group_medians(np.abs(now.value - middle), kind, count)[kind]
+        spread = MAD_TO_SIGMA * group_medians(np.abs(now.value - middle), kind, count)[kind]
         enough = np.bincount(kind[np.isfinite(now.value)], minlength=count)[kind] >= options.fewest_peers
         value = np.where(enough, middle, value)
         variance = np.where(enough, spread**2, variance)

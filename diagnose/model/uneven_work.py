@@ -11,13 +11,10 @@ from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from datamodel.transfers import ROLES
 from diagnose.endpoint_index import Numbering
-from diagnose.model.elements import TO_SIGMA
 from diagnose.model.own_time import OwnTime
 from diagnose.options import ModelOptions
-from reconstruct.numeric.medians import row_medians
+from reconstruct.numeric.medians import MAD_TO_SIGMA, MEDIAN_ERROR, row_medians
 
-# A median's standard error over that of a mean of as many: sqrt(pi / 2).
-MEDIAN_ERROR = 1.2533
 # Roles of what experts exchange, and of what an exchange of unequal messages is mistaken for.
 EXCHANGES = tuple(ROLES.index(name) for name in ("ep", "cp", "tp"))
 
@@ -39,7 +36,7 @@ class UnevenWork(NamedTuple):
     def usual(cls, cost: Float, *, experts: bool = False) -> UnevenWork:
         """What (iterations,) shares of their time cost: the median, with its standard error."""
         middle = float(np.median(cost))
-        spread = TO_SIGMA * float(np.median(np.abs(cost - middle)))
+        spread = MAD_TO_SIGMA * float(np.median(np.abs(cost - middle)))
         return cls(middle, MEDIAN_ERROR * spread / float(np.sqrt(len(cost))), experts)
 
     def exceeds(self, ratio: float) -> float:

@@ -25,12 +25,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
-from reconstruct.numeric.medians import group_medians
+from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians
 
 MAX_FALSE_DISCOVERY_SHARE = 0.05
 TOLERATED_RATIO = 0.01
 MAX_SIGMAS = 3.0
-MEDIAN_TO_SD = 1.4826
 # One step of a score is an e-fold divided by this number: ranks 1 and 2 of 16 are 11 steps apart.
 STEPS_PER_FOLD = 16
 MIN_PROBABILITY = 1e-12
@@ -125,7 +124,7 @@ def _numbered(job: Int, role: Int) -> Int:
 def _sigmas(job: Int, late: Float) -> Float:
     """(n,) lateness beyond the tolerance over the robust spread of the job's hosts, within MAX_SIGMAS."""
     number = np.unique(job, return_inverse=True)[1]
-    spread = MEDIAN_TO_SD * group_medians(np.abs(late), number, int(number.max(initial=-1)) + 1)[number]
+    spread = MAD_TO_SIGMA * group_medians(np.abs(late), number, int(number.max(initial=-1)) + 1)[number]
     beyond = late - TOLERATED_RATIO
     known = np.divide(beyond, spread, out=np.sign(beyond) * MAX_SIGMAS, where=spread > 0)
     return np.clip(known, -MAX_SIGMAS, MAX_SIGMAS)

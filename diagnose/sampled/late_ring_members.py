@@ -12,7 +12,8 @@ from diagnose.hangs.ring_order import ring_order
 from diagnose.sampled.late_senders import Late
 from diagnose.sampled.sampled_findings import NAMED
 from diagnose.sampled.sampled_job_view import IterationComparison, SampledView
-from reconstruct.sampled.folding.folded_samples import LATER_HALF, MEDIAN_TO_SD, Points
+from reconstruct.numeric.medians import MAD_TO_SIGMA
+from reconstruct.sampled.folding.folded_samples import LATER_HALF, Points
 
 # A ring is late when the later half of its bytes passes later by this share of what an iteration became longer, and by
 # so many times as much as its samples scatter: else those in time are not told from those that are late.
@@ -154,7 +155,7 @@ def _head(
     )
     place = np.repeat([n for n, _ in rows], [int(c.sum()) for c in chosen])
     left_ns = after_ns - begin - pace * phase
-    scatter_ns = MEDIAN_TO_SD * float(np.median(np.abs(left_ns[phase > LATER_HALF] - late_ns)))
+    scatter_ns = MAD_TO_SIGMA * float(np.median(np.abs(left_ns[phase > LATER_HALF] - late_ns)))
     if late_ns < APART * scatter_ns:
         return None
     # a span that holds both moments, that in time and the late one, tells neither

@@ -13,7 +13,7 @@ from diagnose.finding_text import finding_id, listed
 from diagnose.hangs.hang_detection import AT_ONCE, SILENT_ITERATIONS
 from diagnose.options import MODEL
 from diagnose.sampled.sampled_job_view import SampledView
-from reconstruct.sampled.folding.folded_samples import MEDIAN_TO_SD
+from reconstruct.numeric.medians import MAD_TO_SIGMA
 from reconstruct.sampled.folding.last_position import LastPosition
 
 # Between two samples usually lies a mean spacing, exponentially distributed: so many come by a chance of e^-8.
@@ -101,7 +101,7 @@ def _recent(view: SampledView, connection: int) -> tuple[Float, float]:
     late = points.iteration >= min(view.job.iterations - RECENT, int(points.iteration.max()))
     after, phase = points.after_ns[late], points.phase[late]
     off = np.abs(after - np.quantile(after, phase))  # the median: beside a pause a little less passes much earlier
-    return np.sort(after), MEDIAN_TO_SD * float(np.median(off))
+    return np.sort(after), MAD_TO_SIGMA * float(np.median(off))
 
 
 def _passes_ns(after_ns: Float, phase: float) -> float:

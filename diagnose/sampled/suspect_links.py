@@ -13,7 +13,7 @@ from diagnose.links.link_findings import own_link
 from diagnose.sampled.message_delays import MessageDelays
 from diagnose.sampled.ring_pace import MOST_EVIDENCE, RingPace, likely_by_stalls
 from diagnose.sampled.sampled_job_view import IterationComparison, SampledView
-from reconstruct.sampled.folding.folded_samples import MEDIAN_TO_SD
+from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # Fewer have no usual lateness to be compared with; one that is later by fewer standard errors is as late as usual.
 FEWEST, SURE = 3, 2.0
@@ -153,7 +153,7 @@ def _by_lateness(between: MessageDelays, found: Sequence[_Hypothesis]) -> Float:
         late = np.array([np.median(between.later_ns[p]) if p.any() else np.nan for p in passes])
         error = np.array([np.median(between.error_ns[p]) if p.any() else np.nan for p in passes])
         usual = float(np.nanmedian(late))
-        spread = MEDIAN_TO_SD * float(np.nanmedian(np.abs(late - usual)))
+        spread = MAD_TO_SIGMA * float(np.nanmedian(np.abs(late - usual)))
         beyond = np.nan_to_num((late - usual) / np.hypot(error, spread))
         weight[alike] = np.where(beyond >= SURE, np.minimum(beyond**2 / 2, MOST_EVIDENCE), 0.0)
     return weight

@@ -17,6 +17,7 @@ from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool
 from reconstruct.clocks.export_delays import ExportDelays, least_lags
+from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # The least lag is taken in so many parts of an exporter's time, of so many samples each; of so many parts at least.
 PARTS, FEWEST_SAMPLES, FEWEST_PARTS = 24, 10, 8
@@ -25,7 +26,6 @@ OWN_STAMP_NS = 1_000_000
 # An offset is known where the least lags lie on one line to this, and worth the name beyond so many errors and this.
 STRAIGHT_NS = 5_000_000
 WORTH_ERRORS, WORTH_NS, WORTH_RECORDS_NS = 4.0, 2_000_000, 500_000
-MEDIAN_TO_SD = 1.4826
 COLLECTOR, MIRROR = "collector", "mirror"
 
 
@@ -109,7 +109,7 @@ def _offset(lags: ExportDelays, n: int) -> ClockOffset | None:
     slope = float(np.median((least[b] - least[a]) / (when[b] - when[a])))
     middle = (end - begin) / 2
     level = least - slope * (when - middle)
-    lag, spread = float(np.median(level)), MEDIAN_TO_SD * float(np.median(np.abs(level - np.median(level))))
+    lag, spread = float(np.median(level)), MAD_TO_SIGMA * float(np.median(np.abs(level - np.median(level))))
     error = spread / float(np.sqrt(len(level)))
     if (
         spread > STRAIGHT_NS

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
+from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # Moments coincide within the narrowest of these at which one shift stands out: exact records, sparse samples.
 WIDTHS_NS = (1_000_000, 4_000_000, 16_000_000, 64_000_000)
@@ -30,7 +31,6 @@ CANDIDATES = 3
 STEADY_SHARE, PARTS = 0.5, 4
 # More moments tell no more, but take longer.
 MOST_DIFFERENCES = 60_000
-MEDIAN_TO_SD = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _steady(since: Float, of: Int, line: _Line, length: float) -> bool:
 
 def _told(since: Float, apart: Float, line: _Line, place: tuple[int, float]) -> OffsetFit:
     rest = (apart - line.level - line.slope * since)[line.kept]
-    error = MEDIAN_TO_SD * float(np.median(np.abs(rest))) / float(np.sqrt(len(rest)))
+    error = MAD_TO_SIGMA * float(np.median(np.abs(rest))) / float(np.sqrt(len(rest)))
     spread = float(np.std(since[line.kept]))
     drift_error = error / spread * 1e6 if spread else float("inf")
     return OffsetFit(place[0] + line.level, line.slope * 1e6, error, drift_error, place[1], len(rest))

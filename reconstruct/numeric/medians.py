@@ -6,6 +6,10 @@ import numpy as np
 
 from datamodel.streams import Float, Int
 
+# Of normally distributed values: the standard deviation over the median absolute deviation, and the standard error of
+# the median over that of the mean.
+MAD_TO_SIGMA, MEDIAN_ERROR = 1.4826, 1.2533
+
 
 def row_medians(values: Float) -> Float:
     """Median over the last axis; nan counts as not seen, and is the answer where nothing was."""

@@ -11,6 +11,7 @@ from datamodel.frame import Frame, empty
 from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import TRANSFERS
 from reconstruct.jit import compiled
+from reconstruct.numeric.medians import MAD_TO_SIGMA
 from reconstruct.numeric.robust_statistics import calm_medians, evenly, in_order, peaks_apart, running_deviations, slope
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
@@ -19,7 +20,6 @@ from reconstruct.sampled.jobs.sampled_recognition import SampledJob
 # chance makes of as many samples, before and behind its place, as half the iterations: each is of another one.
 SHORTEST_PAUSE, SURE = 0.03, 5.0
 FEWEST_BESIDE = 4
-MEDIAN_TO_SD = 1.4826
 # An iteration has a line of its own where so many samples span this share of the message.
 OWN_POINTS, OWN_SPAN = 6, 0.5
 # A line through so many points is as good as one through all.
@@ -135,7 +135,7 @@ def _folded(
 def _jumps(phase: Float, at: Float, beside: int) -> tuple[Float, Float, float]:
     """(places in order, by how much times jump between so many samples before and behind each; more than chance)."""
     phase, ordered = in_order(phase, at)
-    errors = SURE * MEDIAN_TO_SD * np.sqrt(2.0 / beside)
+    errors = SURE * MAD_TO_SIGMA * np.sqrt(2.0 / beside)
     level, calm = calm_medians(ordered, beside, SHORTEST_PAUSE / errors)
     spread = 0.0 if calm else np.median(running_deviations(ordered, beside))
     return phase, np.maximum(level[beside:] - level[:-beside], 0.0), max(SHORTEST_PAUSE, errors * spread)

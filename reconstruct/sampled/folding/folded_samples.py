@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Float, Int
+from reconstruct.numeric.medians import MAD_TO_SIGMA, MEDIAN_ERROR
 from reconstruct.numeric.robust_statistics import slope
 from reconstruct.sampled.curves.progress_curves import ProgressCurves
 from reconstruct.sampled.folding.folded_messages import cuts
 from reconstruct.sampled.jobs.sampled_recognition import SampledJob
 
-MEDIAN_TO_SD, MEDIAN_ERROR = 1.4826, 1.2533
 # Connections that act alike agree on where their messages part, to this share of their bytes, in so many of them.
 SAME_PLACE, AGREED = 0.04, 0.5
 # A ring whose last member came late stalls until every chunk has gone round once: the later half shows its pace.
@@ -100,7 +100,7 @@ def passing_ns(own: Points, low: float, high: float, iterations: Int) -> Estimat
         return UNKNOWN
     values, weights = np.array(single), np.array(worth)
     centre = _weighted_median(values, weights)
-    spread = MEDIAN_TO_SD * _weighted_median(np.abs(values - centre), weights)
+    spread = MAD_TO_SIGMA * _weighted_median(np.abs(values - centre), weights)
     effective = float(weights.sum() ** 2 / (weights**2).sum())
     middle = _weighted_median(time_ns, weight)
     return Estimate(middle, MEDIAN_ERROR * max(spread, BEST_DATED_NS) / float(np.sqrt(max(effective, 1.0))))
@@ -117,7 +117,7 @@ def _typical(values: Float) -> Estimate:
     if len(values) < FEWEST_ITERATIONS:
         return UNKNOWN
     centre = float(np.median(values))
-    spread = MEDIAN_TO_SD * float(np.median(np.abs(values - centre)))
+    spread = MAD_TO_SIGMA * float(np.median(np.abs(values - centre)))
     return Estimate(centre, MEDIAN_ERROR * spread / float(np.sqrt(len(values))))
 
 

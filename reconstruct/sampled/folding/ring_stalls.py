@@ -20,7 +20,8 @@ import numpy as np
 from scipy.special import chdtri
 
 from datamodel.streams import Bool, Float, Int
-from reconstruct.sampled.folding.folded_samples import MEDIAN_TO_SD, Points
+from reconstruct.numeric.medians import MAD_TO_SIGMA
+from reconstruct.sampled.folding.folded_samples import Points
 
 # Before this share of the bytes members stall for one that arrived late, whatever the links do.
 AFTER_ARRIVAL = 0.15
@@ -113,5 +114,5 @@ def _uneven(own: Points, iterations: Int) -> tuple[Float, Float, Float]:
         for i in np.unique(which).tolist():
             offset[which == i] = np.median(left[which == i])
         left, y = left - offset, y - offset
-        kept = np.abs(left) <= HELD_BACK * MEDIAN_TO_SD * float(np.median(np.abs(left)))
+        kept = np.abs(left) <= HELD_BACK * MAD_TO_SIGMA * float(np.median(np.abs(left)))
     return x[kept], left[kept], doubt_ns[kept]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
-from reconstruct.numeric.medians import row_medians
+from reconstruct.numeric.medians import MEDIAN_ERROR, row_medians
 from reconstruct.numeric.robust_statistics import median, quantile
 from reconstruct.sampled.rings.ring_fits import (
     FEWEST_POINTS,
@@ -33,8 +33,6 @@ STEADY = 7
 ROUNDS = 3
 # Scatter about line and shape is that of this share of the samples, those that are dated best.
 BEST_DATED = 0.1
-# A median scatters so many times as much as a mean.
-MEDIAN_ERROR = 1.2533
 # Drawing a line on to its end doubles its error.
 EXTRAPOLATED = 2.0
 # A uniform span's standard deviation is its width over this.
