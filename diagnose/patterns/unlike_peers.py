@@ -12,8 +12,8 @@ from diagnose.compute.send_delays import assign_peer_classes
 from diagnose.finding_text import listed
 from diagnose.job_view import JobView
 from diagnose.model.compared_iterations import ComparedIterations
-from diagnose.patterns.repeat_offenders import MAX_SIGMAS, MEDIAN_TO_SD, TOLERATED_RATIO
-from reconstruct.numeric.medians import group_medians, typical_over
+from diagnose.patterns.repeat_offenders import MAX_SIGMAS, TOLERATED_RATIO
+from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, typical_over
 
 MOST_UNUSUAL = 5
 
@@ -87,6 +87,6 @@ def robust_distance(value: Float, role: Int) -> Float:
     The spread is that of all roles together, by medians: single roles may have two members.
     """
     above = value - group_medians(value, role, int(role.max(initial=-1)) + 1)[role]
-    spread = MEDIAN_TO_SD * group_medians(np.abs(above), np.zeros(len(above), np.int64), 1)[0]
+    spread = MAD_TO_SIGMA * group_medians(np.abs(above), np.zeros(len(above), np.int64), 1)[0]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(above > TOLERATED_RATIO, above / spread, 0.0)
