@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.timeline import SPAN_NAMES, Timelines
-from flowprism.dashboard.timeline.critical_path import Step
+from diagnose.patterns.critical_path import Step
 
 Codes = npt.NDArray[np.int64]
 Column = npt.NDArray[np.generic]

@@ -12,7 +12,7 @@ from datamodel.filters import IncidentFilter
 from datamodel.incidents import Incident
 from datamodel.layout import Groups
 from datamodel.timeline import Timelines
-from flowprism.dashboard.timeline.critical_path import Step, critical_path
+from diagnose.patterns.critical_path import Step, critical_path
 from flowprism.dashboard.timeline.endpoint_selection import chosen
 from flowprism.dashboard.timeline.lateness import Shares, shares
 from flowprism.dashboard.timeline.pack import IterationBlock

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from flowprism.dashboard.timeline.critical_path import critical_path
+from diagnose.patterns.critical_path import critical_path
 from flowprism.dashboard.timeline.pack import IterationBlock, Lane, packed
 from tests.flowprism.dashboard.timeline.spans import CHAIN, timelines
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.timeline import SPAN_NAMES
-from flowprism.dashboard.timeline.lateness import WAIT
 
-_IDLE = SPAN_NAMES.index("idle")
+_WAIT, _IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
 _NOTHING = -1
 
 
@@ -99,7 +98,7 @@ def critical_path(spans: Frame) -> list[Step]:
         peer, group = lane.peer[found], lane.group[found]
         if lane.end[found] < time_ns:
             start, span, peer, group = lane.end[found], _NOTHING, _NOTHING, _NOTHING
-        elif lane.span[found] == WAIT and peer in lanes and peer not in been:
+        elif lane.span[found] == _WAIT and peer in lanes and peer not in been:
             waiter, at = at if waiter < 0 else waiter, peer
             been.add(peer)
             continue

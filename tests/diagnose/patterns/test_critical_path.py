@@ -1,4 +1,4 @@
-"""The critical path: without gaps, through whoever was waited for, and shorter only if what is on it is."""
+"""The critical path: without gaps, through the endpoint that was waited for, and shorter only if what is on it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from diagnose.patterns.critical_path import critical_path
 from flowprism import demo
-from flowprism.dashboard.timeline.critical_path import critical_path
 from flowprism.inventory_file import load_inventory
 from flowprism.pipeline import AnalysisOptions, analyze
 from tests.flowprism.dashboard.timeline.spans import CHAIN, Row, spans
