@@ -62,7 +62,7 @@ def ranked(window: Window, stored: list[StoredPatterns], host_of: Mapping[str, s
     called = list(names)
     return OffenderView(
         window=window,
-        of=len(called),
+        of=len(found.host),
         items=tuple(
             RepeatOffender(
                 host=called[host],
