@@ -13,7 +13,7 @@ from strategy.closure import Members, tied
 from strategy.options import GridPenalties
 from strategy.pipelines import find_pipelines
 from strategy.placement import Seat
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic_edges import SAME_BYTES, TrafficEdges
 
 Close = Callable[[Int], tuple[Members, ...]]
 
@@ -115,8 +115,7 @@ def fit_grid(
         score += penalties.never_reduced
     if (gathered := close(np.setdiff1d(gradient, summed))) and _usual_size(gathered) < _usual_size(close(summed)):
         score += penalties.gathered_in_part
-    one_sided = len(np.setxor1d(edges.src[gradient], edges.dst[gradient]))  # every reduction has its members do both
-    score += penalties.one_sided * min(one_sided, penalties.most)
+    score += penalties.unbalanced * min(_unbalanced(edges, gradient, len(stage)), penalties.most)
     if not len(gradient):
         score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
     return GridFit(groups, sizes, score)
@@ -127,6 +126,13 @@ def outside_chains(pipelines: Pipelines, members: Int, penalties: GridPenalties)
     inside = len(pipelines.chains) * len(pipelines.chains[0]) if pipelines.chains else 0
     outside = len(members) - inside if len(pipelines.edges) else 0
     return penalties.outside_chains * min(outside, penalties.most)
+
+
+def _unbalanced(edges: TrafficEdges, gradient: Int, codes: int) -> int:
+    """Endpoints that send more or fewer bytes of gradients than they receive, which no member of a reduction does."""
+    size = edges.iteration_bytes[gradient]
+    sent, received = (np.bincount(ends[gradient], size, codes) for ends in (edges.src, edges.dst))
+    return int((np.abs(sent - received) > SAME_BYTES * np.maximum(sent, received)).sum())
 
 
 def _usual_size(groups: tuple[Members, ...]) -> int:

@@ -22,7 +22,7 @@ class GridPenalties:
         gathered_in_part: parameters are gathered by fewer ranks than sum their gradients.
         reduced_in_part: contexts without experts, but a class reduces over fewer ranks than share dense gradients.
         no_expert_gradients: experts, but only one class reduces.
-        one_sided: an endpoint that only sends gradients or only receives them.
+        unbalanced: an endpoint that sends other bytes of gradients than it receives.
         most: deviations counted.
     """
 
@@ -37,7 +37,7 @@ class GridPenalties:
     gathered_in_part: float = -3.0
     reduced_in_part: float = -4.5
     no_expert_gradients: float = -2.5
-    one_sided: float = -1.5
+    unbalanced: float = -1.5
     most: int = 4
 
 

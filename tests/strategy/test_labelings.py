@@ -145,18 +145,25 @@ def test_parameters_are_gathered_by_all_that_sum_their_gradients() -> None:
     assert score == pytest.approx(penalties.gathered_in_part)
 
 
-def test_members_of_a_reduction_send_and_receive() -> None:
-    """An open chain of pairs that send one after the other is no gradient group: two members do but one of both."""
-    job = table(Edge(0, 1, 90.0), Edge(1, 2, 90.0))
-    penalties = GridPenalties()
-    chosen = np.arange(len(job))
+@pytest.mark.parametrize(
+    ("edges", "unbalanced"),
+    [
+        pytest.param([Edge(0, 1, 90.0), Edge(1, 2, 90.0)], 2, id="open chain"),
+        pytest.param([Edge(0, 1, 90.0), Edge(1, 0, 80.0)], 2, id="one direction counted otherwise"),
+        pytest.param([Edge(0, 1, 90.0), Edge(1, 0, 45.0), Edge(1, 0, 45.0)], 0, id="one direction in two streams"),
+    ],
+)
+def test_members_of_a_reduction_send_as_much_as_they_receive(edges: list[Edge], unbalanced: int) -> None:
+    """What is sent one after the other, or in unlike amounts to and fro, reduces no gradients."""
+    job, penalties = table(*edges), GridPenalties()
+    chosen, members = np.arange(len(job)), np.union1d(job.src, job.dst)
 
     def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return ((0, 1, 2),) if len(edges) else ()
+        return tied(job.src[edges], job.dst[edges])
 
     pipelines = build_pipelines(job, np.zeros(0, np.int64))
-    fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], np.arange(3), {}, close, penalties)
-    assert fit.log_score == pytest.approx(2 * penalties.one_sided)
+    fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], members, {}, close, penalties)
+    assert fit.log_score == pytest.approx(unbalanced * penalties.unbalanced)
 
 
 def test_parts_of_a_ring_are_one_piece_whoever_sent_as_much_before() -> None:
