@@ -87,7 +87,7 @@ def hang(
         operations: of one job, with those after its last complete iteration.
         edges_ns: (iterations,) end of each complete iteration.
         window_end_ns: last packet or record of any kind.
-        last_sent_ns: address code -> last payload byte of any kind it sent.
+        last_sent_ns: address code -> last payload byte of any kind it sent; without those that no switch reports.
         together: tensor groups.
         steps: all that its endpoints sent; None where messages are not seen one by one.
     """
@@ -117,7 +117,9 @@ def hang(
     if standing is not None:
         involved = standing.involved(last_sent_ns, SPOKE * period)
     else:
-        involved = _ends(operations, names[due] // slots)
+        involved = _ends(operations, names[due] // slots) & last_sent_ns.keys()
+    if not involved:
+        return None
     silent = min(last_sent_ns[e] for e in involved)
     nearly = sorted(e for e in involved if last_sent_ns[e] <= silent + SILENT_TOGETHER * period)
     alone = _apart(nearly, last_sent_ns, together, SPOKE * period)

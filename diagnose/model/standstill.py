@@ -76,9 +76,12 @@ class Standing(NamedTuple):
     receiver: int = -1
 
     def involved(self, last_sent_ns: Mapping[int, int], moment_ns: float) -> set[int]:
-        """Who may not have gone on: the receiver as well if it fell silent in the same moment, not if it waited."""
-        ends = set(self.endpoints)
-        fell_ns = [abs(last_sent_ns[e] - last_sent_ns[self.receiver]) for e in ends] if self.receiver >= 0 else []
+        """Who may not have gone on: the receiver as well if it fell silent in the same moment, not if it waited.
+
+        Endpoints behind switches that export nothing are not seen to fall silent.
+        """
+        ends = set(self.endpoints) & last_sent_ns.keys()
+        fell_ns = [abs(last_sent_ns[e] - last_sent_ns[self.receiver]) for e in ends if self.receiver in last_sent_ns]
         return ends | {self.receiver} if fell_ns and min(fell_ns) <= moment_ns else ends
 
 

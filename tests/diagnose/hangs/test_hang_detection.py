@@ -141,6 +141,15 @@ def test_a_rank_that_stops_while_it_sends_says_so() -> None:
     assert (found.culprits, found.sending, found.missing) == ((2,), True, 1)
 
 
+def test_who_is_never_seen_to_send_is_not_seen_to_stop() -> None:
+    """1 is behind a switch that exports nothing: what it is sent is due, and 2 is the culprit among the others."""
+    ops, edges, last = stopped({3: 0.17, 0: 0.34}, {2: 0, 3: 860, 0: 900, 1: 950})
+    del last[1]
+    found = hang(ops.take(ops["endpoint"] != 1), edges, int(edges[-1]) + LATER, last)
+    assert found is not None
+    assert found.culprits == (2,)
+
+
 def test_ranks_of_one_host_fall_silent_together() -> None:
     """Two that fell silent within 5 % of an iteration, and said nothing since, cannot be told apart."""
     found = judged({0: 0.5, 1: 0.5, 3: 0.1}, {2: 800, 3: 840, 0: 900, 1: 950})
