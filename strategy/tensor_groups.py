@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import logsumexp
@@ -25,30 +25,33 @@ class StepEvidence:
         starts: endpoint -> (iterations,) start of its last messages.
         cells: endpoints of one host and stage, all cells of the commonest size.
         floor_ns: resolution of the times.
+        apart_ns: distance of replicas.
         cell_size: endpoints of a cell, those included that were not seen.
-        reach: distances within so many decades of one another are of one kind.
+        options: constants.
     """
 
     log_likelihood: Mapping[int, float]
     starts: Mapping[int, Float]
     cells: Sequence[Members]
     floor_ns: float
+    apart_ns: float = 0.0
     cell_size: int = 0
-    reach: float = 0.0
+    options: StepOptions = field(default_factory=StepOptions)
 
     def groups(self, size: int) -> tuple[Members, ...]:
         """The groups of `size` endpoints of all cells, members ascending."""
         found = []
         for cell in self.cells:
-            parts = _split(
-                _log_distances(self.starts, cell, self.floor_ns), size, self.cell_size - len(cell), self.reach
-            )
+            away = _log_distances(self.starts, cell, self.floor_ns, self.apart_ns)
+            parts = _split(away, size, self.cell_size - len(cell), self.options)
             found += [tuple(sorted(cell[n] for n in part)) for part in parts]
         return tuple(sorted(found))
 
 
-def _log_distances(starts: Mapping[int, Float], cell: Members, floor_ns: float) -> Float:
-    return np.asarray(np.log10(np.maximum(distances(np.stack([starts[e] for e in cell])), floor_ns)))
+def _log_distances(starts: Mapping[int, Float], cell: Members, floor_ns: float, apart_ns: float) -> Float:
+    """(n, n) distances of a cell's endpoints, decades of that of replicas."""
+    away = np.maximum(distances(np.stack([starts[e] for e in cell])), floor_ns)
+    return np.asarray(np.log10(away) - np.log10(max(apart_ns, floor_ns)))
 
 
 def last_starts(profiles: StreamProfiles, chosen: Bool, key: Int, keys: int) -> Float:
@@ -113,13 +116,13 @@ def measure_steps(
     size = max(len(cell) for cell in cells)
     whole = [cell for cell in cells if len(cell) == size]
     looked_at = whole[: options.cells]
-    parted = [_log_distances(starts, cell, floor_ns) - np.log10(max(apart, floor_ns)) for cell in looked_at]
+    parted = [_log_distances(starts, cell, floor_ns, apart) for cell in looked_at]
     floor = float(np.log10(floor_ns / max(apart, floor_ns)))
     shrink = min(1.0, options.independent_cells / len(looked_at))
     cell_size = max(size, cell_size)
     sizes = [t for t in range(1, cell_size + 1) if cell_size % t == 0]
     score = {t: _log_likelihood(parted, t, cell_size - size, floor, shrink, options) for t in sizes}
-    return StepEvidence(score, starts, whole, floor_ns, cell_size, 2 * options.spread_decades)
+    return StepEvidence(score, starts, whole, floor_ns, apart, cell_size, options)
 
 
 def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], options: StepOptions) -> float | None:
@@ -137,13 +140,13 @@ def _scale_apart(starts: Mapping[int, Float], replicas: Sequence[Members], optio
     return float(np.median(found)) if found else None
 
 
-def _split(away: Float, size: int, unseen: int, reach: float) -> list[list[int]]:
+def _split(away: Float, size: int, unseen: int, options: StepOptions) -> list[list[int]]:
     """Form groups of `size` greedily: each time around the endpoint with the closest neighbors.
 
     Where members are `unseen`, it is open which groups they are of: as many groups as all make, joined by distance.
     """
     if unseen > 0:
-        return _joined_by_distance(np.where(np.isnan(away), np.inf, away), size, (len(away) + unseen) // size, reach)
+        return _joined_by_distance(np.where(np.isnan(away), np.inf, away), size, (len(away) + unseen) // size, options)
     left = list(range(len(away)))
     parts = []
     while left:
@@ -157,12 +160,13 @@ def _split(away: Float, size: int, unseen: int, reach: float) -> list[list[int]]
     return parts
 
 
-def _joined_by_distance(away: Float, size: int, groups: int, reach: float) -> list[list[int]]:
+def _joined_by_distance(away: Float, size: int, groups: int, options: StepOptions) -> list[list[int]]:
     """Join the sets whose members lie closest, none to more than `size`, until no more than so many groups are left.
 
-    Fewer are left where a whole group was not seen: what lies as close as those joined before is joined too.
+    Fewer are left where a whole group was not seen: what lies as close as those joined before, or closer than replicas
+    where none were, is joined too.
     """
-    parts, widest = [[n] for n in range(len(away))], -np.inf
+    parts, widest, limit = [[n] for n in range(len(away))], -np.inf, options.close_decades
     while True:
         near = [
             (float(away[np.ix_(parts[a], parts[b])].max()), a, b)
@@ -173,9 +177,10 @@ def _joined_by_distance(away: Float, size: int, groups: int, reach: float) -> li
         if not near:
             return parts
         width, a, b = min(near)
-        if len(parts) <= groups and width > widest + reach:
+        if len(parts) <= groups and width > limit:
             return parts
         widest = max(widest, width)
+        limit = widest + 2 * options.spread_decades
         parts[a] += parts.pop(b)
 
 
@@ -196,7 +201,7 @@ def _log_likelihood(
         shrink: weight of each cell. That of a pair is such that those of a cell count as often as members are free.
         options: constants.
     """
-    pairs = [_pairs(away, size, unseen, 2 * options.spread_decades) for away in cells]
+    pairs = [_pairs(away, size, unseen, options) for away in cells]
     weight = np.concatenate(
         [np.full(len(x), shrink * (len(away) - 1) / max(len(x), 1)) for away, (x, _) in zip(cells, pairs, strict=True)]
     )
@@ -211,10 +216,10 @@ def _log_likelihood(
     )
 
 
-def _pairs(away: Float, size: int, unseen: int, reach: float) -> tuple[Float, Bool]:
+def _pairs(away: Float, size: int, unseen: int, options: StepOptions) -> tuple[Float, Bool]:
     """Distances of the pairs of a cell that were seen, and whether each is of one group of `size`."""
     label = np.empty(len(away), np.int64)
-    for n, part in enumerate(_split(away, size, unseen, reach)):
+    for n, part in enumerate(_split(away, size, unseen, options)):
         label[part] = n
     low, high = np.triu_indices(len(away), 1)
     x = away[low, high]

@@ -72,6 +72,16 @@ def test_groups_are_found_though_some_members_are_not_seen(size: int, silent: tu
         }
 
 
+def test_members_of_one_group_do_not_show_whether_there_are_others() -> None:
+    """Where four in step are seen of eight, the others may be of their group or of another: both are as likely."""
+    seen = {e: own for e, own in starts(4, 1e6, 1e4).items() if e % 8 < 4}
+    evidence = measure_steps(seen, CELLS, REPLICAS, 200.0, StepOptions(), cell_size=8)
+    assert evidence is not None
+    assert evidence.log_likelihood[4] == pytest.approx(evidence.log_likelihood[8])
+    assert evidence.log_likelihood[4] > evidence.log_likelihood[2] + 3
+    assert set(evidence.groups(4)) == {c[:4] for c in CELLS}
+
+
 def test_no_reference_means_no_evidence() -> None:
     """Without replicas known for certain nothing shows what apart looks like."""
     assert measure_steps(starts(4, 1e6, 1e4), CELLS, [], 200.0, StepOptions()) is None
