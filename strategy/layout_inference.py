@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ from strategy.posterior import (
     merge_sizes,
 )
 from strategy.role_table import KIND
+from strategy.silent_edges import complete_edges
 from strategy.stream_profiles import build_profiles
 from strategy.tensor_layout import place_inside_hosts
 from strategy.traffic_edges import TrafficEdges, build_edges
@@ -87,7 +88,7 @@ def infer_layout(
         unexplained: (pairs, 2) address codes between which more goes on than is among the transfers. A pipeline may be
             in it, so that no size is answered, not even that there is none; what may be is among the alternatives.
         unreported: endpoints of the job whose switches export nothing. They are ranks of the grid, in groups like those
-            that were seen as a whole; where none was, no size is answered.
+            that were seen as a whole; where none was, what they must send is added (`silent_edges`).
         exact_starts: whether starts are known well enough to show who sends in step; those drawn through samples are
             not.
         options: constants of the model.
@@ -98,15 +99,21 @@ def infer_layout(
     edges = build_edges(profiles)
     if not len(edges):
         return UNKNOWN_LAYOUT
+    host = _hosts(edges, seats)
+    in_part = np.isin(edges.dst, unreported).any()
+    if in_part:
+        edges = complete_edges(edges, unreported, host)
     ends = np.union1d(edges.src, edges.dst)
     seen = ends if len(unreported) else endpoints
-    answers = not len(unexplained) and not np.isin(ends, unreported).any()
-    labelings = find_labelings(edges, seen, _hosts(edges, seats), seats, options)
+    labelings = find_labelings(edges, seen, host, seats, options)
     timed = profiles if exact_starts else None
     hidden = list_hidden_programs(unexplained, options) if len(unexplained) else SEEN
     candidates = find_candidates(labelings, edges, timed, endpoints, seats, options, hidden)
     likeliest = next((one for one in candidates if one.split is not None), candidates[0])
     best = likeliest.labeling
+    answers = set() if len(unexplained) else set(SIZE_NAMES)
+    if in_part:
+        answers &= _shown_in_part(edges, best, endpoints, unreported)
     inner = place_inside_hosts(likeliest, endpoints, seats)
     stage = best.pipelines.stage_of or dict.fromkeys(endpoints.tolist(), 0)
     groups = {
@@ -129,11 +136,11 @@ def _layout(
     seats: Mapping[int, Seat],
     options: LayoutOptions,
     *,
-    answers: bool,
+    answers: Collection[str],
 ) -> Layout:
     posterior = merge_sizes(candidates)
     answered = {
-        name: (int(value) if answers and value is not None and p >= options.decisive else None)
+        name: (int(value) if name in answers and value is not None and p >= options.decisive else None)
         for name, (value, p) in marginal(posterior).items()
     }
     fixed = tuple(answered.values())
@@ -148,6 +155,19 @@ def _layout(
         assumed=list_assumptions(known, likeliest, seats),
         alternatives=_alternatives(posterior, options),
     )
+
+
+def _shown_in_part(edges: TrafficEdges, best: Labeling, endpoints: Int, unreported: Int) -> set[str]:
+    """Sizes that are known where no group was seen as a whole.
+
+    Where all endpoints send and receive all are, if some chain begins and ends with endpoints that were seen: others
+    might go on behind their ends. Else such chains still show the number of stages, if all endpoints are in chains.
+    """
+    chains = best.pipelines.chains
+    ended = any(not np.isin((chain[0], chain[-1]), unreported).any() for chain in chains)
+    if np.isin(endpoints, edges.src).all() and np.isin(endpoints, edges.dst).all() and (ended or not chains):
+        return set(SIZE_NAMES)
+    return {"pp"} if ended and len(chains) * len(chains[0]) == len(endpoints) else set()
 
 
 def _alternatives(posterior: Mapping[tuple[int | None, ...], float], options: LayoutOptions) -> tuple[Alternative, ...]:

@@ -81,7 +81,7 @@ def look_inside(
     gpus = {seats[e].gpus if e in seats else None for e in members.tolist()}
     at_once, messages = count_messages(edges, labeling.pipelines.edges)
     known = gpus.pop() if len(gpus) == 1 else None
-    in_part = bool(chains) and not np.isin(members, np.union1d(edges.src, edges.dst)).all()
+    in_part = bool(chains) and not np.isin(members, edges.src[edges.edge]).all()
     steps = None
     if chains and rest > 1 and profiles is not None:
         steps = _steps(labeling, profiles, edges, members, seats, options, in_part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -27,9 +28,13 @@ def small() -> Case:
     return simulate_case(plain(Drawn(one_job(PLAN, workload, 12), fabric), about="pipeline"), 1)
 
 
-def analyze_without(case: Case, rails: tuple[int, ...], seed: int | None = None) -> Report:
-    """The report without what the NICs of some rails send, rows in order or shuffled."""
-    silent = {e.address for host in case.inventory.hosts for e in host.endpoints if e.rail in rails}
+def behind(case: Case, rails: Collection[int] = range(GPUS_PER_HOST), hosts: slice = slice(None)) -> set[str]:
+    """Addresses of some rails' NICs on some hosts."""
+    return {e.all_addresses[0] for host in case.inventory.hosts[hosts] for e in host.endpoints if e.rail in rails}
+
+
+def analyze_without(case: Case, silent: set[str], seed: int | None = None) -> Report:
+    """The report without what some NICs send, rows in order or shuffled."""
     reading = case.readings["flows"]
     addresses = np.array(reading.flows.addresses)
     kept = np.flatnonzero(~np.isin(addresses[reading.flows.frame["src_addr"]], sorted(silent)))
@@ -41,10 +46,10 @@ def analyze_without(case: Case, rails: tuple[int, ...], seed: int | None = None)
 
 def test_endpoints_behind_silent_leaves_are_the_jobs(case: Case) -> None:
     """Sizes that whole rails show are answered, and none wrongly."""
-    report = analyze_without(case, rails=(6, 7))
+    silent = behind(case, rails=(6, 7))
+    report = analyze_without(case, silent)
     (job,), (true,) = report.jobs, case.truth.jobs
     assert set(job.endpoints) == set(true.endpoints)
-    silent = {e.address for host in case.inventory.hosts for e in host.endpoints if e.rail in (6, 7)}
     assert set(job.unreported) == silent
     assert any("come from the inventory" in reason for reason in job.detectability.reasons)
     assert job.layout.pp == PLAN.pp
@@ -57,4 +62,13 @@ def test_endpoints_behind_silent_leaves_are_the_jobs(case: Case) -> None:
 
 def test_shuffled_rows_give_the_same_report(case: Case) -> None:
     """Codes of endpoints that no record names follow from the inventory, not from rows."""
-    assert analyze_without(case, (6, 7), seed=1) == analyze_without(case, (6, 7), seed=2)
+    silent = behind(case, rails=(6, 7))
+    assert analyze_without(case, silent, seed=1) == analyze_without(case, silent, seed=2)
+
+
+def test_groups_seen_in_part_show_the_layout(case: Case) -> None:
+    """What is sent to a silent host is seen: what it must send for its groups to be ones follows from the others."""
+    silent = behind(case, hosts=slice(3, None))
+    (job,) = analyze_without(case, silent).jobs
+    assert set(job.unreported) == silent
+    assert (job.layout.tp, job.layout.dp, job.layout.pp) == (PLAN.tp, PLAN.dp, PLAN.pp)
