@@ -8,6 +8,7 @@ from datamodel.errors import InputError
 
 MOST_ITERATIONS = 30  # more show no less, and take longer to analyze
 FEWEST_ITERATIONS = 6  # fewer have nothing to be compared with (`reconstruct.sampled.detectability`)
+LONGEST_WINDOW_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ class FeedGoal:
             raise InputError(f"NICs cannot send for {self.busy_ratio:g} of the time")
         if min(self.minutes, self.keep_h, self.iteration_s) <= 0 or self.members < 2:
             raise InputError("times must be positive, and a ring has two members at least")
+        if FEWEST_ITERATIONS * self.iteration_s > LONGEST_WINDOW_S:
+            raise InputError(
+                f"no window holds {FEWEST_ITERATIONS} iterations of {self.iteration_s:g} s: the longest is "
+                f"{LONGEST_WINDOW_S:g} s"
+            )
 
     def iterations(self, window_s: float) -> int:
         """Iterations that a window is judged by."""

@@ -47,7 +47,7 @@ def fabric_ports(inventory: Inventory) -> FabricPorts:
     """Count ports; a leaf is a switch that an endpoint is plugged into.
 
     Raises:
-        InputError: no endpoint has a switch and a speed.
+        InputError: no endpoint has a switch and a speed of 1 Gb/s or more.
     """
     hosts: Counter[int] = Counter()
     leaves: set[str] = set()
@@ -55,18 +55,23 @@ def fabric_ports(inventory: Inventory) -> FabricPorts:
         for endpoint in host.endpoints:
             for attachment in endpoint.attachments:
                 leaves.add(attachment.switch)
-                if endpoint.speed_gbps is not None:
-                    hosts[round(endpoint.speed_gbps)] += 1
+                if (gbps := _whole_gbps(endpoint.speed_gbps)) is not None:
+                    hosts[gbps] += 1
     if not hosts:
-        raise InputError("the inventory has no endpoint with a switch and a speed")
+        raise InputError("the inventory has no endpoint with a switch and a speed of 1 Gb/s or more")
     uplinks: Counter[int] = Counter()
     others: Counter[int] = Counter()
     for link in inventory.links:
-        if link.speed_gbps is None:
+        if (gbps := _whole_gbps(link.speed_gbps)) is None:
             continue
         for switch in (link.a, link.b):
-            (uplinks if switch in leaves else others)[round(link.speed_gbps)] += 1
+            (uplinks if switch in leaves else others)[gbps] += 1
     return FabricPorts(dict(hosts), dict(uplinks), dict(others))
+
+
+def _whole_gbps(speed_gbps: float | None) -> int | None:
+    """A speed as export plans name it, in whole Gb/s; None where it is unknown or less than half of one."""
+    return round(speed_gbps) or None if speed_gbps is not None else None
 
 
 def samples_per_s(ports: Mapping[int, int], rates: Mapping[int, int], busy_ratio: float, packet_bytes: int) -> float:

@@ -8,11 +8,11 @@ from itertools import pairwise, product
 
 from flowprism.feed_plan.cost_model import SFLOW, Costs, FeedLoad, LoadCost, cost_of
 from flowprism.feed_plan.detectability_by_rate import ShownByRate
-from flowprism.feed_plan.goal import FEWEST_ITERATIONS, FeedGoal
+from flowprism.feed_plan.goal import FEWEST_ITERATIONS, LONGEST_WINDOW_S, FeedGoal
 from flowprism.feed_plan.observation_points import ExportingSwitches, FabricPorts, samples_per_s
 
 RATES = (4_096, 16_384, 65_536, 262_144, 1_048_576)
-WINDOWS_S = (60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
+WINDOWS_S = (60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, LONGEST_WINDOW_S)
 EVERY_S = (30.0, 60.0, 120.0, 300.0, 600.0)
 _ARRIVAL_S = 10.0  # a commit, and what a scan waits for late records (collect.commit_every_s, scans.settle_s)
 _GIB = 1 << 30

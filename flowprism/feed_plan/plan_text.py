@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-
 from flowprism.feed_plan.cost_model import Costs, worst_error
 from flowprism.feed_plan.detectability_by_rate import ShownByRate
+from flowprism.feed_plan.plan_document import OwnSamples, choice_document
 from flowprism.feed_plan.plan_search import FeedPlan, PlanChoice, rates_text
 
 _NAMES = {"straggler": "stragglers", "slow_nic": "slow NICs"}
-OwnSamples = Mapping[int, Sequence[tuple[str, ShownByRate]]]
 
 
 def render_text(choice: PlanChoice, costs: Costs, own: OwnSamples) -> str:
@@ -58,11 +55,12 @@ def _difference(chosen: FeedPlan, other: FeedPlan) -> str:
     """What another plan costs more or less, and gains or loses."""
     return (
         f"{rates_text(other)}: cores {other.cost.cores - chosen.cost.cores:+.2f}, disk "
-        f"{other.disk_gib - chosen.disk_gib:+.0f} GiB; {_change(chosen.shown, other.shown)}"
+        f"{other.disk_gib - chosen.disk_gib:+.0f} GiB; {format_change(chosen.shown, other.shown)}"
     )
 
 
-def _change(now: ShownByRate, then: ShownByRate) -> str:
+def format_change(now: ShownByRate, then: ShownByRate) -> str:
+    """Format what another rate shows more or less, `no longer names stragglers`."""
     gained = [f"names {_NAMES[kind]}" for kind in then.named or () if kind not in (now.named or ())]
     lost = [f"no longer names {_NAMES[kind]}" for kind in now.named or () if kind not in (then.named or ())]
     if then.smallest_slowdown_ratio != now.smallest_slowdown_ratio:
@@ -73,49 +71,4 @@ def _change(now: ShownByRate, then: ShownByRate) -> str:
 
 def render_json(choice: PlanChoice, costs: Costs, own: OwnSamples) -> str:
     """`flowprism.feed_plan/v1`."""
-    document = {
-        "schema": "flowprism.feed_plan/v1",
-        "unreachable": list(choice.unreachable),
-        "plan": _document(choice.chosen),
-        "denser": _document(choice.denser),
-        "sparser": _document(choice.sparser),
-        "alternatives": [_document(plan) for plan in choice.alternatives],
-        "fit_error_ratio": {
-            protocol: worst_error((stages.decode, stages.commit, stages.analyze, stages.stored_bytes))
-            for protocol, stages in costs.protocols.items()
-        },
-        "own_samples": [
-            {"thinned": factor, "job": job, **_shown_document(shown)}
-            for factor, jobs in own.items()
-            for job, shown in jobs
-        ],
-    }
-    return json.dumps(document, indent=2) + "\n"
-
-
-def _document(plan: FeedPlan | None) -> dict[str, object] | None:
-    if plan is None:
-        return None
-    return {
-        "rates": {str(speed): rate for speed, rate in sorted(plan.rates.items())},
-        "points": plan.points.value,
-        "window_s": plan.window_s,
-        "every_s": plan.every_s,
-        "workers": plan.workers,
-        "samples_per_s": plan.samples_per_s,
-        "collect_cores": plan.cost.collect_cores,
-        "analyze_cores": plan.cost.analyze_cores,
-        "memory_bytes": plan.cost.memory_bytes,
-        "disk_gib": plan.disk_gib,
-        "worker_samples_per_s": plan.cost.most_records_per_s,
-        "minutes": plan.minutes,
-        **_shown_document(plan.shown),
-    }
-
-
-def _shown_document(shown: ShownByRate) -> dict[str, object]:
-    return {
-        "smallest_slowdown_ratio": shown.smallest_slowdown_ratio,
-        "timeline_error_ratio": shown.timeline_error_ratio,
-        "named": None if shown.named is None else list(shown.named),
-    }
+    return choice_document(choice, costs, own).model_dump_json(indent=2, by_alias=True) + "\n"

@@ -14,6 +14,7 @@ from flowprism.service.api.api_routes import router
 from flowprism.service.api.description import describe
 from flowprism.service.api.event_stream import EventBroadcaster
 from flowprism.service.config.settings import Settings
+from flowprism.service.feed_plans.feed_planner import FeedPlanner
 from flowprism.service.http.problem_details import PREFIX, add_problem_handlers
 from flowprism.service.middleware import add_middleware
 from flowprism.service.stores import Stores
@@ -37,7 +38,7 @@ def application(stores: Stores, settings: Settings, access: AccessSettings) -> F
     )
     stores = replace(stores, settings=settings)
     app.state.stores, app.state.settings, app.state.access = stores, settings, access
-    app.state.station = EventBroadcaster(stores)
+    app.state.station, app.state.planner = EventBroadcaster(stores), FeedPlanner()
     add_problem_handlers(app)
     app.include_router(router())
     app.include_router(pages.router())

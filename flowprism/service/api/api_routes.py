@@ -17,6 +17,7 @@ from flowprism.service.api import (
     scans,
     timelines,
 )
+from flowprism.service.feed_plans import feed_plan_routes
 
 
 def router() -> APIRouter:
@@ -31,6 +32,7 @@ def router() -> APIRouter:
         incidents,
         events,
         scans,
+        feed_plan_routes,
         feeds,
         inventory,
         inventory_upload,

@@ -92,7 +92,7 @@ def _responses(path: str, method: str, operation: dict[str, Any]) -> dict[str, A
         if example is not None and "application/json" in response.get("content", {}):
             response["content"]["application/json"]["example"] = example
     texts = dict(_ALWAYS)
-    if "{" in path or path.endswith(("/inventory", "/tokens")):
+    if "{" in path or path.endswith(("/inventory", "/tokens", "/plan/files")):
         texts["404"] = _SOMETIMES["404"]
     if method != "GET":
         texts |= {status: _SOMETIMES[status] for status in ("400", "409", "413")}

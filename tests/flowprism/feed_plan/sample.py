@@ -5,6 +5,10 @@ from __future__ import annotations
 from datamodel.inventory import Inventory
 from flowprism.feed_plan.cost_model import SFLOW, Costs, ProtocolCosts, StageCost
 from flowprism.feed_plan.detectability_by_rate import ShownByRate
+from flowprism.feed_plan.feed_measurements import FeedMeasurements, Progress, simulated_cells
+from flowprism.feed_plan.goal import FeedGoal
+from flowprism.feed_plan.observation_points import FabricPorts
+from flowprism.service.feed_plans.feed_planner import FeedPlanner
 
 COSTS = Costs(
     receive_s=3e-6,
@@ -25,6 +29,24 @@ def shown(_gbps: int, rate: int, _window_s: float) -> ShownByRate:
     if rate > 262_144:
         return ShownByRate(rate, None, None, ())
     return ShownByRate(rate, rate / 1e8, 1.05 if rate <= 65_536 else 1.2, ("straggler",) if rate <= 65_536 else ())
+
+
+def measured(
+    ports: FabricPorts, goal: FeedGoal, _costs: Costs | None = None, _progress: Progress = lambda _done, _total: None
+) -> FeedMeasurements:
+    """The above as measurements."""
+    return FeedMeasurements(COSTS, {cell: shown(cell.gbps, cell.rate, 0.0) for cell in simulated_cells(ports, goal)})
+
+
+class InstantPlanner(FeedPlanner):
+    """Has measured everything already."""
+
+    def state(self, ports: FabricPorts, goal: FeedGoal) -> FeedMeasurements:
+        """The above, at once."""
+        return measured(ports, goal)
+
+    def start(self, ports: FabricPorts, goal: FeedGoal) -> None:
+        """Nothing is left to measure."""
 
 
 def fabric(leaves: int, hosts: int) -> Inventory:

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 # open: anybody at all; seeing: whoever is known, each what they may see; all: who sees all tenants; operating and
-# administering: that role or more.
-Right = Literal["open", "seeing", "all", "operating", "administering"]
+# administering: that role or more; operating all: an operator who sees all tenants.
+Right = Literal["open", "seeing", "all", "operating", "operating all", "administering"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/api/v1/scan-requests"): Rule("seeing"),
     ("GET", "/api/v1/scan-requests/{name}"): Rule("seeing", owned=True),
     ("GET", "/api/v1/feeds"): Rule("all"),
+    ("GET", "/api/v1/feeds/plan"): Rule("all"),
+    ("POST", "/api/v1/feeds/plan"): Rule("operating all"),
+    ("GET", "/api/v1/feeds/plan/files"): Rule("all", query="?collector=10.0.0.5&leaves=hsflowd"),
     ("GET", "/api/v1/components"): Rule("all"),
     ("GET", "/api/v1/traffic"): Rule("all"),
     ("GET", "/api/v1/fabric"): Rule("seeing"),
@@ -108,6 +111,8 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/scans/{policy}/{start_ns}/{end_ns}"): Rule("seeing", owned=True),
     ("POST", "/scans"): Rule("operating", owned=True, request={"data": {"policy": "health", "jobs": "JOB"}}),
     ("GET", "/feeds"): Rule("all"),
+    ("GET", "/feeds/plan"): Rule("all"),
+    ("POST", "/feeds/plan"): Rule("operating all", request={"data": {}}),
     ("GET", "/settings"): Rule("seeing"),
     ("POST", "/settings/tokens"): Rule("seeing", request={"data": {"scope": "read", "expires_days": "1"}}),
     ("POST", "/settings/tokens/{token}/revoke"): Rule("seeing", owned=True),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from datamodel.inventory import Inventory
 from datamodel.path_plan import FollowedPlan, JobPathsState, PathPlan, PlannedConnection, PlanOutcome
 from datamodel.result_rows import Role
 from flowprism.service.access import passwords
@@ -23,9 +24,10 @@ from storage.database import access
 from storage.database.incidents import incidents
 from storage.database.path_plans import write_path_plans
 from storage.database.scans import jobs, scans
+from tests.flowprism.feed_plan.sample import InstantPlanner
 from tests.flowprism.service.access.asking import ELSEWHERE, Asker, add_user
 from tests.flowprism.service.access.routes_of import MATRIX, Rule, routes_of
-from tests.flowprism.service.stored import TENANT, stored_demo
+from tests.flowprism.service.stored import TENANT, demo_inventory, stored_demo
 
 PEOPLE: dict[str, tuple[Role, str | None]] = {
     "vic": ("viewer", None), "vera": ("viewer", TENANT), "frida": ("viewer", "foreign"),
@@ -35,14 +37,24 @@ PEOPLE: dict[str, tuple[Role, str | None]] = {
 NOBODY = ""
 
 
+def fast_inventory() -> Inventory:
+    """The bundled one with ports as fast as those that feeds are planned for."""
+    document = demo_inventory().model_dump(by_alias=True)
+    for host in document["hosts"]:
+        for endpoint in host["endpoints"]:
+            endpoint["speed_gbps"] = 400
+    return Inventory.model_validate(document)
+
+
 class World:
     """A service, people who are logged in, and the things they ask about."""
 
     def __init__(self, folder: Path) -> None:
         """Build it once: everybody asks about the same things."""
-        self.stores = stored_demo(folder)
+        self.stores = stored_demo(folder, inventory=fast_inventory())
         settings = Settings.model_validate({"scans": {"policies": [{"name": "health"}]}})
         self.app = application(self.stores, settings, AccessSettings(mode="login", requests_per_minute=100_000))
+        self.app.state.planner = InstantPlanner()
         self.askers = {NOBODY: Asker(self.app)}
         for name, (role, tenant) in PEOPLE.items():
             add_user(self.stores.database, name, role, tenant)
@@ -129,7 +141,10 @@ def allowed(rule: Rule, who: str) -> bool:
     if who == NOBODY:
         return False
     role, tenant = PEOPLE[who]
-    needs = {"seeing": True, "all": tenant is None, "operating": role != "viewer", "administering": role == "admin"}
+    needs = {
+        "seeing": True, "all": tenant is None, "operating": role != "viewer",
+        "operating all": role != "viewer" and tenant is None, "administering": role == "admin",
+    }  # fmt: skip
     return needs[rule.right]
 
 

@@ -12,7 +12,7 @@ from flowprism.service.stores import Stores
 from tests.flowprism.service.api.client import client
 
 # Answers that are no JSON documents, nothing at all, or somebody's secret.
-WITHOUT_EXAMPLE = {"plan", "report", "trace", "stream"}
+WITHOUT_EXAMPLE = {"plan", "files", "report", "trace", "stream"}
 
 
 def described(stores: Stores) -> dict[str, Any]:

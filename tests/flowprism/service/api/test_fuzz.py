@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
+from tests.flowprism.feed_plan.sample import InstantPlanner
 from tests.flowprism.service.serving import serving
 from tests.flowprism.service.stored import stored_demo
 
@@ -30,7 +31,9 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
     """The description of a real server over the bundled capture."""
     stores = stored_demo(tmp_path_factory.mktemp("fuzz"))
     access = AccessSettings(requests_per_minute=10**9)
-    with serving(application(stores, Settings(), access)) as address:
+    app = application(stores, Settings(), access)
+    app.state.planner = InstantPlanner()
+    with serving(app) as address:
         yield schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json").exclude(path=NO_END)
     stores.database.close()
 
