@@ -13,8 +13,16 @@ from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries
-from reconstruct.jobs.job_fragments import LEAST_BALANCE, align_to_iteration, by_label, connected, without_hubs
+from reconstruct.jobs.job_fragments import (
+    LEAST_BALANCE,
+    ON_BEAT,
+    align_to_iteration,
+    by_label,
+    connected,
+    without_hubs,
+)
 from reconstruct.jobs.model_steps import serves_model
+from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.jobs.part_time_streams import part_time_streams
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
 from reconstruct.membership.connection_lives import watched_for_life
@@ -34,6 +42,8 @@ SAME_ENDPOINTS = 0.5
 SAME_WORK = 0.1
 # A stream goes on when it is seen for this share of a job's life.
 GOES_ON = 0.5
+# Weights go to engines at least every so many-th iteration: later answers would be those of long outdated weights.
+MOST_IN_TURN = 4
 
 # Packed source and destination of each pair of endpoints, ascending, and (n,) which of them each stream has.
 _Pairs = tuple[Int, Int]
@@ -130,8 +140,10 @@ def find_jobs(
        endpoints that only send or only receive in rhythm are data loaders or checkpoint stores and leave.
     3. The shortest cycle that is a whole multiple for nearly all of them is the iteration.
     4. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
-    5. One that does the same work on the same endpoints after another has stopped is that job, restarted.
-    6. What turns over in steps of a served model is no job.
+    5. Where only what a job gives away (weights, checkpoints) parts a cycle from halves that are alike, these are its
+       iterations; so are thirds and quarters.
+    6. One that does the same work on the same endpoints after another has stopped is that job, restarted.
+    7. What turns over in steps of a served model is no job.
 
     Args:
         streams: data rows by connection.
@@ -205,8 +217,38 @@ def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
     meet = find_contacts(streams, [c.endpoints for c in candidates], traffic.hosts, traffic.large)
     # one stream that keeps step with others shows two ranks; of a ring whose others are not seen one may be left
     fewest = 1 if traffic.ranks else 2
-    joint = _joined(axes, candidates, meet, traffic.options)
+    joint = _in_single_iterations(traffic, axes, _joined(axes, candidates, meet, traffic.options))
     return _one_job_each([job for job in joint if len(job.members) >= fewest])
+
+
+def _in_single_iterations(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> list[Job]:
+    """Jobs cut at each iteration where all of them wait after every second, third or fourth for what is given away.
+
+    Pauses of such a job alternate as those between scattering and gathering do: several iterations are heard as one.
+    """
+    taken = np.zeros(len(axes.addresses), np.bool_)
+    for job in jobs:
+        taken[job.endpoints] = True
+    found = []
+    for job in jobs:
+        outward_ns = find_outward_times(traffic.streams, traffic.large, job.endpoints, taken)
+        seldom = np.mean(covered_ns(outward_ns, job.edges_ns) > 0) < RECURRENCE
+        found.append(job if seldom else _cut_in_turn(axes, job, outward_ns))
+    return found
+
+
+def _cut_in_turn(axes: Streams, job: Job, outward_ns: Int) -> Job:
+    """A job cut into the most iterations a cycle that differ in nothing but the time in which data is given away."""
+    own = job.members
+    for times in range(MOST_IN_TURN, 1, -1):
+        beats = StreamPeriods(own.quantum_bytes / times, own.unit_bytes, np.ones(len(own)))
+        part = cut_cycles(axes, own.stream, beats)
+        if len(part) < ON_BEAT * len(own):
+            continue
+        again = _job(axes, part)
+        if again is not None and differ_by_outward_data(again.edges, again.edges_ns, outward_ns, times):
+            return again
+    return job
 
 
 def _served(streams: Streams, services: frozenset[int]) -> Bool:

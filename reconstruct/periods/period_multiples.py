@@ -99,11 +99,11 @@ def is_stall(gap_ns: Float, size: Int, quantum_bytes: float, times: float, thres
     usual_ns = np.array([np.median(idle_ns[k::cycles]) for k in range(cycles)])
     longest = np.argmax(usual_ns)
     others = place != longest
-    return not _differ(idle_ns[others], place[others], np.delete(usual_ns, longest))
+    return not differ(idle_ns[others], place[others], np.delete(usual_ns, longest))
 
 
 @compiled
-def _differ(idle_ns: Float, place: Int, usual_ns: Float) -> bool:
+def differ(idle_ns: Float, place: Int, usual_ns: Float) -> bool:
     """Whether idle times depend on the place: Kruskal and Wallis's test, its chi-square by Wilson and Hilferty.
 
     Args:

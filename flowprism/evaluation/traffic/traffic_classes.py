@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from datamodel.document import Document
 from datamodel.frame import Frame, concat
 from datamodel.report import JobReport, Report
 from datamodel.traffic import TRAFFIC_CLASSES
-from datamodel.truth import TrueJob
+from datamodel.truth import TrueJob, Truth
 from flowprism.evaluation.case_runner import gather
 from flowprism.evaluation.cases.classes import KINDS, KNOWN, class_case
+from flowprism.evaluation.scores import score_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
 from simulate.bursts import BURSTS
@@ -29,6 +31,7 @@ MEANINGS = {
     "class_bytes": "share of bytes whose class is right, mean over cases",
     "class_bytes_worst": "the same of the worst case",
     "jobs_exact": "share of cases with exactly the jobs that there are, by their endpoints",
+    "iterations": "mean F1 of the iteration ends found",
     "quiet": "share of cases without a warning or critical finding: nothing is wrong in any",
     "sync_close": "share of jobs of reinforcement learning whose time of a synchronization is right within 2 %",
 }
@@ -45,6 +48,7 @@ class ClassOutcome(Document):
         confused: true class and the one given to most of what is wrong of it, with their share of all bytes.
         jobs: whether exactly the true jobs were found.
         findings: warnings and critical findings.
+        iterations: mean F1 of the iteration ends of its jobs; None without a job.
         sync_error: relative error of the time of a synchronization; None where there is none to find.
     """
 
@@ -54,6 +58,7 @@ class ClassOutcome(Document):
     confused: str = ""
     jobs: bool
     findings: int
+    iterations: float | None = None
     sync_error: float | None = None
 
 
@@ -90,12 +95,18 @@ def run_class_case(number: int) -> ClassOutcome:
         confused=confused,
         jobs=_members(jobs) == _members(analysis.report.jobs),
         findings=sum(f.severity != "info" for f in analysis.report.findings),
+        iterations=_iterations(analysis.report, jobs),
         sync_error=_sync_error(bursts, jobs, analysis.report),
     )
 
 
 def _members(jobs: Sequence[TrueJob] | Sequence[JobReport]) -> list[list[str]]:
     return sorted(sorted(job.endpoints) for job in jobs)
+
+
+def _iterations(report: Report, jobs: Sequence[TrueJob]) -> float | None:
+    marks = [f1 for job in score_case(report, Truth(jobs=tuple(jobs))).jobs for f1 in job.iterations]
+    return fmean(marks) if marks else None
 
 
 Cells = dict[tuple[str, int], int]
@@ -144,6 +155,7 @@ def figures(outcomes: Sequence[ClassOutcome]) -> dict[str, float]:
     measured = {
         "class_bytes": [one.right for one in outcomes],
         "jobs_exact": [float(one.jobs) for one in outcomes],
+        "iterations": [one.iterations for one in outcomes if one.iterations is not None],
         "quiet": [float(not one.findings) for one in outcomes],
         "sync_close": [float(error <= CLOSE) for error in syncs],
     }
@@ -153,11 +165,12 @@ def figures(outcomes: Sequence[ClassOutcome]) -> dict[str, float]:
 
 def outcomes_text(outcomes: Sequence[ClassOutcome]) -> str:
     """Return a line for each case, and one for each figure."""
-    head = f"{'case':<14}{'about':<50}{'right':>9}{'jobs':>6}{'findings':>10}{'sync error':>12}  confused"
+    names = f"{'right':>9}{'jobs':>6}{'iterations':>12}{'findings':>10}{'sync error':>12}  confused"
     lines = [
-        f"{one.case:<14}{one.about:<50}{100 * one.right:>7.2f} %{'yes' if one.jobs else 'no':>6}{one.findings:>10}"
+        f"{one.case:<14}{one.about:<50}{100 * one.right:>7.2f} %{'yes' if one.jobs else 'no':>6}"
+        f"{'' if one.iterations is None else f'{100 * one.iterations:.1f} %':>12}{one.findings:>10}"
         f"{'' if one.sync_error is None else f'{100 * one.sync_error:.2f} %':>12}  {one.confused}"
         for one in outcomes
     ]
     said = [f"{name:<18}{100 * value:.2f} %" for name, value in figures(outcomes).items()]
-    return "\n".join([head, *lines, "", *said])
+    return "\n".join([f"{'case':<14}{'about':<50}{names}", *lines, "", *said])
