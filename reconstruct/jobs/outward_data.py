@@ -7,7 +7,7 @@ import numpy as np
 from datamodel.streams import Bool, Int, Streams
 from reconstruct.jobs.job_fragments import LEAST_BALANCE
 from reconstruct.numeric.ragged_arrays import select_rows
-from reconstruct.periods.period_multiples import UNLIKE_SHARE, differ
+from reconstruct.periods.period_multiples import differ
 
 
 def find_outward_times(streams: Streams, data: Bool, endpoints: Int, taken: Bool) -> Int:
@@ -75,10 +75,7 @@ def differ_by_outward_data(numbers: Int, edges_ns: Int, outward_ns: Int, times: 
         return False
     lasted_ns = np.diff(edges_ns)[whole].astype(np.float64)
     given_ns = covered_ns(outward_ns, edges_ns)[whole].astype(np.float64)
-    usual_ns, usually_given_ns, rest_ns = (
-        np.array([np.median(values[place == k]) for k in range(times)])
-        for values in (lasted_ns, given_ns, lasted_ns - given_ns)
+    usually_given_ns, rest_ns = (
+        np.array([np.median(values[place == k]) for k in range(times)]) for values in (given_ns, lasted_ns - given_ns)
     )
-    if np.sum(usually_given_ns > UNLIKE_SHARE * usual_ns.min()) != 1:
-        return False
-    return bool(differ(lasted_ns, place, usual_ns) and not differ(lasted_ns - given_ns, place, rest_ns))
+    return bool(np.sum(usually_given_ns > 0) == 1 and not differ(lasted_ns - given_ns, place, rest_ns))

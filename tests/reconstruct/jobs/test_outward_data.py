@@ -5,7 +5,7 @@ import pytest
 
 from datamodel.streams import Int
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
-from reconstruct.jobs.outward_data import covered_ns, find_outward_times
+from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.streams.stream_builder import build_streams
 from tests.reconstruct.traffic_classes.hand_made import SECOND, streams
 from tests.workloads.feed import Feed, Message, flows
@@ -67,6 +67,16 @@ def iterations_found(every: int, taker: int | None, messages: int = 1) -> int:
 def test_iterations_that_wait_for_weights_in_turn_are_found_one_by_one(every: int) -> None:
     """All are as long once the weights are taken off."""
     assert iterations_found(every, taker=8) == ITERATIONS
+
+
+def test_iterations_that_weights_make_longer_by_little_are_found_one_by_one() -> None:
+    """By 4 %. Where that is not what makes it longer, or both give data away, two are one iteration."""
+    edges = np.cumsum(np.tile([1000, 1040], 10))
+    weights: Int = np.stack([edges[1::2] - 40, edges[1::2]])
+    numbers = np.arange(len(edges))
+    assert differ_by_outward_data(numbers, edges, weights, 2)
+    assert not differ_by_outward_data(numbers, edges, np.stack([edges - 40, edges]), 2)
+    assert not differ_by_outward_data(numbers, np.cumsum(np.tile([800, 1240], 10)), weights, 2)
 
 
 def test_what_alternates_and_gives_nothing_away_is_one_iteration() -> None:
