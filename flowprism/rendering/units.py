@@ -68,8 +68,9 @@ def share(ratio: float) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 job`, `2 jobs`."""
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+    """`1 job`, `2 jobs`, `2 switches`, `2 leaves`."""
+    many = f"{noun[:-1]}ves" if noun == "leaf" else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count(number)} {noun if number == 1 else many}"
 
 
 def measured(value: float, unit: str) -> str:

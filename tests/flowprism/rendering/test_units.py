@@ -80,3 +80,10 @@ def test_measured_values_carry_their_unit(value: float, unit: str, text: str) ->
 def test_times_are_utc() -> None:
     """To the millisecond, whatever the machine's time zone, cut and not rounded into the next second."""
     assert units.utc(1_795_188_044_951_999_999) == "2026-11-20 15:20:44.951"
+
+
+def test_plurals() -> None:
+    """Of what a fabric consists of, too."""
+    said = [units.plural(2, noun) for noun in ("host", "leaf", "switch")]
+    assert said == ["2 hosts", "2 leaves", "2 switches"]
+    assert units.plural(1, "leaf") == "1 leaf"
