@@ -1,4 +1,4 @@
-"""What switches and NICs count besides flows: interface, PFC and queue counters, and discarded packets.
+"""What exporters count besides flows: interface, PFC, queue, host and GPU counters, and discarded packets.
 
 Tables of their own, keyed by exporter, interface and time. Addresses are codes into an address book, as in flows.
 """
@@ -13,7 +13,7 @@ COUNTERS = Schema(
         Column("time_ns", "i8", "ns", "when the counters were read, UTC"),
         Column("sampler_address", "i4", "code", "exporter's agent address"),
         Column("observation_domain_id", "u4", "", "sub-agent, observation domain or source id", False),
-        Column("interface", "i8", "", "interface index"),
+        Column("interface", "i8", "", "interface index; -1 the device itself"),
         Column("speed_bps", "i8", "bit/s", "nominal speed; 0 unknown", False),
         Column("in_bytes", "i8", "B", "bytes received since the counter began; -1 unknown", False, -1),
         Column("out_bytes", "i8", "B", "bytes sent since the counter began; -1 unknown", False, -1),
@@ -29,6 +29,22 @@ COUNTERS = Schema(
         Column("pause_in_frames", "i8", "", "PFC pause frames received; -1 unknown", False, -1),
         Column("pause_out_frames", "i8", "", "PFC pause frames sent; -1 unknown", False, -1),
         Column("queue_depth_bytes", "i8", "B", "bytes waiting in the queue; -1 unknown", False, -1),
+        # Of the device itself. What sFlow counts in 32 bits begins again at 0: take differences modulo 2^32.
+        Column(
+            "cpu_busy_ms", "i8", "ms", "processor time spent working, of all cores, mod 2^32; -1 unknown", False, -1
+        ),
+        Column("cpu_wait_ms", "i8", "ms", "processor time spent waiting for disks, mod 2^32; -1 unknown", False, -1),
+        Column("cpu_idle_ms", "i8", "ms", "processor time spent idle, mod 2^32; -1 unknown", False, -1),
+        Column("memory_total_bytes", "i8", "B", "memory of the host; -1 unknown", False, -1),
+        Column("memory_free_bytes", "i8", "B", "memory that nothing uses, caches neither; -1 unknown", False, -1),
+        Column("gpu_count", "i8", "", "GPUs that the next columns are about; -1 unknown", False, -1),
+        Column("gpu_busy_ms", "i8", "ms", "time with a kernel running, sum of GPUs, mod 2^32; -1 unknown", False, -1),
+        Column("gpu_memory_total_bytes", "i8", "B", "memory of all GPUs; -1 unknown", False, -1),
+        Column("gpu_memory_free_bytes", "i8", "B", "free memory of all GPUs; -1 unknown", False, -1),
+        Column("gpu_ecc_errors", "i8", "", "volatile ECC errors, sum of GPUs; -1 unknown", False, -1),
+        Column("gpu_energy_mj", "i8", "mJ", "energy used, sum of GPUs, mod 2^32; -1 unknown", False, -1),
+        Column("gpu_temperature_c", "i8", "°C", "temperature of the hottest GPU; -1 unknown", False, -1),
+        Column("gpu_fan_percent", "i8", "%", "speed of the fastest GPU fan; -1 unknown", False, -1),
     ),
 )
 

@@ -80,7 +80,7 @@ class Reconciliation:
 
     def __init__(self, counters: Frame) -> None:
         """Take the readings, rows of `COUNTERS`; flow records to come must have address codes of the same book."""
-        readings = counters.take(counters["priority"] == -1).sort("time_ns")
+        readings = counters.take((counters["priority"] == -1) & (counters["interface"] >= 0)).sort("time_ns")
         self._meters = {
             (direction, key): _Meter(reading, direction)
             for key, reading in _by_port(readings, "interface")

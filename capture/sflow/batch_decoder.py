@@ -24,7 +24,7 @@ from capture.exporters.sequence_runs import IN_ORDER
 from capture.jit import jit, wide
 from capture.packets.headers import be32
 from capture.packets.packet_columns import Record
-from capture.sflow.counters import counter_row, queue_row
+from capture.sflow.counters import counter_row, counts_interface, queue_row
 from capture.sflow.drops import drop_row
 from capture.sflow.flows import flow_row, note_ends, sampled_packet
 from capture.sflow.reasons import (
@@ -283,10 +283,10 @@ def walk_records(data: Bytes, kind: int, at: int, end: int, cut: bool, sample: R
 
 @jit
 def counted(data: Bytes, rejected: Counts, state: Record, sample: Record, moment: Record, block: Block) -> None:
-    """Make a row of a counter sample that speaks of an interface."""
+    """Make a row of a counter sample that speaks of an interface or of the device."""
     if counter_row(data, sample, moment, block, state["counters"]):
         state["counters"] += 1
-    elif sample["pause_at"] >= 0:
+    if sample["pause_at"] >= 0 and not counts_interface(sample):
         rejected[NO_COUNTED_INTERFACE] += 1
 
 

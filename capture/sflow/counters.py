@@ -5,11 +5,13 @@ from __future__ import annotations
 from capture.jit import jit, wide
 from capture.packets.headers import be32, be64
 from capture.packets.packet_columns import Record
-from capture.sflow.sflow_layout import IF_INDEX, UNKNOWN_COUNTER
+from capture.sflow.sflow_layout import IF_INDEX, PHYSICAL_ENTITY, UNKNOWN_COUNTER
 from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import Block
 
 _UNKNOWN = -1
+_DEVICE = -1  # in the column of interfaces
+_LARGEST_U32 = 0xFFFFFFFF
 _LARGEST_QUEUE = 127  # that the column can hold
 
 
@@ -49,17 +51,55 @@ def open_row(block: Block, row: int, time_ns: int, moment: Record, interface: in
     block["pause_in_frames"][row] = _UNKNOWN
     block["pause_out_frames"][row] = _UNKNOWN
     block["queue_depth_bytes"][row] = _UNKNOWN
+    block["cpu_busy_ms"][row] = _UNKNOWN
+    block["cpu_wait_ms"][row] = _UNKNOWN
+    block["cpu_idle_ms"][row] = _UNKNOWN
+    block["memory_total_bytes"][row] = _UNKNOWN
+    block["memory_free_bytes"][row] = _UNKNOWN
+    block["gpu_count"][row] = _UNKNOWN
+    block["gpu_busy_ms"][row] = _UNKNOWN
+    block["gpu_memory_total_bytes"][row] = _UNKNOWN
+    block["gpu_memory_free_bytes"][row] = _UNKNOWN
+    block["gpu_ecc_errors"][row] = _UNKNOWN
+    block["gpu_energy_mj"][row] = _UNKNOWN
+    block["gpu_temperature_c"][row] = _UNKNOWN
+    block["gpu_fan_percent"][row] = _UNKNOWN
+
+
+@jit
+def counts_interface(sample: Record) -> bool:
+    """Whether a counter sample has counters of an interface; pause counters alone are of the data source."""
+    return bool(sample["interface_at"] >= 0 or (sample["pause_at"] >= 0 and sample["source_class"] == IF_INDEX))
+
+
+@jit
+def counts_device(sample: Record) -> bool:
+    """Whether a counter sample has counters of the device itself; virtual machines and containers are none."""
+    found = max(sample["cpu_at"], sample["memory_at"], sample["gpu_at"]) >= 0
+    return bool(found and sample["source_class"] == PHYSICAL_ENTITY)
 
 
 @jit
 def counter_row(data: Bytes, sample: Record, moment: Record, block: Block, row: int) -> bool:
-    """Write what a counter sample says of its interface; false where it says nothing of one.
+    """Write what a counter sample says of its interface, or of the device itself; false where it says nothing of them.
 
     The interface is the one the generic counters name; pause counters alone are of the data source.
     """
-    at, pause = sample["interface_at"], sample["pause_at"]
-    if at < 0 and (pause < 0 or sample["source_class"] != IF_INDEX):
+    if counts_interface(sample):
+        interface_row(data, sample, moment, block, row)
+        return True
+    if not counts_device(sample):
         return False
+    open_row(block, row, moment["arrival_ns"], moment, _DEVICE)
+    host_counters(data, sample, block, row)
+    gpu_counters(data, sample, block, row)
+    return True
+
+
+@jit
+def interface_row(data: Bytes, sample: Record, moment: Record, block: Block, row: int) -> None:
+    """Write what a counter sample says of its interface."""
+    at, pause = sample["interface_at"], sample["pause_at"]
     named = sample["source_index"] if at < 0 else be32(data, at)
     open_row(block, row, moment["arrival_ns"], moment, named)
     if at >= 0:
@@ -76,7 +116,39 @@ def counter_row(data: Bytes, sample: Record, moment: Record, block: Block, row: 
         # IEEE8021-PFC-MIB: requests are what the port asked to be sent, indications what it received.
         block["pause_out_frames"][row] = counter(data, pause)
         block["pause_in_frames"][row] = counter(data, pause + 4)
-    return True
+
+
+@jit
+def host_counters(data: Bytes, sample: Record, block: Block, row: int) -> None:
+    """Write processor times and memory of a host."""
+    cpu, memory = sample["cpu_at"], sample["memory_at"]
+    if cpu >= 0:
+        # User, nice, system, interrupts, soft interrupts: each begins again at 2^32, and so does their sum.
+        busy = be32(data, cpu + 32) + be32(data, cpu + 36) + be32(data, cpu + 40)
+        busy += be32(data, cpu + 52) + be32(data, cpu + 56)
+        known = counter(data, cpu + 32) >= 0
+        block["cpu_busy_ms"][row] = busy & _LARGEST_U32 if known else wide(_UNKNOWN)
+        block["cpu_idle_ms"][row] = counter(data, cpu + 44)
+        block["cpu_wait_ms"][row] = counter(data, cpu + 48)
+    if memory >= 0:
+        block["memory_total_bytes"][row] = max(be64(data, memory), wide(_UNKNOWN))
+        block["memory_free_bytes"][row] = max(be64(data, memory + 8), wide(_UNKNOWN))
+
+
+@jit
+def gpu_counters(data: Bytes, sample: Record, block: Block, row: int) -> None:
+    """Write what NVML counts of all GPUs of a host."""
+    at = sample["gpu_at"]
+    if at < 0:
+        return
+    block["gpu_count"][row] = counter(data, at)
+    block["gpu_busy_ms"][row] = counter(data, at + 8)
+    block["gpu_memory_total_bytes"][row] = max(be64(data, at + 16), wide(_UNKNOWN))
+    block["gpu_memory_free_bytes"][row] = max(be64(data, at + 24), wide(_UNKNOWN))
+    block["gpu_ecc_errors"][row] = counter(data, at + 32)
+    block["gpu_energy_mj"][row] = counter(data, at + 36)
+    block["gpu_temperature_c"][row] = counter(data, at + 40)
+    block["gpu_fan_percent"][row] = counter(data, at + 44)
 
 
 @jit

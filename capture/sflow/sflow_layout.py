@@ -28,9 +28,12 @@ EGRESS_QUEUE, QUEUE_DEPTH, TIMESTAMP = 1036, 1040, 1043
 BROADCOM_EGRESS_QUEUE = 4413 << 12 | 1  # the one flow structure of an enterprise's that is known; says what 1036 does
 HEADER_FIELDS_BYTES, IPV4_DATA_BYTES, IPV6_DATA_BYTES = 16, 32, 56
 
-# Counter structures of enterprise 0 that are decoded.
+# Counter structures that are decoded, by type word.
 IF_COUNTERS, PFC_COUNTERS = 1, 11
 IF_COUNTERS_BYTES, PFC_COUNTERS_BYTES = 88, 20
+HOST_CPU, HOST_MEMORY = 2003, 2004
+HOST_CPU_BYTES, HOST_MEMORY_BYTES = 68, 72  # as the specification of 2010 has them: steal and guest times came later
+NVIDIA_GPU, NVIDIA_GPU_BYTES = 5703 << 12 | 1, 48
 
 # Header protocols (sFlow version 5, enum header_protocol).
 ETHERNET_HEADER, PPP_HEADER, IPV4_HEADER, IPV6_HEADER, MPLS_HEADER, POS_HEADER = 1, 7, 11, 12, 13, 14
@@ -40,6 +43,7 @@ LINK_ETHERNET, LINK_RAW = 1, 101  # what `capture.packets.packet.frame_packet` c
 ONE_INTERFACE, DISCARDED, SEVERAL_INTERFACES = range(3)
 NO_INTERFACE, NO_INTERFACE_EXPANDED = 0x3FFFFFFF, 0xFFFFFFFF  # traffic of the device itself
 IF_INDEX = 0  # class of a data source whose index is an ifIndex
+PHYSICAL_ENTITY = 2  # of one that is the device, or a part of it
 
 UNKNOWN_COUNTER = 0xFFFFFFFF  # an agent that cannot count something says so (section 5 of the specification)
 

@@ -38,6 +38,10 @@ from capture.sflow.sflow_layout import (
     FLOW_SAMPLE_EXPANDED_BYTES,
     HEADER,
     HEADER_FIELDS_BYTES,
+    HOST_CPU,
+    HOST_CPU_BYTES,
+    HOST_MEMORY,
+    HOST_MEMORY_BYTES,
     IF_COUNTERS,
     IF_COUNTERS_BYTES,
     IPV4_DATA,
@@ -52,6 +56,8 @@ from capture.sflow.sflow_layout import (
     LINK_ETHERNET,
     LINK_RAW,
     MPLS_HEADER,
+    NVIDIA_GPU,
+    NVIDIA_GPU_BYTES,
     PFC_COUNTERS,
     PFC_COUNTERS_BYTES,
     POS_HEADER,
@@ -97,6 +103,9 @@ SAMPLE = np.dtype(
         ("ipv6_at", "i8"),
         ("interface_at", "i8"),
         ("pause_at", "i8"),
+        ("cpu_at", "i8"),
+        ("memory_at", "i8"),
+        ("gpu_at", "i8"),
         ("stamp_ns", "i8"),
         ("queue", "i8"),
         ("queue_depth", "i8"),
@@ -314,6 +323,9 @@ def counter_structures(data: Bytes, end: int, cut: bool, sample: Record) -> None
     """Walk the structures of a counter sample that ends at `end`; arguments as for `flow_structures`."""
     sample["interface_at"] = ABSENT
     sample["pause_at"] = ABSENT
+    sample["cpu_at"] = ABSENT
+    sample["memory_at"] = ABSENT
+    sample["gpu_at"] = ABSENT
     sample["fault"] = FINE
     sample["unknown"] = 0
     sample["short"] = 0
@@ -324,22 +336,50 @@ def counter_structures(data: Bytes, end: int, cut: bool, sample: Record) -> None
         if at + size > end:
             sample["fault"] = CAPTURE_CUT if cut else LONG_STRUCTURE
             return
-        if word == IF_COUNTERS:
-            if size < IF_COUNTERS_BYTES:
-                sample["short"] += 1
-            elif sample["interface_at"] < 0:
-                sample["interface_at"] = at
-        elif word == PFC_COUNTERS:
-            if size < PFC_COUNTERS_BYTES:
-                sample["short"] += 1
-            elif sample["pause_at"] < 0:
-                sample["pause_at"] = at
+        needed = needed_counter_bytes(word)
+        if size < needed:
+            sample["short"] += 1
+        elif needed:
+            counter_structure(word, at, sample)
         elif not is_known_counter(word):
             sample["unknown"] += 1
         at += size + (-size & 3)
         left -= 1
     if left > 0:
         sample["fault"] = CAPTURE_CUT if cut else STRUCTURES_MISSING
+
+
+@jit
+def needed_counter_bytes(word: int) -> int:
+    """Return the minimum size of a counter structure that is decoded; 0 for others."""
+    if word == IF_COUNTERS:
+        return IF_COUNTERS_BYTES
+    if word == PFC_COUNTERS:
+        return PFC_COUNTERS_BYTES
+    if word == HOST_CPU:
+        return HOST_CPU_BYTES
+    if word == HOST_MEMORY:
+        return HOST_MEMORY_BYTES
+    return NVIDIA_GPU_BYTES if word == NVIDIA_GPU else 0
+
+
+@jit
+def counter_structure(word: int, at: int, sample: Record) -> None:
+    """Note where the first structure of a kind that is decoded lies."""
+    if word == IF_COUNTERS:
+        if sample["interface_at"] < 0:
+            sample["interface_at"] = at
+    elif word == PFC_COUNTERS:
+        if sample["pause_at"] < 0:
+            sample["pause_at"] = at
+    elif word == HOST_CPU:
+        if sample["cpu_at"] < 0:
+            sample["cpu_at"] = at
+    elif word == HOST_MEMORY:
+        if sample["memory_at"] < 0:
+            sample["memory_at"] = at
+    elif sample["gpu_at"] < 0:
+        sample["gpu_at"] = at
 
 
 @jit

@@ -13,6 +13,7 @@ from tests.capture.export_bytes import flow_sample, flow_set, ipfix, netflow5, n
 from tests.capture.frames import ethernet, ip, ip6, pcap, reth, roce_frame, tcp, udp
 from tests.capture.goflow2.flow_messages import message, prefixed
 from tests.capture.pcapng_writer import Writer
+from tests.capture.sflow.wire import DEVICE, counters, host_cpu, host_memory, interface, nvidia_gpu
 from tests.fuzz.targets import joined
 
 _ROCE = roce_frame(0x06, 77, 1000, reth(1 << 20))
@@ -41,7 +42,11 @@ def export_datagrams() -> list[list[bytes]]:
     samples = tuple(flow_sample(frame, n, 1000, 3, 1000 * n) for n, frame in enumerate(_FRAMES))
     templated = flow_set(2, template(256, _FIELDS) + template(257, _VARIABLE))
     return [
-        [sflow(samples, sequence=1), sflow(samples[:1], agent="2001:db8::1", sequence=5)],
+        [
+            sflow(samples, sequence=1),
+            sflow(samples[:1], agent="2001:db8::1", sequence=5),
+            sflow((counters(interface(3)), counters(host_cpu(), host_memory(9, 8), nvidia_gpu(), source=DEVICE))),
+        ],
         [netflow5((record5(), record5()), 0), netflow5((record5(),), 2)],
         [ipfix((templated,), 0), ipfix((flow_set(256, _RECORD * 3), flow_set(257, _VARIABLE_RECORD * 2)), 0)],
         [ipfix((flow_set(3, _IPFIX_OPTIONS), flow_set(258, struct.pack("!II", 1, 4096))), 0)],

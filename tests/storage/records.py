@@ -41,6 +41,12 @@ def counters(rows: int) -> Frame:
     )
 
 
+def gpu_counters() -> Frame:
+    """One reading of a host's eight GPUs, of which one counts ECC errors."""
+    values = {"interface": -1, "gpu_count": 8, "gpu_ecc_errors": 3, "gpu_temperature_c": 71, "gpu_energy_mj": 5}
+    return Frame(COUNTERS, {name: [value] for name, value in ({"time_ns": 1, "sampler_address": 3} | values).items()})
+
+
 def batch(*tables: Frame, until: int = 0, state: bytes = b"{}", totals: Sequence[int] = ()) -> CommitBatch:
     """Records to commit."""
     return CommitBatch(until, tables, BOOK, state, totals={str(i): n for i, n in enumerate(totals)})

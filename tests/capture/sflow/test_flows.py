@@ -7,6 +7,8 @@ from ipaddress import ip_address
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from datamodel.counters import COUNTERS, DROPS
 from tests.capture.frames import (
@@ -28,7 +30,9 @@ from tests.capture.frames import (
 from tests.capture.sflow.wire import (
     AGENT,
     BEGIN_NS,
+    DEVICE,
     MS,
+    UNKNOWN32,
     counted,
     counters,
     datagram,
@@ -37,7 +41,10 @@ from tests.capture.sflow.wire import (
     fed,
     flow,
     header,
+    host_cpu,
+    host_memory,
     interface,
+    nvidia_gpu,
     tagged,
     words,
 )
@@ -255,12 +262,14 @@ def test_queue_depth_is_a_counter_row(queue: bytes) -> None:
 def test_interface_counters() -> None:
     """What a port counted since it came up, by the names of the table; packets of all kinds together."""
     row = fed(datagram(counters(interface(9, 1 << 40, 5)), sub_agent=4)).row(COUNTERS)
-    assert row == {
+    of_device = {name: value for name, value in row.items() if name.startswith(("cpu_", "memory_", "gpu_"))}
+    assert {name: row[name] for name in row.keys() - of_device} == {
         "time_ns": BEGIN_NS, "sampler_address": AGENT, "observation_domain_id": 4, "interface": 9,
         "speed_bps": 10**10, "in_bytes": 1 << 40, "out_bytes": 5, "in_packets": 6, "out_packets": 6,
         "in_errors": 5, "out_errors": 8, "in_discards": 4, "out_discards": 7, "priority": -1,
         "pause_in_frames": -1, "pause_out_frames": -1, "queue_depth_bytes": -1,
     }  # fmt: skip
+    assert set(of_device.values()) == {-1}
 
 
 def test_counters_that_an_agent_lacks_are_unknown() -> None:
@@ -280,8 +289,55 @@ def test_pause_counters_join_the_interface() -> None:
     assert (second["interface"], second["pause_in_frames"], second["in_bytes"]) == (4, 20, -1)
 
 
+U32, U64 = st.integers(0, UNKNOWN32), st.integers(0, 2**63 - 1)
+
+
+def known(value: int) -> int:
+    """What a 32-bit counter says; all ones: nothing."""
+    return -1 if value == UNKNOWN32 else value
+
+
+@given(
+    st.tuples(U32, U32, U32, U32, U32), st.tuples(*[U32] * 8), st.tuples(U64, U64, U64, U64), st.permutations(range(3))
+)
+def test_device_counters_are_one_row_of_the_host(
+    busy: tuple[int, ...], counts: tuple[int, ...], memory: tuple[int, ...], order: list[int]
+) -> None:
+    """Whatever they count and in whatever order they come; sums of processor times begin again as their parts do."""
+    idle, wait, gpus, busy_ms, ecc, energy, temperature, fan = counts
+    structures = [
+        host_cpu(busy, idle, wait), host_memory(*memory[:2]),
+        nvidia_gpu(count=gpus, busy_ms=busy_ms, total=memory[2], free=memory[3], ecc=ecc, energy_mj=energy,
+                   temperature_c=temperature, fan_percent=fan),
+    ]  # fmt: skip
+    row = fed(datagram(counters(*[structures[n] for n in order], source=DEVICE), sub_agent=4)).row(COUNTERS)
+    assert (row["interface"], row["observation_domain_id"], row["in_bytes"], row["priority"]) == (-1, 4, -1, -1)
+    assert row["cpu_busy_ms"] == (-1 if busy[0] == UNKNOWN32 else sum(busy) % 2**32)
+    assert (row["cpu_idle_ms"], row["cpu_wait_ms"]) == (known(idle), known(wait))
+    assert (row["memory_total_bytes"], row["memory_free_bytes"]) == memory[:2]
+    assert (row["gpu_memory_total_bytes"], row["gpu_memory_free_bytes"]) == memory[2:]
+    names = ("count", "busy_ms", "ecc_errors", "energy_mj", "temperature_c", "fan_percent")
+    assert [row[f"gpu_{name}"] for name in names] == [known(value) for value in (gpus, *counts[3:])]
+
+
+def test_device_counters_are_of_the_device_alone() -> None:
+    """Those of a virtual machine are no host's; a port keeps its own row; what is cut short is counted."""
+    machine, short = counters(host_cpu(), source=3 << 24 | 7), counters(tagged(2003, bytes(64)), source=DEVICE)
+    told = fed(datagram(machine, short, counters(interface(9), nvidia_gpu())))
+    assert (told.row(COUNTERS)["interface"], told.row(COUNTERS)["gpu_count"]) == (9, -1)
+    assert told.notes().rejected == {"sFlow structure too short for its own fields": 1}
+
+
+def test_pause_counters_of_a_device_are_counted_and_left_out() -> None:
+    """They are of no port; the device's row says nothing of them."""
+    pause = tagged(11, words(10, 20, 30, 40, 50))
+    told = fed(datagram(counters(nvidia_gpu(ecc=2), pause, source=DEVICE)))
+    assert (told.row(COUNTERS)["gpu_ecc_errors"], told.row(COUNTERS)["pause_in_frames"]) == (2, -1)
+    assert told.notes().rejected == {"sFlow pause counters of what is no interface": 1}
+
+
 def test_known_structures_are_walked_over_unknown_ones_counted() -> None:
-    """Host, GPU and extended structures have no table of ours; only those of unknown type are told."""
+    """Host and GPU counters of a port, and extended structures, make no row; only unknown types are told."""
     gpu = tagged(1, bytes(48), 5703)
     host = tagged(2003, bytes(80))
     extended = [tagged(n, bytes(16)) for n in (1001, 1002, 1012, 1029, 1037, 1039, 1042)]

@@ -25,6 +25,7 @@ from datamodel.flows import FLOWS
 from tests.capture.frames import WRITE_ONLY, ethernet, ip, reth, roce_frame, tcp_frame, udp
 from tests.capture.sflow.wire import (
     BEGIN_NS,
+    DEVICE,
     Fed,
     batch,
     counters,
@@ -34,7 +35,10 @@ from tests.capture.sflow.wire import (
     fed,
     flow,
     header,
+    host_cpu,
+    host_memory,
     interface,
+    nvidia_gpu,
     tagged,
     words,
 )
@@ -48,6 +52,7 @@ SEEDS = (
     datagram(flow(header(tcp_frame(1, 0))), flow(header(roce_frame(WRITE_ONLY, 5, 6, reth(64) + bytes(90))))),
     datagram(expanded(header(tcp_frame(1, 0)), STAMP), expanded(IPV4), agent="2001:db8::1", sequence=5),
     datagram(counters(interface(5), tagged(11, bytes(20)), tagged(2003, bytes(80)), tagged(1, bytes(48), 5703))),
+    datagram(counters(host_cpu(), host_memory(9, 8), nvidia_gpu(), source=DEVICE)),
     datagram(discard(header(tcp_frame(1, 0)), reason=259), flow(header(tcp_frame(1, 0)), out_if=1 << 30 | 7)),
     datagram(flow(header(ethernet(ip(17, udp(1, 4789, VXLAN + tcp_frame(5, 6))))))),
     datagram(flow(header(b"\0\x01\x02\x40\0\x01\x01\x40" + ip(6, bytes(20)), 13))),
@@ -165,16 +170,16 @@ def listed(sample: dict[str, object], name: str) -> list[dict[str, object]]:
 
 
 def records(payload: bytes) -> tuple[int, int, int]:
-    """Flow samples with a header or IP data, interface counters, and discarded packets, by `describe`."""
-    flows = interfaces = discards = 0
+    """Flow samples with a header or IP data, counters of interfaces or GPUs, and discarded packets, by `describe`."""
+    flows = counted = discards = 0
     for sample in describe(payload):
         discards += sample.get("sample") == "discarded_packet"
         structures = {s["structure"] for s in listed(sample, "counters") if "error" not in s}
-        interfaces += "if_counters" in structures
+        counted += bool(structures & {"if_counters", "nvidia_gpu"})
         if str(sample.get("sample")).startswith("flow_sample"):
             found = {s["structure"] for s in listed(sample, "flow_records") if "error" not in s}
             flows += bool(found & {"sampled_header", "sampled_ipv4", "sampled_ipv6"})
-    return flows, interfaces, discards
+    return flows, counted, discards
 
 
 def test_both_readings_agree_on_generated_datagrams() -> None:
@@ -186,7 +191,8 @@ def test_both_readings_agree_on_generated_datagrams() -> None:
             frame = header(tcp_frame(1, chance.randrange(1400)))
             samples.append(
                 chance.choice([flow(frame, source=n), expanded(frame, STAMP), flow(IPV4, tagged(1001, bytes(16))),
-                               counters(interface(n)), discard(frame, reason=260), tagged(99, bytes(8))])
+                               counters(interface(n)), counters(nvidia_gpu(), source=DEVICE),
+                               discard(frame, reason=260), tagged(99, bytes(8))])
             )  # fmt: skip
         payload = datagram(*samples, sequence=n)
         told = fed(payload)

@@ -77,6 +77,9 @@ def discard(*structures: bytes, reason: int, in_if: int = 3, out_if: int = 7) ->
     return tagged(5, words(1, 0, in_if, 0, in_if, out_if, reason, len(structures)) + b"".join(structures))
 
 
+DEVICE = 2 << 24 | 1  # the data source of a host: physical entity 1
+
+
 def counters(*structures: bytes, source: int = 3) -> bytes:
     """A counter sample."""
     return tagged(2, words(1, source, len(structures)) + b"".join(structures))
@@ -94,6 +97,28 @@ def interface(
     """Generic interface counters; both directions count the same packets."""
     inward = struct.pack("!IIQIIQ", index, 6, speed, 1, 3, in_bytes) + words(*packets, 4, 5, 6)
     return tagged(1, inward + struct.pack("!Q", out_bytes) + words(*packets, 7, 8, 0))
+
+
+def host_cpu(busy: Sequence[int] = (1, 2, 3, 4, 5), idle_ms: int = 6, wait_ms: int = 7) -> bytes:
+    """Processor times of a host: user, nice, system, interrupts, soft interrupts; idle; waiting for disks."""
+    user, nice, system, interrupts, soft = busy
+    before = struct.pack("!3f", 1.0, 2.0, 3.0) + words(5, 900, 64, 2400, 3600)
+    return tagged(2003, before + words(user, nice, system, idle_ms, wait_ms, interrupts, soft, 8, 9))
+
+
+def host_memory(total: int, free: int) -> bytes:
+    """Memory of a host."""
+    return tagged(2004, struct.pack("!7Q", total, free, 1, 2, 3, 4, 5) + words(1, 2, 3, 4))
+
+
+def nvidia_gpu(
+    *, count: int = 8, busy_ms: int = 1, total: int = 2, free: int = 1, ecc: int = 0, energy_mj: int = 5,
+    temperature_c: int = 60, fan_percent: int = 30,
+) -> bytes:  # fmt: skip
+    """What NVML counts of a host's GPUs."""
+    memory = struct.pack("!QQ", total, free)
+    content = words(count, 3, busy_ms, 4) + memory + words(ecc, energy_mj, temperature_c, fan_percent)
+    return tagged(1, content, enterprise=5703)
 
 
 def batch(payloads: Sequence[bytes], times_ns: Sequence[int] | None = None, cut: bool = False) -> Datagrams:

@@ -16,24 +16,25 @@ from storage.sql_query import run_query
 from tests.flowprism.service.stored import demo_analysis
 from tests.house.checkout import ROOT
 from tests.storage.lake.test_lake_writer import opened
-from tests.storage.records import batch, flows
+from tests.storage.records import batch, flows, gpu_counters
 
 QUESTIONS = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "query.md").read_text(), re.DOTALL)
 
 
 @pytest.fixture
 def lakes(demo: Stores, tmp_path: Path) -> list[Path]:
-    """Ten flow records in two segments, and what scans of the bundled capture kept."""
+    """Ten flow records in two segments, a host's GPU counters, and what scans of the bundled capture kept."""
     store = opened(tmp_path / "flows")
     for first in (0, 5):
         store.commit(batch(flows(5, first=first)))
+    store.commit(batch(gpu_counters()))
     return [tmp_path / "flows", Path(str(demo.analyses))]
 
 
 @pytest.mark.parametrize("sql", QUESTIONS, ids=range(1, len(QUESTIONS) + 1))
 def test_a_question_of_the_page_has_an_answer(demo: Stores, lakes: list[Path], sql: str) -> None:
     """With at least one row."""
-    assert len(QUESTIONS) == 10
+    assert len(QUESTIONS) == 11
     assert run_query(sql, lakes, demo.database).num_rows > 0
 
 
