@@ -71,7 +71,8 @@ def _batches(path: Path, ingest_log: IngestLog, progress: Progress | None, batch
     schema = pq.read_schema(path)
     known = check_columns(path, schema.names, ingest_log)
     texts = [name for name in ADDRESS_COLUMNS if name in known and pa.types.is_string(schema.field(name).type)]
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+    # what is read ahead of all row groups is kept until the last one
+    with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
         size, total = path.stat().st_size, max(file.metadata.num_rows, 1)
         done = 0
         for batch in ahead(file.iter_batches(batch_rows, columns=known)):

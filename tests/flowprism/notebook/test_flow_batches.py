@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import flowprism
@@ -40,6 +42,22 @@ def test_a_file_of_any_form_comes_in_batches(tmp_path: Path, form: str) -> None:
     assert table["bytes"].to_pylist() == whole.frame["bytes"].tolist()
     assert table["src_addr"].to_pylist() == [whole.addresses[code] for code in whole.frame["src_addr"]]
     assert form != "parquet" or len(batches) > 1
+
+
+def test_memory_does_not_grow_with_a_file(tmp_path: Path) -> None:
+    """Less is held than the file has, twenty row groups of numbers that do not compress."""
+    random = np.random.default_rng(1)
+    columns = {name: random.integers(1, 1 << 40, 65_536) for name in COLUMNS.split(",")}
+    columns["time_flow_end_ns"] = columns["time_flow_start_ns"] + columns["bytes"]
+    rows = pa.table(columns | {name: pa.array(["10.0.0.1"] * 65_536) for name in ("src_addr", "dst_addr")})
+    with pq.ParquetWriter(tmp_path / "flows.parquet", rows.schema) as file:
+        for _ in range(20):
+            file.write_table(rows)
+    before = pa.total_allocated_bytes()
+    batches = flowprism.read_flows(tmp_path / "flows.parquet")
+    held = [(one.num_rows, pa.total_allocated_bytes()) for one in batches]
+    assert sum(count for count, _ in held) == 20 * 65_536
+    assert max(size for _, size in held) - before < (tmp_path / "flows.parquet").stat().st_size
 
 
 @pytest.mark.usefixtures("small_pieces")
