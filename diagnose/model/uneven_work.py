@@ -87,8 +87,9 @@ def _of_experts(spent_ns: Float, received_bytes: Float, options: ModelOptions) -
     if not (usual > 0).all():
         return False
     changes = np.abs(received_bytes / usual[:, None] - 1).max(axis=0)
-    share = received_bytes / received_bytes.mean(axis=0)
-    late = spent_ns - spent_ns.mean(axis=0)
+    seen = received_bytes.any(axis=0)  # a window may end in the middle of an iteration, before its exchanges
+    share = received_bytes[:, seen] / received_bytes[:, seen].mean(axis=0)
+    late = spent_ns[:, seen] - spent_ns[:, seen].mean(axis=0)
     follows = _correlation(share.ravel(), late.ravel()) >= options.follows_least
     return bool(np.median(changes) >= options.uneven_tokens_least and follows)
 

@@ -66,6 +66,14 @@ def test_work_that_goes_with_what_experts_get_is_the_experts() -> None:
     assert found.ratio == pytest.approx(0.25, abs=0.05)
 
 
+def test_an_iteration_without_exchanges_hides_no_experts() -> None:
+    """A window may end before the exchanges of its last iteration."""
+    tokens = own_s(0.2, (0.4, 0.5, 0.5, 0.8))
+    received = tokens * 1e9
+    received[:, -1] = 0
+    assert measured(tokens, np.ones(COUNT), received).experts
+
+
 def test_what_is_exchanged_alike_every_time_shows_no_experts() -> None:
     """However unlike it is: keys of a ring go to some more than to others by their place."""
     own = own_s(0.01, (0.4, 0.5, 0.5, 0.8))
