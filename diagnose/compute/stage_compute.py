@@ -13,6 +13,7 @@ from diagnose.compute.first_stage import STANDS_OUT, first_stage, message_ns, ov
 from diagnose.compute.pass_times import compute_min_delay, sampled, select_informative
 from diagnose.compute.send_delays import DP, PP, SendDelays
 from diagnose.compute.stragglers import READY_SHARE
+from diagnose.model.uneven_work import EXCHANGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ def stage_compute(kinds: tuple[SendDelays, ...], stages: Int, period: Int) -> St
         least[-1] = most[-1] = _busiest_last_ns(least, most, messages, stages, period)
     known = np.isfinite(least).all() and np.isfinite(most).all()
     batches = len({k.slot for k in messages if k.towards == 1})
-    return StageCompute(least, most, batches, _spread(messages, stages, period), alone) if known else None
+    whole = all(k.role not in EXCHANGES for k in kinds)
+    return StageCompute(least, most, batches, _spread(messages, stages, period), whole) if known else None
 
 
 def _busiest_last_ns(least_ns: Float, most_ns: Float, messages: list[SendDelays], stages: Int, period: Int) -> float:

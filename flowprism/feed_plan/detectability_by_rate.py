@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Inventory
 from datamodel.report import JobReport, Report
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, FeedGoal
+from flowprism.feed_plan.shown_by_rate import ShownByRate
 from flowprism.inputs import read_inputs
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from simulate.case import Case, simulate_case
@@ -25,27 +26,6 @@ from simulate.scenarios.sweep import Cell, sweep
 _SAMPLES = 60_000  # a cell's bound, as in the sweep of docs/sampled.md
 _STRAGGLER, _SLOW_NIC = 1.5, 4.0  # in the middle of what the sweep draws
 _TABLES = AnalysisOptions(tables=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ShownByRate:
-    """What samples at one rate show.
-
-    Attributes:
-        rate: N of 1 in N.
-        timeline_error_ratio: mean error of iteration times; None: no job, or unknown.
-        smallest_slowdown_ratio: that is detected; None: none is.
-        named: of a straggler and a slow NIC, which are found and located; None: not asked for.
-    """
-
-    rate: int
-    timeline_error_ratio: float | None
-    smallest_slowdown_ratio: float | None
-    named: tuple[str, ...] | None = None
-
-    def shows(self, slowdown_ratio: float) -> bool:
-        """Whether a slowdown of this size is detected."""
-        return self.smallest_slowdown_ratio is not None and self.smallest_slowdown_ratio <= slowdown_ratio
 
 
 def shown_in_simulation(goal: FeedGoal, gbps: int, rate: int, iterations: int, seed: int = 1) -> ShownByRate:

@@ -1,4 +1,4 @@
-"""Measures what a plan rests on: costs on this machine, and what each sampling rate shows of the goal's job."""
+"""What a plan rests on: costs on this machine, and what each sampling rate shows of the goal's job."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from flowprism.feed_plan.cost_measurement import measure_costs
-from flowprism.feed_plan.cost_model import SFLOW, Costs
-from flowprism.feed_plan.detectability_by_rate import ShownByRate, shown_in_simulation
+from flowprism.feed_plan.cost_model import Costs
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, FeedGoal
 from flowprism.feed_plan.observation_points import FabricPorts
 from flowprism.feed_plan.plan_search import RATES, WINDOWS_S, PlanChoice, search
+from flowprism.feed_plan.shown_by_rate import ShownByRate
 
 Progress = Callable[[int, int], None]  # steps done, steps in total
 
@@ -42,24 +41,6 @@ def simulated_cells(ports: FabricPorts, goal: FeedGoal) -> list[SimulatedCell]:
     windows = [window_s for window_s in WINDOWS_S if window_s >= FEWEST_ITERATIONS * goal.iteration_s]
     iterations = sorted({goal.iterations(window_s) for window_s in windows})
     return [SimulatedCell(gbps, rate, many) for gbps in sorted(ports.hosts) for rate in RATES for many in iterations]
-
-
-def measure_feed(
-    ports: FabricPorts, goal: FeedGoal, costs: Costs | None = None, progress: Progress = lambda _done, _total: None
-) -> FeedMeasurements:
-    """Measure costs, unless they are known, and simulate the job at each rate: one to two minutes of processor time.
-
-    Of the goal only the job counts: iteration time, members and busy ratio.
-    """
-    cells = simulated_cells(ports, goal)
-    total = len(cells) + 1
-    progress(0, total)
-    costs = costs or measure_costs((SFLOW,))
-    shown = {}
-    for done, cell in enumerate(cells, 1):
-        progress(done, total)
-        shown[cell] = shown_in_simulation(goal, *cell)
-    return FeedMeasurements(costs, shown)
 
 
 def plan_feed(ports: FabricPorts, goal: FeedGoal, measured: FeedMeasurements) -> PlanChoice:

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from datamodel.document import Document
 from flowprism.feed_plan.cost_model import Costs, worst_error
-from flowprism.feed_plan.detectability_by_rate import ShownByRate
 from flowprism.feed_plan.observation_points import ExportingSwitches
 from flowprism.feed_plan.plan_search import FeedPlan, PlanChoice
+from flowprism.feed_plan.shown_by_rate import ShownByRate
 
 OwnSamples = Mapping[int, Sequence[tuple[str, ShownByRate]]]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from flowprism.feed_plan.cost_model import SFLOW, Costs, FeedLoad, LoadCost, cost_of
-from flowprism.feed_plan.detectability_by_rate import ShownByRate
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, LONGEST_WINDOW_S, FeedGoal
 from flowprism.feed_plan.observation_points import ExportingSwitches, FabricPorts, samples_per_s
+from flowprism.feed_plan.shown_by_rate import ShownByRate
 
 RATES = (4_096, 16_384, 65_536, 262_144, 1_048_576)
 WINDOWS_S = (60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, LONGEST_WINDOW_S)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from flowprism.feed_plan.cost_model import Costs, worst_error
-from flowprism.feed_plan.detectability_by_rate import ShownByRate
 from flowprism.feed_plan.plan_document import OwnSamples, choice_document
 from flowprism.feed_plan.plan_search import FeedPlan, PlanChoice, rates_text
+from flowprism.feed_plan.shown_by_rate import ShownByRate
 
 _NAMES = {"straggler": "stragglers", "slow_nic": "slow NICs"}
 

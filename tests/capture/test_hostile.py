@@ -45,12 +45,13 @@ def assert_untouched(exports: ExportDecoder, frames_bytes: list[int], count: int
 
 
 def honest_bytes(exports: ExportDecoder) -> list[int]:
-    """Byte counts of the honest exporter's records since the last time."""
+    """Byte counts of the honest exporter's records since the last time; the attacker's may name its address."""
     found = exports.take()
-    if "10.0.0.2" not in found.addresses:
+    if not {"10.0.0.2", "10.1.0.1"} <= set(found.addresses):
         return []
-    code = found.addresses.index("10.0.0.2")
-    return [int(n) for n in found.flows["bytes"][found.flows["sampler_address"] == code]]
+    agent, source = (found.addresses.index(name) for name in ("10.0.0.2", "10.1.0.1"))
+    own = (found.flows["sampler_address"] == agent) & (found.flows["src_addr"] == source)
+    return [int(n) for n in found.flows["bytes"][own]]
 
 
 def test_a_hundred_thousand_damaged_datagrams_hurt_nobody() -> None:

@@ -14,7 +14,8 @@ from flowprism.cli.output_errors import name_output_errors
 from flowprism.exporter_config.plan import load_plan
 from flowprism.feed_plan.detectability_by_rate import shown_in_own_samples
 from flowprism.feed_plan.exporter_settings import exporter_files
-from flowprism.feed_plan.feed_measurements import measure_feed, plan_feed
+from flowprism.feed_plan.feed_measurements import plan_feed
+from flowprism.feed_plan.feed_measuring import measure_feed
 from flowprism.feed_plan.goal import FeedGoal
 from flowprism.feed_plan.observation_points import fabric_ports
 from flowprism.feed_plan.plan_search import FeedPlan

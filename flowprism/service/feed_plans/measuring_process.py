@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 
 from datamodel.errors import FlowprismError
 from flowprism.feed_plan.cost_model import Costs
-from flowprism.feed_plan.feed_measurements import FeedMeasurements, Progress, measure_feed
+from flowprism.feed_plan.feed_measurements import FeedMeasurements, Progress
 from flowprism.feed_plan.goal import FeedGoal
 from flowprism.feed_plan.observation_points import FabricPorts
 
@@ -45,5 +45,7 @@ def measure_in_process(ports: FabricPorts, goal: FeedGoal, costs: Costs | None, 
 
 
 def _measure(sender: Connection, ports: FabricPorts, goal: FeedGoal, costs: Costs | None) -> None:
+    from flowprism.feed_plan.feed_measuring import measure_feed  # noqa: PLC0415 - loads the decoders
+
     os.nice(_NICE)
     sender.send(measure_feed(ports, goal, costs, lambda done, total: sender.send((done, total))))

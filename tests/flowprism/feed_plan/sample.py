@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datamodel.inventory import Inventory
 from flowprism.feed_plan.cost_model import SFLOW, Costs, ProtocolCosts, StageCost
-from flowprism.feed_plan.detectability_by_rate import ShownByRate
 from flowprism.feed_plan.feed_measurements import FeedMeasurements, Progress, simulated_cells
 from flowprism.feed_plan.goal import FeedGoal
 from flowprism.feed_plan.observation_points import FabricPorts
+from flowprism.feed_plan.shown_by_rate import ShownByRate
 from flowprism.service.feed_plans.feed_planner import FeedPlanner
 
 COSTS = Costs(
