@@ -10,7 +10,7 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int
 from diagnose.measures.stream_rates import Rates
 from diagnose.options import ModelOptions
-from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, median_over, row_medians
+from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, median_over, medians_of_own_group, row_medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _Level:
         value = row_medians(told)
         spread = MAD_TO_SIGMA * row_medians(np.abs(told - value[:, None]))
         count = np.minimum(np.isfinite(told).sum(axis=1), options.counted)
-        of_role = group_medians(spread, role, int(role.max(initial=-1)) + 1)[role]
+        of_role = medians_of_own_group(spread, role)
         return cls(value, np.fmax(spread, of_role) ** 2 / np.maximum(count, 1))
 
 
@@ -132,10 +132,9 @@ def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: Mode
     value, variance = np.full(len(role), np.nan), np.zeros(len(role))
     for alike in (np.zeros_like(size), size):
         kind = np.unique(np.stack([role, across.astype(np.int64), alike]), axis=1, return_inverse=True)[1].ravel()
-        count = int(kind.max(initial=-1)) + 1
-        middle = group_medians(now.value, kind, count)[kind]
-        spread = MAD_TO_SIGMA * group_medians(np.abs(now.value - middle), kind, count)[kind]
-        enough = np.bincount(kind[np.isfinite(now.value)], minlength=count)[kind] >= options.fewest_peers
+        middle = medians_of_own_group(now.value, kind)
+        spread = MAD_TO_SIGMA * medians_of_own_group(np.abs(now.value - middle), kind)
+        enough = np.bincount(kind[np.isfinite(now.value)], minlength=len(kind))[kind] >= options.fewest_peers
         value = np.where(enough, middle, value)
         variance = np.where(enough, spread**2, variance)
     return _Level(value, variance + options.peer_floor_ratio**2)

@@ -9,7 +9,7 @@ from datamodel.patterns import PATTERNS
 from datamodel.streams import Bool, Float, Int
 from diagnose.compute.send_delays import assign_peer_classes
 from diagnose.job_view import JobView
-from reconstruct.numeric.medians import group_medians, row_medians
+from reconstruct.numeric.medians import medians_of_own_group, row_medians
 
 MIN_ITERATIONS = 6
 
@@ -44,5 +44,5 @@ def _is_uniform(stages: Int, classes: Int) -> Bool:
 
 def compare_with_role(value: Float, role: Int) -> Float:
     """(e,) each value over the median of its role, less 1; nan where it is not known, or the median is not positive."""
-    usual = group_medians(value, role, int(role.max(initial=-1)) + 1)[role]
+    usual = medians_of_own_group(value, role)
     return np.asarray(np.divide(value, usual, out=np.full(len(value), np.nan), where=usual > 0) - 1)

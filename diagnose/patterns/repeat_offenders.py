@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
-from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians
+from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, medians_of_own_group
 
 MAX_FALSE_DISCOVERY_SHARE = 0.05
 TOLERATED_RATIO = 0.01
@@ -124,7 +124,7 @@ def _numbered(job: Int, role: Int) -> Int:
 def _sigmas(job: Int, late: Float) -> Float:
     """(n,) lateness beyond the tolerance over the robust spread of the job's hosts, within MAX_SIGMAS."""
     number = np.unique(job, return_inverse=True)[1]
-    spread = MAD_TO_SIGMA * group_medians(np.abs(late), number, int(number.max(initial=-1)) + 1)[number]
+    spread = MAD_TO_SIGMA * medians_of_own_group(np.abs(late), number)
     beyond = late - TOLERATED_RATIO
     known = np.divide(beyond, spread, out=np.sign(beyond) * MAX_SIGMAS, where=spread > 0)
     return np.clip(known, -MAX_SIGMAS, MAX_SIGMAS)

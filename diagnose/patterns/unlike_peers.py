@@ -13,7 +13,7 @@ from diagnose.finding_text import listed
 from diagnose.job_view import JobView
 from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.patterns.repeat_offenders import MAX_SIGMAS, TOLERATED_RATIO
-from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, typical_over
+from reconstruct.numeric.medians import MAD_TO_SIGMA, medians_of_own_group, row_medians, typical_over
 
 MOST_UNUSUAL = 5
 
@@ -77,7 +77,7 @@ def least_alike(own_ns: Float, role: Int, interval: Int, baseline: Int) -> tuple
     if len(baseline):
         distance = np.fmin(distance, robust_distance(np.log(now / typical_over(own_ns, baseline)), role))
     order = np.argsort(-distance, kind="stable")[:MOST_UNUSUAL]
-    usual = group_medians(now, role, int(role.max(initial=-1)) + 1)[role]
+    usual = medians_of_own_group(now, role)
     return tuple(UnusualCell(n, float(now[n]), float(usual[n])) for n in order.tolist() if distance[n] > MAX_SIGMAS)
 
 
@@ -86,7 +86,7 @@ def robust_distance(value: Float, role: Int) -> Float:
 
     The spread is that of all roles together, by medians: single roles may have two members.
     """
-    above = value - group_medians(value, role, int(role.max(initial=-1)) + 1)[role]
-    spread = MAD_TO_SIGMA * group_medians(np.abs(above), np.zeros(len(above), np.int64), 1)[0]
+    above = value - medians_of_own_group(value, role)
+    spread = MAD_TO_SIGMA * row_medians(np.abs(above))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(above > TOLERATED_RATIO, above / spread, 0.0)

@@ -34,6 +34,11 @@ def typical_over(values: Float, iterations: Int) -> Float:
     return np.where(often, row_medians(chosen), np.nan)
 
 
+def medians_of_own_group(values: Float, group: Int) -> Float:
+    """(n,) median of each value's group, all of (n,) values; groups are numbered from 0. As `group_medians`."""
+    return group_medians(values, group, int(group.max(initial=-1)) + 1)[group]
+
+
 def group_medians(values: Float, group: Int, groups: int) -> Float:
     """(groups,) median of the finite values of each group; nan where there are none.
 

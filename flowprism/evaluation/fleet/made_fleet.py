@@ -8,7 +8,7 @@ import numpy as np
 
 from datamodel.streams import Float, Int
 from diagnose.patterns.repeat_offenders import HostLateness
-from reconstruct.numeric.medians import group_medians
+from reconstruct.numeric.medians import medians_of_own_group
 
 HOSTS, DAYS = 1000, 30
 _SIZES, _SHARES = (4, 8, 16, 32, 64, 128), (0.15, 0.2, 0.25, 0.2, 0.15, 0.05)
@@ -92,5 +92,5 @@ def _job(
     compute[rng.integers(size)] *= 1 + kind.first_rank_ratio * int(rng.integers(2))
     noise = np.exp(rng.uniform(*np.log(kind.noise_ratio)))
     shown = compute[:, None] * (1 + rng.normal(0, noise, (size, days)))
-    late = np.stack([day / group_medians(day, stage, stages)[stage] - 1 for day in shown.T])
+    late = np.stack([day / medians_of_own_group(day, stage) - 1 for day in shown.T])
     return members, np.full(size, job), stage, np.median(late, axis=0)

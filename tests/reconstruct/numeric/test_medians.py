@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from datamodel.streams import Float
-from reconstruct.numeric.medians import group_medians, median_over, row_medians, typical_over
+from reconstruct.numeric.medians import group_medians, median_over, medians_of_own_group, row_medians, typical_over
 
 CELLS = st.one_of(st.just(np.nan), st.floats(-1e9, 1e9))
 
@@ -40,3 +40,10 @@ def test_groups_have_the_median_of_their_members(values: Float, group: np.ndarra
     for n in range(6):
         own = values[(group == n) & np.isfinite(values)]
         np.testing.assert_allclose(found[n], np.median(own) if len(own) else np.nan)
+
+
+def test_each_value_has_the_median_of_its_own_group() -> None:
+    """Those of a group that holds nothing have none."""
+    values, group = np.array([1.0, 5.0, 3.0, np.nan, 7.0]), np.array([0, 2, 0, 1, 0])
+    np.testing.assert_array_equal(medians_of_own_group(values, group), [3.0, 5.0, 3.0, np.nan, 3.0])
+    assert not len(medians_of_own_group(values[:0], group[:0]))
