@@ -125,6 +125,10 @@ class Inventory(Document):
     tenants: tuple[Tenant, ...] = ()
     jobs: tuple[JobLabel, ...] = ()
 
+    def host_names(self) -> dict[str, str]:
+        """Address of an endpoint -> name of its host; of each address that it has."""
+        return {address: host.name for host in self.hosts for nic in host.endpoints for address in nic.all_addresses}
+
     @model_validator(mode="after")
     def _says_everything_once(self) -> Inventory:
         addresses = [a for h in self.hosts for e in h.endpoints for a in e.all_addresses]

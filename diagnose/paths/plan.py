@@ -66,7 +66,7 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
     demand = _demand(across, cables, now, folded, elephants[movable])
     planned = place(demand, routes, cables)
-    hosts = {a: host.name for host in inventory.hosts for one in host.endpoints for a in one.all_addresses}
+    hosts = inventory.host_names()
     tables = PlanTables(
         found=found, across=across, cables=cables, routes=routes, doors=doors, hashes=hashes, now=now, folded=folded,
         elephants=elephants[movable], owner=owner[movable], members=members,

@@ -47,8 +47,7 @@ def eviction_advice(stores: Stores, viewer: Viewer, now_ns: int, incident: Incid
     own = job(stores.database, incident.job)
     if known is None or own is None:
         return None
-    host_of = {address: host.name for host in known.hosts for nic in host.endpoints for address in nic.all_addresses}
-    host = slow_host(incident.as_finding(now_ns), host_of)
+    host = slow_host(incident.as_finding(now_ns), known.host_names())
     if host is None:
         return None
     wanted = EventFilter(kinds=("restart", "membership_change", "checkpoint"))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from datamodel.api_models import OffenderView, RepeatOffender
-from datamodel.inventory import Inventory
 from datamodel.patterns import StoredPatterns
 from datamodel.report import Window
 from diagnose.patterns.host_windows import WindowLateness, by_host, count_late_stretches, over_windows
@@ -36,7 +35,7 @@ def repeat_offenders(stores: Stores, viewer: Viewer, now_ns: int, days: int = US
 
     def answer() -> OffenderView:
         stored = stored_patterns(stores.database, window.start_ns, window.end_ns, viewer.tenant)
-        return ranked(window, stored, {} if drawn is None else _hosts(drawn))
+        return ranked(window, stored, {} if drawn is None else drawn.host_names())
 
     return stores.at_hand.once("repeat offenders", (drawn, viewer.tenant, window), answer)
 
@@ -77,8 +76,3 @@ def ranked(window: Window, stored: list[StoredPatterns], host_of: Mapping[str, s
             for n, host in enumerate(found.host.tolist())
         ),
     )
-
-
-def _hosts(drawn: Inventory) -> dict[str, str]:
-    """Address -> name of its host."""
-    return {address: host.name for host in drawn.hosts for nic in host.endpoints for address in nic.all_addresses}
