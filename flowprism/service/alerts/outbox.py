@@ -52,9 +52,10 @@ def alerts_of(
             continue
         job = by_job.get(incident.job or "")
         label, tenant = (job.label, job.tenant) if job else (None, None)
+        if not receivers_of(incident, label, tenant, settings):  # advice reads all jobs: only where an alert is sent
+            continue
         sent = alert(incident, change, kinds[incident.id, change], label, tenant, settings)
-        if receivers_of(incident, label, tenant, settings):  # advice reads all jobs: only where an alert is sent
-            sent = sent.model_copy(update={"eviction": advise(incident, tenant)})
+        sent = sent.model_copy(update={"eviction": advise(incident, tenant)})
         found += _addressed(sent, now_ns, now_ns + round(settings.group_wait_s * 1e9), settings)
     return found
 
