@@ -7,13 +7,8 @@ from pathlib import Path
 from datamodel.inventory import Inventory, Switch
 from flowprism.exporter_config.generate import GeneratedFile, generate
 from flowprism.exporter_config.plan import ExportPlan
-from flowprism.feed_plan.observation_points import ExportingSwitches
+from flowprism.feed_plan.observation_points import ExportingSwitches, leaf_names
 from flowprism.feed_plan.plan_search import FeedPlan
-
-
-def leaf_names(inventory: Inventory) -> set[str]:
-    """Names of the switches that endpoints are plugged into."""
-    return {a.switch for host in inventory.hosts for endpoint in host.endpoints for a in endpoint.attachments}
 
 
 def exporting_switches(inventory: Inventory, chosen: FeedPlan) -> tuple[Switch, ...]:

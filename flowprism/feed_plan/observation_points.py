@@ -43,20 +43,22 @@ class FabricPorts:
         return total + Counter(self.others) if points is ExportingSwitches.ALL else total
 
 
+def leaf_names(inventory: Inventory) -> set[str]:
+    """Names of the switches that endpoints are plugged into."""
+    return {a.switch for host in inventory.hosts for endpoint in host.endpoints for a in endpoint.attachments}
+
+
 def fabric_ports(inventory: Inventory) -> FabricPorts:
-    """Count ports; a leaf is a switch that an endpoint is plugged into.
+    """Count ports.
 
     Raises:
         InputError: no endpoint has a switch and a speed of 1 Gb/s or more.
     """
+    leaves = leaf_names(inventory)
     hosts: Counter[int] = Counter()
-    leaves: set[str] = set()
-    for host in inventory.hosts:
-        for endpoint in host.endpoints:
-            for attachment in endpoint.attachments:
-                leaves.add(attachment.switch)
-                if (gbps := _whole_gbps(endpoint.speed_gbps)) is not None:
-                    hosts[gbps] += 1
+    for endpoint in (endpoint for host in inventory.hosts for endpoint in host.endpoints):
+        if endpoint.attachments and (gbps := _whole_gbps(endpoint.speed_gbps)) is not None:
+            hosts[gbps] += len(endpoint.attachments)
     if not hosts:
         raise InputError("the inventory has no endpoint with a switch and a speed of 1 Gb/s or more")
     uplinks: Counter[int] = Counter()

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
 from datamodel.errors import InputError
+from datamodel.inventory import Inventory
 from flowprism.dashboard.feeds.plan_form import GOALS, JOB, PlanWanted
 from flowprism.dashboard.feeds.plan_view import VENDOR_NAMES, compared, fault_names, rates_by_speed
 from flowprism.dashboard.forms import Form
@@ -20,10 +21,11 @@ from flowprism.exporter_config.generate import GeneratedFile
 from flowprism.feed_plan.exporter_settings import exporting_switches
 from flowprism.feed_plan.plan_search import FeedPlan
 from flowprism.service.access.dependencies import Operating, Seeing
-from flowprism.service.feed_plans.feed_plan_query import plan_files, planned_fabric
+from flowprism.service.feed_plans.feed_plan_query import plan_files
 from flowprism.service.feed_plans.feed_plan_routes import answer_for, start_measuring
 from flowprism.service.feed_plans.goal_defaults import present_feed
 from flowprism.service.queries.visibility import require_all_seen
+from flowprism.service.stores import Stores
 
 _ADDRESS = "/feeds/plan"
 _MOST_ALTERNATIVES = 20
@@ -55,7 +57,13 @@ def page(request: Request, viewer: Seeing, wanted: Annotated[PlanWanted, Query()
     require_all_seen(viewer)
     stores, asked = get_stores(request), wanted.goal
     answer, goal, sources = answer_for(request, viewer, asked)
-    made, problem = _files(request, wanted, answer.choice.chosen) if answer.choice is not None else ((), "")
+    switches: tuple[str, ...] = ()
+    made: tuple[GeneratedFile, ...] = ()
+    problem = ""
+    if answer.choice is not None and answer.inventory is not None:
+        chosen = answer.choice.chosen
+        switches = tuple(switch.name for switch in exporting_switches(answer.inventory, chosen))
+        made, problem = _files(stores, answer.inventory, chosen, wanted)
     target = wanted.target
     files = {} if target is None else {
         **asked.model_dump(exclude_none=True), "collector": target.collector, "port": target.port,
@@ -74,7 +82,7 @@ def page(request: Request, viewer: Seeing, wanted: Annotated[PlanWanted, Query()
         present=present_feed(stores, time.time_ns()),
         compared=compared(answer.choice) if answer.choice is not None else (),
         alternatives=answer.choice.alternatives[:_MOST_ALTERNATIVES] if answer.choice is not None else (),
-        switches=_switches(request, answer.choice.chosen) if answer.choice is not None else (),
+        switches=switches,
         vendors=VENDOR_NAMES,
         files=made,
         files_problem=problem,
@@ -84,17 +92,13 @@ def page(request: Request, viewer: Seeing, wanted: Annotated[PlanWanted, Query()
     )
 
 
-def _switches(request: Request, chosen: FeedPlan) -> tuple[str, ...]:
-    inventory, _ = planned_fabric(get_stores(request))
-    return tuple(switch.name for switch in exporting_switches(inventory, chosen))
-
-
-def _files(request: Request, wanted: PlanWanted, chosen: FeedPlan) -> tuple[tuple[GeneratedFile, ...], str]:
+def _files(
+    stores: Stores, inventory: Inventory, chosen: FeedPlan, wanted: PlanWanted
+) -> tuple[tuple[GeneratedFile, ...], str]:
     """Files for the target that is asked for, or why there are none."""
     if wanted.target is None:
         return (), ""
-    stores = get_stores(request)
     try:
-        return tuple(plan_files(stores, planned_fabric(stores)[0], chosen, wanted.target)), ""
+        return tuple(plan_files(stores, inventory, chosen, wanted.target)), ""
     except InputError as error:
         return (), str(error)

@@ -16,10 +16,10 @@ from flowprism.exporter_config.generate import GeneratedFile
 from flowprism.exporter_config.model import Vendor
 from flowprism.exporter_config.plan import ExportPlan, PlannedCollector
 from flowprism.feed_plan.cost_model import Costs
-from flowprism.feed_plan.exporter_settings import exporter_files, leaf_names
+from flowprism.feed_plan.exporter_settings import exporter_files
 from flowprism.feed_plan.feed_measurements import FeedMeasurements, plan_feed
 from flowprism.feed_plan.goal import FeedGoal
-from flowprism.feed_plan.observation_points import FabricPorts, fabric_ports
+from flowprism.feed_plan.observation_points import FabricPorts, fabric_ports, leaf_names
 from flowprism.feed_plan.plan_search import FeedPlan, PlanChoice
 from flowprism.service.feed_plans.feed_planner import FeedPlanner, Measuring, MeasuringFailed
 from flowprism.service.queries.inventory import in_force
@@ -39,6 +39,7 @@ class PlanAnswer:
         reason: why it is impossible, or failed.
         measuring: steps, while it is measured.
         choice, costs: when it is ready.
+        inventory: whose fabric it is for; None where it is impossible.
     """
 
     state: PlanState
@@ -46,6 +47,7 @@ class PlanAnswer:
     measuring: Measuring = field(default_factory=Measuring)
     choice: PlanChoice | None = None
     costs: Costs | None = None
+    inventory: Inventory | None = None
 
 
 def planned_fabric(stores: Stores) -> tuple[Inventory, FabricPorts]:
@@ -64,16 +66,16 @@ def planned_fabric(stores: Stores) -> tuple[Inventory, FabricPorts]:
     return inventory, fabric_ports(inventory)
 
 
-def plan_answer(planner: FeedPlanner, ports: FabricPorts, goal: FeedGoal) -> PlanAnswer:
-    """The plan for a goal, as far as it is measured."""
+def plan_answer(planner: FeedPlanner, inventory: Inventory, ports: FabricPorts, goal: FeedGoal) -> PlanAnswer:
+    """The plan for a goal, as far as it is measured; `ports` are those of the inventory."""
     found = planner.state(ports, goal)
     if isinstance(found, FeedMeasurements):
-        return PlanAnswer("ready", choice=plan_feed(ports, goal, found), costs=found.costs)
+        return PlanAnswer("ready", choice=plan_feed(ports, goal, found), costs=found.costs, inventory=inventory)
     if isinstance(found, Measuring):
-        return PlanAnswer("measuring", measuring=found)
+        return PlanAnswer("measuring", measuring=found, inventory=inventory)
     if isinstance(found, MeasuringFailed):
-        return PlanAnswer("failed", found.reason)
-    return PlanAnswer("not started")
+        return PlanAnswer("failed", found.reason, inventory=inventory)
+    return PlanAnswer("not started", inventory=inventory)
 
 
 @dataclass(frozen=True, slots=True)

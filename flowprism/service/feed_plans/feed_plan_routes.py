@@ -12,8 +12,10 @@ from pydantic import Field
 
 from datamodel.document import Document
 from datamodel.errors import InputError
+from datamodel.inventory import Inventory
 from flowprism.exporter_config.model import Vendor
 from flowprism.feed_plan.goal import FeedGoal
+from flowprism.feed_plan.observation_points import FabricPorts
 from flowprism.feed_plan.plan_document import PlanChoiceDocument, choice_document
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.feed_plans.feed_plan_query import (
@@ -121,15 +123,24 @@ def files(request: Request, viewer: Seeing, asked: Annotated[FileParameters, Que
     require_all_seen(viewer)
     stores: Stores = request.app.state.stores
     try:
-        inventory, ports = planned_fabric(stores)
-        goal = asked.goal(goal_defaults(stores, viewer, inventory, time.time_ns()).goal)
-        choice = plan_answer(planner_of(request), ports, goal).choice
+        inventory, ports, usual = _known(stores, viewer)
+        choice = plan_answer(planner_of(request), inventory, ports, asked.goal(usual.goal)).choice
         if choice is None:
             raise HTTPException(404, _NO_PLAN)
         made = zipped(plan_files(stores, inventory, choice.chosen, asked.target))
     except InputError as error:
         raise wrong("query", str(error)) from None
     return respond_with_etag(request, made, ZIP, {"Content-Disposition": 'attachment; filename="exporters.zip"'})
+
+
+def _known(stores: Stores, viewer: Viewer) -> tuple[Inventory, FabricPorts, GoalDefaults]:
+    """The inventory in force, its ports, and the goal that the service's jobs, traffic and settings make.
+
+    Raises:
+        InputError: there is no inventory, or no endpoint has a switch and a speed.
+    """
+    inventory, ports = planned_fabric(stores)
+    return inventory, ports, goal_defaults(stores, viewer, inventory, time.time_ns())
 
 
 def planner_of(request: Request) -> FeedPlanner:
@@ -144,11 +155,9 @@ def start_measuring(request: Request, viewer: Viewer, asked: GoalParameters) -> 
     Raises:
         HTTPException: 429, too many others are waiting.
     """
-    stores: Stores = request.app.state.stores
     try:
-        inventory, ports = planned_fabric(stores)
-        goal = asked.goal(goal_defaults(stores, viewer, inventory, time.time_ns()).goal)
-        planner_of(request).start(ports, goal)
+        _, ports, usual = _known(request.app.state.stores, viewer)
+        planner_of(request).start(ports, asked.goal(usual.goal))
     except InputError:
         return
     except PlannerBusyError as error:
@@ -159,13 +168,11 @@ def answer_for(
     request: Request, viewer: Viewer, asked: GoalParameters
 ) -> tuple[PlanAnswer, FeedGoal, Mapping[str, str]]:
     """The plan, its goal, and where values come from that were left out."""
-    stores: Stores = request.app.state.stores
     usual = GoalDefaults(FeedGoal(), {})
     try:
-        inventory, ports = planned_fabric(stores)
-        usual = goal_defaults(stores, viewer, inventory, time.time_ns())
+        inventory, ports, usual = _known(request.app.state.stores, viewer)
         goal = asked.goal(usual.goal)
-        answer = plan_answer(planner_of(request), ports, goal)
+        answer = plan_answer(planner_of(request), inventory, ports, goal)
     except InputError as error:
         return PlanAnswer("impossible", str(error)), usual.goal, {}
     given = asked.model_dump(exclude_none=True)

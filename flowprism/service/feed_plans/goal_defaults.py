@@ -9,7 +9,7 @@ from typing import Any
 
 from datamodel.api_models import FeedRow, JobRow
 from datamodel.inventory import Inventory
-from flowprism.feed_plan.goal import FeedGoal
+from flowprism.feed_plan.goal import FEWEST_ITERATIONS, LONGEST_WINDOW_S, FeedGoal
 from flowprism.service.config.settings import StoreSettings
 from flowprism.service.queries.feeds import feeds
 from flowprism.service.queries.jobs import jobs
@@ -18,7 +18,8 @@ from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 
 # What is simulated is bounded: larger rings show no less, and take longer (docs/feed-plan.md).
-MOST_MEMBERS, LONGEST_ITERATION_S = 64, 600.0
+MOST_MEMBERS = 64
+LONGEST_ITERATION_S = LONGEST_WINDOW_S / FEWEST_ITERATIONS
 _LEAST_BUSY_RATIO = 0.01
 _MOST_JOBS = 500
 
