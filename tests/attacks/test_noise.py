@@ -31,6 +31,7 @@ RATE, NOISE_S = 200_000, 20
 QUIET_S = 3.0  # of the feed's end, which comes without noise: sequence numbers show a loss by what follows it
 NO_EXPORT = "not an export datagram of a protocol that is decoded"
 TO_COME_UP_S = 300.0
+SIZES = ("dp", "tp", "pp", "ep", "cp")
 
 SEND_NOISE = """
 import sys
@@ -106,9 +107,18 @@ def collect_with_noise(folder: Path, noise_per_s: int) -> CollectedFeed:
 
 
 def verdict(report: dict[str, Any]) -> object:
-    """What a report says is the case."""
-    jobs = [(job["endpoints"], job["layout"], len(job["iterations"])) for job in report["jobs"]]
+    """What a report says is the case.
+
+    Probabilities of layouts are left out: the collector may lose up to 1 % of the feed's records to the noise, and a
+    posterior moves with every record.
+    """
+    jobs = [(job["endpoints"], {size: job["layout"][size] for size in SIZES}) for job in report["jobs"]]
     return jobs, [(f["kind"], f["cause"], f["severity"], f["subject"]) for f in report["findings"]]
+
+
+def iteration_counts(report: dict[str, Any]) -> list[int]:
+    """Iterations of each job; the window's first or last one may fall to a lost record."""
+    return [len(job["iterations"]) for job in report["jobs"]]
 
 
 def test_noise_changes_no_verdict(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
@@ -130,3 +140,4 @@ def test_noise_changes_no_verdict(tmp_path: Path, record_property: Callable[[str
     if lost * 100 > noisy.records:
         pytest.skip(f"this machine takes {noisy.per_second} datagrams/s with loss; all of it is counted")
     assert verdict(noisy.report) == verdict(quiet.report)
+    assert iteration_counts(noisy.report) == pytest.approx(iteration_counts(quiet.report), abs=1)
