@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from datamodel.findings import Event, Finding
 from datamodel.report import JobReport
 from diagnose.training_time.account import training_time
@@ -20,8 +22,8 @@ def with_account(job: JobReport, events: Sequence[Event], findings: Sequence[Fin
     """
     if not job.iterations:
         return job
-    steps = [(one.start_ns, one.end_ns) for one in job.iterations]
-    start_ns, end_ns = steps[0][0], steps[-1][1]
+    steps = np.array([(one.start_ns, one.end_ns) for one in job.iterations], np.int64)
+    start_ns, end_ns = job.iterations[0].start_ns, job.iterations[-1].end_ns
     own = [event for event in events if event.job == job.id]
-    known = job_intervals(steps, own, [one for one in findings if one.job == job.id], (), end_ns)
+    known = job_intervals(steps, own, [one for one in findings if one.job == job.id], end_ns)
     return job.model_copy(update={"training_time": training_time(known, start_ns, end_ns, job.world_size)})

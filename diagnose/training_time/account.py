@@ -41,7 +41,7 @@ class JobIntervals:
         slowed: findings that slow it.
         paused, down: pauses; interruptions by changes and restarts.
         unknown: start and end of holes of the feed.
-        repeated_ns: least and most time that was done again.
+        repeated: times in which iterations may have done again what was lost.
     """
 
     iterations: Sequence[tuple[int, int]] = ()
@@ -49,7 +49,7 @@ class JobIntervals:
     paused: Sequence[CausedInterval] = ()
     down: Sequence[CausedInterval] = ()
     unknown: Sequence[tuple[int, int]] = ()
-    repeated_ns: tuple[int, int] = (0, 0)
+    repeated: Sequence[tuple[int, int]] = ()
 
 
 def training_time(known: JobIntervals, start_ns: int, end_ns: int, gpus: int | None = None) -> TrainingTime:
@@ -71,9 +71,9 @@ def training_time(known: JobIntervals, start_ns: int, end_ns: int, gpus: int | N
     running = int(length[left].sum())
     slowed_ns, paused_ns, down_ns = (sum(some.values()) for some in (slowed, paused, down))
     productive, total = running - slowed_ns, end_ns - start_ns
-    repeated = sorted(min(max(span, 0), productive) for span in known.repeated_ns)
+    repeated = min(int(length[left & _covered(begin, known.repeated)].sum()), productive)
     unknown = total - running - paused_ns - down_ns
-    causes = {**slowed, **paused, **down, "repeated": repeated[1]}
+    causes = {**slowed, **paused, **down, "repeated": repeated}
     return TrainingTime(
         start_ns=start_ns,
         end_ns=end_ns,
@@ -82,25 +82,31 @@ def training_time(known: JobIntervals, start_ns: int, end_ns: int, gpus: int | N
         paused_ns=paused_ns,
         down_ns=down_ns,
         unknown_ns=unknown,
-        repeated_ns=(repeated[0], repeated[1]),
+        repeated_ns=(0, repeated),
         slowed_by_ns=slowed,
         paused_by_ns=paused,
         down_by_ns=down,
-        effective_ratio=_bounds(productive, repeated[0], repeated[1], unknown, total),
+        effective_ratio=effective_bounds(productive, repeated, unknown, total),
         lost_gpu_hours=None if gpus is None else {c: gpus * ns / 3.6e12 for c, ns in causes.items() if ns},
     )
 
 
-def _bounds(productive: int, least: int, most: int, unknown: int, total: int) -> tuple[float, float] | None:
-    if not total:
-        return None
-    return round((productive - most) / total, 6), round((productive - least + unknown) / total, 6)
+def effective_bounds(productive: float, repeated: float, unknown: float, total: float) -> tuple[float, float] | None:
+    """The effective-training-time ratio, least and most; None of no time.
+
+    Args:
+        productive: time at the pace that it should have.
+        repeated: most of it that may have done again what was lost.
+        unknown: time that may have been productive.
+        total: all of it.
+    """
+    return (round((productive - repeated) / total, 6), round((productive + unknown) / total, 6)) if total else None
 
 
 def _cuts(known: JobIntervals, start_ns: int, end_ns: int) -> Int:
     """All times at which anything begins or ends, inside the account."""
     caused = (*known.slowed, *known.paused, *known.down)
-    spans = [*known.iterations, *known.unknown, *((one.start_ns, one.end_ns) for one in caused)]
+    spans = [*known.iterations, *known.unknown, *known.repeated, *((one.start_ns, one.end_ns) for one in caused)]
     times = np.array([start_ns, end_ns, *(time for span in spans for time in span)], np.int64)
     return np.unique(np.clip(times, start_ns, end_ns))
 

@@ -8,7 +8,7 @@ from flowprism.dashboard import api_page, login_page, overview_page, scans_page,
 from flowprism.dashboard.fabric import fabric_page, paths_page
 from flowprism.dashboard.feeds import feeds_page, plan_page
 from flowprism.dashboard.incidents import incident_page, incidents_page
-from flowprism.dashboard.jobs import job_page, matrix_page, timeline_page
+from flowprism.dashboard.jobs import job_page, matrix_page, timeline_page, training_time_page
 
 
 def router() -> APIRouter:
@@ -17,7 +17,10 @@ def router() -> APIRouter:
     for page in (timeline_page, matrix_page, fabric_page, paths_page, feeds_page, plan_page, settings_page):
         whole.include_router(page.router())
     # A job's own page comes behind its timeline and matrix: names may have slashes, so it would take theirs for one.
-    own = (static_files, login_page, api_page, overview_page, job_page, incidents_page, incident_page, scans_page)
+    own = (
+        static_files, login_page, api_page, overview_page, training_time_page, job_page, incidents_page, incident_page,
+        scans_page,
+    )  # fmt: skip
     for one in own:
         whole.include_router(one.router)
     return whole

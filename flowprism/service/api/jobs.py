@@ -1,4 +1,4 @@
-"""`/jobs`: at a glance, one by one, their layouts, iterations and pace."""
+"""`/jobs`: at a glance, one by one, their layouts, iterations and pace; `/training-time`: all of them together."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from pydantic import Field
 from datamodel.api_models import IterationSeries, JobDetail, LayoutSince, Trend
 from datamodel.document import Document
 from datamodel.filters import JobFilter, JobOrder
+from datamodel.fleet_time import FleetTime
 from datamodel.job_state import JobState
 from datamodel.training_time import TrainingDays
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import JobPage
 from flowprism.service.http.arrow_responses import FORMAT, TABLE, Format, arrow_stream, wants_arrow
-from flowprism.service.http.query_parameters import Name, PageParameters, Span, Text
+from flowprism.service.http.query_parameters import Name, PageParameters, Parameters, Span, Text
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
 from flowprism.service.queries import jobs as answers
-from flowprism.service.queries.training_days import training_days
+from flowprism.service.queries.fleet_time import USUAL_DAYS, fleet_training_time
+from flowprism.service.queries.training_days import MOST_DAYS, training_days
 from flowprism.service.stores import Stores
 
 router = APIRouter(tags=["jobs"])
@@ -53,6 +55,13 @@ class TrendParameters(Span):
     """Which time."""
 
     most: int = Field(default=500, ge=1, le=5000, description="steps")
+
+
+class FleetParameters(Parameters):
+    """Over which time, and how many."""
+
+    days: int = Field(default=USUAL_DAYS, ge=1, le=MOST_DAYS, description="UTC, the day of the newest scan among them")
+    limit: int = Field(default=50, ge=1, le=10_000, description="jobs and hosts at most: those that lost most")
 
 
 @router.get("/jobs", response_model=JobPage, summary="Jobs at a glance")
@@ -106,6 +115,14 @@ def spent(request: Request, viewer: Seeing, job: Name, asked: Annotated[Span, Qu
     _ordered(asked)
     found = training_days(request.app.state.stores, viewer, job, asked.start_ns, asked.end_ns)
     return respond(request, found, "job of this id")
+
+
+@router.get("/training-time", response_model=FleetTime, summary="Where the GPU-hours of all jobs went")
+def fleet(request: Request, viewer: Seeing, asked: Annotated[FleetParameters, Query()]) -> Response:
+    """GPU-hours of all jobs that the user sees, by what they went to: together, by day, by job and by host."""
+    found = fleet_training_time(request.app.state.stores, viewer, time.time_ns(), asked.days)
+    cut = {"jobs": found.jobs[: asked.limit], "hosts": found.hosts[: asked.limit]}
+    return respond(request, found.model_copy(update=cut))
 
 
 @router.get("/jobs/{job:path}", response_model=JobDetail, summary="One job")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from datamodel.errors import LimitExceededError
 from datamodel.filters import EventFilter
+from datamodel.frame import Frame
+from datamodel.result_rows import JobRecord
+from datamodel.streams import Int
 from datamodel.training_time import TrainingDays
 from diagnose.training_time.account import training_time
 from diagnose.training_time.intervals import job_intervals
@@ -15,6 +20,8 @@ from storage.database.incidents import incidents
 from storage.database.overview import events
 
 MOST_DAYS = 31
+# What a crash undid is looked for so far back: as long as a job may go without a checkpoint, with a margin.
+LOOKBACK_NS = DAY_NS
 _MOST_EVENTS = 10_000
 
 
@@ -31,18 +38,18 @@ def training_days(stores: Stores, viewer: Viewer, name: str, start_ns: int, end_
     if found is None:
         return None
     # a job is first seen at the end of the window that shows its first iterations
-    begin_ns, over_ns = max(start_ns, found.job.first_seen_ns - DAY_NS), min(end_ns, found.job.last_seen_ns)
-    if over_ns - begin_ns > (MOST_DAYS + 1) * DAY_NS:
+    read_ns = max(start_ns, found.job.first_seen_ns) - LOOKBACK_NS
+    until_ns = min(end_ns, found.job.last_seen_ns)
+    if until_ns - read_ns > (MOST_DAYS + 1) * DAY_NS:
         raise LimitExceededError(f"the account of more than {MOST_DAYS} days: ask for a shorter time")
-    frame = iteration_frame(stores, name, begin_ns, over_ns + 1) if over_ns > begin_ns else None
-    if frame is None or not len(frame):
+    if until_ns <= max(start_ns, read_ns):
         return TrainingDays(job=name)
-    steps = list(zip(frame["start_ns"].tolist(), frame["end_ns"].tolist(), strict=True))
-    begin_ns = max(begin_ns, min(steps[0][0], found.job.first_seen_ns))
-    wanted = EventFilter(start_ns=begin_ns, end_ns=over_ns, job=name)
+    steps = step_times(iteration_frame(stores, name, read_ns, until_ns + 1))
+    begin_ns, over_ns = lifetime(found.job, steps, start_ns, end_ns)
     slowed = [one.as_finding(over_ns) for one in incidents(stores.database, ("open", "resolved"), name)]
+    wanted = EventFilter(start_ns=read_ns, end_ns=over_ns, job=name)
     happened = events(stores.database, wanted, None, most=_MOST_EVENTS)
-    known = job_intervals(steps, happened, slowed, (), over_ns)
+    known = job_intervals(steps, happened, slowed, over_ns)
     days = range(begin_ns // DAY_NS * DAY_NS, over_ns, DAY_NS)
     return TrainingDays(
         job=name,
@@ -50,3 +57,22 @@ def training_days(stores: Stores, viewer: Viewer, name: str, start_ns: int, end_
             training_time(known, max(day, begin_ns), min(day + DAY_NS, over_ns), found.job.world_size) for day in days
         ),
     )
+
+
+def step_times(frame: Frame) -> Int:
+    """(iterations, 2) start and end of stored iterations."""
+    return np.stack([frame["start_ns"], frame["end_ns"]], axis=1)
+
+
+def lifetime(job: JobRecord, steps: Int, start_ns: int, end_ns: int) -> tuple[int, int]:
+    """Of [start_ns, end_ns) the time that a job is accounted for: from its first iteration to when it was seen last.
+
+    Args:
+        job: the job.
+        steps: (iterations, 2) its iterations, those before `start_ns` included.
+        start_ns: begin of what is asked for, UTC.
+        end_ns: its end.
+    """
+    first_ns = min(job.first_seen_ns, int(steps[:, 0].min(initial=job.first_seen_ns)))
+    begin_ns = max(start_ns, first_ns)
+    return begin_ns, max(min(end_ns, job.last_seen_ns), begin_ns)

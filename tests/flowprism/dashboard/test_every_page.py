@@ -28,7 +28,7 @@ GPUS = 10_000
 PAGES = (
     "/", "/?view=tiles", "/jobs/JOB", "/jobs/JOB/timeline", "/jobs/JOB/timeline?first=8&vs=median&path=1",
     "/jobs/JOB/matrix", "/jobs/JOB/matrix?measure=delay&order=dp", "/fabric", "/incidents", "/incidents/INCIDENT",
-    "/scans", "/feeds", "/feeds/plan", "/settings",
+    "/scans", "/feeds", "/feeds/plan", "/settings", "/training-time",
 )  # fmt: skip
 WINDOWS: tuple[tuple[Theme, int], ...] = (("light", 1440), ("dark", 390), ("dark", 2560))
 

@@ -66,6 +66,7 @@ def answers(asking: Client) -> list[tuple[str, Any]]:
         "/api/v1/feeds": {},
         "/api/v1/components": {},
         "/api/v1/traffic": {},
+        "/api/v1/training-time": {},
         "/api/v1/fabric": {},
         "/api/v1/inventory": {},
         "/api/v1/me": {},
