@@ -43,9 +43,8 @@ CLEAR, CLEARER = 0.75, 0.1
 # Clips are halved then, since pauses between iterations may be twice those between micro-batches, down to this part of
 # the first one: below, parts of one message lie apart.
 OFTEN, HALF_CAP, LEAST_CAP = 8, 2.0, 0.001
-# Pauses in any order correlate with themselves, a third of the axis on, by 1.22 over the root of their number, and by
-# less where several teeth are averaged; a beat of counted rows is five times that.
-BY_CHANCE = 6.0
+# A beat of counted rows stands out by so many times what pauses in any order correlate with themselves by.
+BY_CHANCE_SIGMAS = 5.0
 # A pause is a gap this many times as long as the stream's median gap.
 PAUSE_RATIO = 5.0
 
@@ -121,9 +120,16 @@ def _listen(
 
 @compiled
 def _by_chance(rows: int, quantum: float) -> float:
-    """Coherence at a quantum of so many rows that pauses in any order do not reach."""
-    teeth = min(TEETH, int(FARTHEST_SHARE * rows / max(quantum, 1.0)))
-    return float(BY_CHANCE / np.sqrt(rows * max(teeth, 1)))
+    """Coherence at a quantum of so many rows that pauses in any order do not reach.
+
+    At a distance at which n of them overlap they correlate by 1 / sqrt(n): the last tooth, on more than half of the
+    axis, by twice as much as the first of many. The coherence is the mean of the teeth.
+    """
+    teeth = max(min(TEETH, int(FARTHEST_SHARE * rows / max(quantum, 1.0))), 1)
+    variance = 0.0
+    for m in range(1, teeth + 1):
+        variance += 1 / max(rows - m * quantum, 1.0)
+    return float(BY_CHANCE_SIGMAS * np.sqrt(variance) / teeth)
 
 
 @compiled

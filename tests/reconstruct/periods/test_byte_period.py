@@ -278,3 +278,15 @@ def test_counted_rows_that_pause_for_any_time_have_no_beat() -> None:
         seen = replace(build_streams(records(start, start + MS, 5000 * rows)), bytes=rows)
         heard_counts.append(round(float(find_periods(seen, np.array([0]), 0.5, counted=True).quantum_bytes[0])))
     assert heard_counts == [0, 6]
+
+
+@pytest.mark.parametrize("seed", [8233, 27317, 34348])
+def test_counted_rows_whose_few_late_pauses_agree_have_no_beat(seed: int) -> None:
+    """A client of a parameter server whose pauses correlate 20 and 40 rows on, where 54 and 34 of 74 overlap.
+
+    These are the three of 40,000 draws of independent pauses that a limit for overlaps of two thirds takes for a beat.
+    """
+    pause = 500 * MS * np.random.default_rng(seed).lognormal(0, 0.25, 73)
+    start = np.append(0, np.cumsum(MS + pause)).astype(np.int64)
+    seen = replace(build_streams(records(start, start + MS, np.full(74, 5000))), bytes=np.ones(74, np.int64))
+    assert find_periods(seen, np.array([0]), 0.5, counted=True).quantum_bytes[0] == 0
