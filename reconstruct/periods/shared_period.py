@@ -13,6 +13,8 @@ AS_MUCH = 1e-4
 # Their cycle is one on which half of them agree to this share; one that is longer by more than this is a multiple.
 AGREED_SHARE = 0.01
 LONGER = 1.5
+# Streams of one job begin and end within one cycle of each other. Of three cycles or more that is less than this ratio.
+SAME_LIFE_RATIO = 1.5
 # Where so large a part of them hears a cycle of several records, those that hear single ones have no vote.
 SEVERAL_SHARE = 0.25
 
@@ -24,7 +26,8 @@ def adopt_shared_period(streams: Streams, found: CycleTable, numbers: Int, heard
     behind it, and a stream's fundamental is taken for a single message, whose pauses come back nowhere; where it comes
     and goes, for a multiple of the iteration. In a ring the other streams carry the same messages and wait otherwise.
     Behind equal records any pauses come back with each: who hears but that says little where others hear more. Passes
-    that are alike on one stage and not on another are parts of the cycle that this one hears.
+    that are alike on one stage and not on another are parts of the cycle that this one hears. Two jobs whose streams
+    carry as much by chance (models of one width, as many iterations) take longer or shorter for it.
 
     Args:
         streams: data rows by connection.
@@ -35,7 +38,7 @@ def adopt_shared_period(streams: Streams, found: CycleTable, numbers: Int, heard
     own = np.zeros(len(numbers))
     own[np.searchsorted(numbers, found.stream)] = found.quantum_bytes
     total = streams.total_bytes()[numbers]
-    kind = _kinds(total)
+    kind = _kinds(total, _lives_ns(streams)[numbers])
     single = own * np.diff(streams.offsets)[numbers] < LONGER * total
     several = np.bincount(kind, (own > 0) & ~single) >= SEVERAL_SHARE * np.bincount(kind, own > 0)
     own[single & several[kind]] = 0
@@ -52,13 +55,30 @@ def adopt_shared_period(streams: Streams, found: CycleTable, numbers: Int, heard
     return joined([found.take(kept), again])
 
 
-def _kinds(total: Int) -> Int:
-    """(n,) number of each stream's kind: those that carry as many bytes."""
-    order = np.argsort(total, kind="stable")
-    ranked = total[order].astype(np.float64)
-    kind = np.zeros(len(total), np.int64)
-    kind[order[1:]] = np.cumsum(np.diff(ranked) > AS_MUCH * ranked[1:])
-    return kind
+def _lives_ns(streams: Streams) -> Int:
+    """(streams,) from the first byte of each to the last."""
+    return np.asarray(streams.end_ns[streams.offsets[1:] - 1] - streams.start_ns[streams.offsets[:-1]], np.int64)
+
+
+def _kinds(total: Int, life_ns: Int) -> Int:
+    """(n,) number of each stream's kind: those that carry as many bytes in as much time."""
+    as_much = _runs(total, np.zeros(len(total), np.int64), AS_MUCH)
+    return _runs(life_ns, as_much, SAME_LIFE_RATIO - 1)
+
+
+def _runs(values: Int, within: Int, step: float) -> Int:
+    """(n,) number of the run of each value: a step up by more than this share of a value begins another one.
+
+    Args:
+        values: (n,) positive.
+        within: (n,) sets that are parted already.
+        step: share of the smaller of two neighboring values.
+    """
+    order = np.lexsort([values, within])
+    ranked, parted = values[order].astype(np.float64), np.diff(within[order]) > 0
+    run = np.zeros(len(values), np.int64)
+    run[order[1:]] = np.cumsum(parted | (np.diff(ranked) > step * ranked[:-1]))
+    return run
 
 
 def _of_their_kind(kind: Int, own: Float) -> Float:

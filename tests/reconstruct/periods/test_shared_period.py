@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from datamodel.flows import FLOWS, TCP, Flows
-from datamodel.frame import Frame
+from datamodel.frame import Frame, concat
 from datamodel.streams import Streams
 from reconstruct.periods.byte_period import StreamPeriods
 from reconstruct.periods.cycles import cut_cycles
@@ -18,6 +18,11 @@ MS, MESSAGE_BYTES, CYCLES = 1_000_000, 1_000_000, 20
 
 def ring(members: int, between_ns: int = 0) -> Streams:
     """Streams of twelve messages a cycle, with a pause in the middle and a long one behind each cycle."""
+    return build_streams(ring_records(members, between_ns))
+
+
+def ring_records(members: int, between_ns: int = 0) -> Flows:
+    """The records of `ring`."""
     number = np.tile(np.arange(12 * CYCLES), members)
     source = np.repeat(np.arange(members), 12 * CYCLES)
     start_ns = number * (MS + between_ns) + number // 6 * 30 * MS + number // 12 * 100 * MS
@@ -31,7 +36,20 @@ def ring(members: int, between_ns: int = 0) -> Streams:
         "bytes": np.full(len(number), MESSAGE_BYTES),
         "packets": np.full(len(number), 1000),
     }
-    return build_streams(Flows(Frame(FLOWS, columns), tuple(f"10.0.0.{n + 1}" for n in range(members))))
+    return Flows(Frame(FLOWS, columns), tuple(f"10.0.0.{n + 1}" for n in range(members)))
+
+
+def two_jobs() -> Streams:
+    """A ring of three, and one of five of another job that sends as much four times as fast."""
+    slow, fast = ring_records(3), ring_records(5)
+    start_ns = fast.frame["time_flow_start_ns"] // 4
+    faster = fast.frame.replace(
+        src_addr=fast.frame["src_addr"] + 3,
+        dst_addr=fast.frame["dst_addr"] + 3,
+        time_flow_start_ns=start_ns,
+        time_flow_end_ns=start_ns + MS // 4,
+    )
+    return build_streams(Flows(concat(FLOWS, [slow.frame, faster]), tuple(f"10.0.0.{n + 1}" for n in range(8))))
 
 
 def beats_of(messages: list[int]) -> StreamPeriods:
@@ -66,6 +84,14 @@ def test_a_shorter_cycle_that_is_no_part_of_theirs_stays() -> None:
     before = cut_cycles(flow, numbers, heard)
     assert len(before) == 5
     assert adopt_shared_period(flow, before, numbers, heard).count.tolist() == before.count.tolist()
+
+
+def test_another_job_that_carries_as_much_has_no_vote() -> None:
+    """Models of one width send as many bytes; of one job two iterations are heard as one, and it has more streams."""
+    flow, numbers = two_jobs(), np.arange(8)
+    heard = beats_of([12] * 3 + [24] * 5)
+    found = adopt_shared_period(flow, cut_cycles(flow, numbers, heard), numbers, heard)
+    np.testing.assert_allclose(found.count, [CYCLES] * 3 + [CYCLES / 2] * 5, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("messages", "cycles"), [([1, 1, 12, 1, 12], CYCLES), ([1, 1, 1, 1, 12], 12 * CYCLES)])
