@@ -12,6 +12,9 @@ from reconstruct.numeric.ragged_arrays import select_rows
 from reconstruct.traffic_classes.conversations import Conversations
 from reconstruct.traffic_classes.options import TrafficOptions
 
+# So many show how far they are apart.
+FEWEST_SYNCS = 2
+
 
 @dataclass(frozen=True, slots=True)
 class WeightTakers:
@@ -57,11 +60,19 @@ def find_weight_takers(
 
 
 def _recurs(found: Conversations, streams: Streams, some: Int, edges_ns: Int, options: TrafficOptions) -> Bool:
-    """(some,) which conversations move data in enough of a job's iterations."""
+    """(some,) which conversations move data in enough of a job's iterations.
+
+    Weights that go out after every fourth iteration are four iterations apart, however many of these a window holds;
+    what follows the last ones counts only where the next ones are overdue. What is seen once has no interval.
+    """
     owner, start_ns, _, _ = conversation_rows(found, streams, some)
-    seen = np.unique(np.stack([owner, np.searchsorted(edges_ns, start_ns)]), axis=1)
-    often = np.bincount(seen[0], minlength=len(found))[some]
-    return np.asarray(often >= options.sync_share * (len(edges_ns) + 1))
+    owner, iteration = np.unique(np.stack([owner, np.searchsorted(edges_ns, start_ns)]), axis=1)
+    often = np.bincount(owner, minlength=len(found))[some]
+    first = iteration[np.searchsorted(owner, some)]
+    last = iteration[np.searchsorted(owner, some, side="right") - 1]
+    due = np.where(options.sync_share * (len(edges_ns) - last) > 1, len(edges_ns), last)
+    often_enough = often >= np.maximum(FEWEST_SYNCS, options.sync_share * due)
+    return np.asarray(often_enough & (options.sync_share * (last - first) <= often - 1))
 
 
 def _with_chain(found: Conversations, job: int, own: Int, candidates: Bool, options: TrafficOptions) -> WeightTakers:

@@ -1,5 +1,7 @@
 """What a conversation is for, by who its ends are and how they behave."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -85,10 +87,10 @@ def test_an_endpoint_without_a_gpu_is_a_store() -> None:
     assert classes_of(found, 0) == {TRAFFIC_CLASSES[STORAGE]}
 
 
-def rl(syncs: int) -> Streams:
-    """A job of two ranks, ten iterations of 2 s, that gives its weights to 5, which passes them on to 6 and answers."""
+def rl(syncs: Iterable[int]) -> Streams:
+    """A job of two ranks that gives 5 its weights after some of ten iterations; 5 passes them on to 6 and answers."""
     ring = [(a, 1 - a, 3, [(2 * n + 1.0, 2 * n + 1.2, 8 * MB) for n in range(10)]) for a in (0, 1)]
-    weights = [(a, b, 4, [(2 * n + 1.3 + late, 2 * n + 1.5 + late, 64 * MB) for n in range(syncs)])
+    weights = [(a, b, 4, [(2 * n + 1.3 + late, 2 * n + 1.5 + late, 64 * MB) for n in syncs])
                for a, b, late in ((0, 5, 0), (5, 6, 0.1))]  # fmt: skip
     answers = [(5, 0, tcp(10_002, 50_000), [(2 * n + 0.4, 2 * n + 0.5, 2 * MB) for n in range(10)])]
     return streams([*ring[:1], *weights[:1], *ring[1:], *answers, *weights[1:]])
@@ -96,7 +98,7 @@ def rl(syncs: int) -> Streams:
 
 def test_takers_of_weights_stay_with_their_job() -> None:
     """The chain too; the time of a synchronization is from its first byte to its last."""
-    found = classified(rl(10), (0, 1), tuple(2 * n + 1.2 for n in range(10)))
+    found = classified(rl(range(10)), (0, 1), tuple(2 * n + 1.2 for n in range(10)))
     (moved,) = found.weights
     assert moved.takers.endpoints.tolist() == [5, 6]
     assert (moved.syncs.end_ns - moved.syncs.start_ns).tolist() == [300_000_000] * 10
@@ -105,9 +107,19 @@ def test_takers_of_weights_stay_with_their_job() -> None:
     assert classes_of(found, 5) == {TRAFFIC_CLASSES[WEIGHT_SYNC], TRAFFIC_CLASSES[ROLLOUT]}
 
 
-def test_what_is_given_in_few_iterations_is_no_weights() -> None:
-    """Two of ten: a checkpoint."""
-    found = classified(rl(2), (0, 1), tuple(2 * n + 1.2 for n in range(10)))
+@pytest.mark.parametrize("syncs", [range(3, 10, 4), range(2, 10, 4), range(0, 10, 4)])
+def test_weights_of_every_fourth_iteration_have_takers(syncs: range) -> None:
+    """However many of ten iterations lie before the first ones and behind the last ones."""
+    found = classified(rl(syncs), (0, 1), tuple(2 * n + 1.2 for n in range(10)))
+    (moved,) = found.weights
+    assert moved.takers.endpoints.tolist() == [5, 6]
+    assert (moved.syncs.end_ns - moved.syncs.start_ns).tolist() == [300_000_000] * len(syncs)
+
+
+@pytest.mark.parametrize("given", [(0, 1), (0, 5), (4, 9), (3,)])
+def test_what_is_given_in_few_iterations_is_no_weights(given: tuple[int, ...]) -> None:
+    """What a job begins with; every fifth of ten iterations, a checkpoint; and what is given once."""
+    found = classified(rl(given), (0, 1), tuple(2 * n + 1.2 for n in range(10)))
     assert found.weights == ()
 
 
