@@ -247,12 +247,15 @@ def _aligned(met: BoundaryTimes, whole: Bool, edges: Int | None = None) -> tuple
     The k-th cycle of every `whole` stream is the k-th iteration's; the others are counted by the edges these gave.
     Without any, cycles are counted from the moment between which most streams pause.
     """
-    counts = np.diff(met.offsets)
     if whole.any():
         known = np.zeros(0, np.int64) if edges is None else edges
-        shifts = np.where(whole, 0, counted(met.offsets, met.end_ns, known))
-    else:
-        shifts = _cut_where_most_pause(*located(*met, met.of(int(np.argmax(counts)))))
+        return _on_one_count(met, np.where(whole, 0, counted(met.offsets, met.end_ns, known)))
+    return _on_one_count(met, cut_where_most_pause(met))
+
+
+def _on_one_count(met: BoundaryTimes, shifts: Int) -> tuple[Int, Int, Int]:
+    """Each sequence of crossings from the column that its shift names, as `_aligned` returns them."""
+    counts = np.diff(met.offsets)
     shifts = (shifts - shifts.min()).astype(np.int64)
     end = np.zeros((len(counts), int((shifts + counts).max())), np.int64)
     begin = np.zeros_like(end)
@@ -262,17 +265,34 @@ def _aligned(met: BoundaryTimes, whole: Bool, edges: Int | None = None) -> tuple
     return shifts, end, begin
 
 
-def _cut_where_most_pause(whole: Int, phases: Float, length: Float) -> Int:
+def cut_where_most_pause(met: BoundaryTimes) -> Int:
     """Whole shifts, with phases behind the cut counted to the next boundary.
 
     Between two iterations everybody pauses: the cut goes behind the last byte before the moment at which most streams
-    pause; where several moments tie, the longest.
+    pause, boundary by boundary. Replicas may begin their gradients together, as they all end them, until one of them is
+    late. Where several moments are as good, it is the longest.
     """
+    whole, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
     instants, pausing, left = _pausing(phases, length)
-    at = int(np.lexsort([left, pausing])[-1])
-    while at + 1 < len(instants) and pausing[at + 1] == pausing.max() and instants[at + 1] <= instants[at] + left[at]:
-        at += 1
-    return np.asarray(whole + (phases > instants[at]), np.int64)
+    peaks = (pausing >= np.roll(pausing, 1)) & (pausing >= np.roll(pausing, -1))
+    moments = np.flatnonzero(peaks & (pausing >= min(SHARED_BY * len(whole), pausing.max())))
+    cuts = [np.asarray(whole + (phases > instants[at]), np.int64) for at in moments]
+    if len(cuts) == 1:
+        return cuts[0]
+    ratios = np.array([_pausing_ratio(met, cut) for cut in cuts])
+    as_good = np.flatnonzero(ratios >= ratios.max() - (1 - EVERYBODY))
+    return cuts[int(as_good[np.argmax(left[moments][as_good])])]
+
+
+def _pausing_ratio(met: BoundaryTimes, shifts: Int) -> float:
+    """Mean share of the streams that pause when nearly all have ended a cycle, over the boundaries that most have."""
+    _, end, begin = _on_one_count(met, shifts)
+    ratios = [
+        (begin[seen, n] > np.quantile(end[seen, n], EVERYBODY, method="inverted_cdf")).mean()
+        for n, seen in enumerate(((end > 0) & (begin > 0)).T)
+        if 2 * seen.sum() >= len(seen)
+    ]
+    return float(np.mean(ratios)) if ratios else 0.0
 
 
 def _pausing(phases: Float, length: Float) -> tuple[Float, Int, Float]:
