@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Float, Int
+from reconstruct.numeric.row_runs import run_starts
 from strategy.grouped_statistics import medians
 from strategy.stream_profiles import StreamProfiles
 
@@ -35,7 +36,7 @@ def lanes(streams: StreamProfiles, edge: Int, edges: int) -> tuple[Float, Float]
     of = edge[owner[last]]
     order = np.lexsort([start, iteration, of])
     last, of, iteration, start = last[order], of[order], iteration[order], start[order]
-    first = np.flatnonzero((np.diff(of, prepend=-1) != 0) | (np.diff(iteration, prepend=-1) != 0))
+    first = np.flatnonzero(run_starts(of, iteration))
     leader = np.repeat(first, np.diff(np.append(first, len(of))))
     length = (streams.end_ns[last] - streams.start_ns[last])[leader]
     together = start - start[leader] <= TOGETHER_SHARE * length

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Int
+from reconstruct.numeric.row_runs import run_starts
 from strategy.grouped_statistics import runs
 from strategy.traffic_edges import SAME_BYTES, TrafficEdges
 
@@ -60,9 +61,7 @@ def _turns(edges: TrafficEdges, chosen: Int, alike: Int) -> Int:
     """(chosen,) place of each edge among those alike of its pair that begin when the one before has ended."""
     first, last, src, dst = (x[chosen] for x in (edges.first_ns, edges.last_ns, edges.src, edges.dst))
     order = np.lexsort([first, dst, src, alike])
-    change = np.zeros(len(order), np.bool_)
-    for column in (alike, src, dst):
-        change |= np.diff(column[order], prepend=-1) != 0
+    change = run_starts(alike[order], src[order], dst[order])
     later = ~change
     later[1:] &= first[order][1:] >= last[order][:-1]
     total = np.cumsum(later)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
+from reconstruct.numeric.row_runs import run_starts
 from strategy.closure import Members, components
 from strategy.traffic_edges import TrafficEdges
 
@@ -50,7 +51,7 @@ def _links(edges: TrafficEdges, chosen: Int) -> tuple[Int, Int, Float, Float]:
 def _opened(part: Int, size: Float, low: Int, circle: Bool) -> Bool:
     """(links,) without the least one of each circle."""
     order = np.lexsort([low, size, part])
-    least = order[np.diff(part[order], prepend=-1) != 0]
+    least = order[run_starts(part[order])]
     kept = np.ones(len(part), np.bool_)
     kept[least[circle[part[least]]]] = False
     return kept

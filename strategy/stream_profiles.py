@@ -9,6 +9,7 @@ import numpy as np
 from capture.jit import jit
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
+from reconstruct.numeric.row_runs import run_starts
 from strategy.grouped_statistics import medians
 
 # An iteration is looked at in so many equal parts.
@@ -69,10 +70,10 @@ def build_profiles(transfers: Frame, edges_ns: Int) -> StreamProfiles:
         rows, stream, start = rows[order], stream[order], start[order]
     iteration, end = inside[rows], transfers["end_ns"][rows]
     begin = edges_ns[iteration - 1] if len(rows) else np.zeros(0, np.int64)
-    low = np.flatnonzero(np.diff(stream, prepend=-1))
+    low = np.flatnonzero(run_starts(stream))
     number = stream[low]
     bounds = np.append(low, len(rows)).astype(np.int64)
-    cell = np.flatnonzero((np.diff(stream, prepend=-1) != 0) | (np.diff(iteration, prepend=-1) != 0))
+    cell = np.flatnonzero(run_starts(stream, iteration))
     owner = np.searchsorted(number, stream[cell])
     length = np.diff(edges_ns, prepend=0)
     spread = np.zeros((len(low), PARTS))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Float, Int
+from reconstruct.numeric.row_runs import run_starts
 from strategy.concurrent_messages import lanes
 from strategy.edge_concurrency import together
 from strategy.grouped_statistics import runs
@@ -95,9 +96,7 @@ def _merged(found: StreamProfiles) -> tuple[Int, Int]:
     leaders: list[Int] = []
     count = 0
     while len(order):
-        change = np.zeros(len(order), np.bool_)
-        for column in (found.src, found.dst, run, found.transfers):
-            change |= np.diff(column[order], prepend=-1) != 0
+        change = run_starts(*(column[order] for column in (found.src, found.dst, run, found.transfers)))
         group = np.cumsum(change) - 1
         leader = order[change]
         joins = np.array(change)

@@ -13,6 +13,7 @@ from diagnose.compute.send_delays import DP, PP
 from diagnose.endpoint_index import Numbering, group_numbers
 from diagnose.model.uneven_work import EVEN, UnevenWork
 from reconstruct.numeric.medians import row_medians
+from reconstruct.numeric.row_runs import run_starts
 
 # Groups of fewer cannot tell an uneven load from one late member.
 FEWEST = 3
@@ -48,7 +49,7 @@ def waiting_ratio(
     group = group_numbers(endpoints, groups)
     order = np.argsort(group, kind="stable")
     order = order[group[order] >= 0]
-    first = np.flatnonzero(np.diff(group[order], prepend=-1))
+    first = np.flatnonzero(run_starts(group[order]))
     large = np.diff(np.append(first, len(order))) >= FEWEST
     if not large.any():
         return EVEN

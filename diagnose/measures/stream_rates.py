@@ -8,6 +8,7 @@ import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.streams import Float, Int
+from reconstruct.numeric.row_runs import run_starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def rates(operations: Frame, iterations: int) -> Rates:
     """Sum operations by stream and iteration."""
     rows = operations.take((operations["iteration"] >= 0) & (operations["iteration"] < iterations))
     order = np.argsort(rows["stream"], kind="stable")
-    begins = np.flatnonzero(np.diff(rows["stream"][order], prepend=-1))
+    begins = np.flatnonzero(run_starts(rows["stream"][order]))
     first, streams = order[begins], rows["stream"][order[begins]]
     which = np.empty(len(rows), np.int64)
     which[order] = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(rows))))

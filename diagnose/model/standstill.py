@@ -18,6 +18,7 @@ from diagnose.endpoint_index import Numbering
 from diagnose.measures.clear_to_send import Ready
 from diagnose.options import MODEL, ModelOptions
 from reconstruct.numeric.medians import group_medians
+from reconstruct.numeric.row_runs import place_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,7 @@ def _due(steps: Steps, edges_ns: Int, options: ModelOptions) -> _Due:
     iteration = np.searchsorted(edges_ns, steps.start_ns)
     order = np.lexsort((steps.start_ns, iteration, steps.stream))
     stream, iteration = steps.stream[order], iteration[order]
-    new = np.flatnonzero((np.diff(stream, prepend=-1) != 0) | (np.diff(iteration, prepend=-1) != 0))
-    ordinal = np.arange(len(order)) - np.repeat(new, np.diff(np.append(new, len(order))))
+    ordinal = place_within(stream, iteration)
     name = stream * (int(ordinal.max(initial=0)) + 1) + ordinal
     usual, last = (iteration > 0) & (iteration < len(edges_ns)), iteration == len(edges_ns)
     names, place, often = np.unique(name[usual], return_inverse=True, return_counts=True)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datamodel.streams import Bool, Float, Int
+from datamodel.streams import Float, Int
 from diagnose.patterns.repeat_offenders import TOLERATED_RATIO, HostLateness
 from reconstruct.numeric.medians import group_medians
+from reconstruct.numeric.row_runs import run_starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def by_host(endpoints: WindowLateness) -> WindowLateness:
     rows = endpoints.take(np.lexsort(columns))
     if not len(rows.job):
         return rows
-    begins = _changes(rows.job, rows.host, rows.window_ns)
+    begins = run_starts(rows.job, rows.host, rows.window_ns)
     first = np.flatnonzero(begins)
     of = np.cumsum(begins) - 1
     counts = rows.role == rows.role[first][of]
@@ -58,7 +59,7 @@ def over_windows(hosts: WindowLateness) -> HostLateness:
     Args:
         hosts: from `by_host`.
     """
-    begins = _changes(hosts.job, hosts.host)
+    begins = run_starts(hosts.job, hosts.host)
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(begins)) - 1 if len(first) else first
     late = group_medians(hosts.late_ratio, np.cumsum(begins) - 1, len(first))
@@ -76,11 +77,3 @@ def count_late_stretches(hosts: WindowLateness, stretch_ns: int, count: int) -> 
     late = hosts.late_ratio > TOLERATED_RATIO
     pairs = np.unique(np.stack([hosts.host[late], hosts.window_ns[late] // stretch_ns]), axis=1)
     return np.bincount(pairs[0], minlength=count)
-
-
-def _changes(*columns: Int) -> Bool:
-    """(n,) whether a row differs from the one before in any column; true for the first."""
-    found = np.ones(len(columns[0]), np.bool_)
-    if len(found):
-        found[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    return found

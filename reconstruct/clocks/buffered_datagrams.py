@@ -6,9 +6,10 @@ import numpy as np
 
 from datamodel.flows import Flows
 from datamodel.frame import Frame
-from datamodel.streams import Bool, Int
+from datamodel.streams import Int
 from reconstruct.clocks.clock_offsets import sampled_packets
 from reconstruct.numeric.factorize import factorize
+from reconstruct.numeric.row_runs import run_starts
 
 # Further off than any time of a window.
 _NOWHERE_NS = 1 << 62
@@ -60,8 +61,8 @@ def _beside_neighbours(packets: Frame, connection: Int) -> Int:
     time_ns, received_ns, half_ns = (
         packets[name].astype(np.int64) for name in ("time_flow_start_ns", "time_received_ns", "time_uncertainty_ns")
     )
-    other = _changes(connection)
-    first = np.flatnonzero(other | _changes(received_ns) | _changes(packets["sampler_address"]))
+    other = run_starts(connection)
+    first = np.flatnonzero(other | run_starts(received_ns) | run_starts(packets["sampler_address"]))
     last = np.append(first[1:], len(time_ns)) - 1
     widest_ns = np.maximum.reduceat(half_ns, first)
     latest_ns = np.where(widest_ns > 0, received_ns[first], time_ns[last])
@@ -75,8 +76,3 @@ def _beside_neighbours(packets: Frame, connection: Int) -> Int:
     place = np.arange(len(time_ns))
     early_ns, late_ns = earliest_ns[group] + place - first[group], latest_ns[group] + place - last[group]
     return np.where(ends[group], early_ns, np.where(begins[group], late_ns, time_ns))
-
-
-def _changes(column: Int) -> Bool:
-    """(n,) whether an entry differs from the one before it; the first one does."""
-    return np.concatenate([[True], column[1:] != column[:-1]])

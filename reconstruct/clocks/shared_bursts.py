@@ -12,6 +12,7 @@ import numpy as np
 from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Int
+from reconstruct.numeric.row_runs import run_starts
 
 # Rows of a connection that follow sooner are of one burst: what an active timeout cuts, or a mirror.
 JOINS_NS = 5_000_000
@@ -73,7 +74,7 @@ def index_bursts(flows: Flows, node: Int) -> BurstIndex:
     ports = frame["src_port"].astype(np.int64) << 24 | frame["dst_port"].astype(np.int64) << 8 | frame["proto"]
     order = np.lexsort([frame["time_flow_start_ns"], who, ports, ends])
     keys = [k[order] for k in (ends, ports, who)]
-    connections, groups = _changes(keys[:2]), _changes(keys)
+    connections, groups = run_starts(*keys[:2]), run_starts(*keys)
     starts, stops = frame["time_flow_start_ns"][order], frame["time_flow_end_ns"][order]
     volume, small, sampled = _volumes(frame, order)
     number = np.cumsum(connections) - 1
@@ -98,13 +99,6 @@ def index_bursts(flows: Flows, node: Int) -> BurstIndex:
             data.append(sight)
             named.append(int(number[first]))
     return BurstIndex(tuple(data), tuple(named), tuple(answers))
-
-
-def _changes(keys: Sequence[Int]) -> Bool:
-    """(rows,) where the first row is, or a key differs from that of the row before."""
-    changes = np.ones(len(keys[0]), np.bool_)
-    changes[1:] = np.any([k[1:] != k[:-1] for k in keys], axis=0)
-    return changes
 
 
 def _volumes(frame: Frame, order: Int) -> tuple[Int, Bool, Int]:

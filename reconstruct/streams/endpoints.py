@@ -22,6 +22,7 @@ from datamodel.inventory import Inventory
 from datamodel.streams import Bool, Int
 from reconstruct.jit import compiled
 from reconstruct.jit import to_contiguous as contiguous
+from reconstruct.numeric.row_runs import run_starts
 from reconstruct.streams.locators import locators
 from reconstruct.streams.observations import is_unsampled
 from reconstruct.streams.stream_builder import volumes
@@ -166,8 +167,7 @@ def _with_holes(rows: Frame) -> Bool:
 
 def _first_rows(rows: Frame, names: tuple[str, ...]) -> Int:
     """Where a row differs from the one before it in some column."""
-    changed = np.any([np.diff(rows[name]) != 0 for name in names], axis=0)
-    return np.flatnonzero(np.append(True, changed))
+    return np.flatnonzero(run_starts(*(rows[name] for name in names)))
 
 
 def _advance(rows: Frame, first: Int) -> Int:
@@ -223,12 +223,12 @@ def _whole_messages(frame: Frame, ends: Int, kept: Bool) -> tuple[Frame, Bool]:
     order = np.lexsort([*within, name, rows["dst_addr"], rows["src_addr"]])
     some, rows = some[order], rows.take(order)
     columns = (rows["src_addr"], rows["dst_addr"], name[order])
-    connection = np.cumsum(np.append(False, np.any([np.diff(c) != 0 for c in columns], axis=0)))
+    connection = np.cumsum(run_starts(*columns)) - 1
     lane = np.unique(np.stack([connection, ends[some]]), axis=1, return_inverse=True)[1]
     message = np.empty(len(some), np.int64)
     times = contiguous(rows["time_flow_start_ns"]), contiguous(rows["time_flow_end_ns"])
     _number_messages(contiguous(connection), contiguous(lane), *times, message)
-    first = np.flatnonzero(np.diff(message, prepend=-1))
+    first = np.flatnonzero(run_starts(message))
     if len(first) == len(some):
         return frame, kept
     parts = {name: np.add.reduceat(rows[name], first) for name in SUMMED}

@@ -7,6 +7,7 @@ import numpy as np
 from datamodel.flows import Flows
 from datamodel.frame import Array, Frame
 from datamodel.streams import Bool, Int
+from reconstruct.numeric.row_runs import place_within
 
 MIRROR, EXACT, SAMPLED = 0, 1, 2
 CONNECTION = ("src_addr", "dst_addr", "dst_qp", "src_port", "dst_port", "proto")
@@ -95,9 +96,8 @@ def _by_records(connection: Int, point: Int, frame: Frame, kept: Bool) -> Int:
     volume = np.bincount(sight, np.where(kept, frame["bytes"] * np.maximum(frame["sampling_rate"], 1), 0))
     order = np.lexsort([sights % points, -volume, -np.bincount(sight, kept), sights // points])
     of = (sights // points)[order]
-    first = np.flatnonzero(np.concatenate([[True], of[1:] != of[:-1]]))
     rank = np.empty(len(sights), np.int64)
-    rank[order] = np.arange(len(sights)) - np.repeat(first, np.diff(np.append(first, len(sights))))
+    rank[order] = place_within(of)
     return rank[sight]
 
 

@@ -16,6 +16,7 @@ from datamodel.inventory import Link
 from datamodel.paths import PATH_INTERVALS, Paths
 from datamodel.streams import Int, Streams
 from reconstruct.numeric.ragged_arrays import expanded
+from reconstruct.numeric.row_runs import run_starts
 from reconstruct.streams.stream_builder import volumes
 
 # Where a stream came in, and where it left.
@@ -114,8 +115,7 @@ def _stays(columns: dict[str, Int], switch: Int) -> Frame:
         [columns["door"], columns["last_ns"], columns["first_ns"], columns["leaves"], at, columns["stream"]]
     )
     rows = {name: values[order] for name, values in columns.items()}
-    changed = np.any([np.diff(rows[name]) != 0 for name in ("stream", "door", "leaves")], axis=0)
-    first = np.flatnonzero(np.append(True, changed))
+    first = np.flatnonzero(run_starts(*(rows[name] for name in ("stream", "door", "leaves"))))
     return Frame(
         PATH_INTERVALS,
         {

@@ -7,6 +7,7 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int
 from reconstruct.jit import compiled
 from reconstruct.jobs.iteration_boundaries import shared_by_most
+from reconstruct.numeric.row_runs import run_starts
 from reconstruct.timelines.job_rows import JobRows
 
 # A place within this share of an iteration's bytes is the place.
@@ -45,7 +46,7 @@ def _recurring(seen: JobRows, stream: int, floor_ns: float) -> tuple[Float, Floa
     """One stream's places that come back: (shares, median pauses, median pause between iterations)."""
     own = slice(int(seen.offsets[stream]), int(seen.offsets[stream + 1]))
     iteration, pause, size = seen.iteration[own], seen.pause_ns[own], seen.bytes[own].astype(np.float64)
-    begins = np.flatnonzero(np.diff(iteration, prepend=-1))
+    begins = np.flatnonzero(run_starts(iteration))
     complete = begins[1:-1] if len(begins) > 3 else begins
     counts = np.diff(np.append(begins, len(size)))
     total = np.repeat(np.add.reduceat(size, begins), counts)

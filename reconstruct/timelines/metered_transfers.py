@@ -10,9 +10,10 @@ from datamodel.frame import Frame, concat
 from datamodel.streams import Bool, Int, Streams
 from datamodel.transfers import TRANSFERS
 from reconstruct.jobs.job_recognition import Job
+from reconstruct.numeric.row_runs import place_within
 from reconstruct.timelines.job_rows import AHEAD_SHARE
 from reconstruct.timelines.merged_messages import Metered, resolution_ns
-from reconstruct.timelines.transfers import place_within, transfers
+from reconstruct.timelines.transfers import transfers
 
 
 def latest_arrivals(streams: Streams) -> Streams:

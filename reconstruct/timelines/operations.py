@@ -12,6 +12,7 @@ from datamodel.streams import Bool, Float, Int, Streams
 from datamodel.transfers import ROLES
 from reconstruct.jobs.job_recognition import Job
 from reconstruct.numeric.medians import row_medians
+from reconstruct.numeric.row_runs import place_within, run_starts
 from reconstruct.timelines.collective_boundaries import cut_at_places, find_collective_boundaries
 from reconstruct.timelines.delivery_times import arrivals_ns
 from reconstruct.timelines.job_rows import JobRows, job_rows
@@ -84,17 +85,14 @@ def _groups_of(src: Int, dst: Int, roles: Int, groups: Mapping[int, list[tuple[i
 def _numbered(seen: JobRows, first: Bool) -> Int:
     """(r,) place of each operation among its stream's of the iteration, at the row it begins with."""
     low = np.flatnonzero(first)
-    owner, iteration = seen.owner()[low], seen.iteration[low]
-    change = (np.diff(owner, prepend=-1) != 0) | (np.diff(iteration, prepend=-1) != 0)
-    begins = np.flatnonzero(change)
     slot = np.zeros(len(first), np.int64)
-    slot[low] = np.arange(len(low)) - np.repeat(begins, np.diff(np.append(begins, len(low))))
+    slot[low] = place_within(seen.owner()[low], seen.iteration[low])
     return slot
 
 
 def _begins(seen: JobRows) -> Int:
     """Rows with which a stream's iterations begin."""
-    change = np.diff(seen.iteration, prepend=-1) != 0
+    change = run_starts(seen.iteration)
     change[seen.offsets[:-1]] = True
     return np.flatnonzero(change).astype(np.int64)
 
@@ -149,9 +147,8 @@ def _families(roles: Int, group: Int, kind: Int, begin_ns: Float) -> Int:
     begin = np.bincount(member, begin_ns[own]) / np.bincount(member)
     of_group = names // (int(kind.max()) + 1)
     order = np.lexsort([names, begin, of_group])
-    first = np.flatnonzero(np.diff(of_group[order], prepend=-1))
     rank = np.empty(len(names), np.int64)
-    rank[order] = np.arange(len(names)) - np.repeat(first, np.diff(np.append(first, len(names))))
+    rank[order] = place_within(of_group[order])
     family = np.zeros(len(kind), np.int64)
     family[own] = rank[member]
     return family

@@ -11,6 +11,7 @@ from datamodel.frame import Frame, concat, constant, empty
 from datamodel.streams import Int
 from datamodel.timeline import SPAN_NAMES, SPANS
 from datamodel.transfers import ROLES
+from reconstruct.numeric.row_runs import run_starts
 
 COMPUTE, SEND, RECEIVE, WAIT, IDLE = (SPAN_NAMES.index(s) for s in ("compute", "pp_send", "pp_recv", "wait", "idle"))
 COLLECTIVE = {ROLES.index(k): SPAN_NAMES.index(f"{k}_comm") for k in ("dp", "ep", "cp")}
@@ -105,11 +106,7 @@ def _begin(share: Frame, start_ns: Int) -> tuple[Int, Int]:
 
 def _first_of_each(rows: Frame, *keys: str) -> Int:
     """The first of each run of rows that agree in these columns."""
-    differs = np.zeros(len(rows), np.bool_)
-    differs[:1] = True
-    for key in keys:
-        differs[1:] |= np.diff(rows[key]) != 0
-    return np.flatnonzero(differs)
+    return np.flatnonzero(run_starts(*(rows[key] for key in keys)))
 
 
 def _between(busy: Frame, edges_ns: Int, job: int) -> Frame:

@@ -9,6 +9,7 @@ from datamodel.streams import Bool, Float, Int, Streams
 from datamodel.transfers import TRANSFERS
 from reconstruct.jit import compiled
 from reconstruct.jobs.job_recognition import Job
+from reconstruct.numeric.row_runs import place_within, run_starts
 from reconstruct.periods.cycles import Cycles
 from reconstruct.timelines.job_rows import STEP_LENGTHS, TRAIN_PAUSE_SHARE, JobRows, job_rows
 
@@ -103,16 +104,9 @@ def message_starts(streams: Streams, seen: JobRows) -> Bool:
     length = seen.end_ns - seen.start_ns
     limit = _longest_inside(seen.offsets, length, seen.bytes, seen.pause_ns, seen.iteration, floor)
     first = seen.pause_ns > np.repeat(limit, np.diff(seen.offsets))
-    first |= np.diff(seen.iteration, prepend=-2) != 0
+    first |= run_starts(seen.iteration)
     first[seen.offsets[:-1]] = True
     return np.asarray(first)
-
-
-def place_within(owner: Int, iteration: Int) -> Int:
-    """Count of each transfer among its stream's of the iteration."""
-    change = np.concatenate([[True], (np.diff(owner) != 0) | (np.diff(iteration) != 0)])
-    first = np.flatnonzero(change)
-    return np.arange(len(owner)) - np.repeat(first, np.diff(np.append(first, len(owner))))
 
 
 def between_transfers(cycle: Cycles, boundary: int) -> Int:

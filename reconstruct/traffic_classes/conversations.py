@@ -10,6 +10,7 @@ import numpy as np
 
 from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.numeric.ragged_arrays import select_rows
+from reconstruct.numeric.row_runs import place_within
 
 # Of the fields of a packed key: two address codes below 2^23 each, a port.
 _CODE_BITS, _PORT_BITS = 23, 17
@@ -98,8 +99,7 @@ def fixed_size_share(streams: Streams, of_stream: Int, chosen: Bool, sizes: int)
         own = kinds // len(found)
         order = np.lexsort([-count, own])
         own, count = own[order], count[order]
-        first = np.flatnonzero(np.append(True, own[1:] != own[:-1]))
-        place = np.arange(len(own)) - np.repeat(first, np.diff(np.append(first, len(own))))
+        place = place_within(own)
         common = np.bincount(own[place < sizes], count[place < sizes], len(chosen))
         total = np.bincount(own, count, len(chosen))
         share[total > 0] = (common / np.maximum(total, 1))[total > 0]

@@ -10,6 +10,7 @@ from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
 from datamodel.traffic import TRAFFIC
 from reconstruct.jit import compiled, to_contiguous
+from reconstruct.numeric.row_runs import run_starts
 
 MINUTE_NS = 60_000_000_000
 
@@ -33,8 +34,7 @@ def tabulate_traffic(parts: Sequence[tuple[Streams, Int]]) -> Frame:
     end, minute, kind = (np.concatenate(column) for column in (ends, minutes, classes))
     order = np.lexsort([kind, minute, end])
     end, minute, kind = end[order], minute[order], kind[order]
-    changed = (np.diff(end) != 0) | (np.diff(minute) != 0) | (np.diff(kind) != 0)
-    first = np.flatnonzero(np.append(True, changed))
+    first = np.flatnonzero(run_starts(end, minute, kind))
     return Frame(
         TRAFFIC,
         {

@@ -20,6 +20,7 @@ from capture.configured_rates import UNKNOWN_RATE
 from datamodel.flows import Flows
 from datamodel.frame import Frame
 from datamodel.streams import Bool, Float, Int
+from reconstruct.numeric.row_runs import run_starts
 from reconstruct.sampled.curves.progress_curves import CONTROL_BYTES, has_sequence_number
 from reconstruct.streams.hidden_rates import shared_divisor
 
@@ -155,10 +156,7 @@ def _covered(frame: Frame, first: Int) -> Float:
 
 def _firsts(key: list[Int]) -> Int:
     """Places where sorted keys change, the first one included."""
-    if not len(key[0]):
-        return np.zeros(0, np.int64)
-    change = np.any([np.diff(column) != 0 for column in key], axis=0)
-    return np.concatenate([[0], np.flatnonzero(change) + 1]).astype(np.int64)
+    return np.flatnonzero(run_starts(*key))
 
 
 def _components(whole: CountedConnections, size: int) -> list[CountedConnections]:

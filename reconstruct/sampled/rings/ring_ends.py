@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int
 from reconstruct.numeric.medians import MEDIAN_ERROR, row_medians
 from reconstruct.numeric.robust_statistics import median, quantile
+from reconstruct.numeric.row_runs import run_starts
 from reconstruct.sampled.rings.ring_fits import (
     FEWEST_POINTS,
     centres,
@@ -208,7 +209,7 @@ def _together(points: Burst, ends: Float, pace: float, alike: Int) -> tuple[Floa
 def _by_member(member: Int, order: Int) -> tuple[Int, Int]:
     """(points by member, those of each in the given order; where those of each member begin, and the last ones end)."""
     order = order[np.argsort(member[order], kind="stable")]
-    return order, np.append(np.flatnonzero(np.diff(member[order], prepend=-1)), len(order))
+    return order, np.append(np.flatnonzero(run_starts(member[order])), len(order))
 
 
 def _last(middle: Float, scatter: Float) -> tuple[float, float]:
