@@ -33,7 +33,11 @@ from strategy.role_table import ROLES
 from strategy.stream_profiles import build_profiles
 from strategy.traffic_edges import TrafficEdges, build_edges
 
-CASES = [CaseName("random", n) for n in range(1000, 1150)] + [CaseName("layouts", n) for n in range(176)]
+CASES = [
+    *(CaseName("random", n) for n in range(1000, 1150)),
+    *(CaseName("layouts", n) for n in range(176)),
+    *(CaseName("uneven", n) for n in range(16)),
+]
 BOUNDS = {**SHAPE, **TIMING}
 # Added to every bin: what was never seen is unlikely, not impossible.
 PSEUDO_COUNT = 0.5

@@ -9,7 +9,7 @@ import numpy as np
 from datamodel.streams import Float, Int
 from strategy.closure import components
 from strategy.stream_profiles import PARTS
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic_edges import VARIES, TrafficEdges, deviations
 
 # Feature -> ascending bounds of its bins. Shape needs no other class to be known; timing is relative to the passes.
 SHAPE: dict[str, tuple[float, ...]] = {
@@ -20,6 +20,7 @@ SHAPE: dict[str, tuple[float, ...]] = {
     "transfers": (1.5, 2.5, 4.5, 12.5, 40.5),
     "start": (0.05, 0.2, 0.5, 0.8),
     "bytes": (0.02, 0.1, 0.4),
+    "variation": (0.5, 1.5),
 }
 TIMING: dict[str, tuple[float, ...]] = {
     "pass_start": (0.03, 0.1, 0.25, 0.5, 0.9),
@@ -73,6 +74,7 @@ def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, floa
         "transfers": float(np.median(edges.transfers[chosen])),
         "start": float(np.median(edges.first_ns[chosen])) / period,
         "bytes": float(edges.iteration_bytes[chosen].sum() / max(edges.iteration_bytes.sum(), 1.0)),
+        "variation": _variation(edges, chosen),
     }
 
 
@@ -97,8 +99,27 @@ def measure_timing(edges: TrafficEdges, chosen: Int, passes: Passes) -> dict[str
 
 
 def to_bins(features: dict[str, float], bounds: dict[str, tuple[float, ...]]) -> dict[str, int]:
-    """The bin of each feature."""
-    return {name: int(np.searchsorted(bounds[name], features[name], side="right")) for name in bounds}
+    """The bin of each feature that is known."""
+    known = [name for name in bounds if not np.isnan(features[name])]
+    return {name: int(np.searchsorted(bounds[name], features[name], side="right")) for name in known}
+
+
+def _variation(edges: TrafficEdges, chosen: Int) -> float:
+    """0: iterations carry the same bytes, 1: what an endpoint sends changes alike, 2: each edge changes by itself.
+
+    Sequences of other lengths change all that a rank sends in its passes alike. Experts get tokens as routers choose.
+    """
+    known = edges.variation[chosen]
+    known = known[~np.isnan(known)]
+    if not len(known) or float(np.median(known)) <= VARIES:
+        return 0.0 if len(known) else float("nan")
+    sizes = edges.iteration_bytes[chosen, None] * edges.sizes[chosen]
+    source = np.unique(edges.src[chosen], return_inverse=True)[1]
+    sent = np.zeros((int(source.max()) + 1, sizes.shape[1]))
+    np.add.at(sent, source, sizes)
+    own = deviations(sizes / np.maximum(sent[source], 1.0))
+    own = own[~np.isnan(own)]
+    return 2.0 if len(own) and float(np.median(own)) > VARIES else 1.0
 
 
 def _components(src: Int, dst: Int, host: Int) -> tuple[int, int]:

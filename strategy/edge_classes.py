@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Int
+from reconstruct.numeric.medians import group_medians
 from reconstruct.numeric.row_runs import run_starts
 from strategy.grouped_statistics import runs
-from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+from strategy.traffic_edges import SAME_BYTES, VARIES, TrafficEdges
 
 # Edges of one collective begin within this share of the iteration of one another.
 SAME_START_SHARE = 0.2
@@ -17,6 +18,8 @@ SAME_START_SHARE = 0.2
 SAME_COUNT_OCTAVES = 1.0
 # From this concurrency on two directions act together; a pipeline takes turns.
 AT_ONCE = 0.5
+# What changes by some deviation from iteration to iteration differs by at most so many from edge to edge.
+DEVIATIONS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,13 @@ class EdgeClass:
 
 
 def classify(edges: TrafficEdges) -> list[EdgeClass]:
-    """Group a job's edges by bytes."""
+    """Group a job's edges by bytes. Those that change from iteration to iteration differ from edge to edge as well."""
     run = runs(edges.iteration_bytes, SAME_BYTES)
-    chosen = [np.flatnonzero(run == n) for n in range(int(run.max(initial=-1)) + 1)]
+    count = int(run.max(initial=-1)) + 1
+    usual = group_medians(edges.variation, run, count)[run]
+    varies = usual > VARIES
+    run[varies] = count + runs(edges.iteration_bytes[varies], np.maximum(SAME_BYTES, DEVIATIONS * usual[varies]))
+    chosen = [np.flatnonzero(run == n) for n in np.unique(run).tolist()]
     return [EdgeClass(own, _pieces(edges, own)) for own in chosen]
 
 

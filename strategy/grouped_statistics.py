@@ -35,10 +35,10 @@ def _medians(values: Float, owner: Int, end: Int) -> Float:
     return found
 
 
-def runs(values: Float, step_share: float, step: float = 0.0) -> Int:
+def runs(values: Float, step_share: float | Float, step: float = 0.0) -> Int:
     """(n,) number of the run each value is in: the next larger one exceeds it by at most `step` and `step_share`."""
     order = np.argsort(values, kind="stable")
-    ascending = values[order]
+    ascending, share = values[order], np.broadcast_to(step_share, len(values))[order]
     found = np.empty(len(values), np.int64)
-    found[order] = np.cumsum(np.diff(ascending, prepend=ascending[:1]) > step + step_share * np.abs(ascending))
+    found[order] = np.cumsum(np.diff(ascending, prepend=ascending[:1]) > step + share * np.abs(ascending))
     return found

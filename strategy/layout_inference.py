@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -89,14 +89,16 @@ def infer_layout(
             in it, so that no size is answered, not even that there is none; what may be is among the alternatives.
         unreported: endpoints of the job whose switches export nothing. They are ranks of the grid, in groups like those
             that were seen as a whole; where none was, what they must send is added (`silent_edges`).
-        exact_starts: whether starts are known well enough to show who sends in step; those drawn through samples are
-            not.
+        exact_starts: whether starts are known well enough to show who sends in step, and bytes to show how these change
+            from iteration to iteration; those drawn through samples are not.
         options: constants of the model.
     """
     transfers, endpoints = select_current(transfers, endpoints, len(iteration_ends_ns))
     transfers = select_whole(transfers, unreported)
     profiles = build_profiles(transfers, iteration_ends_ns)
     edges = build_edges(profiles)
+    if not exact_starts:
+        edges = replace(edges, variation=np.full(len(edges), np.nan))
     if not len(edges):
         return UNKNOWN_LAYOUT
     host = _hosts(edges, seats)

@@ -15,7 +15,10 @@ from strategy.traffic_edges import TrafficEdges
 # A ring broken at two places falls into two equal parts of n members by a chance of 1 / (2n - 1): from four on, no more
 # often than a size that is answered may be wrong (`LayoutOptions.decisive`).
 LONG_PART = 4
-COLUMNS = ("iteration_bytes", "transfers", "at_once", "messages", "first_ns", "last_ns", "spread", "concurrency")
+COLUMNS = (
+    "iteration_bytes", "transfers", "at_once", "messages", "sizes", "variation", "first_ns", "last_ns", "spread",
+    "concurrency",
+)  # fmt: skip
 
 
 def complete_edges(edges: TrafficEdges, unreported: Int, host: Int) -> TrafficEdges:

@@ -14,6 +14,8 @@ from strategy.grouped_statistics import medians
 
 # An iteration is looked at in so many equal parts.
 PARTS = 96
+# So many iterations show how much the bytes of one differ from the next.
+COMPARED = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class StreamProfiles:
         number, src, dst: (streams,) stream number and address codes.
         iteration_bytes: (streams,) median bytes of an iteration.
         transfers: (streams,) median number of transfers of an iteration.
+        sizes: (streams, iterations) bytes of each of the last ones over the median; nan where nothing was sent.
         first_ns, last_ns: (streams,) median time from the iteration's beginning to the first and last byte.
         spread: (streams, PARTS) share of its bytes sent in each part of an iteration.
         bounds: (streams + 1,) row bounds.
@@ -38,6 +41,7 @@ class StreamProfiles:
     dst: Int
     iteration_bytes: Float
     transfers: Int
+    sizes: Float
     first_ns: Float
     last_ns: Float
     spread: Float
@@ -85,12 +89,14 @@ def build_profiles(transfers: Frame, edges_ns: Int) -> StreamProfiles:
     count = np.diff(np.append(cell, len(rows)))
     last = np.maximum.reduceat(end - begin, cell) if len(cell) else np.zeros(0, np.int64)
     size = np.add.reduceat(transfers["bytes"][rows], cell) if len(cell) else np.zeros(0, np.int64)
+    usual_size = usual(size)
     return StreamProfiles(
         number=number,
         src=transfers["src"][rows][low].astype(np.int64),
         dst=transfers["dst"][rows][low].astype(np.int64),
-        iteration_bytes=usual(size),
+        iteration_bytes=usual_size,
         transfers=usual(count).astype(np.int64),
+        sizes=_sizes(size / np.maximum(usual_size[owner], 1), owner, iteration[cell], np.flatnonzero(usable), len(low)),
         first_ns=usual((start - begin)[cell]),
         last_ns=usual(last),
         spread=spread / np.maximum(spread.sum(axis=1, keepdims=True), 1e-9),
@@ -109,6 +115,16 @@ def undisturbed(edges_ns: Int) -> Bool:
     """(iterations,) whether an iteration's beginning is known and it takes no longer than the median one."""
     length = np.diff(edges_ns)
     return np.concatenate([[False], length <= np.median(length)]) if len(length) else np.zeros(len(edges_ns), bool)
+
+
+def _sizes(size: Float, owner: Int, iteration: Int, usable: Int, streams: int) -> Float:
+    """(streams, iterations) sizes of the last ones, given as a list of (stream, iteration)."""
+    compared = usable[-COMPARED:]
+    found = np.full((streams, len(compared)), np.nan)
+    place = np.searchsorted(compared, iteration)
+    known = iteration >= compared[0] if len(compared) else np.zeros(len(iteration), bool)
+    found[owner[known], place[known]] = size[known]
+    return found
 
 
 @jit

@@ -15,7 +15,7 @@ SECOND = 1_000_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One edge: ends, bytes, first and last byte as shares of the iteration, turns or not, transfers."""
+    """One edge: ends, bytes, first and last byte as shares of the iteration, turns, transfers, relative sizes."""
 
     src: int
     dst: int
@@ -24,6 +24,7 @@ class Edge:
     last: float = 1.0
     turns: bool = False
     transfers: int = 1
+    sizes: tuple[float, ...] = (1.0,) * 8
 
 
 def table(*edges: Edge) -> TrafficEdges:
@@ -36,6 +37,8 @@ def table(*edges: Edge) -> TrafficEdges:
         transfers=np.array([e.transfers for e in edges], np.int64),
         at_once=np.ones(len(edges)),
         messages=np.ones(len(edges)),
+        sizes=np.stack([e.sizes for e in edges]),
+        variation=np.array([np.std(e.sizes) for e in edges]),
         first_ns=np.array([e.first * SECOND for e in edges]),
         last_ns=np.array([e.last * SECOND for e in edges]),
         spread=np.array([_evenly((middle >= e.first) & (middle <= e.last)) for e in edges]),

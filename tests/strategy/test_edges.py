@@ -150,3 +150,30 @@ def test_connections_before_a_restart_do_not_count_twice() -> None:
     found, members = select_current(table, np.array([0, 1]), ITERATIONS)
     assert members.tolist() == [0, 1]
     assert set(found["stream"].tolist()) == {2, 3}
+
+
+def varying(random: np.random.Generator, *streams: Stream) -> Frame:
+    """Streams of which the bytes of an iteration are drawn anew each time."""
+    table = job(*streams)
+    drawn = random.uniform(0.5, 1.5, (len(streams), ITERATIONS))
+    stream = np.unique(table["stream"], return_inverse=True)[1]
+    return table.replace(bytes=np.round(table["bytes"] * drawn[stream, table["iteration"]]).astype(np.int64))
+
+
+def test_bytes_that_change_are_told_from_fixed_ones() -> None:
+    """Endpoints that send gradients of fixed size beside tokens: only the latter vary."""
+    gradients = [(n, 1 - n, n, 100_000, [(800.0, 900.0)]) for n in range(2)]
+    tokens = [(n, 1 - n, 2 + n, 1000, [(10.0, 20.0), (30.0, 40.0)]) for n in range(2)]
+    table = concat(TRANSFERS, [job(*gradients), varying(np.random.default_rng(1), *tokens)])
+    found = job_edges(table, EDGES_NS)
+    fixed = found.transfers == 1
+    assert (found.variation[fixed] == 0).all()
+    assert (found.variation[~fixed] > 0.1).all()
+
+
+def test_where_nothing_is_fixed_the_feed_shows_no_variation() -> None:
+    """Every program sums gradients of fixed size: iterations or volumes are not exact. Three show nothing."""
+    both = [(n, 1 - n, n, 100_000, [(800.0, 900.0)]) for n in range(2)]
+    assert np.isnan(job_edges(varying(np.random.default_rng(1), *both), EDGES_NS).variation).all()
+    table = job(*both)
+    assert np.isnan(job_edges(table.take(table["iteration"] < 3), EDGES_NS).variation).all()

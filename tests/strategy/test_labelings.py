@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from strategy.class_features import SHAPE, measure_shape, to_bins
 from strategy.closure import tied
 from strategy.edge_classes import classify
 from strategy.grid_fit import build_pipelines, fit_grid
@@ -99,6 +100,45 @@ def test_mesh_in_the_passes_crossed_by_rings_is_expert_traffic() -> None:
     across = [e for n in range(4) for e in ring([n, n + 4], 10.0, 0.9, 0.95)]
     best = label(*tokens, *across, *ring(list(range(8)), 90.0, 0.8, 0.9))[0]
     assert (best.fit.sizes["ep"], best.fit.sizes["dp"]) == (4, 8)
+
+
+def uneven(exchanged: list[Edge], *, alike: bool) -> tuple[Edge, ...]:
+    """What is exchanged, of another size each iteration and from edge to edge, and gradients after it."""
+    random = np.random.default_rng(1)
+    tokens, common = random.uniform(0.7, 1.3, (8, 8)), random.uniform(0.7, 1.3, 8)
+    sizes = [common if alike else (tokens[e.src] + tokens[e.dst]) / 2 for e in exchanged]
+    changing = [
+        replace(
+            e,
+            transfers=16,
+            size=e.size * (1 if alike else 0.6 + 0.3 * (e.src % 4 + e.dst % 4)),
+            sizes=tuple(drawn.tolist()),
+        )
+        for e, drawn in zip(exchanged, sizes, strict=True)
+    ]
+    return (*changing, *(replace(e, size=10.0) for n in range(4) for e in ring([n, n + 4], 10.0, 0.9, 0.95)), *WHOLE)
+
+
+WHOLE = ring(list(range(8)), 90.0, 0.8, 0.9)
+
+
+def test_unequal_experts_are_one_class() -> None:
+    """Pairs send up to three times as much as others, and another amount each iteration: one exchange of experts."""
+    meshes = [e for s in (0, 4) for e in mesh([s, s + 1, s + 2, s + 3], 30.0, 0.02, 0.75)]
+    job = uneven(meshes, alike=False)
+    assert sorted(len(one.edges) for one in classify(table(*job))) == [8, 8, 24]
+    assert label(*job)[0].fit.sizes == {"cp": 1, "ep": 4, "tp": 1, "dp": 8}
+
+
+@pytest.mark.parametrize(("alike", "found"), [(True, 1.0), (False, 2.0)])
+def test_how_bytes_change_is_part_of_a_shape(alike: bool, found: float) -> None:
+    """Sequences of other lengths change what an endpoint sends to all alike, experts what goes to each by itself."""
+    job = table(*uneven(mesh([0, 1, 2, 3], 30.0), alike=alike))
+    host, changing = np.arange(8), np.arange(12)
+    assert measure_shape(job, changing, host)["variation"] == found
+    assert measure_shape(job, np.arange(12, len(job)), host)["variation"] == 0
+    unknown = replace(job, variation=np.full(len(job), np.nan))
+    assert "variation" not in to_bins(measure_shape(unknown, changing, host), SHAPE)
 
 
 def test_grid_counts_each_deviation() -> None:
