@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from datamodel.findings import StageRole
 from datamodel.inventory import Host
@@ -94,6 +93,8 @@ def _same_leaf(one: Host, other: Host) -> float:
 
 def assign_standbys(vacancies: Sequence[Vacancy], standbys: Sequence[Standby]) -> dict[str, str]:
     """Host that leaves -> the standby that takes its place: as many as fit, at the least cost of all together."""
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - a fifth of the API's start, which needs it rarely
+
     table = costs(vacancies, standbys)
     rows, columns = linear_sum_assignment(table)
     return {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.optimize import nnls
 
 from simulate.export.feed_spec import Kind
 
@@ -76,6 +75,8 @@ def fit_line(samples: Sequence[CostSample], *, with_state: bool = False) -> Stag
 
     Errors of timings grow with what is timed, so each measurement counts by its share.
     """
+    from scipy.optimize import nnls  # noqa: PLC0415 - a fifth of the API's start; only measurements are fitted
+
     rows = np.array([[1.0, s.records, s.state if with_state else 0.0] for s in samples])
     cost = np.array([max(s.cost, 1e-9) for s in samples])
     scale = np.maximum(rows.max(axis=0), 1.0)  # columns of like size: the solver stops by absolute tolerance

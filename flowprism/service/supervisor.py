@@ -14,7 +14,7 @@ import structlog
 from datamodel.errors import InputError
 from flowprism.collector.processes.worker import Process, how_ended
 from flowprism.service.components import collector
-from flowprism.service.components.api import address_of, open_socket
+from flowprism.service.components.api_socket import address_of, open_socket
 from flowprism.service.components.component_context import new_instance
 from flowprism.service.components.component_main import MODULE, REFUSED, plan_of
 from flowprism.service.config.settings import ComponentKind, Settings

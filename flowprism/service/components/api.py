@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import closing, suppress
-from ipaddress import ip_address
 
 import uvicorn
 
-from datamodel.errors import InputError, StorageError
+from datamodel.errors import StorageError
 from flowprism.dashboard.page_templates import environment
 from flowprism.gc_tuning import raise_gc_threshold
-from flowprism.service.access.access_settings import check_listening
 from flowprism.service.app import application
+from flowprism.service.components.api_socket import BACKLOG, open_socket
 from flowprism.service.components.component_context import ComponentContext
 from flowprism.service.components.connections import (
     BoundedServer,
@@ -22,42 +21,11 @@ from flowprism.service.components.connections import (
     raise_descriptor_limit,
 )
 from flowprism.service.components.heartbeat import Heartbeat, send_heartbeats
-from flowprism.service.config.settings import ApiSettings, Settings
 from flowprism.service.queries.analyses import names
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
 
-_BACKLOG = 512
 _LEAVE_S = 3  # for answers that are under way; pages that listen for events come back by themselves
-
-
-def open_socket(settings: Settings) -> socket.socket:
-    """The socket that API and dashboard answer on.
-
-    Raises:
-        InputError: the port is taken or not permitted, the address is not ours, or access would be open to all.
-    """
-    api = settings.api
-    check_listening(settings.access, api.host, "api.host")
-    # Named as TCP: asyncio turns Nagle's algorithm off for such sockets only, and every small answer would wait 40 ms.
-    door = socket.socket(_family(api), socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind((api.host, api.port))
-        door.listen(_BACKLOG)
-    except OSError as error:
-        door.close()
-        raise InputError(
-            f"{api.host}:{api.port}: cannot listen: {error.strerror} (settings api.host and api.port)"
-        ) from None
-    return door
-
-
-def address_of(door: socket.socket) -> str:
-    """Return the address for a browser on this host."""
-    host, port = door.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - the other way round
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def make_ready(stores: Stores) -> None:
@@ -86,7 +54,7 @@ def run(context: ComponentContext) -> None:
     config = uvicorn.Config(
         app,
         http=connection_class(limits, app.state.http_metrics.connection_closed),
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -99,10 +67,3 @@ def run(context: ComponentContext) -> None:
         server = BoundedServer(config)
         server.should_exit = context.stop.is_set()  # it listens to signals itself from now on
         server.run(sockets=[door])
-
-
-def _family(api: ApiSettings) -> socket.AddressFamily:
-    try:
-        return socket.AF_INET6 if ip_address(api.host).version == 6 else socket.AF_INET
-    except ValueError:
-        return socket.AF_INET

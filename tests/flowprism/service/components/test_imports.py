@@ -1,4 +1,4 @@
-"""What processes load: those that decode and analyze nothing do without the compiler of kernels."""
+"""What processes load: no more than they use, so that they start soon."""
 
 import subprocess
 import sys
@@ -19,4 +19,14 @@ KERNEL_FREE = (
 def test_processes_without_kernels_load_no_compiler(module: str) -> None:
     """Numba costs a process 60 MB and half a second, which supervisors, API, alerter and compactor need not pay."""
     program = f"import sys, {module}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "library"),
+    [("flowprism.service.supervisor", "fastapi"), ("flowprism.service.components.api", "scipy.optimize")],
+)
+def test_a_start_does_not_wait_for_what_it_does_not_use(module: str, library: str) -> None:
+    """The components start once the supervisor is loaded; no page is served by it, and few pages assign or fit."""
+    program = f"import sys, {module}; sys.exit({library!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
