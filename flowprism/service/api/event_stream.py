@@ -11,6 +11,7 @@ import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from fastapi import APIRouter, HTTPException, Request
@@ -46,11 +47,11 @@ class EventBroadcaster:
 
     Attributes:
         stores: where to look.
-        listeners: a queue each; one that is full is dropped, and its client comes again.
+        listeners: a queue each; one that is full is dropped, and its client comes again. None wakes one that is to end.
     """
 
     stores: Stores
-    listeners: set[asyncio.Queue[_Numbered]] = field(default_factory=set)
+    listeners: set[asyncio.Queue[_Numbered | None]] = field(default_factory=set)
     _past: deque[_Numbered] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _number: int = 0
     _looking: asyncio.Task[None] | None = None
@@ -58,7 +59,7 @@ class EventBroadcaster:
 
     async def listen(self, viewer: Viewer, last: int | None) -> AsyncIterator[str]:
         """What is new for a viewer, as text of events, behind the number `last`."""
-        queue: asyncio.Queue[_Numbered] = asyncio.Queue(_BEHIND)
+        queue: asyncio.Queue[_Numbered | None] = asyncio.Queue(_BEHIND)
         self.listeners.add(queue)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
@@ -73,10 +74,17 @@ class EventBroadcaster:
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
-                if numbered.change.is_for(viewer):
+                if numbered is not None and numbered.change.is_for(viewer):
                     yield _text(numbered)
         finally:
             self.listeners.discard(queue)
+
+    def close(self) -> None:
+        """End all streams, because the service stops; clients come again by themselves."""
+        for queue in tuple(self.listeners):
+            self.listeners.discard(queue)
+            with suppress(asyncio.QueueFull):  # who is that far behind does not wait for an event
+                queue.put_nowait(None)
 
     def _missed(self, viewer: Viewer, last: int | None) -> list[str]:
         """What came since a client was here; where that is not known any more, that it should ask for everything."""

@@ -25,7 +25,7 @@ from flowprism.service.queries.analyses import names
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
 
-_LEAVE_S = 3  # for answers that are under way; pages that listen for events come back by themselves
+_LEAVE_S = 3  # for answers that are under way
 
 
 def make_ready(stores: Stores) -> None:
@@ -64,6 +64,6 @@ def run(context: ComponentContext) -> None:
     raise_gc_threshold()
     with closing(door), closing(database), send_heartbeats(context, database, Heartbeat):
         make_ready(stores)
-        server = BoundedServer(config)
+        server = BoundedServer(config, app.state.station.close)
         server.should_exit = context.stop.is_set()  # it listens to signals itself from now on
         server.run(sockets=[door])

@@ -125,10 +125,15 @@ def connection_class(limits: ConnectionLimits, closed: Callable[[str], None]) ->
 
 
 class BoundedServer(uvicorn.Server):
-    """uvicorn's server, accepting a few connections at a time.
+    """uvicorn's server, accepting a few connections at a time, and ending streams before it waits for answers.
 
-    asyncio accepts as many at once as the queue of the socket is long, before any of them can be closed.
+    asyncio accepts as many at once as the queue of the socket is long, before any of them can be closed. A stream that
+    lasts as long as a page is open would be cut off in its middle, with an error in the log.
     """
+
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end_streams = end_streams
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept; the kernel's queue stays as long as it was configured."""
@@ -136,3 +141,8 @@ class BoundedServer(uvicorn.Server):
         await super().startup(sockets)
         for door in sockets or ():
             door.listen(queue)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections, end streams, and wait for answers that are under way."""
+        self._end_streams()
+        await super().shutdown(sockets)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from flowprism.service.components.connections import BoundedServer
+
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
@@ -19,7 +21,7 @@ def serving(app: FastAPI) -> Iterator[str]:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(app, log_level="error", proxy_headers=False, timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
+        server = BoundedServer(config, app.state.station.close)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         while not server.started:

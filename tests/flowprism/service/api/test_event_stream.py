@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import httpx
@@ -109,6 +110,19 @@ def test_a_tenant_is_told_of_its_own(own_demo: Stores, looked: Event) -> None:
         scanned(own_demo, "p2", "search")
         (first,) = told(lines, 1)
         assert (first[1][0], first[1][1]["policy"]) == ("scan", "p2")
+
+
+def test_streams_end_whole_when_the_service_stops(own_demo: Stores) -> None:
+    """Not cut off in their middle, which is an error for the page and in the log."""
+    with ExitStack() as running:
+        address = running.enter_context(served(own_demo, Viewer("ann", "admin", None)))
+        with httpx.stream("GET", f"{address}/api/v1/stream", timeout=60) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == "retry: 2000"
+            stopping = Thread(target=running.pop_all().close)
+            stopping.start()
+            assert list(lines) == [""]
+        stopping.join()
 
 
 def test_what_is_new(own_demo: Stores) -> None:
