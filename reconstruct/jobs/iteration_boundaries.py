@@ -15,6 +15,7 @@ from reconstruct.periods.boundary_times import (
     holding,
     located,
     nearest_places,
+    peaks,
 )
 from reconstruct.periods.cycles import CycleTable, Members
 
@@ -273,9 +274,9 @@ def cut_where_most_pause(met: BoundaryTimes) -> Int:
     late. Where several moments are as good, it is the longest.
     """
     whole, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
-    instants, pausing, left = _pausing(phases, length)
-    peaks = (pausing >= np.roll(pausing, 1)) & (pausing >= np.roll(pausing, -1))
-    moments = np.flatnonzero(peaks & (pausing >= min(SHARED_BY * len(whole), pausing.max())))
+    instants, pausing, before, left = _pausing(phases, length)
+    moments = peaks(pausing, before, left, (1 - EVERYBODY) * len(whole))
+    moments = moments[pausing[moments] >= min(SHARED_BY * len(whole), pausing.max())]
     cuts = [np.asarray(whole + (phases > instants[at]), np.int64) for at in moments]
     if len(cuts) == 1:
         return cuts[0]
@@ -295,11 +296,11 @@ def _pausing_ratio(met: BoundaryTimes, shifts: Int) -> float:
     return float(np.mean(ratios)) if ratios else 0.0
 
 
-def _pausing(phases: Float, length: Float) -> tuple[Float, Int, Float]:
-    """Moments at which pauses begin, how many streams pause then, and for how long all of these do; in cycles."""
+def _pausing(phases: Float, length: Float) -> tuple[Float, Int, Int, Float]:
+    """Moments at which pauses begin, how many streams pause then, how many just before, and for how long; in cycles."""
     instants = np.unique(np.mod(phases, 1.0))
     starts = np.sort(np.concatenate([phases - 1.0, phases]))
     ends = np.sort(np.concatenate([length + phases - 1.0, length + phases]))
     after = np.searchsorted(ends, instants - SAME_INSTANT)
-    pausing = np.searchsorted(starts, instants, side="right") - after
-    return instants, pausing, ends[np.minimum(after, len(ends) - 1)] - instants
+    pausing, before = (np.searchsorted(starts, instants, side=side) - after for side in ("right", "left"))
+    return instants, pausing, before, ends[np.minimum(after, len(ends) - 1)] - instants

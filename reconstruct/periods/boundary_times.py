@@ -217,3 +217,31 @@ def _paced(times: Int, reference: Int) -> Float:
         at = min(max(np.searchsorted(reference, times[k], side="right") - 1, 0), len(reference) - 2)
         position[k] = at + (times[k] - reference[at]) / max(reference[at + 1] - reference[at], 1)
     return position
+
+
+@compiled
+def peaks(counts: Int, lows: Int, weights: Float, drop: float) -> Int:
+    """The highest places of a circular sequence, of those with a fall of `drop` or more between any two; at least one.
+
+    Args:
+        counts: (n,) the sequence.
+        lows: (n,) how low it was between the place before and each.
+        weights: (n,) which of several highest places counts.
+        drop: smallest fall that parts two; so there are few, however long the sequence.
+    """
+    best = start = int(np.argmin(lows))
+    found, low = np.empty(len(counts), np.int64), lows[start]
+    n, rising = 0, False
+    for k in range(len(counts)):
+        at = (start + k) % len(counts)
+        if rising and lows[at] <= counts[best] - drop:
+            found[n], n = best, n + 1
+            rising, low = False, lows[at]
+        low = min(low, lows[at])
+        if not rising and counts[at] >= low + drop:
+            rising, best = True, at
+        if counts[at] > counts[best] or (counts[at] == counts[best] and weights[at] > weights[best]):
+            best = at
+    if rising or n == 0:
+        found[n], n = best, n + 1
+    return found[:n].copy()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from datamodel.streams import Int
 from reconstruct.jobs.iteration_boundaries import cut_where_most_pause
-from reconstruct.periods.boundary_times import BoundaryTimes
+from reconstruct.periods.boundary_times import BoundaryTimes, peaks
 
 ITERATIONS, REPLICAS, PERIOD_NS = 40, 4, 1000
 PASSES_END_NS, GRADIENTS_NS = 600, (720, 1050)  # after the iteration began; its passes begin at once
@@ -45,3 +46,19 @@ def test_iterations_do_not_end_before_gradients_that_a_late_replica_delays() -> 
     """The other replicas begin their gradients before its passes end, in a third of the iterations: not all pause."""
     late_ns = np.where(np.arange(ITERATIONS) % 3 == 0, 200, 0)
     assert ends_with_gradients(pauses(late_ns))
+
+
+@pytest.mark.parametrize(
+    ("counts", "lows", "weights", "highest"),
+    [
+        ([3, 5, 5, 2, 4, 1], [1, 3, 4, 2, 2, 1], [0, 1, 2, 0, 0, 0], [2, 4]),
+        ([5, 1, 2, 5], [4, 1, 1, 2], [1, 0, 0, 2], [3]),
+        ([4, 5, 4, 4, 5, 4], [3, 4, 4, 4, 4, 4], [1, 0, 0, 2, 3, 0], [4]),
+        ([3, 3, 3], [2, 2, 2], [0, 2, 1], [1]),
+        ([8, 8], [4, 4], [1, 0], [0, 1]),
+    ],
+    ids=["two", "across the end", "a dip that is no fall", "flat", "a fall between places"],
+)
+def test_peaks_are_parted_by_a_fall(counts: list[int], lows: list[int], weights: list[int], highest: list[int]) -> None:
+    """Of equal ones the one that weighs most."""
+    assert sorted(peaks(np.array(counts), np.array(lows), np.array(weights, np.float64), 1.5).tolist()) == highest
