@@ -275,13 +275,14 @@ def cut_where_most_pause(met: BoundaryTimes) -> Int:
     """
     whole, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
     instants, pausing, before, left = _pausing(phases, length)
-    moments = peaks(pausing, before, left, (1 - EVERYBODY) * len(whole))
+    misread = 1 - EVERYBODY
+    moments = peaks(pausing, before, left, misread * len(whole))
     moments = moments[pausing[moments] >= min(SHARED_BY * len(whole), pausing.max())]
     cuts = [np.asarray(whole + (phases > instants[at]), np.int64) for at in moments]
     if len(cuts) == 1:
         return cuts[0]
     ratios = np.array([_pausing_ratio(met, cut) for cut in cuts])
-    as_good = np.flatnonzero(ratios >= ratios.max() - (1 - EVERYBODY))
+    as_good = np.flatnonzero(ratios >= ratios.max() - misread)
     return cuts[int(as_good[np.argmax(left[moments][as_good])])]
 
 
