@@ -6,6 +6,9 @@ from pydantic import Field
 
 from datamodel.document import Document
 
+# What time goes to, in the order in which it is shown; the fields of accounts are named after these, and they add up.
+TIME_USES = ("productive", "slowed", "paused", "down", "unknown")
+
 
 class TrainingTime(Document):
     """Every nanosecond from `start_ns` to `end_ns` is in exactly one of the first five."""

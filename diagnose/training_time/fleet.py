@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from datamodel.fleet_time import FleetDay, FleetHost, FleetJob, FleetTime, GpuHours
 from datamodel.report import Window
 from datamodel.result_rows import JobRecord
-from datamodel.training_time import TrainingTime
+from datamodel.training_time import TIME_USES, TrainingTime
 from diagnose.training_time.account import effective_bounds
-
-_USES = ("productive", "slowed", "paused", "down", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class _Sum:
     def add(self, piece: AccountPiece, gpus: float, faults: Mapping[str, tuple[str, str | None]]) -> None:
         """Add a piece of so many GPUs."""
         spent, repeated = piece.spent, piece.spent.repeated_ns[1]
-        for use in _USES:
+        for use in TIME_USES:
             self.uses[use] += gpus * getattr(spent, f"{use}_ns")
         self.uses["repeated"] += gpus * repeated
         slowed = ((faults[one][0], ns) for one, ns in spent.slowed_by_ns.items())
@@ -67,11 +65,11 @@ class _Sum:
 
     def hours(self) -> GpuHours:
         """In hours; causes that took most first."""
-        total = sum(self.uses[use] for use in _USES)
+        total = sum(self.uses[use] for use in TIME_USES)
         causes = sorted((-ns, cause) for cause, ns in self.lost_by.items() if ns > 0)
         return GpuHours(
             total=total / 3.6e12,
-            **{use: self.uses[use] / 3.6e12 for use in (*_USES, "repeated")},
+            **{use: self.uses[use] / 3.6e12 for use in (*TIME_USES, "repeated")},
             lost_by={cause: -ns / 3.6e12 for ns, cause in causes},
             effective_ratio=effective_bounds(
                 self.uses["productive"], self.uses["repeated"], self.uses["unknown"], total

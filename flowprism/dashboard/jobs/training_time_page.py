@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from datamodel.fleet_time import GpuHours
+from datamodel.training_time import TIME_USES
 from diagnose.training_time.fleet import lost
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
@@ -19,7 +20,6 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Length = Literal["1d", "7d", "30d"]
 DAYS: dict[Length, int] = {"1d": 1, "7d": 7, "30d": 30}
 MOST_JOBS, MOST_HOSTS = 50, 20
-USES = ("productive", "slowed", "paused", "down", "unknown")
 
 
 class TrainingTimeQuery(Parameters):
@@ -42,7 +42,7 @@ def page(request: Request, viewer: Seeing, wanted: Annotated[TrainingTimeQuery, 
         wanted=wanted.last,
         days=DAYS[wanted.last],
         lengths=tuple(DAYS),
-        uses=USES,
+        uses=TIME_USES,
         parts_of=parts_of,
         lost=lost,
     )
@@ -53,7 +53,7 @@ def parts_of(spent: GpuHours, width: int) -> list[tuple[str, float, float]]:
     if not spent.total:
         return []
     begin, found = 0.0, list[tuple[str, float, float]]()
-    for use in USES:
+    for use in TIME_USES:
         length = width * getattr(spent, use) / spent.total
         if length > 0:
             found.append((use, round(begin, 1), round(length, 1)))

@@ -17,6 +17,7 @@ from datamodel.filters import JobFilter
 from datamodel.job_state import JobState
 from datamodel.scan import Scan
 from datamodel.traffic import TRAFFIC_CLASSES
+from datamodel.training_time import TIME_USES
 from flowprism import __version__
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring.component_metrics import component_metrics
@@ -39,7 +40,6 @@ MOST_JOBS = 200  # that have metrics of their own, the worst first: a label per 
 MOST_EXPORTERS = 500  # the silent ones first, then by what they lose
 _JOB_LABELS = ("training_job", "name", "tenant")
 _EVERYBODY = Viewer("metrics", "viewer", None)
-_TIME_USES = ("productive", "slowed", "paused", "down", "unknown")
 _VERDICTS = ("healthy", "findings", "unknown")
 
 
@@ -203,7 +203,7 @@ def _window_of_each_job(newest: Scan | None) -> Iterator[Metric]:
     text = "Median time from the end of a synchronization of weights until the job's ranks exchange data again."
     yield _gauge("flowprism_training_job_rollout_gap_seconds", text, _JOB_LABELS, gaps)
     spent = {labels: job.training_time for labels, job in known.items() if job.training_time is not None}
-    seconds = {(*labels, use): getattr(one, f"{use}_ns") / 1e9 for labels, one in spent.items() for use in _TIME_USES}
+    seconds = {(*labels, use): getattr(one, f"{use}_ns") / 1e9 for labels, one in spent.items() for use in TIME_USES}
     text = "Time of the job in the newest scanned window, by what it went to."
     yield _gauge("flowprism_training_job_time_seconds", text, (*_JOB_LABELS, "use"), seconds)
     bounds = {
