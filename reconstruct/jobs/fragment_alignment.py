@@ -20,6 +20,8 @@ ENOUGH_TO_TELL = 20
 SAME_PACE = 0.8
 # Edges of a job that no fault slows down wander about an even pace by less than so many iterations.
 STRAYING = 4.0
+# Nothing is missing between two edges less than one and a half iterations apart.
+LONGER = 1.5
 # An increment so many times the median one is no part of a random walk: four standard deviations of a normal one are 6.
 OUTLYING = 5.0
 
@@ -41,10 +43,13 @@ def find_same_pace_pairs(edges_ns: Sequence[Int]) -> Iterator[tuple[int, int]]:
 
 
 @compiled
-def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, root: Int) -> None:
+def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, meet: bool, root: Int) -> None:
     """Write into `root` the smallest member of each sequence's set, sequences in lockstep joined.
 
-    Of two that were not seen for the same time, what lies in the time in which both were seen is compared.
+    Of two that were not seen for the same time, what lies in the time in which both were seen is compared. Of two that
+    meet and of which one pauses alone, what lies before the pause and behind it: ranks that train together wait for
+    one another, so that records of that time are missing. Two that are not known to meet may be jobs that resemble
+    each other, of which one does pause.
 
     Args:
         pairs: (pairs, 2) numbers of sequences that may be tied.
@@ -52,6 +57,7 @@ def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, ro
         edges_ns: their times.
         watch_ns: (n, 2) from when until when each could be seen.
         reach: see `is_synchronized`.
+        meet: whether sequences of a pair share hosts or exchange data.
         root: (n,) every sequence's own number at first.
     """
     for k in range(len(pairs)):
@@ -64,7 +70,7 @@ def tie(pairs: Int, offsets: Int, edges_ns: Int, watch_ns: Int, reach: float, ro
                 one, other = within(one, since, until), within(other, since, until)
                 if min(len(one), len(other)) < FEWEST_CYCLES:
                     continue
-            if in_lockstep(one, other, reach):
+            if in_lockstep(one, other, reach) or (meet and in_lockstep_beside_holes(one, other, reach)):
                 union(root, a, b)
     flatten_roots(root)
 
@@ -92,6 +98,35 @@ def in_lockstep(a: Int, b: Int, reach: float) -> bool:
         ):
             return True
     return False
+
+
+@compiled
+def in_lockstep_beside_holes(a: Int, b: Int, reach: float) -> bool:
+    """Whether two sequences of edges, one of which has holes, are tied before and behind each hole.
+
+    Stretches of fewer than `FEWEST_CYCLES` edges say nothing.
+    """
+    sparse, dense = (a, b) if len(a) < len(b) else (b, a)
+    since, holes, compared = 0, 0, 0
+    for k in range(1, len(sparse) + 1):
+        if k < len(sparse) and not _is_hole(sparse[k - 1], sparse[k], dense):
+            continue
+        holes += k < len(sparse)
+        if k - since >= FEWEST_CYCLES:
+            stretch = sparse[since:k]
+            half = int(0.5 * _percentile(np.diff(stretch).astype(np.float64), 0.5))
+            if not in_lockstep(stretch, within(dense, stretch[0] - half, stretch[-1] + half), reach):
+                return False
+            compared += 1
+        since = k
+    return holes > 0 and compared > 0
+
+
+@compiled
+def _is_hole(begin_ns: int, end_ns: int, others_ns: Int) -> bool:
+    """Whether others kept their pace between two edges that lie farther apart than any two of theirs meanwhile."""
+    inside = within(others_ns, begin_ns, end_ns)
+    return len(inside) >= 2 and end_ns - begin_ns > LONGER * np.max(np.diff(inside))
 
 
 @compiled

@@ -14,7 +14,6 @@ from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts
 from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries
 from reconstruct.jobs.job_fragments import (
-    LEAST_BALANCE,
     ON_BEAT,
     align_to_iteration,
     by_label,
@@ -25,6 +24,7 @@ from reconstruct.jobs.model_steps import serves_model
 from reconstruct.jobs.outward_data import covered_ns, differ_by_outward_data, find_outward_times
 from reconstruct.jobs.part_time_streams import part_time_streams
 from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_time
+from reconstruct.jobs.timed_endpoints import find_timed_endpoints
 from reconstruct.membership.connection_lives import watched_for_life
 from reconstruct.membership.successors import with_successors
 from reconstruct.numeric.ragged_arrays import offsets_of
@@ -164,7 +164,7 @@ def find_jobs(
     rhythmic = _rhythmic(streams, np.flatnonzero(usable & ~hidden), options)
     rhythmic = with_successors(replaced, usable & ~hidden, rhythmic)
     runs = _runs(traffic, streams, rhythmic)
-    runs = _grown(streams, runs, _loose(usable, runs))
+    runs = _grown(traffic, runs, _loose(usable, runs))
     counted, further = _by_count(streams, usable & ~hidden & ~streams.trains, runs, options)
     later = _runs(traffic, counted, further)
     loose = _loose(large, [*runs, *later])
@@ -343,7 +343,8 @@ def _joined(
     pairs = np.array(sorted(meet) if meet is not None else [*find_same_pace_pairs(edges)], np.int64).reshape(-1, 2)
     offsets = offsets_of(np.array([len(e) for e in edges], np.int64))
     watch_ns = np.array(watches, np.int64).reshape(-1, 2)
-    tie(pairs, offsets, np.concatenate([np.zeros(0, np.int64), *edges]), watch_ns, options.lockstep_share, label)
+    every = np.concatenate([np.zeros(0, np.int64), *edges])
+    tie(pairs, offsets, every, watch_ns, options.lockstep_share, meet is not None, label)
     waiting = dict(enumerate(candidates))
     candidates.clear()  # boundaries of parts and of what they make up need not be held all at once
 
@@ -402,43 +403,26 @@ def _loose(large: Bool, jobs: Sequence[Job]) -> Int:
     return np.flatnonzero(loose)
 
 
-def _grown(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:
-    """Jobs with the endpoints, of no other job, that exchange messages on their beat with those they have.
-
-    Where gradients leave the hosts of some stages only (shared embeddings), lengths vary, and no bytes come back, the
-    other stages are known by their messages alone. Who only sends or only receives is no rank (a loader, a store).
-    """
+def _grown(traffic: _Traffic, jobs: list[Job], loose: Int) -> list[Job]:
+    """Jobs with the endpoints, of no other job, that keep their beat in time alone."""
+    host = _host_numbers(traffic.hosts)
     grown = list(jobs)
     for n, job in enumerate(jobs):
-        taken = np.zeros(len(streams.addresses), np.bool_)
+        taken = np.zeros(len(traffic.streams.addresses), np.bool_)
         for other in grown:
             if other.start_ns < job.end_ns and job.start_ns < other.end_ns:
                 taken[other.endpoints] = True
-        grown[n] = _with_neighbours(streams, job, loose, taken)
+        ends = find_timed_endpoints(traffic.streams, job.endpoints, job.edges_ns, loose, taken, host)
+        grown[n] = replace(job, endpoints=ends)
     return grown
 
 
-def _with_neighbours(streams: Streams, job: Job, loose: Int, taken: Bool) -> Job:
-    """A job grown step by step by who exchanges messages with it; `taken` are endpoints of jobs of its time."""
-    inside = np.zeros(len(taken), np.bool_)
-    inside[job.endpoints] = True
-    while True:
-        src, dst = streams.src[loose], streams.dst[loose]
-        out = loose[(inside[src] & ~taken[dst]) | (inside[dst] & ~taken[src])]
-        ends = {
-            (int(streams.src[f.stream]), int(streams.dst[f.stream])) for f in align_in_time(streams, out, job.edges_ns)
-        }
-        met = [end for end in ends if end[::-1] in ends and _is_balanced(streams, out, end)]
-        if not met:
-            return replace(job, endpoints=np.flatnonzero(inside))
-        inside[np.array(met)] = taken[np.array(met)] = True
-
-
-def _is_balanced(streams: Streams, some: Int, ends: tuple[int, int]) -> bool:
-    """Whether two endpoints send each other about as much: who takes weights and answers with tokens does not."""
-    src, dst, volume = streams.src[some], streams.dst[some], streams.total_bytes()[some]
-    there, back = (int(volume[(src == a) & (dst == b)].sum()) for a, b in (ends, ends[::-1]))
-    return min(there, back) >= LEAST_BALANCE * max(there, back)
+def _host_numbers(hosts: Sequence[str | None] | None) -> Int | None:
+    """(addresses,) number of each endpoint's host, -1 for one that is not known."""
+    if hosts is None:
+        return None
+    number = {host: n for n, host in enumerate(dict.fromkeys(h for h in hosts if h is not None))}
+    return np.array([-1 if host is None else number[host] for host in hosts], np.int64)
 
 
 def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Job:

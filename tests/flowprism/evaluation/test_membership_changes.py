@@ -19,7 +19,14 @@ def test_a_change_is_reported_with_kind_places_and_downtime(kind: str, number: i
 )
 def test_what_looks_like_a_change_is_none(kind: str, number: int) -> None:
     """A pause, a hole of the feed, an exporter away for a while, another job on the same hosts."""
-    assert run_membership_case(kind, number).kind
+    found = run_membership_case(kind, number)
+    assert (found.kind, found.jobs) == (True, True)
+
+
+@pytest.mark.parametrize("number", [302, 314])
+def test_a_rail_that_was_not_seen_for_a_while_stays_in_its_job(number: int) -> None:
+    """Its bytes still come back, or only its messages keep the beat."""
+    assert run_membership_case("exporter restart", number).jobs
 
 
 def test_figures_count_changes_and_distractors_apart() -> None:

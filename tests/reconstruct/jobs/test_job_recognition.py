@@ -322,7 +322,20 @@ def test_sequences_are_compared_in_the_time_in_which_both_were_seen(since: int, 
     offsets = np.array([0, 30, 30 + len(parts[1])])
     watch_ns = np.array([[0, 10**12], [common[since] if since else 0, 10**12]])
     root = np.arange(2)
-    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, REACH, root)
+    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), watch_ns, REACH, False, root)
+    assert root.tolist() == [0, label]
+
+
+@pytest.mark.parametrize(("meet", "drift", "label"), [(True, 0.0, 0), (False, 0.0, 1), (True, 0.03, 1)])
+def test_edges_missing_from_one_sequence_do_not_part_what_meets(meet: bool, drift: float, label: int) -> None:
+    """Records of four iterations are missing, and of one more a part: where it goes on, it ends at another moment."""
+    common = edges(np.random.default_rng(1), 30, 0.01).astype(np.int64)
+    other = common + 300_000_000 + (drift * (common - common[0])).astype(np.int64)
+    other[16:] -= 400_000_000
+    parts = [common, np.delete(other, slice(12, 16))]
+    offsets = np.array([0, 30, 56])
+    root = np.arange(2)
+    tie(np.array([[0, 1]]), offsets, np.concatenate(parts), np.array([[0, 10**12]] * 2), REACH, meet, root)
     assert root.tolist() == [0, label]
 
 
