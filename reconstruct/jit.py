@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
@@ -38,17 +39,29 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", dispatcher)
 
 
+@lru_cache
 def _stamp(file: Path) -> str:
     """What a module, and the modules of this package that it imports, say."""
     files, new = {file}, {file}
     while new:
-        names = {name for f in new for name in IMPORT.findall(f.read_text())}
-        new = {Path(__file__).parent / (name.replace(".", "/") + ".py") for name in names} - files
+        new = {one for f in new for one in _imported(f)} - files
         files |= new
     digest = hashlib.sha256()
     for one in sorted(files):
-        digest.update(one.name.encode() + b"\0" + one.read_bytes())
+        digest.update(one.name.encode() + b"\0" + _content(one))
     return digest.hexdigest()
+
+
+@lru_cache
+def _content(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+@lru_cache
+def _imported(file: Path) -> frozenset[Path]:
+    """The modules of this package that one of them imports."""
+    names = IMPORT.findall(_content(file).decode())
+    return frozenset(Path(__file__).parent / (name.replace(".", "/") + ".py") for name in names)
 
 
 def to_kernel_column(column: Int) -> tuple[Int, int]:
