@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.api.description import examples
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from flowprism.service.stores import Stores
@@ -23,7 +21,6 @@ from storage.database.connection import Database
 
 BEGIN = "<!-- made by python -m flowprism.service.api.reference docs/api.md -->\n"
 _ADDRESS = "http://127.0.0.1:8080"
-_WIDTH, _MOST_LINES = 120, 2  # of an example
 
 # What stands in the place of names in paths, and what is sent, in the examples.
 NAMES: dict[str, str | int] = {
@@ -71,7 +68,7 @@ def described() -> dict[str, Any]:
 
 
 def reference(whole: dict[str, Any]) -> str:
-    """Every route with its parameters, what it takes, and an example, as Markdown."""
+    """Every route with its parameters, what it takes, and how to ask for it, as Markdown."""
     lines: list[str] = []
     for tag in whole["tags"]:
         lines += ["", f"## {tag['name'].capitalize()}", "", tag["description"]]
@@ -86,34 +83,29 @@ def _route(name: str, operation: dict[str, Any]) -> Iterator[str]:
     yield from ("", f"### {name}", "", " ".join(operation["description"].split()))
     asked = [one for one in operation.get("parameters", []) if one["in"] == "query"]
     if asked:
-        yield from ("", "| parameter | default | meaning |", "|---|---|---|")
+        yield ""
         yield from (_parameter(one) for one in asked)
     yield from ("", "```", _command(name), "```")
-    example = examples().get(name)
-    if example is not None:
-        shown = textwrap.wrap(json.dumps(example, ensure_ascii=False), _WIDTH, break_long_words=False)
-        more = ["..."] if len(shown) > _MOST_LINES else []
-        yield from ("", "```", *shown[:_MOST_LINES], *more, "```")
-    elif any("content" in one for status, one in operation["responses"].items() if status.startswith("2")):
-        yield from ("", f"Answers {_answer(operation)}.")
+    kind = _kind_of_file(operation)
+    if kind:
+        yield from ("", f"Answers `{kind}`.")
 
 
-def _answer(operation: dict[str, Any]) -> str:
-    """What a route without an example answers: a document by its name, or a kind of file."""
-    content = next(one["content"] for status, one in operation["responses"].items() if status.startswith("2"))
-    kinds = [kind for kind in content if kind != "application/json"]
-    if kinds:
-        return f"`{kinds[0]}`"
-    named = content["application/json"]["schema"].get("$ref", "")
-    return f"a `{named.rpartition('/')[2]}` (see `/api/v1/openapi.json`)"
+def _kind_of_file(operation: dict[str, Any]) -> str:
+    """The media type of a route that only answers a file; empty for documents and tables."""
+    answers = (
+        one["content"] for status, one in operation["responses"].items() if status.startswith("2") and "content" in one
+    )
+    content = next(answers, {})
+    return "" if "application/json" in content else next(iter(content), "")
 
 
 def _parameter(one: dict[str, Any]) -> str:
     schema = one["schema"]
-    default = json.dumps(schema["default"]) if schema.get("default") is not None else ""
+    default = f" ({json.dumps(schema['default'])})" if schema.get("default") not in (None, []) else ""
     said = one.get("description", schema.get("description", ""))
     choices = _choices(schema)
-    return f"| {one['name']} | {default} | {said}{'; ' if said and choices else ''}{choices} |"
+    return f"- `{one['name']}`{default}: {said}{'; ' if said and choices else ''}{choices}"
 
 
 def _choices(schema: dict[str, Any]) -> str:
