@@ -96,7 +96,7 @@ def _kind_of_file(operation: dict[str, Any]) -> str:
     answers = (
         one["content"] for status, one in operation["responses"].items() if status.startswith("2") and "content" in one
     )
-    content = next(answers, {})
+    content: dict[str, Any] = next(answers, {})
     return "" if "application/json" in content else next(iter(content), "")
 
 
