@@ -71,10 +71,10 @@ def test_what_parts_tell_is_known(stores: Stores) -> None:
 
 
 def test_every_check_has_its_row(tmp_path: Path, stores: Stores) -> None:
-    """What is looked at is on the page."""
+    """Every check of the service has its row."""
     with_lake = Stores(stores.database, str(tmp_path), stores.analyses)
     looked = {check.name for check in checks(with_lake, Settings(), time.time_ns())}
-    assert {row[0].strip("`") for row in rows(PAGE, "What is looked at")} == looked
+    assert {row[0].strip("`") for row in rows(PAGE, "Checks")} == looked
 
 
 def test_the_line_of_a_log_is_one() -> None:
