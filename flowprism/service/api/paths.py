@@ -73,6 +73,6 @@ def plan(request: Request, viewer: Seeing, job: Name, asked: Annotated[PlanParam
 
 @router.get("/jobs/{job:path}/paths", response_model=PathsDetail, summary="A job's paths")
 def job_paths(request: Request, viewer: Seeing, job: Name, asked: Annotated[ConnectionParameters, Query()]) -> Response:
-    """Each long connection: the doors it leaves switches by, those planned, and what became of the plan."""
+    """Each long connection: the interfaces by which it leaves switches, those planned, and what became of the plan."""
     found = answers.job_paths(request.app.state.stores, viewer, job, asked.limit)
     return respond(request, found, "job of this id whose paths were seen")
