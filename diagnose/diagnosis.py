@@ -117,7 +117,12 @@ def _meet(finding: Finding, span_ns: tuple[int, int | None]) -> bool:
 
 
 def _stuck(job: JobView) -> Hang | None:
-    """A hang, by those who were seen to the end; who was not may as well be who did not go on."""
+    """A hang, by those who were seen to the end; who was not may as well be who did not go on.
+
+    A job that stops where it began has moved whole iterations, wherever these are cut: it ended.
+    """
+    if job.stops_where_begun:
+        return None
     if not job.lost:
         together = job.groups.get("tp", ())
         return hang(job.operations, job.edges_ns, job.window_end_ns, job.last_sent_ns, together, job.steps)

@@ -59,7 +59,7 @@ def events(
     found += changes
     found += [one for one in _pauses(job, outside, syncs_ns) if not any(_overlap(one, change) for change in changes)]
     if not hangs and job.window_end_ns - last > INSIDE_ITERATIONS * job.period_ns:
-        inside = bool((job.operations["iteration"] >= job.iterations).any())
+        inside = not job.stops_where_begun and bool((job.operations["iteration"] >= job.iterations).any())
         detail = "last traffic of the job, " + ("everywhere at once" if inside else "after a whole iteration")
         found.append(Event(job=job.id, kind="end", start_ns=last, end_ns=last, detail=detail))
     return sorted(found, key=lambda e: (e.start_ns, e.kind))

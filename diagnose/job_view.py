@@ -43,6 +43,7 @@ class JobView:
         dates: between what its packets were sent; None where their times are known.
         stages_known: whether `stage` is known; of some traffic nobody knows whether it is a pipeline's.
         steps: all that its endpoints sent one another, if it fell silent; None where messages are not seen one by one.
+        stops_where_begun: whether all that it sends stops at the place of the iteration at which it began.
     """
 
     id: str
@@ -62,6 +63,7 @@ class JobView:
     dates: TimeBounds | None = None
     stages_known: bool = True
     steps: Steps | None = None
+    stops_where_begun: bool = False
 
     @property
     def iterations(self) -> int:

@@ -166,12 +166,23 @@ def _whole(own: CycleTable) -> tuple[Bool, Int]:
     That number is the same for all. A window that is cut out of a job, at a moment at which most streams pause, holds
     whole cycles too; but of those that paused between two others' messages it holds one more or one less.
     """
+    found, begins = _of_one_number(own)
+    return np.asarray(found if found.sum() >= WHOLE_BY * len(own) else np.zeros(len(own), bool)), begins
+
+
+def _of_one_number(own: CycleTable) -> tuple[Bool, Int]:
+    """Members that carry the commonest whole number of cycles from their first byte on; their place there."""
     begins, away = nearest_places(own.place_offsets, _shares(own), 0.0)
     number = np.rint(own.count)
     found = (np.abs(own.count - number) <= SHARED_REACH) & (away <= SHARED_REACH)
     numbers, times = np.unique(number[found], return_counts=True)
     found &= number == (numbers[np.argmax(times)] if len(numbers) else 0)
-    return np.asarray(found if found.sum() >= WHOLE_BY * len(own) else np.zeros(len(own), bool)), begins
+    return np.asarray(found), begins
+
+
+def stops_where_begun(own: CycleTable) -> bool:
+    """Whether all members carry one whole number of cycles: all stop at the place of the cycle at which they began."""
+    return bool(_of_one_number(own)[0].all())
 
 
 def _cut_out(streams: Streams, members: Members, some: Int, begins: Int) -> bool:

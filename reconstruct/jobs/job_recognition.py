@@ -12,7 +12,7 @@ from datamodel.streams import Bool, Int, Streams
 from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts
-from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries
+from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries, find_boundaries, stops_where_begun
 from reconstruct.jobs.job_fragments import (
     ON_BEAT,
     align_to_iteration,
@@ -109,6 +109,14 @@ class Job:
     def end_ns(self) -> int:
         """Its last byte."""
         return int(self.members.end_ns.max())
+
+    @property
+    def stops_where_begun(self) -> bool:
+        """Whether all that it sends stops at the place of the iteration at which it began, after as many of them."""
+        if len(self.unexplained) or not stops_where_begun(self.members):
+            return False
+        cycles = int(np.rint(self.members.count[0]))
+        return all(len(f.iteration) == cycles * f.bursts_per_iteration for f in self.followers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,11 @@ class TimeAlignedStream:
     iteration: Int
     slot: Int
 
+    @property
+    def bursts_per_iteration(self) -> int:
+        """Median number of bursts of a complete iteration."""
+        return int(np.median(np.bincount(self.iteration[self.iteration >= 0]))) if (self.iteration >= 0).any() else 0
+
 
 def align_in_time(streams: Streams, candidates: Iterable[int], edges_ns: Int) -> tuple[TimeAlignedStream, ...]:
     """Cut the candidates by a job's iterations; those that send as often in most of them follow it.

@@ -10,9 +10,11 @@ import pytest
 
 from datamodel.endpoint_locations import EndpointLocations
 from datamodel.findings import Finding
-from datamodel.frame import Frame, concat
+from datamodel.flows import FLOWS
+from datamodel.frame import Frame, concat, empty
 from datamodel.operations import OPERATIONS
 from diagnose.diagnosis import DiagnosisOptions, diagnose
+from diagnose.events import events
 from diagnose.model.own_time import OwnTime
 from reconstruct.jobs.observed_iterations import ObservedIterations
 from tests.diagnose.hand_made import DP, MS, PP, SECOND, Op, Ring, fabric, job_view, operations
@@ -107,6 +109,21 @@ def test_what_is_slow_while_some_are_not_seen_has_no_place(first: int, end: int)
     _, edges = Ring(compute_s=since(FIRST, 3, 1.1)).run(COUNT)
     assert (finding.kind, finding.severity, finding.subject.type) == ("regression", "info", "job")
     assert finding.start_ns == int(edges[FIRST - 1])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_job_that_stops_where_it_began_has_ended(whole: bool) -> None:
+    """2 sends nothing after the last edge: a hang, unless all moved whole iterations that are cut at another place."""
+    ops, edges = Ring(members=4).run(10)
+    begin = int(edges[-1]) + 800 * MS
+    further = [Op(e, (e + 1) % 4, begin, begin + 50 * MS, 10, bytes=12_500_000) for e in (0, 1, 3)]
+    window_end_ns = int(edges[-1]) + 30 * SECOND
+    view = job_view(concat(OPERATIONS, [ops, operations(further)]), edges, fabric(4), window_end_ns=window_end_ns)
+    view = replace(view, stops_where_begun=whole)
+    found = diagnose(view, DiagnosisOptions())
+    assert [f.kind for f in found] == ([] if whole else ["hang"])
+    last = events(view, empty(FLOWS), int(edges[0]), hangs=bool(found))[-1:]
+    assert [e.detail for e in last] == (["last traffic of the job, after a whole iteration"] if whole else [])
 
 
 @pytest.mark.parametrize("lost", [(), (2,)])

@@ -185,6 +185,17 @@ def test_a_window_of_whole_iterations_ends_them_where_the_job_does(training: Tra
     assert job.edges_ns.tolist() == last
 
 
+@pytest.mark.parametrize(("phase", "whole"), [(0.0, True), (0.5, False)], ids=["whole iterations", "inside one"])
+@pytest.mark.parametrize("spread", [0.0, 0.5], ids=["fixed lengths", "varying lengths"])
+def test_streams_that_moved_whole_iterations_stop_where_they_began(spread: float, phase: float, whole: bool) -> None:
+    """Half an iteration later the passes have gone on, also those that are matched by time; gradients have not."""
+    training = train(replace(PLAIN, sequence_spread=spread))
+    feed = flows([training], Feed())
+    end = EPOCH_NS + np.interp(11 + phase, np.arange(len(training.ends_ns)), training.ends_ns)
+    (job,) = found(feed.take(np.flatnonzero(feed.frame["time_flow_end_ns"] <= end))).jobs
+    assert job.stops_where_begun == whole
+
+
 def test_sequences_of_varying_length_follow_the_beat() -> None:
     """Pipeline streams without a constant quantum are cut by time: as many transfers an iteration as micro-batches."""
     rows = build_streams(flows([train(replace(PLAIN, sequence_spread=0.5))], Feed()))
