@@ -78,7 +78,7 @@ def stage_compute(kinds: tuple[SendDelays, ...], stages: Int, period: Int) -> St
     and what set a pass going is not seen. In all these cases nothing is said.
     """
     count = int(stages.max(initial=0)) + 1
-    messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1]
+    messages = [k for k in kinds if k.role == PP and abs(k.towards) == 1 and _is_usual(k, stages, period)]
     wraps = [k for k in kinds if k.role == PP and count > 2 and abs(k.towards) == count - 1]
     if count < 2 or not messages or len(wraps) > 2 or len(np.unique(np.bincount(stages))) > 1:
         return None
@@ -161,10 +161,20 @@ def _closest_ns(messages: list[SendDelays], stages: Int, period: Int) -> float:
     return min((float(np.median(a)) for a in apart if len(a)), default=float("inf"))
 
 
+def _is_usual(kind: SendDelays, stages: Int, period: Int) -> bool:
+    """Whether some stage sends it in most iterations: one message more than usual is a record that was lost or cut."""
+    return any(_sends(kind, stage, stages, period) for stage in np.unique(stages).tolist())
+
+
+def _sends(kind: SendDelays, stage: int, stages: Int, period: Int) -> bool:
+    """Whether a stage sends a message in most iterations."""
+    return bool(np.isfinite(kind.start_ns[np.ix_(stages == stage, period)]).mean() > 0.5)
+
+
 def _went_together(messages: list[SendDelays], stages: Int, period: Int) -> bool:
     """Whether some stages send fewer messages in most iterations than others."""
     sent = {
-        sum(np.isfinite(k.start_ns[np.ix_(stages == stage, period)]).mean() > 0.5 for k in messages if k.towards == way)
+        sum(_sends(k, stage, stages, period) for k in messages if k.towards == way)
         for way, senders in ((1, np.unique(stages)[:-1]), (-1, np.unique(stages)[1:]))
         for stage in senders
     }
