@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ class Streams:
         bytes: (rows,) new payload, scaled by the sampling rate.
         packets, retransmitted, ecn_ce: (rows,) packet counts.
         addresses: address of each code.
-        filled: how many rows of the window stand for records that were lost.
+        filled_rows: (k,) numbers of the rows that stand for records that were lost, ascending: their times are guessed.
     """
 
     src: Int
@@ -53,7 +53,7 @@ class Streams:
     retransmitted: Int
     ecn_ce: Int
     addresses: tuple[str, ...]
-    filled: int = 0
+    filled_rows: Int = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.src)
@@ -77,7 +77,7 @@ class Streams:
             watch_start_ns=self.watch_start_ns[numbers],
             watch_end_ns=self.watch_end_ns[numbers],
             addresses=self.addresses,
-            filled=self.filled,
+            filled_rows=np.flatnonzero(np.isin(rows, self.filled_rows)) if len(self.filled_rows) else self.filled_rows,
             **kept,
         )
 

@@ -96,7 +96,7 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
         rates(job.operations, job.iterations),
     )
     parts = split_intervals(job.edges_ns, options.least_slowdown_ratio, job.moved_bytes)
-    single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio, job.moved_bytes)
+    single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio, job.moved_bytes, job.guessed)
     found = merge_recurring(_in_turn(measured, parts), _sporadic(measured, single))
     best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
     best = best if single is None else np.setdiff1d(best, single.iterations)

@@ -10,7 +10,7 @@ import numpy as np
 from datamodel.endpoint_locations import EndpointLocations
 from datamodel.frame import Frame
 from datamodel.paths import Paths
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from datamodel.transfers import ROLES
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from diagnose.model.own_time import OwnTime
@@ -42,6 +42,7 @@ class JobView:
         watched: which iterations were seen from end to end; None for all.
         dates: between what its packets were sent; None where their times are known.
         stages_known: whether `stage` is known; of some traffic nobody knows whether it is a pipeline's.
+        guessed: (iterations,) whether its beginning or its end may be that of a record that was lost; None for none.
         steps: all that its endpoints sent one another, if it fell silent; None where messages are not seen one by one.
         stops_where_begun: whether all that it sends stops at the place of the iteration at which it began.
     """
@@ -62,6 +63,7 @@ class JobView:
     watched: ObservedIterations | None = None
     dates: TimeBounds | None = None
     stages_known: bool = True
+    guessed: Bool | None = None
     steps: Steps | None = None
     stops_where_begun: bool = False
 
@@ -106,7 +108,9 @@ class JobView:
         inside = (number >= 0) & (number < end - first)
         operations = self.operations.replace(iteration=np.where(inside, number, -1))
         own = self.own and self.own.between(first, end)
-        return replace(self, edges_ns=self.edges_ns[first:end], operations=operations, watched=None, own=own)
+        guessed = None if self.guessed is None else self.guessed[first:end]
+        edges_ns = self.edges_ns[first:end]
+        return replace(self, edges_ns=edges_ns, operations=operations, watched=None, own=own, guessed=guessed)
 
     def measured_ns(self, span_ns: tuple[int, int | None]) -> tuple[int, int]:
         """The window a finding was measured over: its span, to the last edge where it is still on."""

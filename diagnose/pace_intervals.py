@@ -9,7 +9,7 @@ import numpy as np
 from scipy.ndimage import median_filter
 from scipy.special import gammaincc
 
-from datamodel.streams import Float, Int
+from datamodel.streams import Bool, Float, Int
 from reconstruct.numeric.medians import MAD_TO_SIGMA
 
 # Fewest iterations that make a period.
@@ -123,14 +123,19 @@ def _chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...]) 
 
 
 def find_sporadic(
-    edges_ns: Int, parts: list[PaceInterval], least_ratio: float, moved_bytes: Float | None = None
+    edges_ns: Int,
+    parts: list[PaceInterval],
+    least_ratio: float,
+    moved_bytes: Float | None = None,
+    guessed: Bool | None = None,
 ) -> PaceInterval | None:
     """Slow iterations among those of the job at its best, each too short to be a period; None for fewer than three.
 
     They are longer than the job's best by `least_ratio` and by six times its noise: the spread of the quicker half,
-    which slow iterations do not reach. Those that do other work are no slow ones, and take as long for that.
+    which slow iterations do not reach. Those that do other work are no slow ones, and take as long for that; of those
+    whose ends are `guessed`, because records were lost, it is not known how long they took.
     """
-    fine = [i for part in parts if not part.slow for i in part.iterations.tolist()]
+    fine = [i for part in parts if not part.slow for i in part.iterations.tolist() if guessed is None or not guessed[i]]
     if len(fine) < 2 * SHORTEST:
         return None
     durations = durations_ns(edges_ns)[fine]

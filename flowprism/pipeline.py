@@ -252,7 +252,9 @@ def analyze_reading(
     report = Report(
         provenance=_provenance(inputs, inventory, options),
         window=window,
-        feed=summary.model_copy(update={"traffic_classes": class_bytes(uses.traffic), "filled_records": flow.filled}),
+        feed=summary.model_copy(
+            update={"traffic_classes": class_bytes(uses.traffic), "filled_records": len(flow.filled_rows)}
+        ),
         serving=serving_summary(uses.serving),
         jobs=tuple(with_account(r.report, happened, findings) for r in [*linked, *further]),
         unassigned=_unassigned(found.unassigned, window),

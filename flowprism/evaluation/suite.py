@@ -135,6 +135,18 @@ ON_REQUEST: dict[str, Family] = {
         "jobs of random, a fifth of the leaves silent", independent, 1, 60, 20, (1,), drawn_as="random",
         thinning=Thinning(silent_ratio=0.2),
     ),
+    "clean-bursts": Family(
+        "cases of clean, one moment's records in fifty lost", clean, len(NOISES), 18, 2, (22, 34), drawn_as="clean",
+        thinning=Thinning(lost_moments_ratio=0.02),
+    ),
+    "events-bursts": Family(
+        "cases of events, one moment's records in fifty lost", events, len(EVENTS), 8, 1, (0,), drawn_as="events",
+        thinning=Thinning(lost_moments_ratio=0.02),
+    ),
+    "faults-bursts": Family(
+        "cases of faults, one moment's records in fifty lost", faults, len(KINDS), 12, 2, (1,), drawn_as="faults",
+        thinning=Thinning(lost_moments_ratio=0.02),
+    ),
     "two-faults": Family("two faults at once in one job", two_faults, len(PAIRS), 20, 4, (0, 1)),
     "uneven": Family("uneven sequence lengths and experts", uneven, len(UNEVEN), 15, 2, (0, 5)),
 }  # fmt: skip

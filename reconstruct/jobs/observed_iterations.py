@@ -57,6 +57,23 @@ def watched_iterations(streams: Streams, job: Job) -> ObservedIterations:
     return ObservedIterations(whole, tuple(np.unique(streams.src[lost]).tolist()))
 
 
+def find_guessed_iterations(streams: Streams, edges_ns: Int) -> Bool | None:
+    """(iterations,) whether one holds, or follows one that holds, records that were lost; None where none were.
+
+    The others show about when a lost record was sent, not to the share of an iteration that makes a single one slow.
+
+    Args:
+        streams: the job's own, data rows by connection.
+        edges_ns: (iterations,) end of each.
+    """
+    if not len(streams.filled_rows):
+        return None
+    found = np.zeros(len(edges_ns) + 2, np.bool_)
+    holds = np.searchsorted(edges_ns, streams.start_ns[streams.filled_rows])
+    found[holds] = found[holds + 1] = True
+    return found[: len(edges_ns)]
+
+
 def _seen_between(streams: Streams, own: Int, edges_ns: Int) -> tuple[Int, Int]:
     """(streams,) the first iteration that each could be seen from end to end in, and the one behind the last."""
     count = len(edges_ns)

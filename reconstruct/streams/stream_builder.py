@@ -19,7 +19,7 @@ from reconstruct.streams.queue_pairs import merge_round_robin
 _LOW_32 = 0xFFFFFFFF
 
 
-def build_streams(flows: Flows, *, filled: bool = False) -> Streams:
+def build_streams(flows: Flows, *, filled: int | None = None) -> Streams:
     """Group the data rows of `flows` by connection, in order of time.
 
     A connection is (source, destination, destination queue pair) for RoCEv2, queue pairs that take turns counting as
@@ -30,16 +30,16 @@ def build_streams(flows: Flows, *, filled: bool = False) -> Streams:
 
     Args:
         flows: records of every packet.
-        filled: whether records that packet numbers show to be lost are among them.
+        filled: how many of them, at the end, stand for records that packet numbers show to be lost; None where these
+            were not looked for.
     """
     frame = flows.frame
     volume = volumes(frame)
     met = _connections(frame, volume)
     place, offsets, ends, name = _numbered(met, np.arange(len(met.ends)))
     order = _ordered(frame, volume, met, place, offsets)
-    if not filled and len((lost := find_lost_records(frame, order, offsets, name)).like):
-        found = build_streams(Flows(with_lost_records(frame, lost), flows.addresses), filled=True)
-        return replace(found, filled=len(lost.like))
+    if filled is None and len((lost := find_lost_records(frame, order, offsets, name)).like):
+        return build_streams(Flows(with_lost_records(frame, lost), flows.addresses), filled=len(lost.like))
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
     ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
@@ -49,7 +49,10 @@ def build_streams(flows: Flows, *, filled: bool = False) -> Streams:
         order = _ordered(frame, volume, met, place, offsets)
         ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
     del volume, met  # of a large window they would take as much as the columns that are gathered now
-    return _streams(flows, ranked, order, (ends, name), offsets)
+    found = _streams(flows, ranked, order, (ends, name), offsets)
+    return (
+        replace(found, filled_rows=np.flatnonzero(order.astype(np.int64) >= len(frame) - filled)) if filled else found
+    )
 
 
 def volumes(frame: Frame) -> Int:

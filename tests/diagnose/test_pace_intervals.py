@@ -142,6 +142,13 @@ def test_single_slow_iterations_are_taken_together() -> None:
     assert set(found.baseline) == set(range(1, 31)) - {10, 16, 23}
 
 
+def test_single_iterations_whose_ends_are_guessed_are_not_judged() -> None:
+    """Of three slow ones one ends with a record that was lost: two are too few."""
+    edges = edges_ns([1.4 if n in (9, 15, 22) else 1.0 + 0.001 * (n % 4) for n in range(30)])
+    guessed = np.arange(len(edges)) == 16
+    assert find_sporadic(edges, split_intervals(edges, LEAST), LEAST, None, guessed) is None
+
+
 @pytest.mark.parametrize(("bytes_ratio", "slow"), [(1.1, True), (1.5, False)])
 def test_single_iterations_that_do_more_work_are_not_slow(bytes_ratio: float, slow: bool) -> None:
     """Every fourth iteration takes twice as long; with half as many bytes again it is not one of the same kind."""

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 
 from datamodel.inventory import Inventory
 
+MOMENT_NS = 50_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Thinning:
@@ -20,11 +22,14 @@ class Thinning:
 
     Attributes:
         lost_ratio: share of the records that are lost, each by itself.
+        lost_moments_ratio: share of moments of `MOMENT_NS` in which all records that end are lost: datagrams that come
+            while a receive buffer is full.
         silent_ratio: share of the leaves, one at least but never all, that export nothing: what their NICs send is not
             seen.
     """
 
     lost_ratio: float = 0.0
+    lost_moments_ratio: float = 0.0
     silent_ratio: float = 0.0
 
 
@@ -39,6 +44,10 @@ def thin_records(path: Path, inventory: Inventory, thinning: Thinning, seed: int
         pc.is_in(records["src_addr"], pa.array(_unseen(inventory, thinning.silent_ratio, random), pa.string()))
     )
     kept = pc.and_(kept, pa.array(random.random(len(records)) >= thinning.lost_ratio))
+    end_ns = records["time_flow_end_ns"].to_numpy()
+    moment = (end_ns - end_ns.min()) // MOMENT_NS
+    full = random.random(int(moment.max()) + 1) < thinning.lost_moments_ratio
+    kept = pc.and_(kept, pa.array(~full[moment]))
     pq.write_table(records.filter(kept), path)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from datamodel.flows import Flows
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.jobs.job_streams import job_streams
-from reconstruct.jobs.observed_iterations import ObservedIterations, watched_iterations
+from reconstruct.jobs.observed_iterations import ObservedIterations, find_guessed_iterations, watched_iterations
 from reconstruct.streams.stream_builder import build_streams
 from tests.workloads.feed import EPOCH_NS, Feed, address, flows
 from tests.workloads.grid import Grid
@@ -65,3 +67,16 @@ def test_of_several_stretches_the_longest_is_meant() -> None:
     """Of none there is none."""
     assert ObservedIterations(np.array([True, False, True, True, False, True, True]), ()).longest() == (2, 4)
     assert ObservedIterations(np.zeros(3, np.bool_), ()).longest() == (0, 0)
+
+
+def test_iterations_are_guessed_where_records_were_filled_in(training: Training) -> None:
+    """One of the fifth iteration was lost: neither its end is known nor how long the next one took."""
+    rows = build_streams(flows([training], Feed()))
+    middle_ns = EPOCH_NS + int(training.ends_ns[3:5].mean())
+    row = int(rows.offsets[3] + np.searchsorted(rows.start_ns[rows.rows(3)], middle_ns))
+    (found,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    streams, job = job_streams(replace(rows, filled_rows=np.array([row])), found)
+    guessed = find_guessed_iterations(streams, job.edges_ns)
+    assert guessed is not None
+    assert np.flatnonzero(guessed).tolist() == [4, 5]
+    assert find_guessed_iterations(rows, job.edges_ns) is None

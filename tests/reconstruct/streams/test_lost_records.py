@@ -78,8 +78,8 @@ def test_a_record_lost_beside_a_pause_ends_no_iteration_late() -> None:
 
 def test_rows_that_were_filled_in_are_counted() -> None:
     """The report says how many rows it rests on that no exporter sent."""
-    assert build_streams(messages()).filled == 0
-    assert build_streams(without(messages(), 9, 13, 14)).filled == 3
+    assert len(build_streams(messages()).filled_rows) == 0
+    assert len(build_streams(without(messages(), 9, 13, 14)).filled_rows) == 3
 
 
 def test_an_outage_is_not_filled() -> None:
