@@ -25,6 +25,7 @@ from flowprism.cli.commands.evaluate import evaluate
 from flowprism.cli.commands.feeds import feeds
 from flowprism.cli.commands.inventory import app as inventory
 from flowprism.cli.commands.plan import app as plan
+from flowprism.cli.commands.profile import app as profile
 from flowprism.cli.commands.query import query
 from flowprism.cli.commands.replay import replay
 from flowprism.cli.commands.scan import scan
@@ -55,6 +56,7 @@ class FlowprismCommands(CommandGroup):
         "alert": alert,
         "inventory": inventory,
         "plan": plan,
+        "profile": profile,
         "user": user,
         "token": token,
     }

@@ -1,0 +1,209 @@
+"""One profile -> where each moment of its iterations went, charged once.
+
+A moment belongs to the first of these that happens in it: a computing kernel (the one that began first), a copy,
+communication, the host's function while the GPU has nothing to do, nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from capture.profiles.kernel_names import copy_direction, kernel_family
+from datamodel.frame import Frame
+from datamodel.profiles import ANNOTATION, COMPUTE, COPY, OPERATOR, PYTHON, RUNTIME, Profile
+from diagnose.profiles.collective_waits import UNKNOWN
+from diagnose.profiles.intervals import Ints, Union, outermost_of_name, parents, trimmed, union_of
+
+Seconds = npt.NDArray[np.float64]
+Part = tuple[str, str]
+TRANSFER, WAIT, UNSPLIT = ("transfer", ""), ("wait", ""), ("communication", "")
+HOST, IDLE = ("host", ""), ("idle", "")
+_ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Seconds of each iteration.
+
+    Attributes:
+        lasting_s: all of it.
+        parts: by class and its part, each moment charged once.
+        functions: of the host, with all that they call, while the GPU had nothing to do; one moment counts for several.
+        spans: of the same functions, whatever the GPU did.
+        kernels: how many computing kernels of each family an iteration has.
+        transfer_ns: of each collective, the part of its transfer that nothing hides.
+        step: of each collective, the iteration that it began in; -1 none.
+    """
+
+    lasting_s: Seconds
+    parts: dict[Part, Seconds]
+    functions: dict[str, Seconds]
+    spans: dict[str, Seconds]
+    kernels: dict[str, int]
+    transfer_ns: Ints
+    step: Ints
+
+    @property
+    def own_s(self) -> Seconds:
+        """What neither waits for other ranks nor moves data between them."""
+        return self.lasting_s - sum((self.parts[part] for part in (TRANSFER, WAIT, UNSPLIT)), np.zeros(1))
+
+    def typical_s(self, part: Part) -> float:
+        """Median over iterations."""
+        return float(np.median(self.parts[part])) if part in self.parts else 0.0
+
+    def group_s(self, whats: Iterable[str]) -> Seconds:
+        """All parts of some classes."""
+        wanted = set(whats)
+        return sum((s for (what, _), s in self.parts.items() if what in wanted), np.zeros(len(self.lasting_s)))
+
+
+def account_of(profile: Profile, waits_ns: Ints) -> Account:
+    """Charge every moment of a profile's iterations.
+
+    Args:
+        profile: of one rank.
+        waits_ns: of each collective, how long it waited for others at its begin; `UNKNOWN`: not to be split.
+    """
+    rows = _Rows.of(profile)
+    count = len(profile.steps)
+    begin_ns, end_ns = profile.steps["start_ns"], profile.steps["end_ns"]
+    tables: dict[str, dict[Part, Seconds]] = {"parts": {}, "functions": {}, "spans": {}, "kernels": {}}
+    for part in (TRANSFER, WAIT, UNSPLIT, HOST, IDLE):
+        tables["parts"][part] = np.zeros(count)
+    transfer_ns = np.zeros(len(waits_ns), np.int64)
+    for n in range(count):
+        iteration = _Iteration(rows, int(begin_ns[n]), int(end_ns[n]))
+        for table, part, value in iteration.charges(profile.collectives, waits_ns, transfer_ns):
+            tables[table].setdefault(part, np.zeros(count))[n] += value
+    begun = profile.collectives["start_ns"]
+    step = np.searchsorted(begin_ns, begun, side="right") - 1
+    inside = (step >= 0) & (begun < end_ns[np.maximum(step, 0)])
+    return Account(
+        lasting_s=(end_ns - begin_ns) / 1e9,
+        parts=tables["parts"],
+        functions={name: seconds for (_, name), seconds in tables["functions"].items()},
+        spans={name: seconds for (_, name), seconds in tables["spans"].items()},
+        kernels={family: int(np.median(counts)) for (_, family), counts in tables["kernels"].items()},
+        transfer_ns=transfer_ns,
+        step=np.where(inside, step, -1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Labeled:
+    """Activities of one sort in order of begin, each with the code of its label."""
+
+    start_ns: Ints
+    end_ns: Ints
+    code: Ints
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, activities: Frame, names: tuple[str, ...], label: Callable[[str], str]) -> _Labeled:
+        known: dict[str, int] = {}
+        used, inverse = np.unique(activities["name"], return_inverse=True)
+        codes = [known.setdefault(label(names[code]) if code >= 0 else "", len(known)) for code in used.tolist()]
+        code = np.array(codes, np.int64)[inverse] if codes else np.zeros(0, np.int64)
+        return cls(activities["start_ns"], activities["end_ns"], code, tuple(known))
+
+    def within(self, begin_ns: int, end_ns: int) -> _Labeled:
+        """What happens in a time range, cut to it."""
+        inside = np.flatnonzero((self.start_ns < end_ns) & (self.end_ns > begin_ns))
+        starts, ends = np.maximum(self.start_ns[inside], begin_ns), np.minimum(self.end_ns[inside], end_ns)
+        return _Labeled(starts, ends, self.code[inside], self.labels)
+
+    def sums(self, amounts: Ints) -> Iterator[tuple[str, float]]:
+        """Labels that occur, with the sum of an amount."""
+        totals = np.bincount(self.code, amounts, len(self.labels))
+        present = np.unique(self.code).tolist()
+        return ((self.labels[code], float(totals[code])) for code in present)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A profile's kernels by family, copies by direction, and the main thread's functions."""
+
+    kernels: _Labeled
+    copies: _Labeled
+    host: _Labeled
+
+    @classmethod
+    def of(cls, profile: Profile) -> _Rows:
+        activities, names = profile.activities, profile.names
+        kind = activities["kind"]
+        marks = np.array([*(name.startswith("ProfilerStep#") for name in names), False])
+        on_host = np.isin(kind, (OPERATOR, PYTHON, ANNOTATION, RUNTIME)) & ~marks[activities["name"]]
+        main = activities.take(on_host & (activities["thread"] == profile.main_thread))
+        return cls(
+            _Labeled.of(activities.take(kind == COMPUTE), names, kernel_family),
+            _Labeled.of(activities.take(kind == COPY), names, copy_direction),
+            _Labeled.of(main, names, lambda name: _ADDRESS.sub("", name)),
+        )
+
+
+class _Iteration:
+    """One iteration while its moments are charged."""
+
+    def __init__(self, rows: _Rows, begin_ns: int, end_ns: int) -> None:
+        self._rows, self._begin_ns, self._end_ns = rows, begin_ns, end_ns
+
+    def charges(self, collectives: Frame, waits_ns: Ints, transfer_ns: Ints) -> Iterator[tuple[str, Part, float]]:
+        """Table, part and seconds (or number) of all that is charged; fills the collectives' transfers."""
+        kernels = self._rows.kernels.within(self._begin_ns, self._end_ns)
+        starts, ends = trimmed(kernels.start_ns, kernels.end_ns)
+        for family, lasting_ns in kernels.sums(ends - starts):
+            yield "parts", ("compute", family), lasting_ns / 1e9
+        for family, number in kernels.sums(np.ones(len(starts), np.int64)):
+            yield "kernels", ("kernels", family), number
+        taken = union_of(kernels.start_ns, kernels.end_ns)
+        copies = self._rows.copies.within(self._begin_ns, self._end_ns)
+        starts, ends = trimmed(copies.start_ns, copies.end_ns)
+        for direction, lasting_ns in copies.sums(ends - starts - taken.covered(starts, ends)):
+            yield "parts", ("copy", direction), lasting_ns / 1e9
+        taken = taken.joined(copies.start_ns, copies.end_ns)
+        yield from self._communication(collectives, waits_ns, transfer_ns, taken)
+        taken = taken.joined(*self._cut(collectives["start_ns"], collectives["end_ns"]))
+        yield from self._host(taken)
+
+    def _cut(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+        starts = np.clip(starts, self._begin_ns, self._end_ns)
+        return starts, np.clip(ends, starts, np.maximum(starts, self._end_ns))
+
+    def _communication(
+        self, collectives: Frame, waits_ns: Ints, transfer_ns: Ints, taken: Union
+    ) -> Iterator[tuple[str, Part, float]]:
+        starts, ends = trimmed(collectives["start_ns"], collectives["end_ns"])
+        split = waits_ns != UNKNOWN
+        arrived = np.clip(collectives["start_ns"] + np.where(split, waits_ns, 0), starts, ends)
+        waited = self._uncovered(starts, arrived, taken)
+        moved = self._uncovered(arrived, ends, taken)
+        transfer_ns += np.where(split, moved, 0)
+        yield "parts", WAIT, float(waited[split].sum()) / 1e9
+        yield "parts", TRANSFER, float(moved[split].sum()) / 1e9
+        yield "parts", UNSPLIT, float((waited + moved)[~split].sum()) / 1e9
+
+    def _uncovered(self, starts: Ints, ends: Ints, taken: Union) -> Ints:
+        starts, ends = self._cut(starts, ends)
+        return ends - starts - taken.covered(starts, ends)
+
+    def _host(self, taken: Union) -> Iterator[tuple[str, Part, float]]:
+        host = self._rows.host.within(self._begin_ns, self._end_ns)
+        covered = union_of(host.start_ns, host.end_ns)
+        busy_ns = int(self._uncovered(covered.start_ns, covered.end_ns, taken).sum())
+        whole = np.array([self._begin_ns]), np.array([self._end_ns])
+        yield "parts", HOST, busy_ns / 1e9
+        yield "parts", IDLE, float(self._uncovered(*whole, taken)[0] - busy_ns) / 1e9
+        order = np.lexsort((-host.end_ns, host.start_ns))  # cutting may have changed it
+        nested = _Labeled(host.start_ns[order], host.end_ns[order], host.code[order], host.labels)
+        first = outermost_of_name(parents(nested.start_ns, nested.end_ns), nested.code)
+        alone_ns = self._uncovered(nested.start_ns, nested.end_ns, taken)
+        for name, lasting_ns in nested.sums(np.where(first, alone_ns, 0)):
+            yield "functions", ("function", name), lasting_ns / 1e9
+        for name, lasting_ns in nested.sums(np.where(first, nested.end_ns - nested.start_ns, 0)):
+            yield "spans", ("function", name), lasting_ns / 1e9

@@ -1,0 +1,39 @@
+"""Profiles from the command line: read a folder, compare, print."""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from datamodel.profiles import ProfileReport
+from flowprism.cli.output_errors import name_output_errors
+from flowprism.profiles.folder import read_profiles
+from flowprism.profiles.reading import report_profiles
+from flowprism.rendering.formats.profile_text import print_profiles
+
+_PLAIN_COLUMNS = 120
+
+
+def read_folder(folder: Path, out: Path | None, *, as_json: bool) -> None:
+    """Read a folder's profiles and write what they show.
+
+    Raises:
+        FlowprismError: there is no such folder, no trace in it, or the output cannot be written.
+    """
+    report = report_profiles(*read_profiles(folder))
+    text = report.model_dump_json(indent=2) + "\n" if as_json else _text(report)
+    with name_output_errors(out or "stdout"):
+        if out is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            out.write_text(text, "utf-8")
+
+
+def _text(report: ProfileReport) -> str:
+    held = StringIO()
+    print_profiles(report, Console(file=held, width=_PLAIN_COLUMNS, highlight=False, markup=False))
+    return held.getvalue()

@@ -1,0 +1,50 @@
+"""A folder of recordings -> profiles of ranks, and one line for each file that is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from capture.profiles.kineto import profile_of
+from capture.profiles.trace_file import read_trace_file
+from datamodel.errors import InputError
+from datamodel.profiles import Profile
+
+SUFFIXES = (".json", ".json.gz", ".json.zst", ".trace", ".trace.gz")
+
+
+def read_profiles(folder: Path) -> tuple[list[Profile], list[str]]:
+    """Profiles in order of rank, then of file; and why others, or parts of them, could not be used.
+
+    Raises:
+        InputError: there is no such folder, or no file of a trace's name in it.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is no folder")
+    files = sorted(path for path in folder.rglob("*") if path.name.endswith(SUFFIXES) and path.is_file())
+    if not files:
+        raise InputError(f"{folder}: holds no file that ends in {', '.join(SUFFIXES)}")
+    profiles, problems = [], []
+    for file in files:
+        name = file.relative_to(folder).as_posix()
+        try:
+            trace = read_trace_file(file)
+            profile = profile_of(trace, name)
+        except InputError as error:
+            problems.append(f"{name}: {str(error).removeprefix(f'{file}: ').removeprefix(f'{name}: ')}")
+            continue
+        if trace.problem:
+            problems.append(f"{name}: {trace.problem}")
+        profiles.append(profile)
+    return _once(profiles, problems), problems
+
+
+def _once(profiles: list[Profile], problems: list[str]) -> list[Profile]:
+    """One profile a rank: of several the one with the most iterations."""
+    ordered = sorted(profiles, key=lambda one: (one.rank is None, one.rank or 0, -len(one.steps), one.name))
+    kept: list[Profile] = []
+    for profile in ordered:
+        if profile.rank is not None and kept and kept[-1].rank == profile.rank:
+            problems.append(f"{profile.name}: rank {profile.rank} again, {kept[-1].name} is used")
+        else:
+            kept.append(profile)
+    return kept

@@ -1,0 +1,16 @@
+"""docs/profiles.md gives the options that profiles are compared with."""
+
+from dataclasses import asdict
+
+from diagnose.profiles.options import ProfileOptions
+from tests.house.checkout import rows
+
+
+def test_options_are_the_codes() -> None:
+    """Each with its value and a reason, and no other."""
+    table = {
+        row[0].strip("`"): float(row[1])
+        for row in rows("docs/profiles.md", "What is compared")
+        if len(row) == 3 and row[1][0].isdigit() and row[2]
+    }
+    assert table == {name: float(value) for name, value in asdict(ProfileOptions()).items()}
