@@ -51,7 +51,8 @@ class Profile:
     Attributes:
         name: of the file.
         host: that recorded it, as far as the file says.
-        rank: in the job; None unknown.
+        rank: in the job, as the file says or its groups have in common; None unknown.
+        gpu: as its process counts those that it sees; None: it used none.
         world_size: ranks of the job; None unknown.
         names: of activities, operations and threads.
         groups: the ranks of each process group, or its name where the file does not list them.
@@ -65,6 +66,7 @@ class Profile:
     name: str
     host: str | None
     rank: int | None
+    gpu: int | None
     world_size: int | None
     names: tuple[str, ...]
     groups: tuple[tuple[int, ...] | str, ...]
@@ -93,9 +95,11 @@ class ProfiledRank(Document):
     file: str
     rank: int | None
     host: str | None
-    endpoint: str | None = Field(default=None, description="of the report, where its communication was recognized")
-    gpu: int | None = Field(default=None, description="index on its host, from the inventory's endpoint")
-    clock_offset_ns: int | None = Field(default=None, description="by which its clock is ahead of the records'")
+    endpoint: str | None = Field(default=None, description="of the inventory, by host and GPU")
+    gpu: int | None = Field(default=None, description="index on its host, where the inventory has it")
+    clock_offset_ns: int | None = Field(
+        default=None, description="by which its clock is ahead of the first profile's; null: no group links them"
+    )
     iterations: int
     iteration_s: float
     peers: int = Field(description="profiles of the same role that it is compared with")
@@ -108,7 +112,7 @@ class ProfileVerdict(Document):
     cause: ProfileCause
     what: str = Field(description="kernel family, direction of copies, or function; empty where the cause says all")
     ranks: tuple[int | str, ...] = Field(description="the rank at fault, or the members of the slow group")
-    factor: float = Field(description="its time for this / its peers'")
+    factor: float | None = Field(description="its time for this / its peers'; null: they take none")
     excess_s: float = Field(description="by which an iteration's own time is longer than its peers'")
     share: float = Field(description="of the excess that the cause explains, 0 to 1")
     summary: str

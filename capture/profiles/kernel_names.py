@@ -57,12 +57,3 @@ def kernel_family(kernel: str) -> str:
 def copy_direction(copy: str) -> str:
     """Between what a copy moves data."""
     return next((way for way, pattern in _DIRECTIONS.items() if pattern.search(copy)), "unknown direction")
-
-
-def operation_name(kernel: str) -> str:
-    """The collective or message that a kernel belongs to, as far as its name says."""
-    found = re.search(
-        r"all_?reduce|reduce_?scatter|all_?gather|all_?to_?all|broadcast|send_?recv|send|recv|reduce|barrier", kernel,
-        re.IGNORECASE,
-    )  # fmt: skip
-    return found.group(0).lower().replace("_", "") if found else "collective"

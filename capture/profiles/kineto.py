@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from capture.profiles.kernel_names import is_communication, is_host_communication, operation_name
+from capture.profiles.kernel_names import is_communication, is_host_communication
 from capture.profiles.trace_file import TraceFile
 from capture.profiles.trace_scan import MISSING
 from datamodel.errors import InputError
@@ -57,6 +57,12 @@ class _Events:
     start_ns: Ints
 
     @property
+    def on_gpu(self) -> npt.NDArray[np.bool_]:
+        """Whether an event is of a GPU's categories."""
+        of_gpu = [_KINDS.get(text.lower(), OPERATOR) in {COMPUTE, COPY} for text in self.texts]
+        return np.array([*of_gpu, False])[self.columns["cat"]]
+
+    @property
     def end_ns(self) -> Ints:
         return self.start_ns + self.columns["dur"]
 
@@ -86,7 +92,8 @@ def profile_of(trace: TraceFile, name: str) -> Profile:
     return Profile(
         name=name,
         host=_host(trace.metadata, name),
-        rank=_whole(info.get("rank")),
+        rank=_rank(info, groups),
+        gpu=_gpu(events),
         world_size=_whole(info.get("world_size")),
         names=tuple(trace.texts),
         groups=groups,
@@ -109,6 +116,23 @@ def profile_of(trace: TraceFile, name: str) -> Profile:
 
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _rank(info: Mapping[str, Any], groups: Sequence[tuple[int, ...] | str]) -> int | None:
+    """The rank that the file gives, else the only one that is in all of its groups."""
+    stated = _whole(info.get("rank"))
+    listed = [set(group) for group in groups if isinstance(group, tuple)]
+    common = set.intersection(*listed) if listed else set()
+    return next(iter(common)) if stated is None and len(common) == 1 else stated
+
+
+def _gpu(events: _Events) -> int | None:
+    """The GPU that most kernels ran on."""
+    devices = events.columns["pid"][np.isin(events.kind, (COMPUTE, COPY)) & events.on_gpu]
+    if not len(devices) or not (devices >= 0).all():
+        return None
+    device = events.texts[int(np.bincount(devices).argmax())]
+    return int(device) if device.isdecimal() else None
 
 
 def _host(metadata: Mapping[str, Any], name: str) -> str | None:
@@ -158,7 +182,8 @@ def _steps(events: _Events) -> tuple[Frame, int]:
 
 
 def _step_frame(number: npt.ArrayLike, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Frame:
-    return Frame(PROFILE_STEPS, {"number": number, "start_ns": start_ns, "end_ns": end_ns})
+    steps = Frame(PROFILE_STEPS, {"number": number, "start_ns": start_ns, "end_ns": end_ns})
+    return steps.take(steps["end_ns"] > steps["start_ns"])
 
 
 def _busiest_thread(events: _Events) -> int:
@@ -208,9 +233,3 @@ def _members(texts: list[str], name: int, ranks: int, known: Mapping[str, Any]) 
     if isinstance(whole, list) and whole and all(isinstance(rank, int) for rank in whole):
         return tuple(whole)
     return label
-
-
-def describe_operation(profile: Profile, code: int) -> str:
-    """The name of a collective, whatever a kernel's name adds to it."""
-    name = profile.names[code]
-    return operation_name(name) if is_communication(name) or is_host_communication(name) else name.lstrip("_").lower()

@@ -7,7 +7,7 @@ communication, the host's function while the GPU has nothing to do, nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,11 +56,6 @@ class Account:
     def typical_s(self, part: Part) -> float:
         """Median over iterations."""
         return float(np.median(self.parts[part])) if part in self.parts else 0.0
-
-    def group_s(self, whats: Iterable[str]) -> Seconds:
-        """All parts of some classes."""
-        wanted = set(whats)
-        return sum((s for (what, _), s in self.parts.items() if what in wanted), np.zeros(len(self.lasting_s)))
 
 
 def account_of(profile: Profile, waits_ns: Ints) -> Account:

@@ -110,11 +110,15 @@ def _rank_verdict(ranks: Sequence[RankAccount], n: int, options: ProfileOptions)
         cause=cause,
         what=what,
         ranks=(one.label,),
-        factor=round((part_usual_s + explained_s) / part_usual_s, 3) if part_usual_s > 0 else float("inf"),
+        factor=_factor(explained_s, part_usual_s),
         excess_s=round(excess_s, 6),
         share=round(min(explained_s / excess_s, 1.0), 3),
         summary="",
     )
+
+
+def _factor(more_s: float, usual_s: float) -> float | None:
+    return round((usual_s + more_s) / usual_s, 3) if usual_s > 0 else None
 
 
 def _cause(against: _Against, excess_s: float, options: ProfileOptions) -> tuple[ProfileCause, str, float, float]:
@@ -131,7 +135,8 @@ def _cause(against: _Against, excess_s: float, options: ProfileOptions) -> tuple
         return "mixed", sort, more_s, usual_s
     if sort == "compute":
         families = {part[1]: pair for part, pair in by_part.items() if part[0] == "compute"}
-        return (*_slow_kernels(families, against, options), more_s, usual_s)
+        cause, family = _slow_kernels(families, against, options)
+        return cause, family, more_s, families[family][1] if family else usual_s
     if sort == "copy":
         direction, (most_s, most_usual_s) = max(
             ((part[1], pair) for part, pair in by_part.items() if part[0] == "copy"), key=lambda item: item[1][0]
@@ -147,6 +152,8 @@ def _slow_kernels(
     """Whether one factor for all families leaves less unexplained than one family alone; several: neither does."""
     least_s = options.part_ratio * float(np.median(against.mine.lasting_s))
     counted = {name: pair for name, pair in families.items() if pair[1] >= least_s or pair[0] >= least_s}
+    if not counted:
+        return "compute", ""
     more, usual = (np.array([pair[n] for pair in counted.values()]) for n in (0, 1))
     factor = float(more @ usual / (usual @ usual)) if usual.any() else 0.0
     left_by_factor = float(np.abs(more - factor * usual).sum()) if len(counted) > 1 else float("inf")
@@ -193,7 +200,7 @@ def _network_verdicts(
                         cause="network",
                         what="transfers",
                         ranks=tuple(ranks[n].label for n in group.profiles),
-                        factor=round(own_s / usual_s, 3) if usual_s > 0 else float("inf"),
+                        factor=_factor(own_s - usual_s, usual_s),
                         excess_s=round(own_s - usual_s, 6),
                         share=1.0,
                         summary="",

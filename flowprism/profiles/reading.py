@@ -6,38 +6,64 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from datamodel.findings import Finding
+from datamodel.inventory import Inventory
 from datamodel.profiles import Profile, ProfiledRank, ProfileReport, ProfileTime, ProfileVerdict
 from diagnose.profiles.account import account_of
-from diagnose.profiles.collective_waits import match_groups, split_waits
+from diagnose.profiles.agreement import describe_agreement
+from diagnose.profiles.collective_waits import clock_offsets, match_groups, split_waits
 from diagnose.profiles.comparison import RankAccount, verdicts_of, with_peers
 from diagnose.profiles.wording import describe_verdict
+from flowprism.profiles.endpoints import ProfilePlace, places_of
 
 NOTHING_UNLIKE = "profiles show nothing unlike peers"
 
 
-def report_profiles(profiles: Sequence[Profile], problems: Sequence[str] = ()) -> ProfileReport:
+def report_profiles(
+    profiles: Sequence[Profile],
+    problems: Sequence[str] = (),
+    inventory: Inventory | None = None,
+    findings: Sequence[Finding] | None = None,
+) -> ProfileReport:
     """Compare the ranks of one job.
 
     Args:
         profiles: one a rank.
         problems: of files, to be reported as well.
+        inventory: names the endpoint of each host's GPU.
+        findings: of the network's report of the same time, to be compared with; None: there is none.
     """
     groups = match_groups(profiles)
     waits = split_waits(profiles, groups)
     ranks = with_peers(profiles, [account_of(*pair) for pair in zip(profiles, waits, strict=True)])
+    places = places_of(profiles, inventory or Inventory())
+    by_label = {one.label: place for one, place in zip(ranks, places, strict=True)}
     verdicts = tuple(
-        verdict.model_copy(update={"summary": describe_verdict(verdict)})
+        _worded(verdict, [by_label[label] for label in verdict.ranks], findings)
         for verdict in verdicts_of(ranks, profiles, groups)
     )
+    offsets = clock_offsets(profiles, groups)
     return ProfileReport(
-        ranks=tuple(_profiled(profiles[n], ranks, n) for n in range(len(ranks))),
+        ranks=tuple(_profiled(profiles[n], ranks, n, places[n], offsets[n]) for n in range(len(ranks))),
         verdicts=verdicts,
         problems=(*problems, *_lonely(ranks)),
         summary=_summary(ranks, verdicts),
     )
 
 
-def _profiled(profile: Profile, ranks: Sequence[RankAccount], n: int) -> ProfiledRank:
+def _worded(
+    verdict: ProfileVerdict, places: Sequence[ProfilePlace | None], findings: Sequence[Finding] | None
+) -> ProfileVerdict:
+    known = [place for place in places if place is not None]
+    named = {name for place in known for name in (place.host, place.endpoint)}
+    where = f" (GPU {known[0].gpu} of {known[0].host})" if len(places) == len(known) == 1 else ""
+    agreement = "" if findings is None else describe_agreement(verdict, named, findings)
+    return verdict.model_copy(update={"summary": describe_verdict(verdict, where), "agreement": agreement})
+
+
+def _profiled(
+    profile: Profile, ranks: Sequence[RankAccount], n: int, place: ProfilePlace | None, offset_ns: int | None
+) -> ProfiledRank:
     account, peers = ranks[n].account, [ranks[peer].account for peer in ranks[n].peers]
     parts = sorted({part for one in (account, *peers) for part in one.parts})
     times = (
@@ -52,7 +78,10 @@ def _profiled(profile: Profile, ranks: Sequence[RankAccount], n: int) -> Profile
     return ProfiledRank(
         file=profile.name,
         rank=profile.rank,
-        host=profile.host,
+        host=profile.host if place is None else place.host,
+        endpoint=None if place is None else place.endpoint,
+        gpu=None if place is None else place.gpu,
+        clock_offset_ns=offset_ns,
         iterations=len(account.lasting_s),
         iteration_s=round(float(np.median(account.lasting_s)), 6),
         peers=len(peers),

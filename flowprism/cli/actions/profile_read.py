@@ -9,7 +9,9 @@ from pathlib import Path
 from rich.console import Console
 
 from datamodel.profiles import ProfileReport
+from flowprism.cli.actions.profile_plan import read_report
 from flowprism.cli.output_errors import name_output_errors
+from flowprism.inventory_file import load_inventory
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
 from flowprism.rendering.formats.profile_text import print_profiles
@@ -17,13 +19,15 @@ from flowprism.rendering.formats.profile_text import print_profiles
 _PLAIN_COLUMNS = 120
 
 
-def read_folder(folder: Path, out: Path | None, *, as_json: bool) -> None:
-    """Read a folder's profiles and write what they show.
+def read_folder(folder: Path, out: Path | None, network: Path | None, inventory: Path | None, *, as_json: bool) -> None:
+    """Read a folder's profiles and write what they show, next to the network's report if there is one.
 
     Raises:
         FlowprismError: there is no such folder, no trace in it, or the output cannot be written.
     """
-    report = report_profiles(*read_profiles(folder))
+    known = None if inventory is None else load_inventory(inventory)
+    findings = None if network is None else read_report(network).findings
+    report = report_profiles(*read_profiles(folder), known, findings)
     text = report.model_dump_json(indent=2) + "\n" if as_json else _text(report)
     with name_output_errors(out or "stdout"):
         if out is None:

@@ -1,4 +1,4 @@
-"""`flowprism profile`, as it is typed; what it does is in `flowprism.cli.actions.profile_read`."""
+"""`flowprism profile`, as it is typed; what it does is in `flowprism.cli.actions.profile_read` and `profile_plan`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ class ProfileFormat(StrEnum):
     JSON = "json"
 
 
+Wrong = Annotated[str, typer.Argument(metavar="ID", help="An open incident, or a finding of --report.")]
+Hosts = Annotated[Path, typer.Option("--inventory", metavar="FILE", help="Hosts that may be recorded.")]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Report of `analyze --format json`, with the finding.")
+]
+Results = Annotated[
+    str | None, typer.Option("--results", metavar="URL", help="Results database: the incident, and the audit log.")
+]
+Folder = Annotated[str, typer.Option("--folder", metavar="DIR", help="Where the hosts write traces.")]
+Iterations = Annotated[int, typer.Option("--iterations", metavar="N", min=1, max=50, help="Iterations to record.")]
+Port = Annotated[int | None, typer.Option("--port", metavar="PORT", help="Port of dynolog, if not its default.")]
+SlurmJob = Annotated[int | None, typer.Option("--job-id", metavar="N", help="Record processes of this Slurm job only.")]
+
+
 @app.callback()
 def profile() -> None:
     """Record and read profiles of a few ranks, where the network does not show why one is slow."""
@@ -29,6 +43,12 @@ def read(
     profile_format: Annotated[
         ProfileFormat, typer.Option("--format", help="Format of the answer.")
     ] = ProfileFormat.TEXT,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Report of `analyze --format json`, to compare verdicts with.")
+    ] = None,
+    inventory: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Hosts, with the GPU of each endpoint.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answer here, not to stdout.")] = None,
 ) -> None:
     """Compare profiles of ranks with those of their peers, however they were recorded.
@@ -37,4 +57,46 @@ def read(
     """
     from flowprism.cli.actions.profile_read import read_folder  # here, so that `--help` need not wait for the rest
 
-    read_folder(folder, out, as_json=profile_format is ProfileFormat.JSON)
+    read_folder(folder, out, report, inventory, as_json=profile_format is ProfileFormat.JSON)
+
+
+@app.command()
+def plan(
+    wrong: Wrong,
+    inventory: Hosts,
+    report: ReportFile = None,
+    results: Results = None,
+    folder: Folder = "/tmp",  # noqa: S108 - on the hosts, as dynolog's own examples
+    iterations: Iterations = 8,
+    port: Port = None,
+    job_id: SlurmJob = None,
+) -> None:
+    """Print the dynolog commands that record the suspects and two peers each.
+
+    Nothing is run. Hosts are those of the inventory, twelve at most.
+    """
+    from flowprism.cli.actions.profile_plan import RecordingRequest, print_plan  # here, for a quick `--help`
+
+    print_plan(RecordingRequest(wrong, inventory, report, results, folder, iterations, port, job_id))
+
+
+@app.command()
+def run(
+    wrong: Wrong,
+    inventory: Hosts,
+    report: ReportFile = None,
+    results: Results = None,
+    folder: Folder = "/tmp",  # noqa: S108 - as above
+    iterations: Iterations = 8,
+    port: Port = None,
+    job_id: SlurmJob = None,
+) -> None:
+    """Run the commands that `plan` prints, with dynolog's client on this machine.
+
+    Who recorded what goes to the audit log of --results. Exits 1 where a host
+    is not recorded.
+    """
+    from flowprism.cli.actions.profile_plan import RecordingRequest, run_plan  # here, for a quick `--help`
+
+    request = RecordingRequest(wrong, inventory, report, results, folder, iterations, port, job_id)
+    raise typer.Exit(run_plan(request))

@@ -1,10 +1,11 @@
-"""An incident -> the hosts and GPUs in question, and healthy hosts to compare them with. Plain functions."""
+"""An incident or finding -> the hosts and GPUs in question, and healthy hosts to compare them with. Plain functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from datamodel.findings import Finding
 from datamodel.incidents import Incident
 from datamodel.inventory import Inventory
 from datamodel.layout import Groups
@@ -29,7 +30,7 @@ class HostSelection:
 
 
 def select_hosts(
-    incident: Incident, endpoints: Sequence[str], groups: Groups, inventory: Inventory
+    incident: Incident | Finding, endpoints: Sequence[str], groups: Groups, inventory: Inventory
 ) -> HostSelection | None:
     """The hosts to ask for; None where the inventory knows none of the suspects.
 

@@ -97,7 +97,7 @@ class Rank:
 
     def add(self, cat: str, name: str, start: float, lasting: float, tid: int, **args: object) -> None:
         """Leave one event."""
-        pid = 0 if cat in {"kernel", "gpu_memcpy"} else 4000 + self.number
+        pid = self.number % 4 if cat in {"kernel", "gpu_memcpy"} else 4000 + self.number
         self.events.append(
             {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": lasting, "args": args}
         )
@@ -261,14 +261,19 @@ class MadeJob:
             rank.gpu_us = end
 
 
+def clock_bases_ns(case: Case) -> list[int]:
+    """When each rank's recording begins by its own host's clock; all begin together."""
+    random = np.random.default_rng([28, case.number, 3])
+    return [1_700_000_000_000_000_000 + int(random.normal(0, 2e8)) for _ in range(case.world)]
+
+
 def write_case(case: Case, folder: Path, *, ranks: bool = True) -> None:
     """Run a case and write a recording of each rank, in one of the forms that Kineto had over the years."""
     job = MadeJob(case)
     job.run()
     random = np.random.default_rng([28, case.number, 2])
     form = int(random.integers(3))
-    for rank in job.ranks:
-        base_ns = 1_700_000_000_000_000_000 + int(random.normal(0, 2e8))
+    for rank, base_ns in zip(job.ranks, clock_bases_ns(case), strict=True):
         lines = [
             json.dumps({"ph": "M", "name": "process_name", "pid": 0, "ts": 0, "args": {"name": "python"}}),
             json.dumps(

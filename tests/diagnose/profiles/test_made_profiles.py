@@ -14,6 +14,7 @@ from tests.diagnose.profiles.made_profiles import (
     FUNCTION,
     LOADER,
     Case,
+    MadeJob,
     case_of,
     group_members,
     write_case,
@@ -46,6 +47,16 @@ def test_each_cause_is_named(tmp_path: Path, number: int) -> None:
     case = case_of(number)
     (verdict,) = analyzed(case, tmp_path / "case").verdicts
     assert (verdict.ranks, verdict.cause, verdict.what) == (culprits(case), *EXPECTED[case.cause])
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_factor_is_that_of_the_slow_kernels(tmp_path: Path, number: int) -> None:
+    """Of one family where one is slow, of all where the clock is."""
+    case = case_of(number)
+    (verdict,) = analyzed(case, tmp_path / "case").verdicts
+    made = MadeJob(case).factor(case.culprit, "gemm" if case.cause == "clocks" else case.cause)
+    assert verdict.factor is not None
+    assert abs(verdict.factor / made - 1) < 0.05
 
 
 @pytest.mark.parametrize("number", range(FAULTY, FAULTY + 3))

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from datamodel.findings import Finding, Subject
 from datamodel.profiles import ProfileReport
+from datamodel.report import FeedSummary, Provenance, Report, Window
 from flowprism.cli import app
-from tests.diagnose.profiles.made_profiles import case_of, write_case
+from tests.diagnose.profiles.made_profiles import case_of, clock_bases_ns, write_case
 
 GEMM, CLEAN_CASE = 1, 120
 
@@ -61,6 +63,40 @@ def test_useless_files_are_one_line_each_and_lose_nothing(tmp_path: Path) -> Non
     named = {line.partition(":")[0] for line in found.problems}
     assert named >= {"cut.json", "cut.json.gz", "empty.json", "other.json", "page.json", "launcher.json"}
     assert all("\n" not in line for line in found.problems)
+
+
+def test_report_and_inventory_give_place_and_agreement(tmp_path: Path) -> None:
+    """The GPU of the host is named, and the network's finding at it agrees."""
+    case = case_of(GEMM)
+    write_case(case, tmp_path)
+    host, gpu = f"node{case.culprit // 4}", case.culprit % 4
+    nics = [{"address": f"10.0.{n}.{nic}", "gpu": nic} for n in range(4) for nic in range(4)]
+    hosts = [{"name": f"node{n}", "endpoints": nics[4 * n : 4 * n + 4]} for n in range(4)]
+    (tmp_path / "hosts.yaml").write_text(json.dumps({"schema": "flowprism.inventory/v1", "hosts": hosts}))
+    blamed = Finding(
+        id="f", job="j", kind="straggler", severity="warning", start_ns=1, end_ns=None, confidence=0.9,
+        slowdown_ratio=1.2, subject=Subject(type="host", ids=(host,)), summary=f"{host} is late", action="",
+    )  # fmt: skip
+    window, feed = Window(start_ns=0, end_ns=9), FeedSummary(records=1, bytes=1)
+    report = Report(provenance=Provenance(version="1"), window=window, feed=feed, findings=(blamed,))
+    (tmp_path / "network.report").write_text(report.model_dump_json(by_alias=True))
+    code, text = run(
+        "read", str(tmp_path), "--report", f"{tmp_path}/network.report", "--inventory", f"{tmp_path}/hosts.yaml"
+    )
+    lines = text.splitlines()
+    assert code == 0
+    assert lines[0].startswith(f"rank {case.culprit} (GPU {gpu} of {host}): gemm kernels")
+    assert lines[1] == f"the flows agree: {host} is late"
+
+
+@pytest.mark.parametrize("number", [1, 3, 4])
+def test_clocks_are_compared_by_the_ends_of_collectives(tmp_path: Path, number: int) -> None:
+    """Each profile's offset from the first's is found within the microsecond that files round to."""
+    case = case_of(number)
+    write_case(case, tmp_path)
+    offsets = {one.rank: one.clock_offset_ns for one in read(tmp_path).ranks}
+    bases = clock_bases_ns(case)
+    assert all(abs((offset or 0) - bases[rank or 0] + bases[0]) <= 2000 for rank, offset in offsets.items())
 
 
 def test_same_files_same_bytes(tmp_path: Path) -> None:
