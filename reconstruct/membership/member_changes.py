@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from datamodel.streams import Bool, Int
 from reconstruct.membership.connection_lives import ConnectionLives
@@ -119,6 +118,8 @@ def _assigned(
     """Endpoint that joined -> the one whose place it took: the same peers first, then rail, GPU and bytes."""
     if not len(left):
         return {}
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - a twelfth of a start, and members change rarely
+
     stays = {p for e in moved for p in moved[e]} - set(left.tolist()) - set(joined.tolist())
     volume = {e: sum(of.values()) for e, of in moved.items()}
     most = max(volume.values()) or 1.0

@@ -24,9 +24,13 @@ def test_processes_without_kernels_load_no_compiler(module: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "library"),
-    [("flowprism.service.supervisor", "fastapi"), ("flowprism.service.components.api", "scipy.optimize")],
+    [
+        ("flowprism.service.supervisor", "fastapi"),
+        ("flowprism.service.components.api", "scipy.optimize"),
+        ("flowprism.pipeline", "scipy.optimize"),
+    ],
 )
 def test_a_start_does_not_wait_for_what_it_does_not_use(module: str, library: str) -> None:
-    """The components start once the supervisor is loaded; no page is served by it, and few pages assign or fit."""
+    """The components start once the supervisor is loaded; it serves no page, and few pages and windows assign."""
     program = f"import sys, {module}; sys.exit({library!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
