@@ -97,10 +97,13 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
     )
     parts = split_intervals(job.edges_ns, options.least_slowdown_ratio, job.moved_bytes)
     single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio, job.moved_bytes, job.guessed)
-    found = merge_recurring(_in_turn(measured, parts), _sporadic(measured, single))
+    lasting, scattered = _in_turn(measured, parts), _sporadic(measured, single)
     best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
     best = best if single is None else np.setdiff1d(best, single.iterations)
-    return found + _persistent(measured, best, [*stuck, *found])
+    always = _persistent(measured, best, [*stuck, *merge_recurring(lasting, scattered)])
+    # experts that get many tokens now and then make single iterations long, at places that may be the same
+    uneven = max((f.slowdown_ratio for f in always if f.kind == "imbalance" and f.cause == "experts"), default=1.0)
+    return merge_recurring(lasting, [f for f in scattered if f.slowdown_ratio > uneven]) + always
 
 
 def _beyond(job: JobView, options: DiagnosisOptions, found: list[Finding]) -> list[Finding]:
