@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from datamodel.durations import MINUTE_NS
 from datamodel.frame import Frame
 from datamodel.streams import Int
 from datamodel.traffic import MANAGEMENT, ROLLOUT, SERVING, STORAGE, TRAFFIC, TRAINING, UNKNOWN, WEIGHT_SYNC
 from simulate.network import graph
 
-MINUTE_NS = 60_000_000_000
 _CLASS = {
     graph.CHECKPOINT: STORAGE,
     graph.DATA: STORAGE,

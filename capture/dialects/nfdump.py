@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from capture.dialects.dialect import RecordDialect, dates_only, numbers, text_column
-from capture.dialects.time_text import SECOND_NS, Times, times
+from capture.dialects.time_text import Times, times
+from datamodel.durations import SECOND_NS
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -11,10 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamodel.durations import SECOND_NS
+
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-SECOND_NS = 10**9
 EARLIEST_NS = 631_152_000 * SECOND_NS  # 1990; what is earlier is an exporter's uptime and no date
 _FORM = (
     r"^(?:(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2})|(?P<number>[0-9]{1,19}))"

@@ -16,6 +16,7 @@ from capture.tables.address_book import Words, address_code
 from capture.tables.addresses import MAPPED
 from capture.tables.read_buffer import Bytes
 from capture.tables.row_blocks import Block
+from datamodel.durations import SECOND_NS
 
 Ints = npt.NDArray[np.int64]
 
@@ -29,7 +30,6 @@ HIGHEST_NUMBER = (1 << 29) - 1  # that protocol buffers allow
 UNKNOWN_FIELDS = 0  # no field has this number; its place counts those that are not known
 
 SFLOW_5, NETFLOW_V9, IPFIX = 1, 3, 4
-SECOND_NS = 10**9
 
 # The fields above, which are looked at; what else stands in the scratch arrays is of earlier messages.
 USED = (

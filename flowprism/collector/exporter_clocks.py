@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from datamodel.durations import DAY_NS, HOUR_NS, MINUTE_NS
 from datamodel.frame import Frame
 
 Ints = npt.NDArray[np.int64]
 
-_SECOND_NS = 1_000_000_000
 _NAMED = 20  # exporters in the warnings; the others are counted together
 _REMEMBERED = 1000  # clocks: more than that are invented
 
@@ -40,11 +40,11 @@ class ClockBounds:
         doubt_ns: half width of what the receipt may be off as a flow's end: an active timeout, usually a minute.
     """
 
-    ahead_ns: int = 60 * _SECOND_NS
-    behind_ns: int = 3600 * _SECOND_NS
-    longest_ns: int = 86_400 * _SECOND_NS
-    drift_ns: int = 60 * _SECOND_NS
-    doubt_ns: int = 60 * _SECOND_NS
+    ahead_ns: int = MINUTE_NS
+    behind_ns: int = HOUR_NS
+    longest_ns: int = DAY_NS
+    drift_ns: int = MINUTE_NS
+    doubt_ns: int = MINUTE_NS
 
 
 class ExporterClocks:
@@ -105,7 +105,7 @@ class ExporterClocks:
         if lag_ns is None:
             return "with times far from their receipt, which dates them now"
         way = "behind" if lag_ns > 0 else "ahead"
-        return f"of a clock that is {abs(lag_ns) / (3600 * _SECOND_NS):.1f} h {way}, moved to their receipt"
+        return f"of a clock that is {abs(lag_ns) / HOUR_NS:.1f} h {way}, moved to their receipt"
 
     def _shifts(self, flows: Frame, lag: Ints, book: Sequence[str]) -> Ints:
         """By how much each row is moved: by the least lag of its exporter where that has a wrong clock, else 0."""

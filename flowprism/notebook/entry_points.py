@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datamodel.durations import HOUR_NS
 from datamodel.errors import InputError
 from datamodel.inventory import Inventory
 from datamodel.report import Window
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
-_HOUR_NS = 3_600 * 10**9
 
 
 def analyze(paths: Paths, inventory: str | PathLike[str] | Inventory | None = None) -> Analysis:
@@ -63,7 +63,7 @@ def open(  # noqa: A001 - as in `gzip.open`
 
     client = ApiClient(url, token)
     end_ns = newest_end_ns(client, time.time_ns()) if end is None else _time_ns(end)
-    start_ns = end_ns - _HOUR_NS if start is None else _time_ns(start)
+    start_ns = end_ns - HOUR_NS if start is None else _time_ns(start)
     if start_ns >= end_ns:
         raise InputError(f"{start} to {end}: the end is not behind the start")
     return Analysis(ServiceSource(client, Window(start_ns=start_ns, end_ns=end_ns)))

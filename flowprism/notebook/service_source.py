@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamodel.api_models import FabricView, FeedRow, JobDetail
+from datamodel.durations import HOUR_NS
 from datamodel.errors import LimitExceededError
 from datamodel.findings import Finding
 from datamodel.incidents import Incident
@@ -20,7 +21,6 @@ from flowprism.notebook.api_client import ApiClient, path_of
 from flowprism.notebook.arrow_tables import JobIterations
 from flowprism.notebook.sources import exporter_columns
 
-HOUR_NS = 3_600 * 10**9  # a timeline is given for so long at once
 _MOST_SPANS = 500_000  # on a page
 _MOST_PAIRS = 1_000_000
 _MOST_ENDPOINTS = 5000  # on a page
@@ -73,6 +73,7 @@ class ServiceSource:
             spans = self._spans(job, {"first": iteration})
             return spans.filter(pc.equal(spans["iteration"], iteration))
         parts: list[pa.Table] = []
+        # the service answers with an hour of spans at most
         for start_ns in range(self.window.start_ns, self.window.end_ns, HOUR_NS):
             end_ns = min(start_ns + HOUR_NS, self.window.end_ns)
             spans = self._spans(job, {"start_ns": start_ns, "end_ns": end_ns})

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from datamodel.durations import MINUTE_NS
 from datamodel.findings import Severity
 from datamodel.job_state import Judgement
 from datamodel.scan import Verdict
 from flowprism.service.config.settings import Settings
 
 SCANS_MISSED = 3  # so many intervals of a policy may pass without a scan
-_MINUTE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _vanished(job: JobEvidence, at: Situation, newest: PolicyScan) -> Judgement:
     hidden = [
         one
         for one in at.exporters
-        if one.silent and job.last_seen_ns - length_ns - _MINUTE_NS <= one.heard_ns <= job.last_seen_ns + _MINUTE_NS
+        if one.silent and job.last_seen_ns - length_ns - MINUTE_NS <= one.heard_ns <= job.last_seen_ns + MINUTE_NS
     ]
     if hidden:
         last = max(hidden, key=lambda one: (one.heard_ns, one.exporter))

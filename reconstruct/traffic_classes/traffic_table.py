@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from datamodel.durations import MINUTE_NS
 from datamodel.frame import Frame
 from datamodel.streams import Int, Streams
 from datamodel.traffic import TRAFFIC
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.row_runs import run_starts
-
-MINUTE_NS = 60_000_000_000
 
 
 def tabulate_traffic(parts: Sequence[tuple[Streams, Int]]) -> Frame:

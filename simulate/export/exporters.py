@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from datamodel.durations import DAY_NS
 from datamodel.streams import Bool, Int
 from simulate.export.feed_spec import FeedSpec
 from simulate.network.fabric import Fabric
 
 NEVER = np.iinfo(np.int64).max
-_DAY_NS = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def exporters(
     begin, end = window_ns
     offset = random.uniform(-1, 1, count) * feed.clocks.offset_ms * 1e6
     drift = random.uniform(-1, 1, count) * feed.clocks.drift_ppm
-    boot = begin - random.integers(_DAY_NS, 30 * _DAY_NS, count)
+    boot = begin - random.integers(DAY_NS, 30 * DAY_NS, count)
     ails = np.isin(np.arange(count), random.choice(used, max(round(len(used) * feed.ailment.share), 1), replace=False))
 
     def moment(share: float | None) -> Int:

@@ -6,11 +6,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select
 
+from datamodel.durations import HOUR_NS, MINUTE_NS
 from storage.database.connection import Database
 from storage.database.tables import INCIDENTS, JOBS, ROLLUPS
-
-_HOUR_NS = 3_600_000_000_000
-_MINUTE_NS = 60_000_000_000
 
 
 def open_incidents(database: Database, tenant: str | None) -> int:
@@ -25,12 +23,12 @@ def open_incidents(database: Database, tenant: str | None) -> int:
 def gpu_hours_lost(database: Database, tenant: str | None, since_ns: int) -> float:
     """GPU-hours that findings cost since a time, a whole hour, UTC; of one tenant's jobs, or of all."""
     with database.reading() as connection:
-        hours = _lost(_HOUR_NS, since_ns, tenant)
-        ended = select(func.max(ROLLUPS.c.start_ns)).where(_begun(_HOUR_NS, since_ns))
+        hours = _lost(HOUR_NS, since_ns, tenant)
+        ended = select(func.max(ROLLUPS.c.start_ns)).where(_begun(HOUR_NS, since_ns))
         last_ns = connection.execute(ended).scalar()
-        minutes = _lost(_MINUTE_NS, since_ns if last_ns is None else last_ns + _HOUR_NS, tenant)
+        minutes = _lost(MINUTE_NS, since_ns if last_ns is None else last_ns + HOUR_NS, tenant)
         lost_ns = sum(connection.execute(one).scalar() or 0.0 for one in (hours, minutes))
-    return float(lost_ns) / _HOUR_NS
+    return float(lost_ns) / HOUR_NS
 
 
 def _lost(length_ns: int, since_ns: int, tenant: str | None) -> Select[Any]:

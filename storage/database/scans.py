@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from datamodel.alerts import OutgoingAlert
+from datamodel.durations import HOUR_NS, MINUTE_NS
 from datamodel.findings import Event
 from datamodel.incidents import Incident, IncidentChange
 from datamodel.layout import Groups, Layout
@@ -39,7 +40,6 @@ from storage.database.path_plans import write_path_plans
 from storage.database.summaries import summary_of
 from storage.database.tables import ENDPOINT_PATTERNS, EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
-_MINUTE_NS, _HOUR_NS = 60_000_000_000, 3_600_000_000_000
 _SEVERITIES = (None, "info", "warning", "critical")
 _NO_GROUPS = Groups().model_dump_json()
 _ROLLUP = tuple(one.name for one in fields(Rollup))
@@ -99,7 +99,7 @@ def save_scan(database: Database, result: ScanResult) -> bool:
         upsert(connection, INCIDENTS, incidents)
         write_changes(connection, result.changes)
         upsert(connection, ROLLUPS, rollups)
-        _sum_hours(connection, {one.start_ns for one in result.rollups if one.length_ns == _MINUTE_NS}, end_ns)
+        _sum_hours(connection, {one.start_ns for one in result.rollups if one.length_ns == MINUTE_NS}, end_ns)
         upsert(connection, EVENTS, [_event_row(event) for event in result.events])
         write_path_plans(connection, result.paths)
         write_patterns(connection, result.patterns)
@@ -208,8 +208,8 @@ def forget_scans(database: Database, before_ns: int) -> int:
 
 def _sum_hours(connection: Connection, minutes: Iterable[int], until_ns: int) -> None:
     """Recompute the hours up to a time that contain some minutes, from all their stored minutes."""
-    hours = {start_ns // _HOUR_NS * _HOUR_NS for start_ns in minutes}
-    for hour_ns in sorted(hour for hour in hours if hour + _HOUR_NS <= until_ns):
+    hours = {start_ns // HOUR_NS * HOUR_NS for start_ns in minutes}
+    for hour_ns in sorted(hour for hour in hours if hour + HOUR_NS <= until_ns):
         upsert_selected(connection, ROLLUPS, _ROLLUP, _hour(hour_ns))
 
 
@@ -220,7 +220,7 @@ def _hour(hour_ns: int) -> Select[Any]:
     sums: dict[str, ColumnElement[Any]] = {
         "job": of.job,
         "start_ns": literal(hour_ns, BigInteger),
-        "length_ns": literal(_HOUR_NS, BigInteger),
+        "length_ns": literal(HOUR_NS, BigInteger),
         "iterations": func.sum(of.iterations),
         "iteration_ns": func.sum(of.iteration_ns),
         "shortest_ns": func.coalesce(func.min(case((of.iterations > 0, of.shortest_ns))), 0),
@@ -229,7 +229,7 @@ def _hour(hour_ns: int) -> Select[Any]:
         "worst_slowdown_ratio": func.max(of.worst_slowdown_ratio),
         "worst_severity": case({n: name for n, name in enumerate(_SEVERITIES) if name}, value=rank),
     }
-    inside = of.start_ns.between(hour_ns, hour_ns + _HOUR_NS - 1) & (of.length_ns == _MINUTE_NS)
+    inside = of.start_ns.between(hour_ns, hour_ns + HOUR_NS - 1) & (of.length_ns == MINUTE_NS)
     return select(*(sums[name] for name in _ROLLUP)).where(inside).group_by(of.job)
 
 

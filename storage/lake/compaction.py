@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from datamodel.durations import HOUR_NS
 from datamodel.errors import FlowprismError
 from datamodel.frame import Array, Column, Frame, Schema
 from storage.lake.kinds import KINDS, Kind
@@ -27,7 +28,6 @@ from storage.lake.snapshot import Snapshot
 
 MOST_ROWS = 1 << 21  # packed at once; that takes half a gigabyte
 SETTLE_NS = 600_000_000_000  # small segments wait so long for more of their kind
-_HOUR_NS = 3_600_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _small(segments: Sequence[Segment], time_ns: int) -> Iterator[list[Segment]]
         if segment.group >= 0 and segment.rows < MOST_ROWS // 4:
             together[hour_name(segment.start_ns), segment.group].append(segment)
     for same in together.values():
-        if max(segment.written_ns for segment in same) <= time_ns - _HOUR_NS:
+        if max(segment.written_ns for segment in same) <= time_ns - HOUR_NS:
             yield from (part for part in _parts(same) if len(part) > 1)
 
 
@@ -137,7 +137,7 @@ def _taken(part: dict[str, Array], column: Column, rows: int) -> Array:
 
 def _order(kind: Kind, frame: Frame, book: Sequence[str]) -> list[npt.NDArray[np.int64]]:
     """Rows in packed order, those of each hour and group of exporters together."""
-    hour = frame[kind.start] // _HOUR_NS
+    hour = frame[kind.start] // HOUR_NS
     group = _groups(kind, frame, book)
     rank = np.empty(len(book) + 1, np.int32)
     rank[np.argsort(np.array([*book, ""], object), kind="stable")] = np.arange(len(book) + 1)

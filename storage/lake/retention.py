@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from datamodel.durations import DAY_NS
 from storage.lake.manifest import Segment
 from storage.lake.snapshot import Snapshot
 
-_DAY_NS = 86_400_000_000_000
 _GIB = 1 << 30
 
 AGE, BUDGET = "older than kept", "beyond the bytes kept"
@@ -30,13 +30,13 @@ class Limit:
 # The finer the records, the sooner their worth is gone, and the more there are of them: an hour of raw flows of a
 # thousand GPUs takes as much room as a month of their iterations.
 DEFAULT_LIMITS: Mapping[str, Limit] = {
-    "flows": Limit(2 * _DAY_NS, 200 * _GIB),
-    "counters": Limit(14 * _DAY_NS, 20 * _GIB),
-    "drops": Limit(14 * _DAY_NS, 5 * _GIB),
-    "spans": Limit(14 * _DAY_NS, 100 * _GIB),
-    "iterations": Limit(400 * _DAY_NS, 20 * _GIB),
-    "patterns": Limit(90 * _DAY_NS, 20 * _GIB),
-    "rates": Limit(14 * _DAY_NS, 20 * _GIB),
+    "flows": Limit(2 * DAY_NS, 200 * _GIB),
+    "counters": Limit(14 * DAY_NS, 20 * _GIB),
+    "drops": Limit(14 * DAY_NS, 5 * _GIB),
+    "spans": Limit(14 * DAY_NS, 100 * _GIB),
+    "iterations": Limit(400 * DAY_NS, 20 * _GIB),
+    "patterns": Limit(90 * DAY_NS, 20 * _GIB),
+    "rates": Limit(14 * DAY_NS, 20 * _GIB),
 }
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import typer
 
+from datamodel.durations import DAY_NS
 from datamodel.errors import InputError
 from datamodel.result_rows import Role, User
 from flowprism.service.access.audit_log import audit_command
@@ -20,8 +21,6 @@ from flowprism.service.access.user_accounts import new_user, set_password
 from flowprism.service.config.settings_file import load_settings
 from storage.database import access
 from storage.database.connection import Database, is_there
-
-_DAY_NS = 86_400 * 10**9
 
 
 def add_user(name: str, role: Role, tenant: str | None, *, no_password: bool, results: str | None) -> None:
@@ -99,7 +98,7 @@ def add_token(user: str, scopes: Sequence[str], expires_days: float, results: st
     with _opened(results) as database:
         _known(database, user)
         now_ns = time.time_ns()
-        token, text = new_token(user, scopes, now_ns, now_ns + round(expires_days * _DAY_NS) if expires_days else None)
+        token, text = new_token(user, scopes, now_ns, now_ns + round(expires_days * DAY_NS) if expires_days else None)
         access.save_token(database, token)
         _written_down(database, "token add", token.id, user=user, scopes=" ".join(token.scopes))
         typer.echo(f"token {token.id} of {user}, valid {_until(token.expires_ns)}; this is shown once:", err=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from datamodel.api_models import IncidentDetail
+from datamodel.durations import HOUR_NS
 from flowprism.dashboard.clock import clock_of
 from flowprism.dashboard.forms import Form, back, part
 from flowprism.dashboard.incidents.incident_evidence import IncidentEvidence, incident_evidence
@@ -20,7 +21,6 @@ from flowprism.service.queries.analyses import names
 from flowprism.service.queries.jobs import job
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-_HOUR_NS = 3600 * 10**9
 MUTES = (("1", "1 hour"), ("4", "4 hours"), ("8", "8 hours"), ("24", "1 day"), ("168", "7 days"), ("", "for ever"))
 _GOOD = {"resolved", "eased", "dismissed"}
 _MOST_HISTORY = 300
@@ -102,7 +102,7 @@ def mute(request: Request, viewer: Operating, name: Name, form: Form) -> Respons
     if hours not in {value for value, _ in MUTES}:
         raise HTTPException(400, "hours: one of those offered")
     reason = form.needed("reason", "Give a reason: the next operator needs it.")
-    until_ns = now_ns + int(hours) * _HOUR_NS if hours else None
+    until_ns = now_ns + int(hours) * HOUR_NS if hours else None
     return back(form, _place(answers.mute(get_stores(request), viewer, now_ns, name, reason, until_ns), name))
 
 

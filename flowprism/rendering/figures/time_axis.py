@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
 
-_SECOND_NS = 1_000_000_000
+from datamodel.durations import SECOND_NS
+
 _DAY_S = 86_400
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, _DAY_S)
 
@@ -19,11 +20,11 @@ def time_ticks(start_ns: int, end_ns: int, about: int, zone: tzinfo = UTC) -> li
     step_s = next((step for step in _STEPS_S if step >= span_s / about), None)
     if step_s is None:
         step_s = _DAY_S * -(-int(span_s) // (_DAY_S * about))
-    offset = datetime.fromtimestamp(start_ns // _SECOND_NS, zone).utcoffset()
+    offset = datetime.fromtimestamp(start_ns // SECOND_NS, zone).utcoffset()
     offset_s = 0 if offset is None else int(offset.total_seconds())
-    first_s = -(-(start_ns + offset_s * _SECOND_NS) // (step_s * _SECOND_NS)) * step_s - offset_s
-    times = range(first_s, end_ns // _SECOND_NS + 1, step_s)
-    return [(second * _SECOND_NS, _text(second, step_s, zone)) for second in times]
+    first_s = -(-(start_ns + offset_s * SECOND_NS) // (step_s * SECOND_NS)) * step_s - offset_s
+    times = range(first_s, end_ns // SECOND_NS + 1, step_s)
+    return [(second * SECOND_NS, _text(second, step_s, zone)) for second in times]
 
 
 def _text(second: int, step_s: int, zone: tzinfo) -> str:

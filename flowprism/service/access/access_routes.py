@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
+from datamodel.durations import DAY_NS
 from datamodel.errors import InputError
 from datamodel.result_rows import User
 from flowprism.service.access import access_documents
@@ -24,7 +25,6 @@ from storage.database import access
 from storage.database.connection import Database
 
 router = APIRouter(prefix="/api/v1", tags=["access"])
-_DAY_NS = 86_400 * 10**9
 
 
 @router.get("/me", response_model=access_documents.Me, summary="The caller")
@@ -100,7 +100,7 @@ def make_token(request: Request, viewer: Seeing, asked: access_documents.TokenAs
     """Create a token for the caller or, as an admin, for any user; never with more rights than the caller."""
     owner = _owner(request, viewer, asked)
     now_ns = time.time_ns()
-    expires_ns = None if asked.expires_days is None else now_ns + round(asked.expires_days * _DAY_NS)
+    expires_ns = None if asked.expires_days is None else now_ns + round(asked.expires_days * DAY_NS)
     token, text = new_token(owner.name, asked.scopes, now_ns, expires_ns)
     if not access.save_token(_database(request), token):
         raise HTTPException(404, "there is no user of this name")

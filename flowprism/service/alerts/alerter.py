@@ -11,6 +11,7 @@ import time
 
 from datamodel.alerts import GIVEN_UP_NS
 from datamodel.api_models import ComponentStatus
+from datamodel.durations import DAY_NS
 from datamodel.errors import StorageError
 from flowprism.service.alerts.alert_batches import acknowledged, muting
 from flowprism.service.alerts.alert_settings import AlertSettings
@@ -37,8 +38,7 @@ _LOG = logging.getLogger(__name__)
 _LEASE = "alerter"
 _LEASE_S, _RENEW_S, _LOOK_S = 15.0, 5.0, 0.5
 _DELIVER_S, _REMIND_S, _FORGET_S = 5.0, 30.0, 3600.0
-_DAY_NS = 86_400 * 1_000_000_000
-_KEPT_NS, _ENDS_NS = 90 * _DAY_NS, 7 * _DAY_NS
+_KEPT_NS, _ENDS_NS = 90 * DAY_NS, 7 * DAY_NS
 _LEAVE_S = 3.0  # that messages under way have to come to their end; what has not is sent again, with the same key
 _LATE_S = 300.0  # an alert that has waited for so long makes the part unhealthy
 

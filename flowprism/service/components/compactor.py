@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from datamodel.durations import DAY_NS, HOUR_NS
 from datamodel.errors import FlowprismError
 from flowprism.service.components.component_context import ComponentContext
 from flowprism.service.components.heartbeat import Heartbeat, send_heartbeats
@@ -27,8 +28,6 @@ from storage.lake.object_names import is_store
 from storage.lake.object_store import is_address, open_store
 from storage.lake.retention import DEFAULT_LIMITS, Limit
 
-_HOUR_NS = 3_600_000_000_000
-_DAY_NS = 24 * _HOUR_NS
 _GIB = 1 << 30
 _LEASE = "compactor"
 _LOG = structlog.get_logger(__name__)
@@ -47,7 +46,7 @@ def limits(store: StoreSettings) -> dict[str, Limit]:
     """How long each kind of records is kept: as the settings say, and as usual where they say nothing."""
     said: dict[str, Limit] = {
         kind: Limit(
-            None if keep.age_h is None else round(keep.age_h * _HOUR_NS),
+            None if keep.age_h is None else round(keep.age_h * HOUR_NS),
             None if keep.size_gib is None else round(keep.size_gib * _GIB),
         )
         for kind, keep in store.keep.items()
@@ -108,15 +107,15 @@ def _count(rounds: Rounds, done: CompactionRound) -> None:
 def _forget(database: Database, store: StoreSettings, rounds: Rounds) -> None:
     """Once an hour remove results of long ago."""
     now_ns = time.time_ns()
-    if now_ns - rounds.forgotten_ns < _HOUR_NS:
+    if now_ns - rounds.forgotten_ns < HOUR_NS:
         return
     rounds.forgotten_ns = now_ns
-    before_ns = now_ns - round(store.keep_results_days * _DAY_NS)
+    before_ns = now_ns - round(store.keep_results_days * DAY_NS)
     forget: tuple[Callable[[Database, int], int], ...] = (
         forget_scans, forget_incidents, forget_feed_statistics, forget_requests, forget_audit,
     )  # fmt: skip
     rounds.done["forgotten_rows_total"] += sum(one(database, before_ns) for one in forget)
-    forget_components(database, now_ns - _DAY_NS)
+    forget_components(database, now_ns - DAY_NS)
 
 
 def _word(rounds: Rounds) -> Heartbeat:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from datamodel.durations import MINUTE_NS
 from datamodel.result_rows import FeedStatistics
 from storage.database.connection import Database
 from storage.database.feed_statistics import feed_statistics, save_feed_statistics
 
-MINUTE_NS = 60_000_000_000
 _COUNTED = ("datagrams", "records", "lost", "late", "duplicates")
 _LOST_RECORDS = "lost records"
 _REASON = "rejected: "

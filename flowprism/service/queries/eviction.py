@@ -7,6 +7,7 @@ from statistics import median
 
 import numpy as np
 
+from datamodel.durations import HOUR_NS
 from datamodel.errors import FlowprismError
 from datamodel.eviction import EvictionAdvice
 from datamodel.filters import EventFilter
@@ -18,7 +19,6 @@ from diagnose.eviction.advice import PastChange, advise, expected_downtime, slow
 from diagnose.eviction.standby import Standby, Vacancy, assign_standbys, idle_hosts
 from flowprism.eviction_plans.plans import eviction_plans
 from flowprism.service.queries.inventory import in_force
-from flowprism.service.queries.reference_time import HOUR_NS
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.incidents import incidents

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
+from datamodel.durations import HOUR_NS, MINUTE_NS
 from datamodel.report import Window
 from datamodel.result_rows import FeedStatistics
 from flowprism.service.job_state import ExporterHeard
-from flowprism.service.queries.reference_time import HOUR_NS, MINUTE_NS
 from flowprism.service.stores import Stores
 from storage.database import components as kept
 from storage.database.feed_statistics import LastReport, feed_statistics, newest_stretch

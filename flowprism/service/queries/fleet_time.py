@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from datamodel.durations import DAY_NS
 from datamodel.errors import FlowprismError
 from datamodel.filters import EventFilter
 from datamodel.findings import Event, EventKind, Finding
@@ -21,7 +22,7 @@ from diagnose.training_time.intervals import PAUSES, job_intervals, loses_progre
 from diagnose.training_time.membership_times import membership_times
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.queries.lake import kept
-from flowprism.service.queries.reference_time import DAY_NS, newest_ns
+from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.queries.training_days import LOOKBACK_NS, lifetime, step_times
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

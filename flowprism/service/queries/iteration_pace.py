@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import median
 
 from datamodel.api_models import Trend
+from datamodel.durations import DAY_NS, HOUR_NS, MINUTE_NS
 from datamodel.findings import Severity
 from datamodel.incidents import Incident
-from flowprism.service.queries.reference_time import DAY_NS, HOUR_NS, MINUTE_NS
 from storage.database.connection import Database
 from storage.database.overview import RANKS, Stretch, stretches
 

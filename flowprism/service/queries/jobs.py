@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datamodel.api_models import IterationPoint, IterationSeries, JobDetail, JobRow, LayoutSince, Trend
+from datamodel.durations import HOUR_NS, MINUTE_NS
 from datamodel.filters import JobFilter
 from datamodel.frame import Frame
 from datamodel.job_state import Judgement
@@ -19,7 +20,7 @@ from flowprism.service.queries import iteration_pace
 from flowprism.service.queries.job_states import JudgedJob, job_states, situation, states_of
 from flowprism.service.queries.lake import kept
 from flowprism.service.queries.post_training import post_training
-from flowprism.service.queries.reference_time import HOUR_NS, MINUTE_NS, newest_ns
+from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.queries.visibility import can_see, restrict_tenant
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

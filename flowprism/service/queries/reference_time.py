@@ -5,10 +5,6 @@ from __future__ import annotations
 from storage.database.connection import Database
 from storage.database.overview import newest_window
 
-MINUTE_NS = 60_000_000_000
-HOUR_NS = 60 * MINUTE_NS
-DAY_NS = 24 * HOUR_NS
-
 
 def newest_ns(database: Database, clock_ns: int) -> int:
     """End of the newest window that was scanned, UTC, or the clock where that is behind it, or nothing was scanned."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from datamodel.api_models import OffenderView, RepeatOffender
+from datamodel.durations import DAY_NS, HOUR_NS
 from datamodel.patterns import StoredPatterns
 from datamodel.report import Window
 from diagnose.patterns.host_windows import WindowLateness, by_host, count_late_stretches, over_windows
 from diagnose.patterns.repeat_offenders import rank_hosts
 from flowprism.service.queries.inventory import in_force
-from flowprism.service.queries.reference_time import DAY_NS, HOUR_NS, newest_ns
+from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.endpoint_patterns import stored_patterns

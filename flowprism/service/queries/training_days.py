@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from datamodel.durations import DAY_NS
 from datamodel.errors import LimitExceededError
 from datamodel.filters import EventFilter
 from datamodel.frame import Frame
@@ -13,7 +14,6 @@ from datamodel.training_time import TrainingDays
 from diagnose.training_time.account import training_time
 from diagnose.training_time.intervals import job_intervals
 from flowprism.service.queries.jobs import iteration_frame, summary
-from flowprism.service.queries.reference_time import DAY_NS
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.incidents import incidents

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from datamodel.durations import MINUTE_NS
 from datamodel.frame import Frame
 from datamodel.result_rows import JobRecord
 from datamodel.streams import Int
@@ -21,7 +22,6 @@ from storage.lake.snapshot import snapshot
 MIN_DATA_PACKET_BYTES = 256
 # An exporter that has not observed a job for this time is not needed to judge the job silent.
 MEMORY_NS = 60_000_000_000
-_MINUTE_NS = 60_000_000_000
 # The collector saves what it has received every three seconds.
 _ACCOUNT_DELAY_NS = 3_000_000_000
 _FLOWS = (
@@ -149,7 +149,7 @@ class JobActivity:
         Its records may be older by its export delay.
         """
         counts: dict[str, int] = {}
-        for one in feed_statistics(self.database, now_ns - 2 * _MINUTE_NS, now_ns):
+        for one in feed_statistics(self.database, now_ns - 2 * MINUTE_NS, now_ns):
             counts[one.exporter] = counts.get(one.exporter, 0) + one.datagrams
         for exporter in self._reported_ns:
             name = f"{exporter[0]}/{exporter[1]}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from datamodel.analysis import Analysis
+from datamodel.durations import MINUTE_NS
 from datamodel.findings import Finding
 from datamodel.report import JobReport
 from datamodel.result_rows import Rollup
@@ -14,7 +15,6 @@ from datamodel.streams import Int
 from datamodel.timeline import SPAN_NAMES
 from flowprism.scan_verdict import SEVERITIES
 
-MINUTE_NS = 60_000_000_000
 _RECEIVED = SPAN_NAMES.index("pp_recv")  # the sender's span has the same bytes
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from datamodel.durations import MINUTE_NS
 from datamodel.result_rows import FeedStatistics
-from flowprism.service.components.feed_minutes import MINUTE_NS, FeedMinutes
+from flowprism.service.components.feed_minutes import FeedMinutes
 from storage.database.connection import Database
 from storage.database.feed_statistics import feed_statistics
 
