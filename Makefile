@@ -5,7 +5,7 @@ MAKEFLAGS += --no-print-directory
 # Tests start hundreds of processes; without compiled modules on disk each of them compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-slow slow soak check bench evaluate fuzz
+.PHONY: help install run test test-slow soak check bench evaluate fuzz
 
 BIN := .venv/bin
 # pip compiles none of the 8,000 modules it installs, which takes longer than the rest: Python compiles those that are imported.
@@ -50,11 +50,8 @@ test: $(STAMP)  ## run the tests, without the slow ones
 	@$(BIN)/pytest -q -m "not slow" -o faulthandler_timeout=240 --numprocesses auto --maxprocesses 4 --dist loadfile --max-worker-restart 0
 
 test-slow: $(STAMP)  ## run the slow tests
-	@$(MAKE) --jobs 2 --keep-going slow soak
-
-# At the same time as the soak, which mostly waits, but whose feed must not be held up: that looks like a hang.
-slow: $(STAMP)  ## the slow tests without the soak, in what time the soak leaves
-	@nice -n 10 $(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --max-worker-restart 0
+	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --max-worker-restart 0
+	@$(BIN)/pytest -q -m soak
 
 soak: $(STAMP)  ## of the slow tests, the ten minutes in which all that the service stands on goes away
 	@$(BIN)/pytest -q -m soak

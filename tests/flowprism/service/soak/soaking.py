@@ -43,12 +43,11 @@ from tests.storage.conftest import Cluster
 EVERY_S = 10
 PLACE = ("slow_link", ("leaf2", "10.2.3.2"))
 Deed = tuple[float, str]
-# The scanner dies in the middle of the first fault, and not before its first scan, from which on none may be missed.
-# Once the fault is an incident everything dies that holds records which are nowhere else yet: what is lost then spoils
-# windows, so that nothing of the kind may happen near another fault.
+# The scanner dies in the middle of the first fault. Once that is an incident everything dies that holds records which
+# are nowhere else yet: what is lost then spoils windows, so that nothing of the kind may happen near another fault.
 KILLS: Sequence[Deed] = (
-    (45, "await scan"), (45, "kill scanner"), (45, "await incident"), (60, "kill decoder_process"),
-    (60, "kill kafka_process"), (60, "kill service"), (60, "kill collector"),
+    (45, "kill scanner"), (45, "await incident"), (60, "kill decoder_process"), (60, "kill kafka_process"),
+    (60, "kill service"), (60, "kill collector"),
 )  # fmt: skip
 LATER_KILLS: Sequence[Deed] = ((200, "kill alerter"), (230, "kill api"), (260, "kill compactor"))
 AGAIN = ("stop postgresql", "stop kafka", "receiver away", "receiver back")
@@ -194,8 +193,6 @@ class Soak:
 
     def _do(self, deed: str) -> None:
         match deed.split():
-            case ["await", "scan"]:
-                wait_for(lambda: bool(scans(self.database, most=1)), 600)
             case ["await", "incident"]:
                 wait_for(lambda: bool(incidents(self.database)), 600)
             case ["kill", "service"]:
