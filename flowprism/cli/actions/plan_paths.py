@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from io import StringIO
 from pathlib import Path
 
-from pydantic import ValidationError
 from rich.console import Console
 
-from datamodel.errors import InputError
 from datamodel.inventory import Inventory
 from datamodel.path_plan import PathPlan
 from diagnose.paths.follow_up import follow_up
 from flowprism.cli.arguments.choices import PlanFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
-from flowprism.cli.output_errors import name_output_errors
+from flowprism.cli.documents import read_document, write_text
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.gc_tuning import raise_gc_threshold
 from flowprism.inventory_file import load_inventory
@@ -42,27 +39,13 @@ def plan_files(
         FlowprismError: an input cannot be used, there is no such job, or the output cannot be written.
     """
     raise_gc_threshold()
-    earlier = None if applied is None else _read(applied)
+    earlier = None if applied is None else read_document(applied, PathPlan, "plan of paths")
     options = AnalysisOptions(rates=parse_sampling_rates(rates), tables=False)
     known = load_inventory(inventory)
     with progress_bars() as progress:
         plan = plan_inputs(paths, known, options, job, progress or _silent)
     text = _text(plan if earlier is None else follow_up(earlier, plan), plan_format, known)
-    with name_output_errors(out or "stdout"):
-        if out is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            out.write_text(text, "utf-8")
-
-
-def _read(file: Path) -> PathPlan:
-    try:
-        return PathPlan.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror or error}") from error
-    except ValidationError as error:
-        raise InputError(f"{file}: is no plan of paths as JSON ({error.errors()[0]['msg']})") from error
+    write_text(text, out)
 
 
 def _text(plan: PathPlan, plan_format: PlanFormat, inventory: Inventory) -> str:

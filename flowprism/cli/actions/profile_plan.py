@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from pydantic import ValidationError
 
 from datamodel.errors import InputError
 from datamodel.findings import Finding
@@ -17,6 +16,7 @@ from datamodel.incidents import Incident
 from datamodel.layout import Groups
 from datamodel.report import Report
 from flowprism.cli.actions.user_accounts import system_user
+from flowprism.cli.documents import read_document
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.recording import record
 from flowprism.profiles.recording_plan import RecordingPlan, plan_recording
@@ -92,22 +92,8 @@ def _plan(request: RecordingRequest) -> RecordingPlan:
     )
 
 
-def read_report(file: Path) -> Report:
-    """Read a report as `analyze --format json` writes it.
-
-    Raises:
-        InputError: there is none, or it is another file.
-    """
-    try:
-        return Report.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror or error}") from error
-    except ValidationError as error:
-        raise InputError(f"{file}: is no report as JSON ({error.errors()[0]['msg']})") from error
-
-
 def _from_report(request: RecordingRequest) -> tuple[Finding, tuple[str, ...], Groups]:
-    report = read_report(request.report) if request.report else Report.model_construct()
+    report = read_document(request.report, Report, "report") if request.report else Report.model_construct()
     found = next((one for one in report.findings if one.id == request.wrong), None)
     if found is None:
         raise InputError(f"{request.report}: has no finding {request.wrong}")

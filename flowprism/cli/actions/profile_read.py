@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from io import StringIO
 from pathlib import Path
 
 from rich.console import Console
 
 from datamodel.profiles import ProfileReport
-from flowprism.cli.actions.profile_plan import read_report
-from flowprism.cli.output_errors import name_output_errors
+from datamodel.report import Report
+from flowprism.cli.documents import read_document, write_text
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
@@ -26,15 +25,10 @@ def read_folder(folder: Path, out: Path | None, network: Path | None, inventory:
         FlowprismError: there is no such folder, no trace in it, or the output cannot be written.
     """
     known = None if inventory is None else load_inventory(inventory)
-    findings = None if network is None else read_report(network).findings
+    findings = None if network is None else read_document(network, Report, "report").findings
     report = report_profiles(*read_profiles(folder), known, findings)
     text = report.model_dump_json(indent=2) + "\n" if as_json else _text(report)
-    with name_output_errors(out or "stdout"):
-        if out is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            out.write_text(text, "utf-8")
+    write_text(text, out)
 
 
 def _text(report: ProfileReport) -> str:
