@@ -6,6 +6,7 @@ requests that leave the host. `Visit.quiet` fails where there was any.
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import threading
@@ -21,6 +22,7 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from fastapi import FastAPI
 from playwright.sync_api import Browser, Page, Response, sync_playwright
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
@@ -38,6 +40,7 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 SLOWEST_S = 1.0
 MOST_WAIT_S = 15.0  # by the clock on the wall, however busy the machine is
 MOST_SHIFT = 0.02  # what search engines call good is 0.1
+PIECE_S = 0.1
 MOST_TABS = 120
 FOCUSED = "((one) => (one.labels?.[0] ?? one).textContent.trim())(document.activeElement)"
 Theme = Literal["light", "dark"]
@@ -62,10 +65,37 @@ def served(app: FastAPI) -> Iterator[str]:
 
 
 @contextmanager
-def served_stores(stores: Stores, access: AccessSettings | None = None) -> Iterator[str]:
-    """Serve what a stores holds, by default to everybody on this machine."""
-    with served(application(stores, Settings(), access or AccessSettings())) as address:
+def served_stores(stores: Stores, access: AccessSettings | None = None, pieces: int = 1) -> Iterator[str]:
+    """Serve what a stores holds, by default to everybody on this machine; pages in pieces, as over a slow line."""
+    app = application(stores, Settings(), access or AccessSettings())
+    if pieces > 1:
+        app.add_middleware(_InPieces, pieces=pieces)
+    with served(app) as address:
         yield address
+
+
+@dataclass
+class _InPieces:
+    """Answers with pages in so many pieces, each `PIECE_S` after the one before; whatever else it is, at once."""
+
+    app: ASGIApp
+    pieces: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        slow = False
+
+        async def send_in_pieces(message: Message) -> None:
+            nonlocal slow
+            if message["type"] == "http.response.start":
+                slow = b"text/html" in dict(message["headers"]).get(b"content-type", b"")
+            body = message.get("body", b"") if slow else b""
+            step = -(-len(body) // self.pieces) or 1
+            for first in range(0, len(body) - step, step):
+                await send({**message, "body": body[first : first + step], "more_body": True})
+                await asyncio.sleep(PIECE_S)
+            await send({**message, "body": body[(len(body) - 1) // step * step :]} if body else message)
+
+        await self.app(scope, receive, send_in_pieces)
 
 
 @contextmanager

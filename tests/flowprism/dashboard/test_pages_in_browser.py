@@ -17,7 +17,7 @@ from flowprism.service.queries.scans import scans
 from flowprism.service.stores import Stores
 from storage.database.scans import ScanResult, save_scan
 from tests.effort import least
-from tests.flowprism.dashboard.browser import MOST_SHIFT, Theme, Visit, served_stores, visiting
+from tests.flowprism.dashboard.browser import MOST_SHIFT, PIECE_S, Theme, Visit, served_stores, visiting
 from tests.flowprism.service.api.client import ADMIN
 from tests.flowprism.service.stored import stored_demo
 from tests.storage.database import results
@@ -58,6 +58,14 @@ def test_pages_are_well(
         visit.in_sight()
         visit.accessible()
         visit.quiet()
+
+
+def test_page_that_arrives_in_pieces_stays_still(chromium: Browser, demo: Stores) -> None:
+    """What is there already does not move when the rest comes: nothing is shown before."""
+    with served_stores(demo, pieces=12) as address, visiting(chromium, address) as visit:
+        visit.open("/?view=tiles")
+        assert visit.load_s() > 12 * PIECE_S / 2
+        assert visit.shifted() < MOST_SHIFT
 
 
 def _new_incident(stores: Stores, summary: str) -> None:
