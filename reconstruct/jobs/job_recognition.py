@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -31,6 +31,7 @@ from reconstruct.numeric.ragged_arrays import offsets_of
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.byte_period import StreamPeriods, find_periods
 from reconstruct.periods.cycles import CONTROL_SHARE, CycleTable, cut_cycles, joined, members
+from reconstruct.periods.cycles_in_turn import count_cycles_in_turn
 from reconstruct.periods.folding import RECURRENCE
 from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.periods.shared_period import adopt_shared_period
@@ -149,7 +150,7 @@ def find_jobs(
     3. The shortest cycle that is a whole multiple for nearly all of them is the iteration.
     4. Sets whose boundaries keep in lockstep are one job: rails joined inside the hosts alone.
     5. Where only what a job gives away (weights, checkpoints) parts a cycle from halves that are alike, these are its
-       iterations; so are thirds and quarters.
+       iterations; so are thirds and quarters. Cycles of which every n-th is longer are an iteration together.
     6. One that does the same work on the same endpoints after another has stopped is that job, restarted.
     7. What turns over in steps of a served model is no job.
 
@@ -222,17 +223,21 @@ def _runs(traffic: _Traffic, axes: Streams, rhythmic: CycleTable) -> list[Job]:
     found = parallel_map(partial(_job, axes), align_to_iteration(axes, parts))
     candidates = [job for job in found if job is not None]
     del found
-    meet = find_contacts(streams, [c.endpoints for c in candidates], traffic.hosts, traffic.large)
+    joint = _joined(traffic, axes, candidates)
+    single = _in_single_iterations(traffic, axes, joint)
+    if any(job is not before for job, before in zip(single, joint, strict=True)):
+        single = _joined(traffic, axes, single)  # parts of one job may have counted its micro-batches differently
     # one stream that keeps step with others shows two ranks; of a ring whose others are not seen one may be left
     fewest = 1 if traffic.ranks else 2
-    joint = _in_single_iterations(traffic, axes, _joined(axes, candidates, meet, traffic.options))
-    return _one_job_each([job for job in joint if len(job.members) >= fewest])
+    return _one_job_each([job for job in single if len(job.members) >= fewest])
 
 
 def _in_single_iterations(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> list[Job]:
-    """Jobs cut at each iteration where all of them wait after every second, third or fourth for what is given away.
+    """Jobs cut at each iteration where cycles take turns for what is computed, or for what is given away, in some.
 
-    Pauses of such a job alternate as those between scattering and gathering do: several iterations are heard as one.
+    Micro-batches that are alike but for what comes before the first one are heard as iterations. Pauses of a job that
+    waits after every second, third or fourth iteration for what is given away alternate as those between scattering
+    and gathering do: several iterations are heard as one.
     """
     taken = np.zeros(len(axes.addresses), np.bool_)
     for job in jobs:
@@ -240,9 +245,28 @@ def _in_single_iterations(traffic: _Traffic, axes: Streams, jobs: list[Job]) -> 
     found = []
     for job in jobs:
         outward_ns = find_outward_times(traffic.streams, traffic.large, job.endpoints, taken)
-        seldom = np.mean(covered_ns(outward_ns, job.edges_ns) > 0) < RECURRENCE
-        found.append(job if seldom else _cut_in_turn(axes, job, outward_ns))
+        given_ns = covered_ns(outward_ns, job.edges_ns)
+        seldom = np.mean(given_ns > 0) < RECURRENCE
+        found.append(_merge_turns(axes, job, given_ns) if seldom else _cut_in_turn(axes, job, outward_ns))
     return found
+
+
+def _merge_turns(axes: Streams, job: Job, given_ns: Int) -> Job:
+    """A job with as many of its cycles as take turns for one iteration each.
+
+    Args:
+        axes: the streams with what their rhythm was found on in place of their bytes.
+        job: a job.
+        given_ns: (edges - 1,) for how long each of its cycles gives data away.
+    """
+    known = np.diff(job.edges) == 1
+    times = count_cycles_in_turn(job.edges[1:][known], (np.diff(job.edges_ns) - given_ns)[known].astype(np.float64))
+    if times == 1:
+        return job
+    own = job.members
+    part = cut_cycles(axes, own.stream, StreamPeriods(own.quantum_bytes * times, own.unit_bytes, np.ones(len(own))))
+    again = _job(axes, part) if len(part) >= ON_BEAT * len(own) else None
+    return job if again is None else again
 
 
 def _cut_in_turn(axes: Streams, job: Job, outward_ns: Int) -> Job:
@@ -338,13 +362,12 @@ def _job(streams: Streams, part: CycleTable) -> Job | None:
     return Job(ends.astype(np.int64), part, found, edges, edges_ns) if len(edges) >= 2 else None
 
 
-def _joined(
-    streams: Streams, candidates: list[Job], meet: Collection[tuple[int, int]] | None, options: JobOptions
-) -> list[Job]:
+def _joined(traffic: _Traffic, streams: Streams, candidates: list[Job]) -> list[Job]:
     """Join candidates whose iterations end in lockstep, of those that meet; of all of them where that is not known.
 
     The list of candidates is empty afterwards.
     """
+    meet = find_contacts(traffic.streams, [c.endpoints for c in candidates], traffic.hosts, traffic.large)
     label = np.arange(len(candidates))
     watches = [_watch_ns(streams, c) for c in candidates]
     edges = [_watched_edges(c, watch) for c, watch in zip(candidates, watches, strict=True)]
@@ -352,7 +375,7 @@ def _joined(
     offsets = offsets_of(np.array([len(e) for e in edges], np.int64))
     watch_ns = np.array(watches, np.int64).reshape(-1, 2)
     every = np.concatenate([np.zeros(0, np.int64), *edges])
-    tie(pairs, offsets, every, watch_ns, options.lockstep_share, meet is not None, label)
+    tie(pairs, offsets, every, watch_ns, traffic.options.lockstep_share, meet is not None, label)
     waiting = dict(enumerate(candidates))
     candidates.clear()  # boundaries of parts and of what they make up need not be held all at once
 

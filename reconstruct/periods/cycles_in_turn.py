@@ -1,0 +1,65 @@
+"""Cycles that take turns: several make an iteration where every n-th of them lasts longer, all through the window.
+
+Micro-batches whose messages are alike have one cycle each, on all streams. The optimizer steps, and a pipeline fills
+and drains, once an iteration: so one in n of them is longer, at one place of the n. What comes between iterations, a
+checkpoint or an evaluation, does so too, but seldom.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from datamodel.streams import Float, Int
+from reconstruct.periods.period_multiples import UNLIKE_SHARE
+
+# Checkpoints and evaluations are more than the most cycles of a turn apart, or come back less often in a window than
+# the fewest turns: of more micro-batches than that nothing tells what makes every n-th one longer.
+FEWEST_TURNS, MOST_CYCLES = 8, 8
+# Twice the logarithm of the odds for turns against cycles that are alike: chance makes one job in twenty thousand.
+LEAST_EVIDENCE = 20.0
+# The same cycle is the longest in so many turns: not where a fault sets in, or holds several iterations in a row.
+LONGEST_SHARE = 0.9
+
+
+def count_cycles_in_turn(numbers: Int, lasted_ns: Float) -> int:
+    """Count the cycles that make an iteration; 1 where they do not take turns, or too few were seen.
+
+    Of all counts for which the same cycle of a turn is the longest in nearly all turns, by more than messages take
+    longer or shorter, it is the one with most evidence (`_evidence`).
+
+    Args:
+        numbers: (cycles,) number of each cycle, ascending; cycles that are not known are left out.
+        lasted_ns: (cycles,) how long each took.
+    """
+    evidence = {1: LEAST_EVIDENCE}
+    for times in range(2, min(MOST_CYCLES, len(numbers) // FEWEST_TURNS) + 1):
+        place = numbers % times
+        if len(np.unique(place)) == times and _takes_turns(numbers, lasted_ns, times):
+            evidence[times] = _evidence(place, lasted_ns)
+    return max(evidence, key=lambda times: (evidence[times], -times))
+
+
+def _takes_turns(numbers: Int, lasted_ns: Float, times: int) -> bool:
+    """Whether one place of a turn is the longest: usually, by enough, and in nearly every turn by itself."""
+    usual_ns = np.array([np.median(lasted_ns[numbers % times == k]) for k in range(times)])
+    if np.max(usual_ns) - np.min(usual_ns) <= UNLIKE_SHARE * np.median(lasted_ns):
+        return False
+    turn = numbers // times - numbers[0] // times
+    table = np.full((int(turn[-1]) + 1, times), np.nan)
+    table[turn, numbers % times] = lasted_ns
+    whole = table[np.isfinite(table).all(axis=1)]
+    return bool(np.mean(whole.argmax(axis=1) == usual_ns.argmax()) >= LONGEST_SHARE) if len(whole) else False
+
+
+def _evidence(place: Int, lasted_ns: Float) -> float:
+    """Twice the log of the odds for times that differ by place against times that do not, by Schwarz's criterion.
+
+    Ranks stand for the times: a single cycle that takes ten times as long, as before a checkpoint, counts for no more
+    than the longest one.
+    """
+    count = len(place)
+    rank = np.empty(count)
+    rank[np.argsort(lasted_ns, kind="stable")] = np.arange(count)
+    mean = (np.bincount(place, rank) / np.bincount(place))[place]
+    alike, by_place = np.sum((rank - rank.mean()) ** 2), np.sum((rank - mean) ** 2)
+    return float(count * np.log(alike / by_place) - place.max() * np.log(count))
