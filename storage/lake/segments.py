@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datamodel.frame import Array, Column, Frame, Schema
+from storage.arrow_arrays import codes_to_numpy, texts_to_arrow, to_arrow, to_numpy
 from storage.lake.kinds import KINDS, Kind
 
 PACKED_GROUP_ROWS = 1 << 16  # a job of a cluster's thousandth part is a few of these
@@ -70,7 +71,7 @@ def decode_columns(table: pa.Table, schema: Schema, texts: Sequence[str], codes:
     return {
         column.name: _codes(table[column.name], codes)
         if column.name in texts
-        else table[column.name].to_numpy().astype(column.dtype, copy=False)
+        else to_numpy(table[column.name]).astype(column.dtype, copy=False)
         for column in schema
         if column.name in there
     }
@@ -78,7 +79,7 @@ def decode_columns(table: pa.Table, schema: Schema, texts: Sequence[str], codes:
 
 def _table(kind: Kind, frame: Frame, names: Sequence[str], rows: slice, texts: npt.NDArray[np.object_]) -> pa.Table:
     values = {name: frame[name][rows] for name in names}
-    return pa.table({n: _texts(v, texts) if n in kind.texts else pa.array(v) for n, v in values.items()})
+    return pa.table({n: _texts(v, texts) if n in kind.texts else to_arrow(v) for n, v in values.items()})
 
 
 def _is_default(values: Array, column: Column) -> bool:
@@ -91,8 +92,8 @@ def _texts(values: npt.NDArray[np.int64], book: npt.NDArray[np.object_]) -> pa.D
     used[values] = True
     used[-1] = False
     store = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    indices = pa.array(store[values], mask=values < 0)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(book[used[:-1]], pa.string()))
+    indices = to_arrow(store[values], known=values >= 0)
+    return pa.DictionaryArray.from_arrays(indices, texts_to_arrow(book[used[:-1]].tolist()))
 
 
 def _codes(data: pa.ChunkedArray, codes: dict[str, int]) -> npt.NDArray[np.int32]:
@@ -105,4 +106,4 @@ def _chunk_codes(chunk: pa.Array, codes: dict[str, int]) -> npt.NDArray[np.int32
     encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
     book = [codes.setdefault(text, len(codes)) for text in encoded.dictionary.to_pylist()]
     table = np.array([*book, -1], np.int32)
-    return table[np.asarray(encoded.indices.fill_null(len(book)).to_numpy(zero_copy_only=False), np.int64)]
+    return table[codes_to_numpy(encoded.indices, len(book))]

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from datamodel.errors import FlowprismError, InputError
 from datamodel.frame import Array, Frame, Schema, concat
+from storage.arrow_arrays import codes_to_numpy, texts_to_arrow, to_numpy, truths_to_numpy
 from storage.lake.kinds import KINDS, Kind
 from storage.lake.manifest import Segment
 from storage.lake.object_names import group_of
@@ -257,17 +258,16 @@ def _matching(columns: dict[str, Array], table: pa.Table, tests: Sequence[_Test]
 
 def _mask(test: _Test, column: pa.ChunkedArray) -> Bool:
     if test.texts is None:
-        values = column.to_numpy()
-        mask = np.ones(len(values), np.bool_) if test.least is None else values >= test.least
-        return mask if test.most is None else mask & (values <= test.most)
+        values = to_numpy(column)
+        mask = np.ones(len(values), np.bool_) if test.least is None else np.greater_equal(values, test.least)
+        return mask if test.most is None else mask & np.less_equal(values, test.most)
     return np.concatenate([_among(chunk, test.texts) for chunk in column.chunks] or [np.empty(0, np.bool_)])
 
 
 def _among(chunk: pa.Array, texts: Collection[str]) -> Bool:
     encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-    known = pc.is_in(encoded.dictionary, value_set=pa.array(texts, pa.string())).to_numpy(zero_copy_only=False)
-    table = np.append(known, False)
-    return np.asarray(table[encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)], np.bool_)
+    known = truths_to_numpy(pc.is_in(encoded.dictionary, value_set=texts_to_arrow(texts)))
+    return np.append(known, False)[codes_to_numpy(encoded.indices, len(known))]
 
 
 def _cause(error: Exception) -> str:
