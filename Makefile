@@ -50,7 +50,7 @@ test: $(STAMP)  ## run the tests, without the slow ones
 	@$(BIN)/pytest -q -m "not slow" -o faulthandler_timeout=240 --numprocesses auto --maxprocesses 4 --dist loadfile --max-worker-restart 0
 
 test-slow: $(STAMP)  ## run the slow tests
-	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --max-worker-restart 0
+	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --dist worksteal --max-worker-restart 0
 	@$(BIN)/pytest -q -m soak
 
 soak: $(STAMP)  ## of the slow tests, the ten minutes in which all that the service stands on goes away
