@@ -36,6 +36,8 @@ class Streams:
         packets, retransmitted, ecn_ce: (rows,) packet counts.
         addresses: address of each code.
         filled_rows: (k,) numbers of the rows that stand for records that were lost, ascending: their times are guessed.
+        outages_ns: (outages, 2) first and last byte of what stands for all that was sent while an exporter was away,
+            ascending.
     """
 
     src: Int
@@ -54,6 +56,7 @@ class Streams:
     ecn_ce: Int
     addresses: tuple[str, ...]
     filled_rows: Int = field(default_factory=lambda: np.zeros(0, np.int64))
+    outages_ns: Int = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     def __len__(self) -> int:
         return len(self.src)
@@ -77,6 +80,7 @@ class Streams:
             watch_start_ns=self.watch_start_ns[numbers],
             watch_end_ns=self.watch_end_ns[numbers],
             addresses=self.addresses,
+            outages_ns=self.outages_ns,
             filled_rows=np.flatnonzero(np.isin(rows, self.filled_rows)) if len(self.filled_rows) else self.filled_rows,
             **kept,
         )

@@ -65,6 +65,7 @@ from reconstruct.clocks.time_bounds import TimeBounds, dates
 from reconstruct.jobs.job_recognition import Job, JobOptions, Recognition, find_jobs
 from reconstruct.jobs.job_streams import job_streams
 from reconstruct.jobs.unreported_endpoints import complete_hosts, find_unreported
+from reconstruct.outages.outage_filling import fill_outages, outage_warnings
 from reconstruct.paths.connection_table import connections
 from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.streams.endpoints import Merged, by_endpoint
@@ -207,7 +208,7 @@ def analyze_reading(
     notices = _notices(flows, clocks)
     flows = correct_times(Flows(flows.frame.without(SPENT), flows.addresses), clocks)
     counted = resolve_buffered_times(flows if complete.all() else flows.take(complete))
-    flow, when = build_streams(counted), dates(counted)
+    flow, when = fill_outages(build_streams(counted), options.jobs.coherence), dates(counted)
     del counted
     ways = paths(correct_times(passing, clocks), flow, exporters, place.links) if passing is not None else None
     hidden = hides_pauses(flow, options.jobs.covered_share)
@@ -253,7 +254,11 @@ def analyze_reading(
         provenance=_provenance(inputs, inventory, options),
         window=window,
         feed=summary.model_copy(
-            update={"traffic_classes": class_bytes(uses.traffic), "filled_records": len(flow.filled_rows)}
+            update={
+                "traffic_classes": class_bytes(uses.traffic),
+                "filled_records": len(flow.filled_rows),
+                "warnings": (*summary.warnings, *outage_warnings(flow)),
+            }
         ),
         serving=serving_summary(uses.serving),
         jobs=tuple(with_account(r.report, happened, findings) for r in [*linked, *further]),

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Literal
 
 import numpy as np
 
 from datamodel.errors import InputError
+from datamodel.truth import Truth
 from flowprism.evaluation.cases.faulty import KINDS, faults
 from flowprism.evaluation.cases.feeds import FEEDS as CASE_FEEDS
 from flowprism.evaluation.cases.feeds import KINDS as FED
@@ -147,6 +149,18 @@ ON_REQUEST: dict[str, Family] = {
         "cases of faults, one moment's records in fifty lost", faults, len(KINDS), 12, 2, (1,), drawn_as="faults",
         thinning=Thinning(lost_moments_ratio=0.02),
     ),
+    "clean-outage": Family(
+        "cases of clean, whose collector is away for 2.3 iterations", clean, len(NOISES), 18, 2, (22, 34),
+        drawn_as="clean", thinning=Thinning(away_iterations=2.3),
+    ),
+    "events-outage": Family(
+        "cases of events, whose collector is away for 2.3 iterations", events, len(EVENTS), 8, 1, (0,),
+        drawn_as="events", thinning=Thinning(away_iterations=2.3),
+    ),
+    "faults-outage": Family(
+        "cases of faults, one of whose two collectors is away for 3.3 iterations", faults, len(KINDS), 12, 2, (1,),
+        drawn_as="faults", thinning=Thinning(away_iterations=3.3, away_ratio=0.5),
+    ),
     "two-faults": Family("two faults at once in one job", two_faults, len(PAIRS), 20, 4, (0, 1)),
     "uneven": Family("uneven sequence lengths and experts", uneven, len(UNEVEN), 15, 2, (0, 5)),
 }  # fmt: skip
@@ -248,7 +262,10 @@ def write_case_files(case: CaseName, folder: Path) -> CaseFiles:
     write_case(scenario, folder, seed=case.number)
     thinning = _family(case.family).thinning
     if thinning != COMPLETE:
-        thin_records(folder / "flows.parquet", load_inventory(folder / "inventory.yaml"), thinning, case.number)
+        truth = Truth.model_validate_json((folder / "truth" / "truth.json").read_bytes())
+        durations_ns = [end_ns - start_ns for job in truth.jobs[:1] for start_ns, end_ns in job.iterations]
+        inventory = load_inventory(folder / "inventory.yaml")
+        thin_records(folder / "flows.parquet", inventory, thinning, median(durations_ns), case.number)
     if _without_inventory(case):
         (folder / "inventory.yaml").rename(folder / "truth" / "inventory.yaml")
     feeds = [folder / "export" / f"{feed.kind}.pcap.gz" for feed in scenario.feeds]

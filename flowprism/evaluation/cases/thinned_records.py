@@ -24,19 +24,23 @@ class Thinning:
         lost_ratio: share of the records that are lost, each by itself.
         lost_moments_ratio: share of moments of `MOMENT_NS` in which all records that end are lost: datagrams that come
             while a receive buffer is full.
+        away_iterations: how long a collector is away, at a moment of the middle half: all that ends meanwhile is lost.
+        away_ratio: share of the senders, one at least, whose records go to this collector.
         silent_ratio: share of the leaves, one at least but never all, that export nothing: what their NICs send is not
             seen.
     """
 
     lost_ratio: float = 0.0
     lost_moments_ratio: float = 0.0
+    away_iterations: float = 0.0
+    away_ratio: float = 1.0
     silent_ratio: float = 0.0
 
 
 COMPLETE = Thinning()
 
 
-def thin_records(path: Path, inventory: Inventory, thinning: Thinning, seed: int) -> None:
+def thin_records(path: Path, inventory: Inventory, thinning: Thinning, iteration_ns: float, seed: int) -> None:
     """Rewrite a file of flow records without what is lost; equal seeds lose the same."""
     random = np.random.default_rng(seed)
     records = pq.read_table(path)
@@ -48,7 +52,20 @@ def thin_records(path: Path, inventory: Inventory, thinning: Thinning, seed: int
     moment = (end_ns - end_ns.min()) // MOMENT_NS
     full = random.random(int(moment.max()) + 1) < thinning.lost_moments_ratio
     kept = pc.and_(kept, pa.array(~full[moment]))
+    if thinning.away_iterations:
+        kept = pc.and_(kept, pc.invert(_away(records, thinning, iteration_ns, random)))
     pq.write_table(records.filter(kept), path)
+
+
+def _away(records: pa.Table, thinning: Thinning, iteration_ns: float, random: np.random.Generator) -> pa.ChunkedArray:
+    """Which records a collector misses that is away for a while."""
+    end_ns = records["time_flow_end_ns"].to_numpy()
+    gone_ns = end_ns.min() + (0.25 + 0.5 * random.random()) * np.ptp(end_ns)
+    senders = sorted(pc.unique(records["src_addr"]).to_pylist())
+    own = random.permutation(len(senders))[: max(round(thinning.away_ratio * len(senders)), 1)]
+    meanwhile = (end_ns >= gone_ns) & (end_ns < gone_ns + thinning.away_iterations * iteration_ns)
+    sent = pc.is_in(records["src_addr"], pa.array([senders[n] for n in own.tolist()], pa.string()))
+    return pc.and_(sent, pa.array(meanwhile))
 
 
 def _unseen(inventory: Inventory, silent_ratio: float, random: np.random.Generator) -> list[str]:

@@ -65,7 +65,19 @@ def test_a_seed_loses_the_same_records_again(whole: Path) -> None:
     complete, kept = path.read_bytes(), []
     for seed in (1, 1, 2):
         path.write_bytes(complete)
-        thin_records(path, inventory, Thinning(lost_ratio=0.1), seed)
+        thin_records(path, inventory, Thinning(lost_ratio=0.1), 1e9, seed)
         kept.append(records(path))
     assert kept[0] == kept[1] != kept[2]
     assert np.isclose(len(kept[0]) / len(kept[2]), 1, atol=0.1)
+
+
+@pytest.mark.parametrize("case", ["clean-outage-023", "events-outage-000", "faults-outage-001"])
+def test_nothing_is_wrong_with_a_job_whose_collector_was_away(case: str, tmp_path: Path) -> None:
+    """All of its iterations are there, its layout is, and nothing is found but what there is."""
+    files = write_case_files(parse_case(case), tmp_path)
+    truth = Truth.model_validate_json(files.truth.read_bytes())
+    report = analyze_case(files)
+    found, _ = outcome(report, truth)
+    assert (found.jobs_exact, found.layouts_exact, found.false) == (1, 1, 0)
+    assert all(fault.in_set for fault in found.faults)
+    assert len(truth.jobs[0].iterations) - 1 <= len(report.jobs[0].iterations) <= len(truth.jobs[0].iterations)

@@ -1,0 +1,153 @@
+"""How many bytes streams lost in a silence: from the place of the cycle at which they stopped to where they go on.
+
+How many whole cycles lie between shows in the time that has passed: what lies between the two places takes about as
+long as it did in the cycles before, at a pace that all streams of a job share. Who only pauses goes on where it
+stopped, however long that took: nothing was lost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from datamodel.streams import Float, Int, Streams
+from reconstruct.jobs.job_fragments import align_to_iteration, connected
+from reconstruct.numeric.robust_statistics import evenly
+from reconstruct.outages.cycle_shifts import CycleShifts, cut_halves, find_shifts
+from reconstruct.outages.job_clock import ENOUGH, find_job_clock
+from reconstruct.outages.silences import SharedSilence
+
+# What is between the places took so long within this share of a cycle, or something else happened than a loss.
+IN_TIME = 0.12
+# Paces that are tried lie so much beyond those before and behind, or beyond that of streams that go on.
+BEYOND, BEYOND_SEEN, PACES = 0.1, 0.04, 61
+# So many streams of a job must agree.
+MOST_AGREE = 0.8
+# Streams that go on where they stopped have pauses that meet as well so, on average.
+MEETS_AS_WELL = 0.9
+# One stream's pauses may meet by chance.
+FEWEST_STREAMS = 2
+
+
+class LostCycles(NamedTuple):
+    """What was lost, (n,) each.
+
+    Attributes:
+        stream: its number, ascending.
+        row: its last row before the silence, counted from its first.
+        bytes: how many are missing.
+        cycle_bytes: of a cycle.
+    """
+
+    stream: Int
+    row: Int
+    bytes: Int
+    cycle_bytes: Int
+
+
+_NOTHING = LostCycles(*np.zeros((4, 0), np.int64))
+
+
+def find_lost_cycles(streams: Streams, silence: SharedSilence, coherence: float) -> LostCycles:
+    """Estimate what streams lost in a silence; nothing where it was none but a pause.
+
+    Whoever was away was away for all jobs: what some of them lost by it, and others can neither have lost nor waited
+    for, is no loss.
+
+    Args:
+        streams: data rows by connection.
+        silence: that several streams share.
+        coherence: least autocorrelation of what counts as a rhythm.
+    """
+    if not _may_be_loss(streams, silence, coherence):
+        return _NOTHING
+    halves, cycles = cut_halves(streams, silence, coherence)
+    parts = [p for p in align_to_iteration(halves, connected(halves, cycles)) if len(p) >= FEWEST_STREAMS]
+    clocks = [find_job_clock(streams, silence, part, coherence) for part in parts]
+    shifts = [find_shifts(halves, part, silence, clock) for part, clock in zip(parts, clocks, strict=True)]
+    found = [(some, _lost(streams, some)) for some in shifts if len(some) >= FEWEST_STREAMS]
+    explained = sum(len(some) for some, lost in found if lost is not None)
+    if explained < MOST_AGREE * sum(len(some) for some, _ in found):
+        return _NOTHING
+    each = [lost for _, lost in found if lost is not None]
+    columns = [np.concatenate(column) for column in zip(_NOTHING, *each, strict=True)]
+    lost = LostCycles(*(column[np.argsort(columns[0])] for column in columns))
+    return _NOTHING if _were_seen(streams, lost.stream, silence.going_on) else lost
+
+
+def _were_seen(streams: Streams, silent: Int, going_on: Int) -> bool:
+    """Whether exporters were there: senders of some silent streams sent others, and receivers of some received others.
+
+    In an evaluation gradients rest while activations go on.
+    """
+    if not len(silent):
+        return False
+    sent = np.isin(streams.src[silent], streams.src[going_on]).mean()
+    received = np.isin(streams.dst[silent], streams.dst[going_on]).mean()
+    return bool(min(sent, received) > 1 - MOST_AGREE)
+
+
+def _may_be_loss(streams: Streams, silence: SharedSilence, coherence: float) -> bool:
+    """Whether some of many streams did anything but pause; each is looked at alone, which is quick."""
+    some = evenly(len(silence.stream), ENOUGH)
+    if len(some) == len(silence.stream) or len(silence.going_on):
+        return True
+    few = silence._replace(stream=silence.stream[some], row=silence.row[some])
+    shifts = find_shifts(*cut_halves(streams, few, coherence), few, None)
+    return len(shifts) >= FEWEST_STREAMS and _is_loss(shifts, np.zeros(0))
+
+
+def _lost(streams: Streams, fit: CycleShifts) -> LostCycles | None:
+    """What streams of one job lost at the pace at which most agree, which may be nothing; None where they do not."""
+    off, cycles, shift = _at_pace(fit, _pace(fit))
+    good = off < IN_TIME
+    if not _is_loss(fit, cycles):
+        return _NOTHING
+    if good.mean() < MOST_AGREE:
+        return None
+    missing = fit.bytes[np.arange(len(shift)), shift] + cycles * fit.cycle_bytes
+    kept = np.flatnonzero(good & (missing > 0))
+    row = fit.row[kept] - streams.offsets[fit.stream[kept]]
+    missing_bytes, cycle_bytes = (np.rint(size[kept]).astype(np.int64) for size in (missing, fit.cycle_bytes))
+    return LostCycles(fit.stream[kept], row, missing_bytes, cycle_bytes)
+
+
+def _is_loss(fit: CycleShifts, cycles: Float) -> bool:
+    """Whether streams lost something, and did not pause.
+
+    Others went on; or their pauses meet better if they do not go on where they stopped; or they would not have paused
+    for the same time.
+    """
+    stays = fit.bytes == 0
+    meet = np.where(stays, fit.met_ratio, 0.0).max(axis=1)
+    extra = np.where(stays, fit.passed_ns[:, None] - fit.took_ns, np.nan) / fit.cycle_ns[:, None]
+    known = extra[np.isfinite(extra)]
+    apart = np.ptp(np.quantile(known, [1 - MOST_AGREE, MOST_AGREE])) if len(known) else 0.0
+    going_on = fit.others_go_on and (cycles > 0).any()
+    return bool(going_on or meet.mean() < MEETS_AS_WELL or apart > 2 * IN_TIME)
+
+
+def _pace(fit: CycleShifts) -> float:
+    """The pace, as a part of that before, at which most streams agree; one beyond those that were seen must fit better.
+
+    It is between those before and behind, or that of streams that go on, and where it is not, it is not far.
+    """
+    sample = fit.take(evenly(len(fit.stream), ENOUGH))
+    ratio = float(np.median(fit.behind_ns / fit.cycle_ns))
+    low, high, beyond = min(1.0, ratio), max(1.0, ratio), BEYOND_SEEN if fit.others_go_on else BEYOND
+    paces = np.geomspace(low / (1 + beyond), high * (1 + beyond), PACES)
+    merit = np.array([float(np.maximum(1 - (_at_pace(sample, p)[0] / IN_TIME) ** 2, 0).mean()) for p in paces.tolist()])
+    away = np.maximum(np.maximum(np.log(low / paces), np.log(paces / high)), 0)
+    return float(paces[np.argmax(merit - 0.5 * (away / beyond) ** 2)])
+
+
+def _at_pace(fit: CycleShifts, pace: float) -> tuple[Float, Float, Int]:
+    """(n,) by how much of a cycle the time that passed is off, at best; cycles that were lost for that; which shift."""
+    own_ns = (pace * fit.cycle_ns)[:, None]
+    passed = fit.passed_ns[:, None] / own_ns - fit.took_ns / fit.cycle_ns[:, None]
+    cycles = np.maximum(np.rint(passed), 0)
+    off = np.nan_to_num(np.abs(passed - cycles), nan=np.inf)
+    shift = np.argmin(off, axis=1)
+    rows = np.arange(len(shift))
+    return off[rows, shift], cycles[rows, shift], shift

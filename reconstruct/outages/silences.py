@@ -1,0 +1,140 @@
+"""Silences that are longer than a stream's own pauses, and common to several: its exporter may have been away."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from datamodel.streams import Bool, Int, Streams
+from reconstruct.jit import compiled, to_contiguous
+from reconstruct.periods.byte_period import pauses_ns
+
+# Longer than the longest of a stream's usual pauses by this: iterations vary by less, but where something happened.
+UNUSUAL = 1.3
+# So many pauses of a stream may be unusual: a checkpoint or two beside an outage.
+MOST_UNUSUAL = 3
+# A window is looked at in so many moments for pauses of all: a millisecond each in a minute's.
+MOMENTS = 1 << 16
+SENDING, ELSEWHEN = -1, -2
+# Fewer rows show no usual pause.
+FEWEST_ROWS = 12
+
+
+class SharedSilence(NamedTuple):
+    """Time in which streams that send otherwise sent nothing.
+
+    Attributes:
+        start_ns, end_ns: what the unusual pauses of most streams have in common.
+        stream: (n,) streams that sent before and after, and nothing between.
+        row: (n,) the last row of each before it.
+        going_on: (m,) streams that sent all the while, at least as often as once.
+    """
+
+    start_ns: int
+    end_ns: int
+    stream: Int
+    row: Int
+    going_on: Int
+
+
+def find_silences(streams: Streams) -> list[SharedSilence]:
+    """The silences of all streams, then those that most share; at most `MOST_UNUSUAL` of each.
+
+    Args:
+        streams: data rows by connection.
+    """
+    times = to_contiguous(streams.start_ns), to_contiguous(streams.end_ns)
+    pause = _unusual_pauses(streams.offsets, *times)
+    # all together pause for less long than each of them, so that a silence of all is unusual where no stream's is
+    spans = _pauses_of_all(*times)
+    most = len(spans) + MOST_UNUSUAL
+    while pause.shape[1] > 1 and len(spans) < most:
+        first_ns, last_ns, shared = _most_shared(pause[0], pause[1])
+        if shared.sum() < 2:
+            break
+        pause = pause[:, ~shared]
+        if all(last_ns < begin_ns or first_ns > end_ns for begin_ns, end_ns in spans):
+            spans.append((first_ns, last_ns))
+    return [_silence(streams, times, *span) for span in spans]
+
+
+def _silence(streams: Streams, times: tuple[Int, Int], first_ns: int, last_ns: int) -> SharedSilence:
+    row = _rows_before(streams.offsets, *times, first_ns, last_ns)
+    silent, going_on = np.flatnonzero(row >= 0), np.flatnonzero(row == SENDING)
+    return SharedSilence(first_ns, last_ns, silent, row[silent], going_on)
+
+
+def _pauses_of_all(start_ns: Int, end_ns: Int) -> list[tuple[int, int]]:
+    """Beginning and end of each unusual pause of all streams together."""
+    if len(start_ns) < FEWEST_ROWS:
+        return []
+    begin_ns = int(start_ns.min())
+    each_ns = max((int(end_ns.max()) - begin_ns) // MOMENTS, 1)
+    sends = _moments(start_ns, end_ns, begin_ns, each_ns)
+    bounds = np.flatnonzero(np.diff(sends, prepend=1, append=1)).reshape(-1, 2)
+    length = bounds[:, 1] - bounds[:, 0]
+    longest = np.argsort(-length, kind="stable")[: MOST_UNUSUAL + 1]
+    usual = length[longest[-1]] if len(longest) > MOST_UNUSUAL else 1
+    unusual = bounds[longest[:MOST_UNUSUAL]][length[longest[:MOST_UNUSUAL]] > UNUSUAL * usual]
+    return [(begin_ns + first * each_ns, begin_ns + last * each_ns) for first, last in unusual.tolist()]
+
+
+@compiled
+def _moments(start_ns: Int, end_ns: Int, begin_ns: int, each_ns: int) -> Int:
+    """(moments,) 1 where any row is sent, else 0."""
+    step = np.zeros((np.max(end_ns) - begin_ns) // each_ns + 2, np.int64)
+    for k in range(len(start_ns)):
+        step[(start_ns[k] - begin_ns) // each_ns] += 1
+        step[(max(end_ns[k], start_ns[k]) - begin_ns) // each_ns + 1] -= 1
+    sends = np.cumsum(step)[:-1]
+    return np.minimum(sends, 1)
+
+
+def _most_shared(start_ns: Int, end_ns: Int) -> tuple[int, int, Bool]:
+    """First and last moment at which the most intervals overlap, and (n,) which of them do."""
+    at = np.concatenate([start_ns, end_ns])
+    step = np.concatenate([np.ones(len(start_ns), np.int64), -np.ones(len(end_ns), np.int64)])
+    order = np.lexsort([-step, at])
+    best = int(np.argmax(np.cumsum(step[order])))
+    first_ns, last_ns = int(at[order[best]]), int(at[order[best + 1]])
+    return first_ns, last_ns, (start_ns <= first_ns) & (end_ns >= last_ns)
+
+
+@compiled
+def _unusual_pauses(offsets: Int, start_ns: Int, end_ns: Int) -> Int:
+    """(2, n) beginning and end of each pause that is longer than all usual ones of its stream."""
+    found = np.empty((2, MOST_UNUSUAL * max(len(offsets) - 1, 1)), np.int64)
+    n = 0
+    for stream in range(len(offsets) - 1):
+        low, high = offsets[stream], offsets[stream + 1]
+        if high - low < FEWEST_ROWS:
+            continue
+        pause = pauses_ns(start_ns[low:high], end_ns[low:high])
+        order = np.argsort(pause)[::-1]
+        usual = pause[order[MOST_UNUSUAL]]
+        for k in order[:MOST_UNUSUAL]:
+            if pause[k] > UNUSUAL * usual:
+                found[1, n] = start_ns[low + k + 1]
+                found[0, n] = found[1, n] - np.int64(pause[k])
+                n += 1
+    return found[:, :n].copy()
+
+
+@compiled
+def _rows_before(offsets: Int, start_ns: Int, end_ns: Int, first_ns: int, last_ns: int) -> Int:
+    """(streams,) last row before a stretch of time of streams that are silent in it, and not before or after.
+
+    `SENDING` for those that send in it, `ELSEWHEN` for the others.
+    """
+    found = np.full(len(offsets) - 1, ELSEWHEN, np.int64)
+    for stream in range(len(found)):
+        low, high = offsets[stream], offsets[stream + 1]
+        row = low + np.searchsorted(start_ns[low:high], first_ns, side="right") - 1
+        if row < low or row + 1 >= high:
+            continue
+        if start_ns[row + 1] < last_ns or (start_ns[row] < last_ns and end_ns[row] > first_ns):
+            found[stream] = SENDING
+        else:
+            found[stream] = row
+    return found

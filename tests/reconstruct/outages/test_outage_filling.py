@@ -1,0 +1,92 @@
+"""What a collector missed while it was away is put back; what a job did not send is not made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from datamodel.flows import Flows
+from datamodel.streams import Streams
+from reconstruct.jobs.job_recognition import JobOptions, find_jobs
+from reconstruct.outages.outage_filling import fill_outages, outage_warnings
+from reconstruct.streams.stream_builder import build_streams
+from tests.workloads.feed import EPOCH_NS, Feed, address, flows
+from tests.workloads.grid import Grid
+from tests.workloads.training import Training, Workload, train
+
+COUNT = 24
+WORKLOAD = Workload(Grid(tp=2, dp=4, pp=2), gpus=2, iterations=COUNT)
+COHERENCE = JobOptions().coherence
+EVERYBODY = tuple(range(16))
+
+
+@pytest.fixture(scope="module", name="training")
+def plain() -> Training:
+    """Sixteen GPUs that train for two dozen iterations."""
+    return train(WORKLOAD)
+
+
+def away_span_ns(training: Training, away: float) -> tuple[int, int]:
+    """Absence that begins inside the eleventh iteration and lasts for so many."""
+    at = np.interp([10.3, 10.3 + away], np.arange(COUNT + 1), np.concatenate([[0], training.ends_ns])).astype(int)
+    return EPOCH_NS + int(at[0]), EPOCH_NS + int(at[1])
+
+
+def seen(training: Training, away: float, senders: tuple[int, ...] = EVERYBODY) -> Streams:
+    """Streams of a feed whose collector was away, or one of two, that hears some of the senders."""
+    feed = flows([training], Feed())
+    end_ns, (gone_ns, back_ns) = feed.frame["time_flow_end_ns"], away_span_ns(training, away)
+    own = np.isin(feed.frame["src_addr"], [feed.addresses.index(address(n)) for n in senders])
+    missed = own & (end_ns >= gone_ns) & (end_ns < back_ns)
+    return build_streams(Flows(feed.frame.take(np.flatnonzero(~missed)), feed.addresses))
+
+
+def edges_of(streams: Streams) -> list[int]:
+    """How many iterations each job is seen to have."""
+    return [len(job.edges_ns) for job in find_jobs(streams, frozenset(), JobOptions()).jobs]
+
+
+@pytest.mark.parametrize(
+    ("away", "senders"),
+    [(0.4, EVERYBODY), (1.5, EVERYBODY), (4.2, EVERYBODY), (1.5, tuple(range(8))), (4.2, (2, 3))],
+)
+def test_what_was_missed_is_put_back(training: Training, away: float, senders: tuple[int, ...]) -> None:
+    """To the byte, for each stream, inside the time of the absence; so that all iterations are there."""
+    whole, short = seen(training, 0.0), seen(training, away, senders)
+    assert short.total_bytes().sum() < whole.total_bytes().sum()
+    filled = fill_outages(short, COHERENCE)
+    assert filled.total_bytes().tolist() == pytest.approx(whole.total_bytes().tolist(), rel=1e-6)
+    assert edges_of(filled) == [COUNT]
+    ((begin_ns, end_ns),) = filled.outages_ns.tolist()
+    gone_ns, back_ns = away_span_ns(training, away)
+    iteration_ns = int(np.diff(training.ends_ns).mean())
+    assert gone_ns - iteration_ns < begin_ns < end_ns < back_ns + iteration_ns
+    (said,) = outage_warnings(filled)
+    assert said.startswith("an exporter or the collector was away from ")
+
+
+def test_rows_stay_in_order_and_numbers_of_filled_ones_move(training: Training) -> None:
+    """Those that packet numbers had shown to be lost are the same rows as before."""
+    short = seen(training, 2.4)
+    short = replace(short, filled_rows=np.array([3, len(short.start_ns) - 2]))
+    filled = fill_outages(short, COHERENCE)
+    assert len(filled.filled_rows) == 2
+    for before, after in zip(short.filled_rows, filled.filled_rows, strict=True):
+        assert short.start_ns[before] == filled.start_ns[after]
+    for n in range(len(filled)):
+        assert (np.diff(filled.start_ns[filled.rows(n)]) >= 0).all()
+
+
+@pytest.mark.parametrize("pause_s", [0.9, 2.0])
+def test_a_pause_is_not_filled(pause_s: float) -> None:
+    """A checkpoint, at the end of an iteration: everybody goes on where it stopped."""
+    streams = seen(train(replace(WORKLOAD, pauses={10: pause_s})), 0.0)
+    assert fill_outages(streams, COHERENCE) is streams
+
+
+def test_an_evaluation_is_not_filled() -> None:
+    """Gradients rest while activations go on: whoever sends both was seen."""
+    streams = seen(train(replace(WORKLOAD, evaluations=(8, 16))), 0.0)
+    assert fill_outages(streams, COHERENCE) is streams
