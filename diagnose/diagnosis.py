@@ -95,8 +95,9 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
         ),
         rates(job.operations, job.iterations),
     )
-    parts = split_intervals(job.edges_ns, options.least_slowdown_ratio, job.moved_bytes)
-    single = find_sporadic(job.edges_ns, parts, options.least_slowdown_ratio, job.moved_bytes, job.guessed)
+    least = options.least_slowdown_ratio
+    parts = split_intervals(job.edges_ns, least, job.moved_bytes, job.incomplete)
+    single = find_sporadic(job.edges_ns, parts, least, job.moved_bytes, job.guessed)
     lasting, scattered = _in_turn(measured, parts), _sporadic(measured, single)
     best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
     best = best if single is None else np.setdiff1d(best, single.iterations)
@@ -108,7 +109,8 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
 
 def _beyond(job: JobView, options: DiagnosisOptions, found: list[Finding]) -> list[Finding]:
     """Slow periods in which nothing was found, of a job that was not seen as a whole all the time."""
-    slow = [(p, _span(job, p)) for p in split_intervals(job.edges_ns, options.least_slowdown_ratio) if p.slow]
+    parts = split_intervals(job.edges_ns, options.least_slowdown_ratio, None, job.incomplete)
+    slow = [(p, _span(job, p)) for p in parts if p.slow]
     untold = [(p, span) for p, span in slow if not any(_meet(f, span) for f in found)]
     return merge_recurring([regression_finding(job, p, span) for p, span in untold], [])
 

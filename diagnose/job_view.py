@@ -39,10 +39,9 @@ class JobView:
         own: how long it was each cell's turn; None where no ready messages tell.
         notices: congestion notifications between its endpoints.
         paths: where its streams were seen between switches; None where no feed tells.
-        watched: which iterations were seen from end to end; None for all.
+        observed: of which iterations something is missing; None for none.
         dates: between what its packets were sent; None where their times are known.
         stages_known: whether `stage` is known; of some traffic nobody knows whether it is a pipeline's.
-        guessed: (iterations,) whether its beginning or its end may be that of a record that was lost; None for none.
         steps: all that its endpoints sent one another, if it fell silent; None where messages are not seen one by one.
         stops_where_begun: whether all that it sends stops at the place of the iteration at which it began.
     """
@@ -60,10 +59,9 @@ class JobView:
     own: OwnTime | None = None
     notices: CongestionNotifications = NO_NOTICES
     paths: Paths | None = None
-    watched: ObservedIterations | None = None
+    observed: ObservedIterations | None = None
     dates: TimeBounds | None = None
     stages_known: bool = True
-    guessed: Bool | None = None
     steps: Steps | None = None
     stops_where_begun: bool = False
 
@@ -93,24 +91,33 @@ class JobView:
     @property
     def lost(self) -> tuple[int, ...]:
         """Senders that could not be seen any more when the job was last seen."""
-        return self.watched.lost if self.watched is not None else ()
+        return self.observed.lost if self.observed is not None else ()
+
+    @property
+    def incomplete(self) -> Bool | None:
+        """(iterations,) whether records are missing in it, or in the one before; None for none."""
+        return self.observed.incomplete if self.observed is not None else None
+
+    @property
+    def guessed(self) -> Bool | None:
+        """(iterations,) whether its beginning or its end may be that of a record that was lost; None for none."""
+        return self.observed.guessed if self.observed is not None else None
 
     def seen_whole(self) -> JobView:
         """The job in the longest stretch of iterations that were all seen from end to end, counted from 0 anew.
 
         The iteration before it is its first one: that is never compared, and only its end is known.
         """
-        if self.watched is None or self.watched.whole.all():
+        if self.observed is None or self.observed.whole.all():
             return self
-        first, end = self.watched.longest()
+        first, end = self.observed.longest()
         first = max(first - 1, 0)
         number = self.operations["iteration"].astype(np.int64) - first
         inside = (number >= 0) & (number < end - first)
         operations = self.operations.replace(iteration=np.where(inside, number, -1))
         own = self.own and self.own.between(first, end)
-        guessed = None if self.guessed is None else self.guessed[first:end]
-        edges_ns = self.edges_ns[first:end]
-        return replace(self, edges_ns=edges_ns, operations=operations, watched=None, own=own, guessed=guessed)
+        observed = self.observed.between(first, end)
+        return replace(self, edges_ns=self.edges_ns[first:end], operations=operations, observed=observed, own=own)
 
     def measured_ns(self, span_ns: tuple[int, int | None]) -> tuple[int, int]:
         """The window a finding was measured over: its span, to the last edge where it is still on."""

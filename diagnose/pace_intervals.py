@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -33,6 +33,7 @@ class PaceInterval:
         slowdown_ratio: duration / that of the baseline; 1.0 for a period that is not slow.
         chance: probability that no cause made it slow, as many periods as a job has; 1 for one that is not slow.
         only: its iterations, where others that are not slow lie between them; else empty.
+        left_out: iterations between its first and last of which it is not known how long they took.
     """
 
     first: int
@@ -42,11 +43,14 @@ class PaceInterval:
     slowdown_ratio: float
     chance: float = 1.0
     only: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
 
     @property
     def iterations(self) -> Int:
         """Its iteration numbers."""
-        return np.array(self.only, np.int64) if self.only else np.arange(self.first, self.last + 1)
+        if self.only:
+            return np.array(self.only, np.int64)
+        return np.setdiff1d(np.arange(self.first, self.last + 1), self.left_out)
 
     @property
     def slow(self) -> bool:
@@ -66,7 +70,9 @@ def noise_ratio(durations: Float) -> float:
     return float(MAD_TO_SIGMA * np.median(steps) / np.sqrt(2) / np.median(known)) if len(steps) else 0.0
 
 
-def split_intervals(edges_ns: Int, least_ratio: float, moved_bytes: Float | None = None) -> list[PaceInterval]:
+def split_intervals(
+    edges_ns: Int, least_ratio: float, moved_bytes: Float | None = None, incomplete: Bool | None = None
+) -> list[PaceInterval]:
     """Split a job's iterations where their time changes and stays changed.
 
     1. A median filter of three takes out single long iterations: a checkpoint or a hiccup is no period.
@@ -81,38 +87,52 @@ def split_intervals(edges_ns: Int, least_ratio: float, moved_bytes: Float | None
         edges_ns: (iterations,) end of each iteration.
         least_ratio: smallest slowdown worth reporting, e.g. 0.05.
         moved_bytes: (iterations,) what the job moved in each; None where that is not known of all alike.
+        incomplete: (iterations,) whether records are missing, so that neither its time nor its work is known: it is
+            left out; None for none.
     """
-    durations = np.maximum(durations_ns(edges_ns)[1:], 1.0)  # stamps in whole ms may put two ends at once
+    known = np.arange(1, len(edges_ns))
+    known = known if incomplete is None else known[~incomplete[1:]]
+    durations = np.maximum(durations_ns(edges_ns)[known], 1.0)  # stamps in whole ms may put two ends at once
+    if not len(known):
+        return []
+    # what follows counts iterations that are known; a period ends right before the next one begins
+    ends = np.append(known[1:], len(edges_ns)) - 1
     if len(durations) < 2 * SHORTEST:
-        return [PaceInterval(1, len(durations), float(np.median(durations)), (), 1.0)] if len(durations) else []
+        return [_interval(known, ends, (0, len(known)), float(np.median(durations)))]
     smooth = np.log(median_filter(durations, 3, mode="nearest"))
     noise = max(noise_ratio(durations), 0.002)
     spans = _sharpened(np.log(durations), _merged(smooth, _partition(smooth, noise), noise, least_ratio / 2))
     level = [float(np.median(durations[a:b])) for a, b in spans]
-    work = [1.0 if moved_bytes is None else float(np.median(moved_bytes[a + 1 : b + 1])) for a, b in spans]
+    work = [1.0 if moved_bytes is None else float(np.median(moved_bytes[known[a:b]])) for a, b in spans]
     found = []
     for (a, b), value, own in zip(spans, level, work, strict=True):
         alike = [n for n, other in enumerate(work) if _like_work(own, other)]
         best = min(level[n] for n in alike)
         fastest = [n for n in alike if level[n] <= best * (1 + least_ratio / 2)]
-        baseline = tuple(i + 1 for n in fastest for i in range(*spans[n]))
-        ratio = value / float(np.median(durations[np.array(baseline) - 1]))
+        baseline = np.concatenate([np.arange(*spans[n]) for n in fastest])
+        ratio = value / float(np.median(durations[baseline]))
         beyond = ratio >= 1 + max(least_ratio, 3 * noise / np.sqrt(b - a))
         chance = _chance(durations, (a, b), baseline) if beyond else 1.0
-        slow = chance <= CHANCE
-        found.append(
-            PaceInterval(a + 1, b, value, baseline, ratio, chance) if slow else PaceInterval(a + 1, b, value, (), 1.0)
-        )
+        part = _interval(known, ends, (a, b), value)
+        slow = replace(part, baseline=tuple(known[baseline].tolist()), slowdown_ratio=ratio, chance=chance)
+        found.append(slow if chance <= CHANCE else part)
     return found
 
 
-def _chance(durations: Float, span: tuple[int, int], baseline: tuple[int, ...]) -> float:
+def _interval(known: Int, ends: Int, span: tuple[int, int], duration_ns: float) -> PaceInterval:
+    """Build the period of some of the iterations that are known, which is not slow."""
+    first, last = int(known[span[0]]), int(ends[span[1] - 1])
+    left_out = np.setdiff1d(np.arange(first, last + 1), known[slice(*span)])
+    return PaceInterval(first, last, duration_ns, (), 1.0, left_out=tuple(left_out.tolist()))
+
+
+def _chance(durations: Float, span: tuple[int, int], baseline: Int) -> float:
     """How many runs of the baseline's kind chance makes in a job that are as long as the iterations [a, b).
 
     The share of the baseline's iterations that are as long as each (beyond its longest: with an exponential tail, as
     many times as unlikely as it lies further from the median) is a probability; Fisher's method combines them.
     """
-    usual = np.sort(durations[np.array(baseline) - 1])
+    usual = np.sort(durations[baseline])
     own = durations[span[0] : span[1]]
     longer = (len(usual) - np.searchsorted(usual, own) + 1) / (len(usual) + 1)
     middle = float(np.median(usual))

@@ -38,7 +38,7 @@ from flowprism.metered_reasons import cache as cache_sentence
 from flowprism.metered_reasons import shows
 from reconstruct.clocks.time_bounds import TimeBounds
 from reconstruct.jobs.job_recognition import Job
-from reconstruct.jobs.observed_iterations import find_guessed_iterations, watched_iterations
+from reconstruct.jobs.observed_iterations import observed_iterations
 from reconstruct.membership.continued_transfers import continued_transfers, current_holders
 from reconstruct.timelines.merged_messages import Metered, metered
 from reconstruct.timelines.metered_transfers import both_ways, known_transfers, latest_arrivals
@@ -148,10 +148,9 @@ def analyze_job(task: JobTask) -> JobResult:
         own=_own(task, strategy),
         notices=task.notices,
         paths=task.paths,
-        watched=watched_iterations(flow, job),
+        observed=observed_iterations(flow, job),
         dates=task.dates,
         stages_known=strategy.layout.pp is not None,
-        guessed=find_guessed_iterations(flow, job.edges_ns),
         steps=_steps(task, strategy),
         stops_where_begun=job.stops_where_begun,
     )

@@ -13,6 +13,7 @@ from datamodel.findings import Finding
 from datamodel.flows import FLOWS
 from datamodel.frame import Frame, concat, empty
 from datamodel.operations import OPERATIONS
+from datamodel.streams import Bool
 from diagnose.diagnosis import DiagnosisOptions, diagnose
 from diagnose.events import events
 from diagnose.model.own_time import OwnTime
@@ -85,13 +86,29 @@ def test_flapping_is_one_finding() -> None:
     assert "came and went 3 times" in finding.summary
 
 
+def observed(whole: Bool, lost: tuple[int, ...]) -> ObservedIterations:
+    """Iterations of which no record is missing while exporters are heard."""
+    return ObservedIterations(whole, lost, np.zeros_like(whole), np.zeros_like(whole))
+
+
 def seen_for(first: int, end: int, lost: tuple[int, ...] = ()) -> list[Finding]:
     """Findings where 3 is late from iteration 12 on, and some exporter is heard in some iterations only."""
     late = since(FIRST, 3, 1.1)
     ops, edges = Ring(compute_s=late).run(COUNT)
     whole = np.arange(COUNT)
-    watched = ObservedIterations((whole >= first) & (whole < end), lost)
-    return diagnose(replace(job_view(ops, edges, fabric(6)), watched=watched), DiagnosisOptions())
+    watched = observed((whole >= first) & (whole < end), lost)
+    return diagnose(replace(job_view(ops, edges, fabric(6)), observed=watched), DiagnosisOptions())
+
+
+def test_an_outage_is_no_slow_period() -> None:
+    """Four iterations that look twice as long, and 3 late in them, where records are missing: nothing is said of it."""
+    late = {(n, 3): 1.1 for n in range(12, 16)}
+    ops, edges = Ring(compute_s=late).run(COUNT)
+    view, number = job_view(ops, edges, fabric(6)), np.arange(COUNT)
+    assert diagnose(view, DiagnosisOptions())
+    whole = np.ones(COUNT, np.bool_)
+    seen = ObservedIterations(whole, (), ~whole, (number >= 12) & (number < 17))
+    assert diagnose(replace(view, observed=seen), DiagnosisOptions()) == []
 
 
 def test_ranks_are_compared_while_all_are_seen() -> None:
@@ -134,11 +151,11 @@ def test_who_was_lost_before_the_silence_may_be_its_cause(lost: tuple[int, ...])
     further = [Op(e, (e + 1) % 4, begin, begin + 50 * MS, 10, bytes=12_500_000) for e in (0, 1)]
     gone = (ops["endpoint"] == 2) & (ops["iteration"] >= 7)
     ended, hung = ops.take(~gone), concat(OPERATIONS, [ops.take(~gone), operations(further)])
-    watched = ObservedIterations(np.arange(10) < 7, lost)
+    watched = observed(np.arange(10) < 7, lost)
 
     def found(seen: Frame) -> list[Finding]:
         view = job_view(seen, edges, fabric(4), window_end_ns=int(edges[-1]) + 30 * SECOND)
-        return [f for f in diagnose(replace(view, watched=watched), DiagnosisOptions()) if f.kind == "hang"]
+        return [f for f in diagnose(replace(view, observed=watched), DiagnosisOptions()) if f.kind == "hang"]
 
     assert [f.subject.ids for f in found(ended)] == ([] if lost else [("10.0.0.2",)])
     (finding,) = found(hung)

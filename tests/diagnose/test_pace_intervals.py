@@ -142,6 +142,19 @@ def test_single_slow_iterations_are_taken_together() -> None:
     assert set(found.baseline) == set(range(1, 31)) - {10, 16, 23}
 
 
+def test_iterations_of_which_records_are_missing_belong_to_no_period() -> None:
+    """They neither make one nor break one in two, and one that was on before them still is at the end."""
+    durations = [1.0] * 10 + [5.0, 4.0, 3.0] + [1.0] * 7 + [1.3] * 6 + [9.0] * 2
+    edges = edges_ns(durations)
+    away = np.isin(np.arange(len(edges)), [11, 12, 13, 27, 28])
+    first, second = split_intervals(edges, LEAST, None, away)
+    assert (first.first, first.last, first.left_out, first.slow) == (1, 20, (11, 12, 13), False)
+    assert (second.first, second.last, second.left_out) == (21, len(edges) - 1, (27, 28))
+    assert second.iterations.tolist() == [21, 22, 23, 24, 25, 26]
+    assert set(second.baseline) == set(range(1, 21)) - {11, 12, 13}
+    assert second.slowdown_ratio == pytest.approx(1.3)
+
+
 def test_single_iterations_whose_ends_are_guessed_are_not_judged() -> None:
     """Of three slow ones one ends with a record that was lost: two are too few."""
     edges = edges_ns([1.4 if n in (9, 15, 22) else 1.0 + 0.001 * (n % 4) for n in range(30)])

@@ -10,7 +10,7 @@ import pytest
 from datamodel.flows import Flows
 from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.jobs.job_streams import job_streams
-from reconstruct.jobs.observed_iterations import ObservedIterations, find_guessed_iterations, watched_iterations
+from reconstruct.jobs.observed_iterations import ObservedIterations, observed_iterations
 from reconstruct.streams.stream_builder import build_streams
 from tests.workloads.feed import EPOCH_NS, Feed, address, flows
 from tests.workloads.grid import Grid
@@ -39,7 +39,7 @@ def seen(training: Training, since: float, until: float) -> ObservedIterations:
     hosts = [f"h{(int(a.rpartition('.')[2]) - 1) // 2}" for a in rows.addresses]
     (job,) = find_jobs(rows, frozenset(), JobOptions(), hosts).jobs
     assert len(job.edges_ns) == COUNT
-    return watched_iterations(*job_streams(rows, job))
+    return observed_iterations(*job_streams(rows, job))
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,9 @@ def test_iterations_are_whole_while_all_exporters_are_heard(
 
 def test_of_several_stretches_the_longest_is_meant() -> None:
     """Of none there is none."""
-    assert ObservedIterations(np.array([True, False, True, True, False, True, True]), ()).longest() == (2, 4)
-    assert ObservedIterations(np.zeros(3, np.bool_), ()).longest() == (0, 0)
+    none = np.zeros(7, np.bool_)
+    assert ObservedIterations(np.array([1, 0, 1, 1, 0, 1, 1], np.bool_), (), none, none).longest() == (2, 4)
+    assert ObservedIterations(none, (), none, none).longest() == (0, 0)
 
 
 def test_iterations_are_guessed_where_records_were_filled_in(training: Training) -> None:
@@ -75,8 +76,32 @@ def test_iterations_are_guessed_where_records_were_filled_in(training: Training)
     middle_ns = EPOCH_NS + int(training.ends_ns[3:5].mean())
     row = int(rows.offsets[3] + np.searchsorted(rows.start_ns[rows.rows(3)], middle_ns))
     (found,) = find_jobs(rows, frozenset(), JobOptions()).jobs
-    streams, job = job_streams(replace(rows, filled_rows=np.array([row])), found)
-    guessed = find_guessed_iterations(streams, job.edges_ns)
-    assert guessed is not None
-    assert np.flatnonzero(guessed).tolist() == [4, 5]
-    assert find_guessed_iterations(rows, job.edges_ns) is None
+    seen = observed_iterations(*job_streams(replace(rows, filled_rows=np.array([row])), found))
+    assert np.flatnonzero(seen.guessed).tolist() == [4, 5]
+    assert not observed_iterations(*job_streams(rows, found)).guessed.any()
+
+
+@pytest.mark.parametrize("senders", [(3,), (2, 3)])
+def test_iterations_in_which_several_pairs_were_not_seen_are_incomplete(
+    training: Training, senders: tuple[int, ...]
+) -> None:
+    """Two iterations of two senders are missing, and one of the next cannot be told where it began; one may rest."""
+    rows = build_streams(flows([training], Feed()))
+    (found,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    streams, job = job_streams(rows, found)
+    code = [streams.addresses.index(address(n)) for n in senders]
+    of = np.repeat(streams.src, np.diff(streams.offsets))
+    begin_ns, end_ns = EPOCH_NS + training.ends_ns[[6, 8]]
+    missed = np.isin(of, code) & (streams.start_ns >= begin_ns) & (streams.start_ns < end_ns)
+    seen = observed_iterations(replace(streams, bytes=np.where(missed, 0, streams.bytes)), job)
+    assert np.flatnonzero(seen.incomplete).tolist() == [7, 8, 9]
+    assert not observed_iterations(streams, job).incomplete.any()
+
+
+def test_iterations_of_an_outage_are_incomplete(training: Training) -> None:
+    """Though what is usual stands for what was missed, and the next one's beginning is as uncertain as their end."""
+    rows = build_streams(flows([training], Feed()))
+    (found,) = find_jobs(rows, frozenset(), JobOptions()).jobs
+    outage_ns = EPOCH_NS + (training.ends_ns[[[3, 5]]] + training.ends_ns[[[4, 6]]]) // 2
+    streams, job = job_streams(replace(rows, outages_ns=outage_ns), found)
+    assert np.flatnonzero(observed_iterations(streams, job).incomplete).tolist() == [4, 5, 6, 7]
