@@ -35,9 +35,8 @@ from reconstruct.periods.cycles_in_turn import count_cycles_in_turn
 from reconstruct.periods.folding import RECURRENCE
 from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.periods.shared_period import adopt_shared_period
+from reconstruct.streams.data_streams import find_data_streams
 
-# A message that says a buffer is ready takes 32 to 128 bytes, and the headers of its packet.
-READY_BYTES = 256
 # A restarted job keeps this share of its endpoints, one of two hosts at least, and the bytes of an iteration.
 SAME_ENDPOINTS = 0.5
 SAME_WORK = 0.1
@@ -45,9 +44,6 @@ SAME_WORK = 0.1
 GOES_ON = 0.5
 # Weights go to engines at least every so many-th iteration: later answers would be those of long outdated weights.
 MOST_IN_TURN = 4
-
-# Packed source and destination of each pair of endpoints, ascending, and (n,) which of them each stream has.
-_Pairs = tuple[Int, Int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +158,7 @@ def find_jobs(
             a host: sets whose hosts are all known are joined only where they do.
         ranks: address codes that are no loaders or stores, whatever they are seen to send and receive.
     """
-    total = streams.total_bytes()
-    pairs = np.unique(streams.src * len(streams.addresses) + streams.dst, return_inverse=True)
-    large = _large(streams, pairs, total, options)
-    usable = large & _both_ways(streams, pairs, total, options) & ~_served(streams, services)
+    large, usable = find_data_streams(streams, services, options.smallest_stream_share, options.control_share)
     hidden = hides_pauses(streams, options.covered_share)
     replaced = watched_for_life(streams, usable)
     streams = replaced.streams
@@ -283,12 +276,6 @@ def _cut_in_turn(axes: Streams, job: Job, outward_ns: Int) -> Job:
     return job
 
 
-def _served(streams: Streams, services: frozenset[int]) -> Bool:
-    """(n,) whether streams are those of storage or management."""
-    named = list(services)
-    return np.asarray(np.isin(streams.src, named) | np.isin(streams.dst, named))
-
-
 def _rhythmic(streams: Streams, some: Int, options: JobOptions, counted: bool = False) -> CycleTable:
     """Of some streams those with a rhythm, each cut at its own fundamental; rows are `counted`, see `find_periods`."""
     heard = find_periods(streams, some, options.coherence, counted)
@@ -314,45 +301,6 @@ def _by_count(streams: Streams, usable: Bool, runs: list[Job], options: JobOptio
     found = _rhythmic(counted, some, options, counted=True)
     cycle_bytes = streams.total_bytes()[found.stream] / found.count
     return counted, found.take(np.flatnonzero(cycle_bytes >= options.smallest_quantum_bytes))
-
-
-def _large(streams: Streams, pairs: _Pairs, total: Int, options: JobOptions) -> Bool:
-    """(n,) whether streams carry a part of what their ends send and receive that is worth looking at.
-
-    Other jobs are no measure: beside one that moves a hundred times as much a small job's pipeline still is one.
-    Connections of a pair with as many rows share out the same messages, and count together.
-    """
-    most = np.zeros(len(streams.addresses), np.int64)
-    np.maximum.at(most, streams.src, total)
-    np.maximum.at(most, streams.dst, total)
-    rows = np.diff(streams.offsets)
-    _, alike = np.unique(pairs[1] * (rows.max(initial=0) + 1) + rows, return_inverse=True)
-    shared = np.bincount(alike, total)[alike]
-    return np.asarray(shared >= options.smallest_stream_share * np.maximum(most[streams.src], most[streams.dst]))
-
-
-def _both_ways(streams: Streams, pairs: _Pairs, total: Int, options: JobOptions) -> Bool:
-    """(n,) whether streams are more than the ready-to-receive messages of what comes the other way.
-
-    Those are short, so records of them are small too: beside others, or in themselves where each is of one packet. One
-    of many connections that share out a message, or a message beside a collective of the same pair, is a small part of
-    all that comes back, but no smaller record by record.
-    """
-    rows = np.diff(streams.offsets)
-    back, back_rows = _reverse(streams, pairs, total), _reverse(streams, pairs, rows)
-    small = total < options.control_share * back
-    short = total * np.maximum(back_rows, 1.0) < options.control_share * back.astype(np.float64) * rows
-    short |= total < READY_BYTES * rows
-    return np.asarray(~(small & short))
-
-
-def _reverse(streams: Streams, pairs: _Pairs, values: Int) -> Int:
-    """(n,) sum of `values` over all streams from each stream's destination to its source."""
-    pair, of_stream = pairs
-    volume = np.bincount(of_stream, values, len(pair))
-    back = streams.dst * len(streams.addresses) + streams.src
-    at = np.minimum(np.searchsorted(pair, back), max(len(pair) - 1, 0))
-    return np.where(pair[at] == back, volume[at], 0).astype(np.int64) if len(pair) else values
 
 
 def _job(streams: Streams, part: CycleTable) -> Job | None:
