@@ -1,20 +1,26 @@
 """Compiling now what otherwise is compiled when it is first used, for minutes: `python -m flowprism.precompile`.
 
-The decoders are compiled by one process, the analysis of records by another, that of samples by a third. What they
-compile stays next to the package where that is writable, otherwise in the user's cache, or where NUMBA_CACHE_DIR
-says.
+The decoders, of profiles too, are compiled by one process, the analysis of records by another, that of samples by a
+third. What they compile stays next to the package where that is writable, otherwise in the user's cache, or where
+NUMBA_CACHE_DIR says.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import tempfile
 from importlib.resources import as_file, files
+from pathlib import Path
 
 from capture.reader import read_all
 from datamodel.ingest_result import IngestResult
+from datamodel.profiles import ProfileReport
 from datamodel.report import Report
 from flowprism.pipeline import AnalysisOptions, analyze_reading
+from flowprism.profiles.folder import read_profiles
+from flowprism.profiles.reading import report_profiles
 from simulate.case import simulate_case
 from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
@@ -23,7 +29,7 @@ from simulate.scenarios.sweep import Cell, sweep
 _DECODERS = (
     "from capture.export_decoder import ExportDecoder; from capture.configured_rates import SamplingRates;"
     "from flowprism.collector.warmup import warm_up; warm_up(ExportDecoder(SamplingRates()));"
-    "from flowprism.precompile import decode_packets; decode_packets()"
+    "from flowprism.precompile import decode_packets, read_profile; decode_packets(); read_profile()"
 )
 _ANALYSIS = "from flowprism.service.components.scanner import warm_up; warm_up()"
 _SAMPLES = "from flowprism.precompile import analyse_samples; analyse_samples()"
@@ -40,6 +46,19 @@ def decode_packets() -> IngestResult:
     """The flow records of the bundled mirror."""
     with as_file(files("flowprism.demo") / "mirror.pcap.gz") as mirror:
         return read_all([mirror])
+
+
+def read_profile() -> ProfileReport:
+    """The report of one rank's trace: an iteration with a kernel, its operator and a number of each form."""
+    times = ((1, 9), (2.5, 3.5), ("3.5", "2e0"))
+    rows = (("user_annotation", "ProfilerStep#1"), ("cpu_op", "aten::mm"), ("kernel", "gemm"))
+    events = [
+        {"ph": "X", "cat": category, "name": name, "pid": 0, "tid": 1, "ts": start, "dur": lasting}
+        for (category, name), (start, lasting) in zip(rows, times, strict=True)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "rank0.json").write_text(json.dumps({"traceEvents": events}))
+        return report_profiles(*read_profiles(Path(folder)))
 
 
 def analyse_samples() -> Report:

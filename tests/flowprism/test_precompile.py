@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from flowprism.precompile import analyse_samples
+from pathlib import Path
+
+from capture.profiles import trace_scan
+from diagnose.profiles import intervals
+from flowprism.precompile import analyse_samples, read_profile
+from flowprism.profiles.folder import read_profiles
+from flowprism.profiles.reading import report_profiles
+from tests.diagnose.profiles.made_profiles import case_of, write_case
 
 
 def test_samples_that_are_analysed_go_all_the_way() -> None:
@@ -11,3 +18,19 @@ def test_samples_that_are_analysed_go_all_the_way() -> None:
     (job,) = report.jobs
     assert (job.layout.dp, len(job.iterations)) == (8, 20)
     assert [finding.kind for finding in report.findings] == ["straggler"]
+
+
+def compiled_profile_kernels() -> dict[str, object]:
+    """What each kernel that reads and compares profiles has been compiled for in this process."""
+    kernels = {**vars(trace_scan), **vars(intervals)}
+    return {name: list(signatures) for name, one in kernels.items() if (signatures := getattr(one, "signatures", None))}
+
+
+def test_profile_that_is_read_leaves_nothing_to_compile(tmp_path: Path) -> None:
+    """Recordings of a job need no kernel, and none for other types, than the trace that is read beforehand."""
+    (rank,) = read_profile().ranks
+    assert {time.what: time.seconds for time in rank.times}["compute"] == 2e-6
+    before = compiled_profile_kernels()
+    write_case(case_of(5), tmp_path)
+    report_profiles(*read_profiles(tmp_path))
+    assert compiled_profile_kernels() == before
