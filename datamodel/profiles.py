@@ -95,10 +95,23 @@ class ProfiledRank(Document):
     file: str
     rank: int | None
     host: str | None
-    endpoint: str | None = Field(default=None, description="of the inventory, by host and GPU")
+    endpoint: str | None = Field(
+        default=None,
+        description="by host and GPU of the inventory, or by when collectives of the timelines begin and end",
+    )
+    probability: float | None = Field(
+        default=None, description="of the endpoint, by its collectives; null: they do not say it"
+    )
+    fitting: tuple[str, ...] = Field(
+        default=(),
+        description="where none is certain, endpoints that its collectives fit, likeliest first; four at most",
+    )
     gpu: int | None = Field(default=None, description="index on its host, where the inventory has it")
     clock_offset_ns: int | None = Field(
         default=None, description="by which its clock is ahead of the first profile's; null: no group links them"
+    )
+    flows_ahead_ns: int | None = Field(
+        default=None, description="by which the flows' clock is ahead of its clock; null: its collectives do not say it"
     )
     iterations: int
     iteration_s: float

@@ -31,3 +31,25 @@ class ProfileOptions:
     part_ratio: float = 0.01
     loop_ratio: float = 0.5
     network_ratio: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementOptions:
+    """When a profile's endpoint is known by its collectives.
+
+    Attributes:
+        iterations: fewer have no variation that chance would not give another endpoint, too.
+        odds: of the best time against the second best, and of an endpoint against the next, with what follows from it
+            for all other profiles: a wrong name is worse than none.
+        alternatives: more endpoints that fit a profile alike are not listed.
+        resolution_ns: profiles count in whole microseconds.
+        shifts: whose ends fit best; of the others begins are not compared, which takes most of the time.
+        rounds: of assignment and of how far times are off, in turns; they settle in two or three.
+    """
+
+    iterations: int = 4
+    odds: float = 1000.0
+    alternatives: int = 3
+    resolution_ns: float = 1000.0
+    shifts: int = 32
+    rounds: int = 4

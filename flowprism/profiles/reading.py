@@ -9,12 +9,14 @@ import numpy as np
 from datamodel.findings import Finding
 from datamodel.inventory import Inventory
 from datamodel.profiles import Profile, ProfiledRank, ProfileReport, ProfileTime, ProfileVerdict
+from datamodel.timeline import Timelines
 from diagnose.profiles.account import account_of
 from diagnose.profiles.agreement import describe_agreement
 from diagnose.profiles.collective_waits import clock_offsets, match_groups, split_waits
 from diagnose.profiles.comparison import RankAccount, verdicts_of, with_peers
+from diagnose.profiles.placement import ProfilePlacement
 from diagnose.profiles.wording import describe_verdict
-from flowprism.profiles.endpoints import ProfilePlace, places_of
+from flowprism.profiles.endpoints import ProfilePlace, place_all
 
 NOTHING_UNLIKE = "profiles show nothing unlike peers"
 
@@ -24,6 +26,7 @@ def report_profiles(
     problems: Sequence[str] = (),
     inventory: Inventory | None = None,
     findings: Sequence[Finding] | None = None,
+    timelines: Timelines | None = None,
 ) -> ProfileReport:
     """Compare the ranks of one job.
 
@@ -32,11 +35,13 @@ def report_profiles(
         problems: of files, to be reported as well.
         inventory: names the endpoint of each host's GPU.
         findings: of the network's report of the same time, to be compared with; None: there is none.
+        timelines: of the same time: they name endpoints of profiles that do not.
     """
     groups = match_groups(profiles)
     waits = split_waits(profiles, groups)
     ranks = with_peers(profiles, [account_of(*pair) for pair in zip(profiles, waits, strict=True)])
-    places = places_of(profiles, inventory or Inventory())
+    placed = place_all(profiles, inventory or Inventory(), timelines)
+    places, fits = placed.places, placed.by_collectives
     by_label = {one.label: place for one, place in zip(ranks, places, strict=True)}
     verdicts = tuple(
         _worded(verdict, [by_label[label] for label in verdict.ranks], findings)
@@ -44,9 +49,12 @@ def report_profiles(
     )
     offsets = clock_offsets(profiles, groups)
     return ProfileReport(
-        ranks=tuple(_profiled(profiles[n], ranks, n, places[n], offsets[n]) for n in range(len(ranks))),
+        ranks=tuple(
+            _profiled(profiles[n], ranks, n, offsets[n]).model_copy(update=_located(places[n], fits[n]))
+            for n in range(len(ranks))
+        ),
         verdicts=verdicts,
-        problems=(*problems, *_lonely(ranks)),
+        problems=(*problems, *placed.problems, *_lonely(ranks)),
         summary=_summary(ranks, verdicts),
     )
 
@@ -55,15 +63,25 @@ def _worded(
     verdict: ProfileVerdict, places: Sequence[ProfilePlace | None], findings: Sequence[Finding] | None
 ) -> ProfileVerdict:
     known = [place for place in places if place is not None]
-    named = {name for place in known for name in (place.host, place.endpoint)}
-    where = f" (GPU {known[0].gpu} of {known[0].host})" if len(places) == len(known) == 1 else ""
+    named = {name for place in known for name in (place.host, place.endpoint) if name is not None}
+    where = f" ({known[0].text})" if len(places) == len(known) == 1 else ""
     agreement = "" if findings is None else describe_agreement(verdict, named, findings)
     return verdict.model_copy(update={"summary": describe_verdict(verdict, where), "agreement": agreement})
 
 
-def _profiled(
-    profile: Profile, ranks: Sequence[RankAccount], n: int, place: ProfilePlace | None, offset_ns: int | None
-) -> ProfiledRank:
+def _located(place: ProfilePlace | None, fit: ProfilePlacement | None) -> dict[str, object]:
+    """Fields that say where a rank is."""
+    found: dict[str, object] = {}
+    if place is not None:
+        found |= {"endpoint": place.endpoint, "gpu": place.gpu} | ({"host": place.host} if place.host else {})
+    if fit is not None and fit.endpoint is None:
+        found["fitting"] = fit.fitting
+    elif fit is not None and place is not None:
+        found |= {"probability": fit.probability, "flows_ahead_ns": fit.ahead_ns}
+    return found
+
+
+def _profiled(profile: Profile, ranks: Sequence[RankAccount], n: int, offset_ns: int | None) -> ProfiledRank:
     account, peers = ranks[n].account, [ranks[peer].account for peer in ranks[n].peers]
     parts = sorted({part for one in (account, *peers) for part in one.parts})
     times = (
@@ -78,9 +96,7 @@ def _profiled(
     return ProfiledRank(
         file=profile.name,
         rank=profile.rank,
-        host=profile.host if place is None else place.host,
-        endpoint=None if place is None else place.endpoint,
-        gpu=None if place is None else place.gpu,
+        host=profile.host,
         clock_offset_ns=offset_ns,
         iterations=len(account.lasting_s),
         iteration_s=round(float(np.median(account.lasting_s)), 6),

@@ -49,15 +49,19 @@ def read(
     inventory: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Hosts, with the GPU of each endpoint.")
     ] = None,
+    timelines: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Spans of `analyze --timelines`; they say whose a profile is.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answer here, not to stdout.")] = None,
 ) -> None:
     """Compare profiles of ranks with those of their peers, however they were recorded.
 
     Traces are Kineto's, JSON, plain or compressed. A file that cannot be used is a line; the others are read.
     """
-    from flowprism.cli.actions.profile_read import read_folder  # here, so that `--help` need not wait for the rest
+    from flowprism.cli.actions.profile_read import NetworkFiles, read_folder  # here, for a quick `--help`
 
-    read_folder(folder, out, report, inventory, as_json=profile_format is ProfileFormat.JSON)
+    network = NetworkFiles(report, inventory, timelines)
+    read_folder(folder, network, out, as_json=profile_format is ProfileFormat.JSON)
 
 
 @app.command()

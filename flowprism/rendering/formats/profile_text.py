@@ -35,7 +35,8 @@ def _print_ranks(report: ProfileReport, console: Console) -> None:
     blamed = {label for verdict in report.verdicts if len(verdict.ranks) == 1 for label in verdict.ranks}
     for one in report.ranks:
         named = one.file if one.rank is None else str(one.rank)
-        head = (named, one.host or "", str(one.peers), str(one.iterations), units.duration(one.iteration_s))
+        where = " ".join(name for name in (one.host, one.endpoint) if name)
+        head = (named, where, str(one.peers), str(one.iterations), units.duration(one.iteration_s))
         against_peers = (one.file if one.rank is None else one.rank) in blamed
         table.add_row(*head, *(_times(one, whats, against_peers=against_peers) for whats in _COLUMNS.values()))
     console.print(table)

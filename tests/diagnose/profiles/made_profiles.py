@@ -14,6 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from datamodel.frame import Frame
+from datamodel.timeline import SPAN_NAMES, SPANS, Timelines
+
 CAUSES = (
     "clocks", "gemm", "attention", "elementwise", "loader", "python", "host", "host to GPU", "GPU to host", "network",
 )  # fmt: skip
@@ -54,6 +57,7 @@ class Case:
     layout: tuple[int, int, int]
     culprit: int
     cost: float
+    series: int = 28
 
     @property
     def world(self) -> int:
@@ -61,14 +65,14 @@ class Case:
         return int(np.prod(self.layout))
 
 
-def case_of(number: int) -> Case:
-    """Case `number`: first `CASES_A_CAUSE` of each cause, then clean ones."""
-    random = np.random.default_rng([28, number])
+def case_of(number: int, series: int = 28) -> Case:
+    """Case `number` of a series: first `CASES_A_CAUSE` of each cause, then clean ones."""
+    random = np.random.default_rng([series, number])
     faulty = number < len(CAUSES) * CASES_A_CAUSE
     cause = CAUSES[number % len(CAUSES)] if faulty else "none"
     layouts = LAYOUTS_OF.get(cause, LAYOUTS)
     layout = layouts[int(random.integers(len(layouts)))]
-    return Case(number, cause, layout, int(random.integers(np.prod(layout))), float(random.uniform(0.08, 0.4)))
+    return Case(number, cause, layout, int(random.integers(np.prod(layout))), float(random.uniform(0.08, 0.4)), series)
 
 
 def group_members(case: Case, kind: str, rank: int) -> tuple[int, ...]:
@@ -93,10 +97,13 @@ class Rank:
     number: int
     host_us: float = 0.0
     gpu_us: float = 0.0
+    recording: bool = True
     events: list[dict[str, object]] = field(default_factory=list)
 
     def add(self, cat: str, name: str, start: float, lasting: float, tid: int, **args: object) -> None:
         """Leave one event."""
+        if not self.recording:
+            return
         pid = self.number % 4 if cat in {"kernel", "gpu_memcpy"} else 4000 + self.number
         self.events.append(
             {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": lasting, "args": args}
@@ -106,18 +113,21 @@ class Rank:
 class MadeJob:
     """The job of one case."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, *, late_posting: bool = False) -> None:
         """Draw the ranks' own speeds; sizes follow from what an iteration takes without the fault."""
         self.case = case
-        self.random = np.random.default_rng([28, case.number, 1])
+        self.random = np.random.default_rng([case.series, case.number, 1])
         self.ranks = [Rank(n) for n in range(case.world)]
         self.speed = self.random.normal(1.0, 0.003, case.world)
         self.old_names = bool(self.random.integers(2))
+        self.iteration = 0
+        self.late_posting = late_posting  # whether receivers post their buffers only when their GPU is there
+        self.sent: list[tuple[int, int, tuple[int, ...], float, float]] = []
         amounts: dict[str, float] = {}
         for op in self.program(0):
             if op[0] in {"kernel", "copy"}:
                 amounts[op[2]] = amounts.get(op[2], 0.0) + op[3]
-        self.iteration_us = 1.3 * sum(amounts.values())
+        self.iteration_us = 1.3 * sum(amounts.values()) * case.layout[2]  # stages run one after the other
         self.amounts = amounts
 
     def factor(self, rank: int, family: str) -> float:
@@ -168,9 +178,12 @@ class MadeJob:
         if tp > 1:
             yield "collective", "allreduce", "tp", 1e6
 
-    def run(self) -> None:
-        """Run all iterations of all ranks."""
-        for number in range(ITERATIONS):
+    def run(self, before: int = 0, after: int = 0) -> None:
+        """Run all iterations of all ranks, those that are recorded and some around them."""
+        for number in range(before + ITERATIONS + after):
+            self.iteration = number
+            for rank in self.ranks:
+                rank.recording = before <= number < before + ITERATIONS
             begins = [rank.host_us for rank in self.ranks]
             programs = [self.program(rank.number) for rank in self.ranks]
             waiting: dict[tuple[object, ...], list[tuple[Rank, str, float]]] = {}
@@ -238,6 +251,12 @@ class MadeJob:
             transfer *= 1 + self.case.cost * self.iteration_us / (3 * 300.0)
         starts = [max(rank.gpu_us + 1, rank.host_us) for rank, _, _ in some]
         end = max(starts) + transfer
+        if (
+            kind == "dp"
+        ):  # a receiver posts its buffers when its host launches the kernel; without a proxy, when it runs
+            posted = starts if self.late_posting else [rank.host_us for rank, _, _ in some]
+            for (rank, _, _), start, after in zip(some, starts, [*posted[1:], posted[0]], strict=True):
+                self.sent.append((rank.number, self.iteration, members, max(start, after) + 6.0, end - 4.0))
         for (rank, operation, elements), start in zip(some, starts, strict=True):
             name = (
                 "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"
@@ -263,15 +282,46 @@ class MadeJob:
 
 def clock_bases_ns(case: Case) -> list[int]:
     """When each rank's recording begins by its own host's clock; all begin together."""
-    random = np.random.default_rng([28, case.number, 3])
+    random = np.random.default_rng([case.series, case.number, 3])
     return [1_700_000_000_000_000_000 + int(random.normal(0, 2e8)) for _ in range(case.world)]
+
+
+def address_of(rank: int) -> str:
+    """Of the NIC of a rank's own; four of a host."""
+    return f"10.0.{rank // 4}.{rank % 4 + 1}"
+
+
+def made_timelines(job: MadeJob, error_us: float) -> Timelines:
+    """What the network shows of a job: its data-parallel collectives, each time with an error."""
+    random = np.random.default_rng([job.case.series, job.case.number, 4])
+    names = {one[2]: f"dp {','.join(map(address_of, one[2]))}" for one in job.sent}
+    groups = tuple(sorted(names.values()))
+    begin_us, end_us = np.array([one[3:] for one in job.sent]).T + random.normal(0, error_us, (2, len(job.sent)))
+    base_ns = 1_700_000_000_000_000_000
+    columns = {
+        "job": np.zeros(len(job.sent)),
+        "endpoint": [one[0] for one in job.sent],
+        "iteration": [one[1] for one in job.sent],
+        "span": np.full(len(job.sent), SPAN_NAMES.index("dp_comm")),
+        "start_ns": base_ns + (begin_us * 1e3).astype(np.int64),
+        "end_ns": base_ns + (end_us * 1e3).astype(np.int64),
+        "group": [groups.index(names[one[2]]) for one in job.sent],
+    }
+    addresses = tuple(map(address_of, range(job.case.world)))
+    return Timelines(Frame(SPANS, columns), addresses, ("job",), groups)
 
 
 def write_case(case: Case, folder: Path, *, ranks: bool = True) -> None:
     """Run a case and write a recording of each rank, in one of the forms that Kineto had over the years."""
     job = MadeJob(case)
     job.run()
-    random = np.random.default_rng([28, case.number, 2])
+    write_recordings(job, folder, ranks=ranks)
+
+
+def write_recordings(job: MadeJob, folder: Path, *, ranks: bool = True) -> None:
+    """Write a recording of each rank of a job that has run."""
+    case = job.case
+    random = np.random.default_rng([case.series, case.number, 2])
     form = int(random.integers(3))
     for rank, base_ns in zip(job.ranks, clock_bases_ns(case), strict=True):
         lines = [

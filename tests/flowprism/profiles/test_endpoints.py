@@ -1,5 +1,6 @@
 """Profiles become endpoints by host and GPU; none becomes another's."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,16 @@ from capture.profiles.kineto import profile_of
 from capture.profiles.trace_file import read_trace_file
 from datamodel.inventory import Endpoint, Host, Inventory
 from datamodel.profiles import Profile
-from flowprism.profiles.endpoints import places_of
+from flowprism.profiles.endpoints import place_all, places_of
 from flowprism.profiles.folder import read_profiles
-from tests.diagnose.profiles.made_profiles import case_of, write_case
+from tests.diagnose.profiles.made_profiles import (
+    MadeJob,
+    address_of,
+    case_of,
+    made_timelines,
+    write_case,
+    write_recordings,
+)  # fmt: skip
 
 SHARED_BY_TWO = Inventory(
     hosts=tuple(
@@ -63,3 +71,45 @@ def test_groups_give_the_rank_that_a_file_leaves_out(tmp_path: Path, number: int
     expected = [None] * case.world if dp == case.world else list(range(case.world))
     assert sorted((one.rank for one in profiles), key=str) == sorted(expected, key=str)
     assert all(one.rank is None or f"_{4000 + one.rank}." in one.name for one in profiles)
+
+
+def test_index_and_collectives_that_disagree_name_nothing(tmp_path: Path) -> None:
+    """Two NICs that the inventory has at each other's GPU; the others are where both ways say."""
+    job = MadeJob(case_of(1))
+    job.run(7, 9)
+    write_recordings(job, tmp_path)
+    profiles, _ = read_profiles(tmp_path)
+    ranks = [1, 0, *range(2, job.case.world)]
+    crossed = Inventory(
+        hosts=tuple(
+            Host(
+                name=f"node{host}",
+                endpoints=tuple(Endpoint(address=address_of(ranks[4 * host + n]), gpu=n) for n in range(4)),
+            )
+            for host in range(job.case.world // 4)
+        )
+    )
+    placed = place_all(profiles, crossed, made_timelines(job, error_us=3.0))
+    assert [place and place.endpoint for place in placed.places] == [None, None, *map(address_of, ranks[2:])]
+    assert placed.problems[0].endswith("its GPU's index gives GPU 0 of node0, its collectives give GPU 1 of node0")
+    assert len(placed.problems) == 2
+    silent = replace(profiles[0], collectives=profiles[0].collectives.take([False] * len(profiles[0].collectives)))
+    placed = place_all([silent, *profiles[1:]], crossed, made_timelines(job, error_us=3.0))
+    assert placed.places[:3] == (None, None, placed.places[2])
+    assert placed.problems[0].endswith("its GPU's index gives GPU 0 of node0, where another profile's collectives are")
+
+
+def test_a_host_that_is_known_leaves_its_own_endpoints(tmp_path: Path) -> None:
+    """Where two orders of a ring fit alike, but only one has its recordings on the hosts that made them."""
+    job = MadeJob(case_of(1), late_posting=True)
+    job.run(7, 9)
+    write_recordings(job, tmp_path, ranks=False)
+    profiles, _ = read_profiles(tmp_path)
+    hosts = tuple(
+        Host(name=f"node{n}", endpoints=tuple(Endpoint(address=address_of(4 * n + k)) for k in range(4)))
+        for n in range(job.case.world // 4)
+    )
+    timelines = made_timelines(job, error_us=3.0)
+    assert set(place_all(profiles, Inventory(), timelines).places) == {None}
+    placed = place_all(profiles, Inventory(hosts=hosts), timelines)
+    assert [place and place.endpoint for place in placed.places] == list(map(address_of, range(job.case.world)))

@@ -11,9 +11,18 @@ from datamodel.findings import Finding, Subject
 from datamodel.profiles import ProfileReport
 from datamodel.report import FeedSummary, Provenance, Report, Window
 from flowprism.cli import app
-from tests.diagnose.profiles.made_profiles import case_of, clock_bases_ns, write_case
+from flowprism.rendering.formats.timelines_file import write_timelines
+from tests.diagnose.profiles.made_profiles import (
+    MadeJob,
+    address_of,
+    case_of,
+    clock_bases_ns,
+    made_timelines,
+    write_case,
+    write_recordings,
+)  # fmt: skip
 
-GEMM, CLEAN_CASE = 1, 120
+GEMM, CLEAN_CASE, LOADER_CASE = 1, 120, 34
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -87,6 +96,26 @@ def test_report_and_inventory_give_place_and_agreement(tmp_path: Path) -> None:
     assert code == 0
     assert lines[0].startswith(f"rank {case.culprit} (GPU {gpu} of {host}): gemm kernels")
     assert lines[1] == f"the flows agree: {host} is late"
+
+
+def test_timelines_say_whose_a_recording_is(tmp_path: Path) -> None:
+    """No rank is given, and no inventory: the address is named all the same."""
+    job = MadeJob(case_of(LOADER_CASE))
+    job.run(7, 9)
+    assert job.case.layout == (1, 8, 1)
+    write_recordings(job, tmp_path, ranks=False)
+    write_timelines(made_timelines(job, error_us=3.0), tmp_path / "spans.parquet")
+    code, text = run("read", str(tmp_path), "--timelines", str(tmp_path / "spans.parquet"))
+    assert code == 0
+    culprit = job.case.culprit
+    assert text.startswith(f"node{culprit // 4}_{4000 + culprit}.")
+    assert f"({address_of(culprit)}): the GPU waits for the data loader" in text.splitlines()[0]
+    code, text = run("read", str(tmp_path), "--timelines", str(tmp_path / "spans.parquet"), "--format", "json")
+    ranks = ProfileReport.model_validate_json(text).ranks
+    assert [one.endpoint for one in ranks] == [
+        address_of(int(one.file.split("_")[1].split(".")[0]) - 4000) for one in ranks
+    ]
+    assert all((one.probability or 0.0) >= 0.999 and one.flows_ahead_ns is not None for one in ranks)
 
 
 @pytest.mark.parametrize("number", [1, 3, 4])

@@ -11,7 +11,7 @@ import pytest
 
 from datamodel.errors import InputError
 from datamodel.timeline import SPAN_NAMES, Timelines
-from flowprism.rendering.formats.timelines_file import write_timelines
+from flowprism.rendering.formats.timelines_file import read_timelines, to_arrow, write_timelines
 from tests.flowprism import sample
 
 COLUMNS = ["job", "endpoint", "iteration", "span", "start_ns", "end_ns", "peer", "bytes", "group"]
@@ -47,6 +47,23 @@ def test_every_span_is_there_with_names(timelines: Timelines, tmp_path: Path, su
             "bytes": int(spans["bytes"][n]),
             "group": timelines.groups[group] if group >= 0 else None,
         }
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_what_is_written_is_read(timelines: Timelines, tmp_path: Path, suffix: str) -> None:
+    """The same spans with the same names, numbered anew."""
+    path = tmp_path / f"spans{suffix}"
+    write_timelines(timelines, path)
+    assert to_arrow(read_timelines(path)).to_pylist() == to_arrow(timelines).to_pylist()
+
+
+@pytest.mark.parametrize("name", ["missing.parquet", "text.parquet", "other.parquet", "spans.csv"])
+def test_what_is_no_table_of_spans_is_an_error(tmp_path: Path, name: str) -> None:
+    """One line names the file."""
+    (tmp_path / "text.parquet").write_text("no table")
+    pyarrow.parquet.write_table(pa.table({"job": ["a"]}), tmp_path / "other.parquet")
+    with pytest.raises(InputError, match=name):
+        read_timelines(tmp_path / name)
 
 
 def test_names_are_dictionary_encoded(timelines: Timelines, tmp_path: Path) -> None:
