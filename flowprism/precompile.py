@@ -36,10 +36,11 @@ _SAMPLES = "from flowprism.precompile import analyse_samples; analyse_samples()"
 
 
 def main() -> int:
-    """Compile all of it; 0 where that went well."""
+    """Compile all of it; 0 where that went well, 1 where a process failed or was killed."""
     codes = (_DECODERS, _ANALYSIS, _SAMPLES)
     processes = [subprocess.Popen([sys.executable, "-c", code]) for code in codes]  # noqa: S603 - our own
-    return max(process.wait() for process in processes)
+    results = [process.wait() for process in processes]
+    return int(any(results))
 
 
 def decode_packets() -> IngestResult:

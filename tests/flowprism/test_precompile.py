@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from capture.profiles import trace_scan
 from diagnose.profiles import intervals
+from flowprism import precompile
 from flowprism.precompile import analyse_samples, read_profile
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
@@ -34,3 +37,11 @@ def test_profile_that_is_read_leaves_nothing_to_compile(tmp_path: Path) -> None:
     write_case(case_of(5), tmp_path)
     report_profiles(*read_profiles(tmp_path))
     assert compiled_profile_kernels() == before
+
+
+@pytest.mark.parametrize(("code", "result"), [("pass", 0), ("raise SystemExit(3)", 1), ("import os; os.abort()", 1)])
+def test_a_process_that_is_killed_is_a_failure(monkeypatch: pytest.MonkeyPatch, code: str, result: int) -> None:
+    """As one that fails is, whatever becomes of the others."""
+    for name in ("_DECODERS", "_ANALYSIS", "_SAMPLES"):
+        monkeypatch.setattr(precompile, name, code if name == "_ANALYSIS" else "pass")
+    assert precompile.main() == result
