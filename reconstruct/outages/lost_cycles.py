@@ -89,11 +89,16 @@ def _were_seen(streams: Streams, silent: Int, going_on: Int) -> bool:
 
 
 def _may_be_loss(streams: Streams, silence: SharedSilence, coherence: float) -> bool:
-    """Whether some of many streams did anything but pause; each is looked at alone, which is quick."""
-    some = evenly(len(silence.stream), ENOUGH)
-    if len(some) == len(silence.stream) or len(silence.going_on):
+    """Whether some of many streams did anything but pause; each is looked at alone, which is quick.
+
+    Not so where streams of the same endpoints went on: then all must be looked at together.
+    """
+    silent, going_on = silence.stream, silence.going_on
+    beside = np.unique([streams.src[going_on], streams.dst[going_on]])
+    some = evenly(len(silent), ENOUGH)
+    if len(some) == len(silent) or np.isin(streams.src[silent], beside).mean() > 1 - MOST_AGREE:
         return True
-    few = silence._replace(stream=silence.stream[some], row=silence.row[some])
+    few = silence._replace(stream=silent[some], row=silence.row[some])
     shifts = find_shifts(*cut_halves(streams, few, coherence), few, None)
     return len(shifts) >= FEWEST_STREAMS and _is_loss(shifts, np.zeros(0))
 

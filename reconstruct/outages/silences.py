@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.streams import Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.periods.byte_period import pauses_ns
 
@@ -49,13 +49,14 @@ def find_silences(streams: Streams) -> list[SharedSilence]:
     # all together pause for less long than each of them, so that a silence of all is unusual where no stream's is
     spans = _pauses_of_all(*times)
     most = len(spans) + MOST_UNUSUAL
+    for first_ns, last_ns in spans:
+        pause = _apart(pause, first_ns, last_ns)
     while pause.shape[1] > 1 and len(spans) < most:
-        first_ns, last_ns, shared = _most_shared(pause[0], pause[1])
-        if shared.sum() < 2:
+        first_ns, last_ns, sharing = _most_shared(pause[0], pause[1])
+        if sharing < 2:
             break
-        pause = pause[:, ~shared]
-        if all(last_ns < begin_ns or first_ns > end_ns for begin_ns, end_ns in spans):
-            spans.append((first_ns, last_ns))
+        spans.append((first_ns, last_ns))
+        pause = _apart(pause, first_ns, last_ns)
     return [_silence(streams, times, *span) for span in spans]
 
 
@@ -91,14 +92,19 @@ def _moments(start_ns: Int, end_ns: Int, begin_ns: int, each_ns: int) -> Int:
     return np.minimum(sends, 1)
 
 
-def _most_shared(start_ns: Int, end_ns: Int) -> tuple[int, int, Bool]:
-    """First and last moment at which the most intervals overlap, and (n,) which of them do."""
+def _apart(pause: Int, first_ns: int, last_ns: int) -> Int:
+    """(2, n) those of some pauses that do not overlap a stretch of time."""
+    return pause[:, (pause[1] < first_ns) | (pause[0] > last_ns)]
+
+
+def _most_shared(start_ns: Int, end_ns: Int) -> tuple[int, int, int]:
+    """First and last moment at which the most intervals overlap, and how many do."""
     at = np.concatenate([start_ns, end_ns])
     step = np.concatenate([np.ones(len(start_ns), np.int64), -np.ones(len(end_ns), np.int64)])
     order = np.lexsort([-step, at])
-    best = int(np.argmax(np.cumsum(step[order])))
-    first_ns, last_ns = int(at[order[best]]), int(at[order[best + 1]])
-    return first_ns, last_ns, (start_ns <= first_ns) & (end_ns >= last_ns)
+    sharing = np.cumsum(step[order])
+    best = int(np.argmax(sharing))
+    return int(at[order[best]]), int(at[order[best + 1]]), int(sharing[best])
 
 
 @compiled
