@@ -17,6 +17,8 @@ MOST_UNUSUAL = 3
 # A window is looked at in so many moments for pauses of all: a millisecond each in a minute's.
 MOMENTS = 1 << 16
 SENDING, ELSEWHEN = -1, -2
+# Streams whose own pause is shorter by this than that of those which share a silence go on: they happen to pause then.
+GOES_ON = 0.5
 # Fewer rows show no usual pause.
 FEWEST_ROWS = 12
 
@@ -47,23 +49,34 @@ def find_silences(streams: Streams) -> list[SharedSilence]:
     times = to_contiguous(streams.start_ns), to_contiguous(streams.end_ns)
     pause = _unusual_pauses(streams.offsets, *times)
     # all together pause for less long than each of them, so that a silence of all is unusual where no stream's is
-    spans = _pauses_of_all(*times)
+    spans = [_Span(first_ns, last_ns, last_ns - first_ns) for first_ns, last_ns in _pauses_of_all(*times)]
     most = len(spans) + MOST_UNUSUAL
-    for first_ns, last_ns in spans:
-        pause = _apart(pause, first_ns, last_ns)
+    for span in spans:
+        pause = _apart(pause, span)
     while pause.shape[1] > 1 and len(spans) < most:
-        first_ns, last_ns, sharing = _most_shared(pause[0], pause[1])
+        span, sharing = _most_shared(pause[0], pause[1])
         if sharing < 2:
             break
-        spans.append((first_ns, last_ns))
-        pause = _apart(pause, first_ns, last_ns)
-    return [_silence(streams, times, *span) for span in spans]
+        spans.append(span)
+        pause = _apart(pause, span)
+    return [_silence(streams, times, span) for span in spans]
 
 
-def _silence(streams: Streams, times: tuple[Int, Int], first_ns: int, last_ns: int) -> SharedSilence:
-    row = _rows_before(streams.offsets, *times, first_ns, last_ns)
+class _Span(NamedTuple):
+    """What pauses have in common, and how long such a pause is."""
+
+    first_ns: int
+    last_ns: int
+    pause_ns: float
+
+
+def _silence(streams: Streams, times: tuple[Int, Int], span: _Span) -> SharedSilence:
+    row = _rows_before(streams.offsets, *times, span.first_ns, span.last_ns)
+    silent = np.flatnonzero(row >= 0)
+    lasted_ns = times[0][row[silent] + 1] - times[1][row[silent]]
+    row[silent[lasted_ns < GOES_ON * span.pause_ns]] = SENDING
     silent, going_on = np.flatnonzero(row >= 0), np.flatnonzero(row == SENDING)
-    return SharedSilence(first_ns, last_ns, silent, row[silent], going_on)
+    return SharedSilence(span.first_ns, span.last_ns, silent, row[silent], going_on)
 
 
 def _pauses_of_all(start_ns: Int, end_ns: Int) -> list[tuple[int, int]]:
@@ -92,19 +105,21 @@ def _moments(start_ns: Int, end_ns: Int, begin_ns: int, each_ns: int) -> Int:
     return np.minimum(sends, 1)
 
 
-def _apart(pause: Int, first_ns: int, last_ns: int) -> Int:
+def _apart(pause: Int, span: _Span) -> Int:
     """(2, n) those of some pauses that do not overlap a stretch of time."""
-    return pause[:, (pause[1] < first_ns) | (pause[0] > last_ns)]
+    return pause[:, (pause[1] < span.first_ns) | (pause[0] > span.last_ns)]
 
 
-def _most_shared(start_ns: Int, end_ns: Int) -> tuple[int, int, int]:
-    """First and last moment at which the most intervals overlap, and how many do."""
+def _most_shared(start_ns: Int, end_ns: Int) -> tuple[_Span, int]:
+    """What the most intervals that overlap have in common, and how many that are."""
     at = np.concatenate([start_ns, end_ns])
     step = np.concatenate([np.ones(len(start_ns), np.int64), -np.ones(len(end_ns), np.int64)])
     order = np.lexsort([-step, at])
     sharing = np.cumsum(step[order])
     best = int(np.argmax(sharing))
-    return int(at[order[best]]), int(at[order[best + 1]]), int(sharing[best])
+    first_ns, last_ns = int(at[order[best]]), int(at[order[best + 1]])
+    own = (start_ns <= first_ns) & (end_ns >= last_ns)
+    return _Span(first_ns, last_ns, float(np.median((end_ns - start_ns)[own]))), int(sharing[best])
 
 
 @compiled
