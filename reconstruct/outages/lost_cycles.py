@@ -22,7 +22,10 @@ from reconstruct.outages.silences import SharedSilence
 IN_TIME = 0.12
 # Paces that are tried lie so much beyond those before and behind, or beyond that of streams that go on.
 BEYOND, BEYOND_SEEN, PACES = 0.1, 0.04, 61
-# So many streams of a job must agree.
+# After more cycles, a pace that may be so much beyond fits any time; and a job that is so many times slower or faster
+# behind a silence does other work, or another one does.
+MOST_CYCLES, LIKE_PACE = 5, 2.5
+# So many streams must agree, of all jobs together: whoever was away was so for all.
 MOST_AGREE = 0.8
 # Streams that go on where they stopped have pauses that meet as well so, on average.
 MEETS_AS_WELL = 0.9
@@ -52,9 +55,6 @@ _NOTHING = LostCycles(*np.zeros((4, 0), np.int64))
 def find_lost_cycles(streams: Streams, silence: SharedSilence, coherence: float) -> LostCycles:
     """Estimate what streams lost in a silence; nothing where it was none but a pause.
 
-    Whoever was away was away for all jobs: what some of them lost by it, and others can neither have lost nor waited
-    for, is no loss.
-
     Args:
         streams: data rows by connection.
         silence: that several streams share.
@@ -66,12 +66,11 @@ def find_lost_cycles(streams: Streams, silence: SharedSilence, coherence: float)
     parts = [p for p in align_to_iteration(halves, connected(halves, cycles)) if len(p) >= FEWEST_STREAMS]
     clocks = [find_job_clock(streams, silence, part, coherence) for part in parts]
     shifts = [find_shifts(halves, part, silence, clock) for part, clock in zip(parts, clocks, strict=True)]
-    found = [(some, _lost(streams, some)) for some in shifts if len(some) >= FEWEST_STREAMS]
-    explained = sum(len(some) for some, lost in found if lost is not None)
-    if explained < MOST_AGREE * sum(len(some) for some, _ in found):
+    shifts = [some for some in shifts if len(some) >= FEWEST_STREAMS]
+    found = [_lost(streams, some) for some in shifts]
+    if sum(agree for _, agree in found) < MOST_AGREE * sum(map(len, shifts)):
         return _NOTHING
-    each = [lost for _, lost in found if lost is not None]
-    columns = [np.concatenate(column) for column in zip(_NOTHING, *each, strict=True)]
+    columns = [np.concatenate(column) for column in zip(_NOTHING, *(lost for lost, _ in found), strict=True)]
     lost = LostCycles(*(column[np.argsort(columns[0])] for column in columns))
     return _NOTHING if _were_seen(streams, lost.stream, silence.going_on) else lost
 
@@ -103,19 +102,19 @@ def _may_be_loss(streams: Streams, silence: SharedSilence, coherence: float) -> 
     return len(shifts) >= FEWEST_STREAMS and _is_loss(shifts, np.zeros(0))
 
 
-def _lost(streams: Streams, fit: CycleShifts) -> LostCycles | None:
-    """What streams of one job lost at the pace at which most agree, which may be nothing; None where they do not."""
+def _lost(streams: Streams, fit: CycleShifts) -> tuple[LostCycles, int]:
+    """What streams of one job lost at the pace at which most agree, and how many do; all where they only paused."""
     off, cycles, shift = _at_pace(fit, _pace(fit))
     good = off < IN_TIME
+    if not fit.others_go_on:
+        good &= (cycles <= MOST_CYCLES) & (abs(np.log(np.median(fit.behind_ns / fit.cycle_ns))) < np.log(LIKE_PACE))
     if not _is_loss(fit, cycles):
-        return _NOTHING
-    if good.mean() < MOST_AGREE:
-        return None
+        return _NOTHING, len(fit)
     missing = fit.bytes[np.arange(len(shift)), shift] + cycles * fit.cycle_bytes
     kept = np.flatnonzero(good & (missing > 0))
     row = fit.row[kept] - streams.offsets[fit.stream[kept]]
     missing_bytes, cycle_bytes = (np.rint(size[kept]).astype(np.int64) for size in (missing, fit.cycle_bytes))
-    return LostCycles(fit.stream[kept], row, missing_bytes, cycle_bytes)
+    return LostCycles(fit.stream[kept], row, missing_bytes, cycle_bytes), int(good.sum())
 
 
 def _is_loss(fit: CycleShifts, cycles: Float) -> bool:

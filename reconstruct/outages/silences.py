@@ -49,7 +49,7 @@ def find_silences(streams: Streams) -> list[SharedSilence]:
     times = to_contiguous(streams.start_ns), to_contiguous(streams.end_ns)
     pause = _unusual_pauses(streams.offsets, *times)
     # all together pause for less long than each of them, so that a silence of all is unusual where no stream's is
-    spans = [_Span(first_ns, last_ns, last_ns - first_ns) for first_ns, last_ns in _pauses_of_all(*times)]
+    spans = [_Span(*span, _pause_ns(pause, *span)) for span in _pauses_of_all(*times)]
     most = len(spans) + MOST_UNUSUAL
     for span in spans:
         pause = _apart(pause, span)
@@ -118,8 +118,13 @@ def _most_shared(start_ns: Int, end_ns: Int) -> tuple[_Span, int]:
     sharing = np.cumsum(step[order])
     best = int(np.argmax(sharing))
     first_ns, last_ns = int(at[order[best]]), int(at[order[best + 1]])
-    own = (start_ns <= first_ns) & (end_ns >= last_ns)
-    return _Span(first_ns, last_ns, float(np.median((end_ns - start_ns)[own]))), int(sharing[best])
+    return _Span(first_ns, last_ns, _pause_ns(np.stack([start_ns, end_ns]), first_ns, last_ns)), int(sharing[best])
+
+
+def _pause_ns(pause: Int, first_ns: int, last_ns: int) -> float:
+    """How long those of some pauses are, usually, that hold a stretch of time; its own length without any."""
+    own = (pause[0] <= first_ns) & (pause[1] >= last_ns)
+    return float(np.median((pause[1] - pause[0])[own])) if own.any() else float(last_ns - first_ns)
 
 
 @compiled
