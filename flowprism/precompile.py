@@ -14,13 +14,19 @@ import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
 
+import numpy as np
+
 from capture.reader import read_all
 from datamodel.ingest_result import IngestResult
 from datamodel.profiles import ProfileReport
 from datamodel.report import Report
+from datamodel.streams import Streams
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
+from reconstruct.jobs.job_recognition import JobOptions
+from reconstruct.outages.outage_filling import fill_outages
+from reconstruct.streams.stream_builder import build_streams
 from simulate.case import simulate_case
 from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
@@ -31,7 +37,10 @@ _DECODERS = (
     "from flowprism.collector.warmup import warm_up; warm_up(ExportDecoder(SamplingRates()));"
     "from flowprism.precompile import decode_packets, read_profile; decode_packets(); read_profile()"
 )
-_ANALYSIS = "from flowprism.service.components.scanner import warm_up; warm_up()"
+_ANALYSIS = (
+    "from flowprism.service.components.scanner import warm_up; warm_up();"
+    "from flowprism.precompile import fill_outage; fill_outage()"
+)
 _SAMPLES = "from flowprism.precompile import analyse_samples; analyse_samples()"
 
 
@@ -60,6 +69,16 @@ def read_profile() -> ProfileReport:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "rank0.json").write_text(json.dumps({"traceEvents": events}))
         return report_profiles(*read_profiles(Path(folder)))
+
+
+def fill_outage() -> Streams:
+    """The streams of the bundled records, whose third tenth, from before the fault, is missing and put back."""
+    with as_file(files("flowprism.demo") / "bursts.parquet") as records:
+        flows = read_all([records]).flows
+    end_ns = flows.frame["time_flow_end_ns"]
+    gone_ns, back_ns = np.quantile(end_ns, [0.3, 0.4])
+    seen = np.flatnonzero((end_ns < gone_ns) | (end_ns >= back_ns))
+    return fill_outages(build_streams(flows.take(seen)), JobOptions().coherence)
 
 
 def analyse_samples() -> Report:

@@ -9,7 +9,7 @@ import pytest
 from capture.profiles import trace_scan
 from diagnose.profiles import intervals
 from flowprism import precompile
-from flowprism.precompile import analyse_samples, read_profile
+from flowprism.precompile import analyse_samples, fill_outage, read_profile
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
 from tests.diagnose.profiles.made_profiles import case_of, write_case
@@ -21,6 +21,11 @@ def test_samples_that_are_analysed_go_all_the_way() -> None:
     (job,) = report.jobs
     assert (job.layout.dp, len(job.iterations)) == (8, 20)
     assert [finding.kind for finding in report.findings] == ["straggler"]
+
+
+def test_an_outage_that_is_filled_goes_all_the_way() -> None:
+    """What was missed is found and put back."""
+    assert len(fill_outage().outages_ns) == 1
 
 
 def compiled_profile_kernels() -> dict[str, object]:
