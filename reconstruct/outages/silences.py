@@ -17,7 +17,7 @@ MOST_UNUSUAL = 3
 # A window is looked at in so many moments for pauses of all: a millisecond each in a minute's.
 MOMENTS = 1 << 16
 SENDING, ELSEWHEN = -1, -2
-# Streams whose own pause is shorter by this than that of those which share a silence go on: they happen to pause then.
+# Streams that begin this share of their usual rows while others pause go on: they pause in a part of that time only.
 GOES_ON = 0.5
 # Fewer rows show no usual pause.
 FEWEST_ROWS = 12
@@ -49,13 +49,13 @@ def find_silences(streams: Streams) -> list[SharedSilence]:
     times = to_contiguous(streams.start_ns), to_contiguous(streams.end_ns)
     pause = _unusual_pauses(streams.offsets, *times)
     # all together pause for less long than each of them, so that a silence of all is unusual where no stream's is
-    spans = [_Span(*span, _pause_ns(pause, *span)) for span in _pauses_of_all(*times)]
+    spans = [_span(pause, *span) for span in _pauses_of_all(*times)]
     most = len(spans) + MOST_UNUSUAL
     for span in spans:
         pause = _apart(pause, span)
     while pause.shape[1] > 1 and len(spans) < most:
-        span, sharing = _most_shared(pause[0], pause[1])
-        if sharing < 2:
+        span = _most_shared(pause)
+        if span.sharing < 2:
             break
         spans.append(span)
         pause = _apart(pause, span)
@@ -63,18 +63,30 @@ def find_silences(streams: Streams) -> list[SharedSilence]:
 
 
 class _Span(NamedTuple):
-    """What pauses have in common, and how long such a pause is."""
+    """What pauses have in common, how many they are, and when they usually begin and end."""
 
     first_ns: int
     last_ns: int
-    pause_ns: float
+    sharing: int
+    begin_ns: int
+    end_ns: int
+
+
+def _span(pause: Int, first_ns: int, last_ns: int) -> _Span:
+    """A stretch of time, with those of some pauses that hold it."""
+    own = (pause[0] <= first_ns) & (pause[1] >= last_ns)
+    usual = np.median(pause[:, own], axis=1).astype(np.int64).tolist() if own.any() else (first_ns, last_ns)
+    return _Span(first_ns, last_ns, int(own.sum()), *usual)
 
 
 def _silence(streams: Streams, times: tuple[Int, Int], span: _Span) -> SharedSilence:
     row = _rows_before(streams.offsets, *times, span.first_ns, span.last_ns)
     silent = np.flatnonzero(row >= 0)
-    lasted_ns = times[0][row[silent] + 1] - times[1][row[silent]]
-    row[silent[lasted_ns < GOES_ON * span.pause_ns]] = SENDING
+    if 2 * span.sharing >= len(silent):
+        lasts_ns = span.end_ns - span.begin_ns
+        within = _count_rows(streams.offsets, times[0], span.begin_ns, span.end_ns)
+        usual = _count_rows(streams.offsets, times[0], span.begin_ns - lasts_ns, span.begin_ns)
+        row[silent[within[silent] > GOES_ON * usual[silent]]] = SENDING
     silent, going_on = np.flatnonzero(row >= 0), np.flatnonzero(row == SENDING)
     return SharedSilence(span.first_ns, span.last_ns, silent, row[silent], going_on)
 
@@ -110,21 +122,13 @@ def _apart(pause: Int, span: _Span) -> Int:
     return pause[:, (pause[1] < span.first_ns) | (pause[0] > span.last_ns)]
 
 
-def _most_shared(start_ns: Int, end_ns: Int) -> tuple[_Span, int]:
-    """What the most intervals that overlap have in common, and how many that are."""
-    at = np.concatenate([start_ns, end_ns])
-    step = np.concatenate([np.ones(len(start_ns), np.int64), -np.ones(len(end_ns), np.int64)])
+def _most_shared(pause: Int) -> _Span:
+    """What the most pauses that overlap have in common."""
+    at = pause.ravel()
+    step = np.repeat([1, -1], pause.shape[1])
     order = np.lexsort([-step, at])
-    sharing = np.cumsum(step[order])
-    best = int(np.argmax(sharing))
-    first_ns, last_ns = int(at[order[best]]), int(at[order[best + 1]])
-    return _Span(first_ns, last_ns, _pause_ns(np.stack([start_ns, end_ns]), first_ns, last_ns)), int(sharing[best])
-
-
-def _pause_ns(pause: Int, first_ns: int, last_ns: int) -> float:
-    """How long those of some pauses are, usually, that hold a stretch of time; its own length without any."""
-    own = (pause[0] <= first_ns) & (pause[1] >= last_ns)
-    return float(np.median((pause[1] - pause[0])[own])) if own.any() else float(last_ns - first_ns)
+    best = int(np.argmax(np.cumsum(step[order])))
+    return _span(pause, int(at[order[best]]), int(at[order[best + 1]]))
 
 
 @compiled
@@ -163,4 +167,14 @@ def _rows_before(offsets: Int, start_ns: Int, end_ns: Int, first_ns: int, last_n
             found[stream] = SENDING
         else:
             found[stream] = row
+    return found
+
+
+@compiled
+def _count_rows(offsets: Int, start_ns: Int, begin_ns: int, end_ns: int) -> Int:
+    """(streams,) how many rows of each begin in a stretch of time."""
+    found = np.zeros(len(offsets) - 1, np.int64)
+    for stream in range(len(found)):
+        own = start_ns[offsets[stream] : offsets[stream + 1]]
+        found[stream] = np.searchsorted(own, end_ns) - np.searchsorted(own, begin_ns)
     return found
