@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from datamodel.streams import Int, Streams
+from datamodel.streams import Bool, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.periods.byte_period import pauses_ns
 
@@ -16,8 +16,10 @@ UNUSUAL = 1.3
 MOST_UNUSUAL = 3
 # A window is looked at in so many moments for pauses of all: a millisecond each in a minute's.
 MOMENTS = 1 << 16
+# A silence is that of all that streams send together where it lasts for this part of their pauses.
+LONG_SILENCE = 0.5
 SENDING, ELSEWHEN = -1, -2
-# Streams that begin this share of their usual rows while others pause go on: they pause in a part of that time only.
+# Streams that begin this share of their usual rows while others pause send.
 GOES_ON = 0.5
 # Fewer rows show no usual pause.
 FEWEST_ROWS = 12
@@ -82,13 +84,30 @@ def _span(pause: Int, first_ns: int, last_ns: int) -> _Span:
 def _silence(streams: Streams, times: tuple[Int, Int], span: _Span) -> SharedSilence:
     row = _rows_before(streams.offsets, *times, span.first_ns, span.last_ns)
     silent = np.flatnonzero(row >= 0)
-    if 2 * span.sharing >= len(silent):
-        lasts_ns = span.end_ns - span.begin_ns
-        within = _count_rows(streams.offsets, times[0], span.begin_ns, span.end_ns)
-        usual = _count_rows(streams.offsets, times[0], span.begin_ns - lasts_ns, span.begin_ns)
-        row[silent[within[silent] > GOES_ON * usual[silent]]] = SENDING
+    row[silent[_go_on(streams, times, silent, span)]] = SENDING
     silent, going_on = np.flatnonzero(row >= 0), np.flatnonzero(row == SENDING)
     return SharedSilence(span.first_ns, span.last_ns, silent, row[silent], going_on)
+
+
+def _go_on(streams: Streams, times: tuple[Int, Int], silent: Int, span: _Span) -> Bool:
+    """(n,) which of some silent streams pause by chance: they send while others, at least half of them, pause.
+
+    None of them where these are silent together for half of that time, too.
+    """
+    lasts_ns = span.end_ns - span.begin_ns
+    within, usual = (
+        _count_rows(streams.offsets, times[0], begin_ns, begin_ns + lasts_ns)[silent]
+        for begin_ns in (span.begin_ns, span.begin_ns - lasts_ns)
+    )
+    sends = within > GOES_ON * usual
+    if 2 * span.sharing < len(silent) or not sends.any():
+        return np.zeros(len(silent), np.bool_)
+    own = streams.take(silent[sends])
+    within = np.flatnonzero((own.end_ns >= span.begin_ns) & (own.start_ns <= span.end_ns))
+    within = within[np.argsort(own.start_ns[within], kind="stable")]
+    latest_ns = np.maximum.accumulate(np.append(span.begin_ns, own.end_ns[within]))
+    silent_ns = np.append(own.start_ns[within], span.end_ns) - latest_ns
+    return sends if int(silent_ns.max()) < LONG_SILENCE * lasts_ns else np.zeros(len(silent), np.bool_)
 
 
 def _pauses_of_all(start_ns: Int, end_ns: Int) -> list[tuple[int, int]]:
