@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from datamodel.streams import Float, Int, Streams
+from reconstruct.jit import to_contiguous
 from reconstruct.jobs.job_fragments import align_to_iteration, connected
 from reconstruct.numeric.robust_statistics import evenly
 from reconstruct.outages.cycle_shifts import CycleShifts, cut_halves, find_shifts
 from reconstruct.outages.job_clock import ENOUGH, find_job_clock
-from reconstruct.outages.silences import SharedSilence
+from reconstruct.outages.silences import SharedSilence, count_rows
 
 # What is between the places took so long within this share of a cycle, or something else happened than a loss.
 IN_TIME = 0.12
@@ -72,19 +73,23 @@ def find_lost_cycles(streams: Streams, silence: SharedSilence, coherence: float)
         return _NOTHING
     columns = [np.concatenate(column) for column in zip(_NOTHING, *(lost for lost, _ in found), strict=True)]
     lost = LostCycles(*(column[np.argsort(columns[0])] for column in columns))
-    return _NOTHING if _were_seen(streams, lost.stream, silence.going_on) else lost
+    return _NOTHING if _were_seen(streams, lost) else lost
 
 
-def _were_seen(streams: Streams, silent: Int, going_on: Int) -> bool:
+def _were_seen(streams: Streams, lost: LostCycles) -> bool:
     """Whether exporters were there: senders of some silent streams sent others, and receivers of some received others.
 
     In an evaluation gradients rest while activations go on.
     """
-    if not len(silent):
+    if not len(lost.stream):
         return False
-    sent = np.isin(streams.src[silent], streams.src[going_on]).mean()
-    received = np.isin(streams.dst[silent], streams.dst[going_on]).mean()
-    return bool(min(sent, received) > 1 - MOST_AGREE)
+    row = streams.offsets[lost.stream] + lost.row
+    first_ns, last_ns = int(streams.end_ns[row].max()), int(streams.start_ns[row + 1].min())
+    sending = count_rows(streams.offsets, to_contiguous(streams.start_ns), first_ns, last_ns) > 0
+    sending[lost.stream] = False
+    sent = np.isin(streams.src[lost.stream], streams.src[sending]).mean()
+    received = np.isin(streams.dst[lost.stream], streams.dst[sending]).mean()
+    return bool(last_ns <= first_ns or min(sent, received) > 1 - MOST_AGREE)
 
 
 def _may_be_loss(streams: Streams, silence: SharedSilence, coherence: float) -> bool:

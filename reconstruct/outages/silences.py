@@ -96,7 +96,7 @@ def _go_on(streams: Streams, times: tuple[Int, Int], silent: Int, span: _Span) -
     """
     lasts_ns = span.end_ns - span.begin_ns
     within, usual = (
-        _count_rows(streams.offsets, times[0], begin_ns, begin_ns + lasts_ns)[silent]
+        count_rows(streams.offsets, times[0], begin_ns, begin_ns + lasts_ns)[silent]
         for begin_ns in (span.begin_ns, span.begin_ns - lasts_ns)
     )
     sends = within > GOES_ON * usual
@@ -190,7 +190,7 @@ def _rows_before(offsets: Int, start_ns: Int, end_ns: Int, first_ns: int, last_n
 
 
 @compiled
-def _count_rows(offsets: Int, start_ns: Int, begin_ns: int, end_ns: int) -> Int:
+def count_rows(offsets: Int, start_ns: Int, begin_ns: int, end_ns: int) -> Int:
     """(streams,) how many rows of each begin in a stretch of time."""
     found = np.zeros(len(offsets) - 1, np.int64)
     for stream in range(len(found)):
