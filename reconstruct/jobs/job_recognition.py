@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from datamodel.streams import Bool, Int, Streams
+from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.jobs.common_window import FEWEST_CYCLES
 from reconstruct.jobs.fragment_alignment import find_same_pace_pairs, tie
 from reconstruct.jobs.fragment_contact import find_contacts
@@ -256,24 +256,24 @@ def _merge_turns(axes: Streams, job: Job, given_ns: Int) -> Job:
     times = count_cycles_in_turn(job.edges[1:][known], (np.diff(job.edges_ns) - given_ns)[known].astype(np.float64))
     if times == 1:
         return job
-    own = job.members
-    part = cut_cycles(axes, own.stream, StreamPeriods(own.quantum_bytes * times, own.unit_bytes, np.ones(len(own))))
-    again = _job(axes, part) if len(part) >= ON_BEAT * len(own) else None
+    again = _cut_again(axes, job, job.members.quantum_bytes * times)
     return job if again is None else again
 
 
 def _cut_in_turn(axes: Streams, job: Job, outward_ns: Int) -> Job:
     """A job cut into the most iterations a cycle that differ in nothing but the time in which data is given away."""
-    own = job.members
     for times in range(MOST_IN_TURN, 1, -1):
-        beats = StreamPeriods(own.quantum_bytes / times, own.unit_bytes, np.ones(len(own)))
-        part = cut_cycles(axes, own.stream, beats)
-        if len(part) < ON_BEAT * len(own):
-            continue
-        again = _job(axes, part)
+        again = _cut_again(axes, job, job.members.quantum_bytes / times)
         if again is not None and differ_by_outward_data(again.edges, again.edges_ns, outward_ns, times):
             return again
     return job
+
+
+def _cut_again(axes: Streams, job: Job, quantum_bytes: Float) -> Job | None:
+    """A job with each member cut by another quantum; None where that does not recur in most of them."""
+    own = job.members
+    part = cut_cycles(axes, own.stream, StreamPeriods(quantum_bytes, own.unit_bytes, np.ones(len(own))))
+    return _job(axes, part) if len(part) >= ON_BEAT * len(own) else None
 
 
 def _rhythmic(streams: Streams, some: Int, options: JobOptions, counted: bool = False) -> CycleTable:
