@@ -15,7 +15,7 @@ from datamodel.streams import Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.outages.job_clock import JobClock
 from reconstruct.outages.silences import SharedSilence
-from reconstruct.periods.byte_period import StreamPeriods, find_periods
+from reconstruct.periods.byte_period import StreamPeriods, find_periods, latest_ends
 from reconstruct.periods.cycles import CycleTable, cut_cycles
 from reconstruct.periods.folding import thinned
 
@@ -160,7 +160,7 @@ def _each_shift(
     for n in range(len(stream)):
         low, high = row_offsets[stream[n]], row_offsets[stream[n] + 1]
         rows, cumulative = thinned(size[low:high], least_bytes[n])
-        starts, ends = start_ns[low:high][rows], _latest(end_ns[low:high][rows])
+        starts, ends = start_ns[low:high][rows], latest_ends(end_ns[low:high][rows])
         then, _ = thinned(size[row_offsets[behind[n]] : row_offsets[behind[n] + 1]], behind_least_bytes[n])
         passed_ns[n] = start_ns[row_offsets[behind[n]] + then[0]] - ends[-1]
         own, other = slice(offsets[n], offsets[n + 1]), slice(behind_offsets[n], behind_offsets[n + 1])
@@ -175,15 +175,6 @@ def _each_shift(
             lost_bytes[n, k], met_ratio[n, k] = missing, met[k]
             took_ns[n, k] = _took_ns(starts, ends, cumulative, missing, quantum)
     return lost_bytes, took_ns, met_ratio, passed_ns
-
-
-@compiled
-def _latest(end_ns: Int) -> Int:
-    """(rows,) the latest end up to each."""
-    found = end_ns.copy()
-    for k in range(1, len(found)):
-        found[k] = max(found[k], found[k - 1])
-    return found
 
 
 @compiled

@@ -9,6 +9,7 @@ import numpy as np
 from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.numeric.ragged_arrays import offsets_of, with_room
+from reconstruct.periods.byte_period import latest_ends
 from reconstruct.periods.cycles import Members
 from reconstruct.periods.folding import SAME_PLACE_SHARE, crossings, lattice
 
@@ -88,10 +89,7 @@ def _cross_each(columns: Columns, some: Int, places: Int, start_ns: Int, end_ns:
 @compiled
 def _latest(columns: Columns, member: int, end_ns: Int) -> Int:
     """(m,) the latest end up to and with each data row of one member."""
-    latest = end_ns[columns.rows[columns.row_offsets[member] : columns.row_offsets[member + 1]]]
-    for k in range(1, len(latest)):
-        latest[k] = max(latest[k], latest[k - 1])
-    return latest
+    return latest_ends(end_ns[columns.rows[columns.row_offsets[member] : columns.row_offsets[member + 1]]])
 
 
 @compiled

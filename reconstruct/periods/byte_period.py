@@ -144,6 +144,15 @@ def pauses_ns(start_ns: Int, end_ns: Int) -> Float:
 
 
 @compiled
+def latest_ends(end_ns: Int) -> Int:
+    """(rows,) the latest end up to and with each row of a stream."""
+    latest = end_ns.copy()
+    for k in range(1, len(latest)):
+        latest[k] = max(latest[k], latest[k - 1])
+    return latest
+
+
+@compiled
 def find_period(gap_ns: Float, size: Int, trains: bool, counted: bool, share: float) -> tuple[float, float, float]:
     """(quantum_bytes, unit_bytes, coherence) of one stretch of a stream; all 0 where nothing repeats.
 
