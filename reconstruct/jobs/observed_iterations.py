@@ -34,7 +34,7 @@ class ObservedIterations:
     incomplete: Bool
 
     def between(self, first: int, end: int) -> ObservedIterations:
-        """Those of the iterations [first, end), of which nobody is lost."""
+        """Those of the iterations [first, end), with no sender lost."""
         return ObservedIterations(self.whole[first:end], (), self.guessed[first:end], self.incomplete[first:end])
 
     def longest(self) -> tuple[int, int]:
@@ -47,7 +47,7 @@ class ObservedIterations:
 
 
 def observed_iterations(streams: Streams, job: Job) -> ObservedIterations:
-    """Tell what was seen of each iteration of a job.
+    """Find what was seen of each iteration of a job.
 
     An exporter is heard from the first to the last thing that it sees, and whoever has nothing to do at either end of
     the window says nothing there: one that is heard before the second iteration ends was there from the beginning, one
@@ -72,7 +72,7 @@ def observed_iterations(streams: Streams, job: Job) -> ObservedIterations:
     return ObservedIterations(
         whole=whole,
         lost=tuple(np.unique(streams.src[lost]).tolist()),
-        guessed=_and_the_next(np.unique(np.searchsorted(job.edges_ns, streams.start_ns[streams.filled_rows])), whole),
+        guessed=_and_the_next(np.searchsorted(job.edges_ns, streams.start_ns[streams.filled_rows]), whole),
         incomplete=_and_the_next(_incomplete(streams, mine, job.edges_ns), whole),
     )
 

@@ -29,14 +29,13 @@ class SharedSilence(NamedTuple):
     """Time in which streams that send otherwise sent nothing.
 
     Attributes:
-        start_ns, end_ns: what the unusual pauses of most streams have in common.
+        start_ns: when what the unusual pauses of most streams have in common begins.
         stream: (n,) streams that sent before and after, and nothing between.
         row: (n,) the last row of each before it.
         going_on: (m,) streams that sent all the while, at least as often as once.
     """
 
     start_ns: int
-    end_ns: int
     stream: Int
     row: Int
     going_on: Int
@@ -86,7 +85,7 @@ def _silence(streams: Streams, times: tuple[Int, Int], span: _Span) -> SharedSil
     silent = np.flatnonzero(row >= 0)
     row[silent[_go_on(streams, times, silent, span)]] = SENDING
     silent, going_on = np.flatnonzero(row >= 0), np.flatnonzero(row == SENDING)
-    return SharedSilence(span.first_ns, span.last_ns, silent, row[silent], going_on)
+    return SharedSilence(span.first_ns, silent, row[silent], going_on)
 
 
 def _go_on(streams: Streams, times: tuple[Int, Int], silent: Int, span: _Span) -> Bool:
