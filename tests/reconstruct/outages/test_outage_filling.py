@@ -19,7 +19,7 @@ from tests.workloads.training import Training, Workload, train
 COUNT = 24
 WORKLOAD = Workload(Grid(tp=2, dp=4, pp=2), gpus=2, iterations=COUNT)
 COHERENCE = JobOptions().coherence
-EVERYBODY = tuple(range(16))
+ALL_SENDERS = tuple(range(16))
 
 
 @pytest.fixture(scope="module", name="training")
@@ -34,7 +34,7 @@ def away_span_ns(training: Training, away: float) -> tuple[int, int]:
     return EPOCH_NS + int(at[0]), EPOCH_NS + int(at[1])
 
 
-def seen(training: Training, away: float, senders: tuple[int, ...] = EVERYBODY) -> Streams:
+def seen(training: Training, away: float, senders: tuple[int, ...] = ALL_SENDERS) -> Streams:
     """Streams of a feed whose collector was away, or one of two, that hears some of the senders."""
     feed = flows([training], Feed())
     end_ns, (gone_ns, back_ns) = feed.frame["time_flow_end_ns"], away_span_ns(training, away)
@@ -50,7 +50,7 @@ def edges_of(streams: Streams) -> list[int]:
 
 @pytest.mark.parametrize(
     ("away", "senders"),
-    [(0.4, EVERYBODY), (1.5, EVERYBODY), (4.2, EVERYBODY), (1.5, tuple(range(8))), (4.2, (2, 3))],
+    [(0.4, ALL_SENDERS), (1.5, ALL_SENDERS), (4.2, ALL_SENDERS), (1.5, tuple(range(8))), (4.2, (2, 3))],
 )
 def test_what_was_missed_is_put_back(training: Training, away: float, senders: tuple[int, ...]) -> None:
     """To the byte, for each stream, inside the time of the absence; so that all iterations are there."""
