@@ -22,7 +22,7 @@ from reconstruct.streams.stream_builder import build_streams
 from reconstruct.timelines.transfers import transfers
 from simulate.case import simulate_case
 from simulate.network.fabric import Fabric
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from strategy.class_features import SHAPE, TIMING, measure_shape, measure_timing, to_bins
 from strategy.current_members import select_current
 from strategy.edge_classes import EdgeClass, classify
@@ -80,7 +80,7 @@ def main(out: Path) -> None:
     out.write_text(json.dumps(table) + "\n")
 
 
-def _jobs(case: CaseName) -> Iterator[tuple[TrafficEdges, tuple[str, ...], Int, Job, Fabric]]:
+def _jobs(case: CaseName) -> Iterator[tuple[TrafficEdges, tuple[str, ...], Int, SimulatedJob, Fabric]]:
     """Edges of each job of a case that is found with its endpoints, and what ran."""
     scenario = build_scenario(case)
     rows = build_streams(simulate_case(scenario, case.number).readings["flows"].flows)
@@ -94,7 +94,7 @@ def _jobs(case: CaseName) -> Iterator[tuple[TrafficEdges, tuple[str, ...], Int, 
 
 
 def _count(
-    edges: TrafficEdges, addresses: tuple[str, ...], endpoints: Int, job: Job, fabric: Fabric, counts: Counts
+    edges: TrafficEdges, addresses: tuple[str, ...], endpoints: Int, job: SimulatedJob, fabric: Fabric, counts: Counts
 ) -> None:
     host_of = {fabric.address(n): int(h) for n, h in enumerate(fabric.host_of_nic(np.arange(fabric.nics)))}
     codes = int(max(edges.src.max(), edges.dst.max())) + 1
@@ -115,7 +115,7 @@ def _count(
 
 
 def _label(
-    edges: TrafficEdges, one: EdgeClass, addresses: tuple[str, ...], job: Job, pairs: dict[str, Pairs]
+    edges: TrafficEdges, one: EdgeClass, addresses: tuple[str, ...], job: SimulatedJob, pairs: dict[str, Pairs]
 ) -> list[tuple[str, Int]]:
     """Roles of a class's pieces; point-to-point pieces are one."""
 
@@ -128,7 +128,7 @@ def _label(
     return [(r, own) for r, own in roles if r != "pp"] + ([("pp", np.sort(np.concatenate(p2p)))] if p2p else [])
 
 
-def _role(edges: TrafficEdges, own: Int, job: Job, agreed: Callable[[str, Int], bool]) -> str:
+def _role(edges: TrafficEdges, own: Int, job: SimulatedJob, agreed: Callable[[str, Int], bool]) -> str:
     """The role of some edges by the plan, and by when they act where pairs of several groups coincide."""
     plan, work = job.plan, job.workload
     start = float(np.median(edges.first_ns[own])) / max(edges.period_ns, 1.0)
@@ -150,7 +150,7 @@ def _role(edges: TrafficEdges, own: Int, job: Job, agreed: Callable[[str, Int], 
     return "tree" if work.collectives.tree and work.sharding == "none" else "all_reduce"
 
 
-def _pairs(job: Job, fabric: Fabric) -> dict[str, Pairs]:
+def _pairs(job: SimulatedJob, fabric: Fabric) -> dict[str, Pairs]:
     """Kind -> ordered pairs of addresses that such a group links."""
     plan, nic = job.plan, fabric.nic_of_gpu(job.attempts[-1].gpus)
     groups = {

@@ -6,12 +6,12 @@ import numpy as np
 
 from datamodel.streams import Int
 from simulate.network.fabric import Fabric
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 
 SIZES = ("tp", "cp", "ep", "dp", "pp")
 
 
-def decidable_sizes(fabric: Fabric, job: Job, *, hosts_known: bool) -> frozenset[str]:
+def decidable_sizes(fabric: Fabric, job: SimulatedJob, *, hosts_known: bool) -> frozenset[str]:
     """Sizes of a job's layout that flow records decide in principle; of the others several explain the same records.
 
     They are not where:

@@ -14,7 +14,7 @@ import numpy as np
 
 from datamodel.errors import InputError
 from simulate.network.fabric import Fabric
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 
 FaultKind = Literal[
     "straggler",
@@ -93,7 +93,9 @@ class CapacityChange:
     lag_ns: float = 0.0
 
 
-def list_capacity_changes(fault: Fault, fabric: Fabric, job: Job, iterations: int, seed: int) -> list[CapacityChange]:
+def list_capacity_changes(
+    fault: Fault, fabric: Fabric, job: SimulatedJob, iterations: int, seed: int
+) -> list[CapacityChange]:
     """Changes of capacity that make up a fault; none for those that are part of the workload or of routing.
 
     Raises:
@@ -120,19 +122,19 @@ def list_capacity_changes(fault: Fault, fabric: Fabric, job: Job, iterations: in
     return []
 
 
-def crash(job: Job, attempt: int, iteration: int) -> list[CapacityChange]:
+def crash(job: SimulatedJob, attempt: int, iteration: int) -> list[CapacityChange]:
     """All cells stop in the middle of an attempt's iteration; messages under way still arrive."""
     cells = range(job.plan_of(attempt).cells)
     return [CapacityChange(iteration, 0, cell, True, 0.0, find_mid_iteration_ns(job)) for cell in cells]
 
 
-def find_mid_iteration_ns(job: Job) -> float:
+def find_mid_iteration_ns(job: SimulatedJob) -> float:
     """A moment in the middle of an iteration's passes, ns from its beginning."""
     v = job.workload.volumes
     return (v.forward_s + v.backward_s) * job.workload.batches * _MIDDLE * 1e9
 
 
-def _check(fault: Fault, fabric: Fabric, job: Job) -> None:
+def _check(fault: Fault, fabric: Fabric, job: SimulatedJob) -> None:
     if not 0 <= fault.rank < job.plan.world:
         raise InputError(f"fault {fault.kind}: job {job.name} has no rank {fault.rank}")
     if not (0 <= fault.leaf < fabric.leaves and 0 <= (fault.spine or 0) < fabric.spines):
@@ -180,12 +182,12 @@ def flap_periods(fault: Fault, iterations: int) -> int:
     return -(-len(range(fault.first, end, fault.every)) // 2)
 
 
-def nic_of_rank(fabric: Fabric, job: Job, rank: int) -> int:
+def nic_of_rank(fabric: Fabric, job: SimulatedJob, rank: int) -> int:
     """NIC of a rank in the job's first attempt."""
     return int(fabric.nic_of_gpu(job.attempts[0].gpus[[rank]])[0])
 
 
-def _directions(fault: Fault, fabric: Fabric, job: Job) -> list[int]:
+def _directions(fault: Fault, fabric: Fabric, job: SimulatedJob) -> list[int]:
     nic = np.array([nic_of_rank(fabric, job, fault.rank)])
     both = {"tx": int(fabric.sending(nic)[0]), "rx": int(fabric.receiving(nic)[0])}
     return [link for way, link in both.items() if fault.direction in {way, "both"}]

@@ -9,7 +9,7 @@ from itertools import product
 from datamodel.inventory import Inventory
 from simulate.network.fabric import SPINE_PORT, Fabric
 from simulate.scenarios.scenario import Scenario
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 
 Entry = dict[str, object]
 
@@ -93,7 +93,7 @@ def _cables(fabric: Fabric) -> Iterator[Entry]:
         }
 
 
-def _hosts_of(fabric: Fabric, job: Job) -> list[str]:
+def _hosts_of(fabric: Fabric, job: SimulatedJob) -> list[str]:
     hosts = {int(h) for a in job.attempts for h in (a.gpus // fabric.gpus_per_host)}
     return [fabric.host_name(h) for h in sorted(hosts)]
 

@@ -14,7 +14,7 @@ from simulate.network.engine import Timing, run
 from simulate.network.fabric import Fabric
 from simulate.network.graph import MARK, NO_INDEX, SETTING, TRANSFER
 from simulate.network.sharing import NEVER_NS, WIDTH
-from simulate.training.job import Job, PlacedIteration, place_iteration, rollout_factor, work_of
+from simulate.training.job import PlacedIteration, SimulatedJob, place_iteration, rollout_factor, work_of
 
 NS = 1e9
 
@@ -59,7 +59,7 @@ class Run:
     """
 
     fabric: Fabric
-    jobs: dict[int, Job]
+    jobs: dict[int, SimulatedJob]
     faults: tuple[Fault, ...]
     instances: tuple[Instance, ...]
     timing: Timing
@@ -76,7 +76,7 @@ class Run:
 
 def run_jobs(
     fabric: Fabric,
-    jobs: dict[int, Job],
+    jobs: dict[int, SimulatedJob],
     faults: Sequence[Fault],
     traffic: Traffic,
     seed: int,
@@ -115,7 +115,7 @@ class _Assembly:
     """The graph of several jobs under construction."""
 
     fabric: Fabric
-    jobs: dict[int, Job]
+    jobs: dict[int, SimulatedJob]
     faults: tuple[Fault, ...]
     seed: int
     instances: list[Instance] = field(default_factory=list)
@@ -280,7 +280,7 @@ class _Assembly:
         return timing, c["work"], changes, c["path"][changes, 0]
 
 
-def _busiest_spine(fabric: Fabric, job: Job, fault: Fault) -> int:
+def _busiest_spine(fabric: Fabric, job: SimulatedJob, fault: Fault) -> int:
     """The spine over which a job sends most from the fault's leaf, or to it where that is the fault's direction."""
     if fault.kind not in {"slow_uplink", "ecmp_collision", "contention"}:
         return 0

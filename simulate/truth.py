@@ -15,7 +15,7 @@ from simulate.decidable import SIZES, decidable_sizes
 from simulate.network.fabric import Fabric
 from simulate.network.graph import COMPUTE, NO_INDEX, STATE
 from simulate.run import Instance, Run
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 
 # Smaller slowdowns of an iteration are not reported (design: thresholds).
 LEAST_SLOWDOWN_RATIO = 1.05
@@ -108,7 +108,7 @@ def _ended(run: Run, instance: Instance) -> float:
     return float(run.timing.end_ns[instance.first + instance.seat.iteration.done].max())
 
 
-def _since_checkpoint(job: Job, last: int) -> int:
+def _since_checkpoint(job: SimulatedJob, last: int) -> int:
     """Complete iterations up to the last one that no checkpoint holds."""
     every = job.workload.pauses.checkpoint_every
     return (last + 1) % every if every else last + 1
@@ -117,7 +117,7 @@ def _since_checkpoint(job: Job, last: int) -> int:
 Groups = dict[str, tuple[tuple[str, ...], ...]]
 
 
-def _groups(fabric: Fabric, job: Job) -> Groups:
+def _groups(fabric: Fabric, job: SimulatedJob) -> Groups:
     """Process groups of more than one endpoint, as endpoints; dp groups are those that reduce dense gradients."""
     plan, nic = job.plan_of(-1), fabric.nic_of_gpu(job.attempts[-1].gpus)
     ranks = {
@@ -226,7 +226,7 @@ def uneven_stages(run: Run, index: int) -> list[TrueFault]:
     return [TrueFault(kinds=("imbalance",), accept=accept, job=job.name, what="uneven_stages", optional=True)]
 
 
-def _stage_s(job: Job) -> Float:
+def _stage_s(job: SimulatedJob) -> Float:
     """(pp,) forward time of a micro-batch in each stage."""
     volumes, pp = job.workload.volumes, job.plan.pp
     seconds = np.full(pp, volumes.forward_s)
@@ -235,7 +235,7 @@ def _stage_s(job: Job) -> Float:
     return scaled
 
 
-def _negligible(job: Job) -> bool:
+def _negligible(job: SimulatedJob) -> bool:
     """Whether even stages would hardly shorten the passes: the slowest paces all micro-batches but one."""
     stage_s, others = _stage_s(job), job.workload.batches - 1
     return bool(
@@ -259,7 +259,7 @@ def _durations(iterations: Sequence[tuple[int, int]], fault: faults.Fault) -> tu
     return every[:first], with_it
 
 
-def _accepted(run: Run, job: Job, fault: faults.Fault) -> list[AcceptedSubject]:
+def _accepted(run: Run, job: SimulatedJob, fault: faults.Fault) -> list[AcceptedSubject]:
     fabric = run.fabric
     if fault.kind in {"straggler", "hang_compute"}:
         return _at_rank(fabric, job, fault.rank)
@@ -294,7 +294,7 @@ def _shared_leaves(run: Run, fault: faults.Fault) -> list[int]:
     return sorted(used[0] & used[1])
 
 
-def _at_rank(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
+def _at_rank(fabric: Fabric, job: SimulatedJob, rank: int) -> list[AcceptedSubject]:
     """A rank's endpoint, its tensor group's, or its host.
 
     Where no traffic shows a tensor group's members, any endpoint of the host may be in it: rails that start together
@@ -314,7 +314,7 @@ def _at_rank(fabric: Fabric, job: Job, rank: int) -> list[AcceptedSubject]:
     ]
 
 
-def _at_nic(fabric: Fabric, job: Job, rank: int, plane: int | None = None) -> list[AcceptedSubject]:
+def _at_nic(fabric: Fabric, job: SimulatedJob, rank: int, plane: int | None = None) -> list[AcceptedSubject]:
     """A rank's NIC by its first address, or its cable to the leaf, in one plane or in all."""
     nic = faults.nic_of_rank(fabric, job, rank)
     leaf = int(fabric.leaf_of_nic(np.array([nic]))[0])
@@ -327,7 +327,7 @@ def _at_nic(fabric: Fabric, job: Job, rank: int, plane: int | None = None) -> li
     ]
 
 
-def _heavy_stages(fabric: Fabric, job: Job) -> list[AcceptedSubject]:
+def _heavy_stages(fabric: Fabric, job: SimulatedJob) -> list[AcceptedSubject]:
     """The heaviest stage, and those that are as heavy within the least slowdown."""
     stage_s = _stage_s(job)
     found = []

@@ -9,7 +9,7 @@ import numpy as np
 from datamodel.errors import InputError
 from datamodel.streams import Int
 from simulate.network.fabric import Fabric
-from simulate.training.job import Attempt, Job
+from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.model import MODELS, Volumes, compute_volumes
 from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Workload
@@ -66,8 +66,8 @@ def dense_volumes(
 
 def one_job(
     plan: Plan, workload: Workload, iterations: int, name: str = "job0", gpus: Int | None = None, **changes: object
-) -> Job:
+) -> SimulatedJob:
     """Build a job that starts with the simulation, on the first GPUs by default."""
     seats = pack_ranks(plan, 0) if gpus is None else gpus
-    job = Job(name=name, plan=plan, workload=workload, attempts=(Attempt(np.asarray(seats), iterations),))
-    return replace(job, **changes)  # type: ignore[arg-type]  # fields of `Job` by name
+    job = SimulatedJob(name=name, plan=plan, workload=workload, attempts=(Attempt(np.asarray(seats), iterations),))
+    return replace(job, **changes)  # type: ignore[arg-type]  # fields of `SimulatedJob` by name

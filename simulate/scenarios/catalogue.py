@@ -15,7 +15,7 @@ from simulate.scenarios.feed_scenarios import SCENARIOS as WATCHED
 from simulate.scenarios.scenario import BackgroundTraffic, Scenario
 from simulate.scenarios.twin import healthy, slow_nic
 from simulate.training.collective import CollectiveOptions
-from simulate.training.job import Attempt, Job
+from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.plan import Plan, pack_ranks, shuffled_hosts, tensor_across_hosts
 from simulate.training.workload import Noise, Pauses, Workload
 
@@ -36,7 +36,7 @@ def scenario(name: str, options: ScenarioOptions) -> Scenario:
     return replace(make(options), name=name, about=about)
 
 
-def _plain(job: Job, **changes: object) -> Scenario:
+def _plain(job: SimulatedJob, **changes: object) -> Scenario:
     made = Scenario("", "", fabric_for(job.plan.world), (job,))
     return replace(made, **changes)  # type: ignore[arg-type]  # fields of `Scenario` by name
 

@@ -16,7 +16,7 @@ from simulate.faults import Fault, FaultKind
 from simulate.scenarios.base_job import GPUS_PER_HOST, ScenarioOptions, dense_volumes, fabric_for
 from simulate.scenarios.scenario import Scenario
 from simulate.training.collective import CollectiveOptions
-from simulate.training.job import Attempt, Job
+from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Workload
 
@@ -78,13 +78,13 @@ def cluster(options: ScenarioOptions) -> Scenario:
     )
 
 
-def _jobs(gpus: int, options: ScenarioOptions) -> list[Job]:
+def _jobs(gpus: int, options: ScenarioOptions) -> list[SimulatedJob]:
     """Jobs of very different sizes that fill the cluster, each on hosts of its own."""
     random = np.random.default_rng(np.random.SeedSequence((options.seed, 0xC1)))
     count = int(np.clip(gpus // _GPUS_A_JOB, _LEAST_JOBS, _MOST_JOBS))
     weight = np.sort(random.lognormal(0.0, 0.9, count))[::-1]
     kinds = [_KINDS[0], _KINDS[1], *random.choice(np.arange(len(_KINDS)), count - 2, p=[k.share for k in _KINDS])]
-    jobs: list[Job] = []
+    jobs: list[SimulatedJob] = []
     first = 0
     for n in range(count):
         kind = kinds[n] if isinstance(kinds[n], _Kind) else _KINDS[int(kinds[n])]
@@ -107,7 +107,7 @@ def _sized(plan: Plan, wanted: int, left: int) -> Plan | None:
 
 def _job(
     name: str, kind: _Kind, plan: Plan, first_gpu: int, options: ScenarioOptions, random: np.random.Generator
-) -> Job:
+) -> SimulatedJob:
     """A job of its kind with a speed and a batch size of its own: no two trainings keep the same pace."""
     chunks = int(str(kind.workload.get("chunks", 1)))
     tflops = float(random.uniform(*_TFLOPS))
@@ -120,10 +120,10 @@ def _job(
     iterations = options.times(int(WINDOW_S / least_s) + 1)
     attempt = Attempt(pack_ranks(plan, first_gpu), iterations)
     tenant = f"t{(first_gpu // 512) % 5}"
-    return Job(name, plan, workload, (attempt,), tenant=tenant, start_s=first_gpu % 4096 / 4096)
+    return SimulatedJob(name, plan, workload, (attempt,), tenant=tenant, start_s=first_gpu % 4096 / 4096)
 
 
-def _fault(number: int, job: Job) -> Fault:
+def _fault(number: int, job: SimulatedJob) -> Fault:
     kind, size = _FAULTS[number // _FAULT_EVERY % len(_FAULTS)]
     iterations = job.attempts[0].iterations
     rank = job.plan.world // 2 + 3 if job.plan.world > 8 else 0

@@ -12,7 +12,7 @@ from simulate.export.feed_spec import FeedSpec
 from simulate.faults import Fault
 from simulate.network.background import Traffic, bulk, calls, none, scrapes, together
 from simulate.network.fabric import Fabric
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.workloads.serving import Serving
 from simulate.workloads.storing import Storing
 
@@ -60,7 +60,7 @@ class Scenario:
     name: str
     about: str
     fabric: Fabric
-    jobs: tuple[Job, ...]
+    jobs: tuple[SimulatedJob, ...]
     faults: tuple[Fault, ...] = ()
     telemetry: Telemetry = "exact"
     gathered: int = 1

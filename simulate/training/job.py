@@ -60,7 +60,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SimulatedJob:
     """A job. Its iterations are counted through all attempts.
 
     Attributes:
@@ -129,7 +129,7 @@ class PlacedIteration:
 
 def place_iteration(
     fabric: Fabric,
-    job: Job,
+    job: SimulatedJob,
     attempt: int,
     *,
     checkpoint: bool,
@@ -181,7 +181,7 @@ def place_iteration(
     return PlacedIteration(made, src, dst, connection, since, message, port, plane, spine, path)
 
 
-def _given_port(job: Job, src: Int, dst: Int, port: Int) -> Int:
+def _given_port(job: SimulatedJob, src: Int, dst: Int, port: Int) -> Int:
     """Source ports, replaced where the job is given others."""
     if not job.source_ports:
         return port
@@ -191,14 +191,14 @@ def _given_port(job: Job, src: Int, dst: Int, port: Int) -> Int:
     return np.where(key[place] == wanted, given[place, 3], port)
 
 
-def joining_ranks(job: Job, attempt: int) -> Int:
+def joining_ranks(job: SimulatedJob, attempt: int) -> Int:
     """Ranks of an attempt whose GPU the attempt before did not use, ascending; none of the first attempt."""
     if attempt == 0:
         return np.zeros(0, np.int64)
     return np.flatnonzero(~np.isin(job.attempts[attempt].gpus, job.attempts[attempt - 1].gpus))
 
 
-def _state_copy(fabric: Fabric, job: Job, attempt: int) -> tuple[StateCopy, Int]:
+def _state_copy(fabric: Fabric, job: SimulatedJob, attempt: int) -> tuple[StateCopy, Int]:
     """What is copied before an attempt's first iteration; and GPUs that send and are no rank of it."""
     own, plan, ranks = job.attempts[attempt], job.plan_of(attempt), joining_ranks(job, attempt)
     beyond, none = plan.world + fabric.services, own.gpus[:0]
@@ -215,7 +215,7 @@ def _state_copy(fabric: Fabric, job: Job, attempt: int) -> tuple[StateCopy, Int]
     return StateCopy(beyond + np.arange(len(ranks)), ranks, own.state_bytes), job.attempts[attempt - 1].gpus[ranks]
 
 
-def _set_up(job: Job, attempt: int, count: int) -> Int:
+def _set_up(job: SimulatedJob, attempt: int, count: int) -> Int:
     """(count,) attempt in which each rank of an attempt, and what it exchanges with besides, made its connections."""
     since = np.zeros(count, np.int64)
     for number, (before, after) in enumerate(pairwise(job.attempts[: attempt + 1]), 1):
@@ -226,13 +226,13 @@ def _set_up(job: Job, attempt: int, count: int) -> Int:
     return since
 
 
-def _salt(fabric: Fabric, job: Job, attempt: Int) -> Int:
+def _salt(fabric: Fabric, job: SimulatedJob, attempt: Int) -> Int:
     letters = np.frombuffer(job.name.encode(), np.uint8).astype(np.int64)
     number = int(letters @ (31 ** (np.arange(len(letters)) % 12)))
     return number + 7919 * attempt + 104729 * fabric.hash_seed
 
 
-def _connections(job: Job, g: Graph) -> Int:
+def _connections(job: SimulatedJob, g: Graph) -> Int:
     """Number of each transfer's connection: communicator, ranks and channel."""
     purpose = np.array([_COMMUNICATOR.get(p, p) for p in range(PURPOSES_AT_MOST)])[g.purpose]
     ranks = job.plan.world + SERVICES_AT_MOST
@@ -264,7 +264,7 @@ def split_lanes(graph: Graph, lanes: int) -> tuple[Graph, Int, Int]:
     return Graph(**columns, before=before, after=after), lane, of
 
 
-def work_of(seat: PlacedIteration, job: Job, attempt: int, seed: tuple[int, ...]) -> Float:
+def work_of(seat: PlacedIteration, job: SimulatedJob, attempt: int, seed: tuple[int, ...]) -> Float:
     """(n,) work of an iteration's operations with all that varies drawn; equal seeds give equal work."""
     plan = job.plan_of(attempt)
     random = np.random.default_rng(np.random.SeedSequence(seed))
@@ -279,7 +279,7 @@ def work_of(seat: PlacedIteration, job: Job, attempt: int, seed: tuple[int, ...]
     return work
 
 
-def rollout_factor(seat: PlacedIteration, job: Job, seed: tuple[int, ...]) -> Float:
+def rollout_factor(seat: PlacedIteration, job: SimulatedJob, seed: tuple[int, ...]) -> Float:
     """(n,) by how much longer than usual each operation waits: the longest answer of a step decides; 1 elsewhere."""
     factor, rl = np.ones(len(seat.graph)), job.workload.post_training
     if rl is not None:

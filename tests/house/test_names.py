@@ -25,7 +25,6 @@ CROWDED = {
 # Class names that two modules share, and why.
 SHARED = {
     "Analysis": "the report and tables of one analysis, and the same as notebooks see it",
-    "Job": "one job as it is simulated, and as it is found",
 }
 
 

@@ -11,7 +11,7 @@ from simulate.network.graph import Graph
 from simulate.network.sharing import NEVER_NS
 from simulate.run import Run, run_jobs
 from simulate.scenarios.base_job import one_job
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.training.model import Volumes
 from simulate.training.plan import Plan
 from simulate.training.workload import Noise, Workload
@@ -30,12 +30,12 @@ def workload(**changes: object) -> Workload:
     return replace(Workload(volumes=VOLUMES, batches=4, noise=QUIET), **changes)  # type: ignore[arg-type]
 
 
-def job(plan: Plan | None = None, iterations: int = 4, **changes: object) -> Job:
+def job(plan: Plan | None = None, iterations: int = 4, **changes: object) -> SimulatedJob:
     """A job of 16 GPUs, tp 2 pp 2 dp 4, unless told otherwise; `changes` go to its workload."""
     return one_job(plan or Plan(tp=2, dp=4, pp=2), workload(**changes), iterations)
 
 
-def ran(made: Job, *faults: Fault, fabric: Fabric = FABRIC, until_ns: float = NEVER_NS) -> Run:
+def ran(made: SimulatedJob, *faults: Fault, fabric: Fabric = FABRIC, until_ns: float = NEVER_NS) -> Run:
     """One job by itself."""
     return run_jobs(fabric, {0: made}, faults, none(), 1, until_ns)
 

@@ -8,7 +8,7 @@ import pytest
 from simulate.bursts import Sequences, bursts
 from simulate.network.graph import STATE
 from simulate.run import Run
-from simulate.training.job import Attempt, Job
+from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.plan import Plan
 from simulate.truth import true_job, uneven_stages
 from tests.simulate.cases import job, ran
@@ -17,7 +17,7 @@ PLAN = Plan(tp=2, dp=3, pp=2)
 MOVED = np.where(np.arange(12) // 2 == 4, np.arange(12) + 4, np.arange(12))  # host 4's ranks move to host 6
 
 
-def again(second: Attempt, crashes: bool = False) -> Job:
+def again(second: Attempt, crashes: bool = False) -> SimulatedJob:
     """A job of six hosts with a second attempt."""
     made = job(PLAN, iterations=3)
     return replace(made, attempts=(replace(made.attempts[0], crashes=crashes), second))

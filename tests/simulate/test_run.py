@@ -7,7 +7,7 @@ from simulate.network.background import none
 from simulate.network.fabric import Fabric
 from simulate.network.graph import PIPELINE, TRANSFER
 from simulate.run import Run, run_jobs
-from simulate.training.job import Attempt, Job
+from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Noise
 from tests.simulate.cases import FABRIC, QUIET, durations_s, job, ran, workload
@@ -146,7 +146,9 @@ def test_the_whole_job_hangs_with_one_gpu() -> None:
 def test_a_crash_is_followed_by_a_restart_after_its_downtime() -> None:
     """The second attempt begins its downtime after the crash, and ends its own iterations."""
     gpus = pack_ranks(Plan(tp=2, dp=4, pp=2), 0)
-    made = Job("j", Plan(tp=2, dp=4, pp=2), workload(), (Attempt(gpus, 3, crashes=True), Attempt(gpus, 2, down_s=4.0)))
+    made = SimulatedJob(
+        "j", Plan(tp=2, dp=4, pp=2), workload(), (Attempt(gpus, 3, crashes=True), Attempt(gpus, 2, down_s=4.0))
+    )
     run = ran(made)
     t = run.timing
     begun = [float(t.start_ns[i.first + i.seat.iteration.begin].min()) for i in run.instances]
@@ -163,7 +165,8 @@ def test_two_jobs_share_an_uplink() -> None:
     )  # fmt: skip
     plan = Plan(dp=4)
     jobs = {
-        n: Job(f"j{n}", plan, workload(noise=QUIET), (Attempt(np.array([n, n + 4, n + 2, n + 6]), 3),)) for n in (0, 1)
+        n: SimulatedJob(f"j{n}", plan, workload(noise=QUIET), (Attempt(np.array([n, n + 4, n + 2, n + 6]), 3),))
+        for n in (0, 1)
     }
     alone = run_jobs(narrow, {0: jobs[0]}, (), none(), 1)
     both = run_jobs(narrow, jobs, (), none(), 1)
@@ -191,7 +194,7 @@ def test_a_collision_puts_all_of_a_leaf_on_one_cable() -> None:
 def test_proxied_messages_leave_on_the_receivers_rail() -> None:
     """With PXN no token crosses rails, though ranks of both rails exchange them."""
     plan = Plan(ep=8, dp=8)
-    made = Job("j", plan, workload(), (Attempt(pack_ranks(plan, 0), 1),), proxied=True)
+    made = SimulatedJob("j", plan, workload(), (Attempt(pack_ranks(plan, 0), 1),), proxied=True)
     b = table(ran(made))
     tokens = b["purpose"] == 7
     assert (b["src"][tokens] % 2 == b["dst"][tokens] % 2).all()
@@ -202,7 +205,7 @@ def test_queue_pairs_share_each_message() -> None:
     """Four queue pairs of a connection are busy at once and carry a quarter each; the job takes no longer for it."""
     made = job()
     one = ran(made)
-    four = ran(Job("j", made.plan, made.workload, made.attempts, queue_pairs=4))
+    four = ran(SimulatedJob("j", made.plan, made.workload, made.attempts, queue_pairs=4))
     b = table(four)
     ring = (b["purpose"] == 4) & (b["src"] == 1)
     pairs, carried = np.unique(b["dst_qp"][ring], return_inverse=True)

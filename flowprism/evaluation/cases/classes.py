@@ -10,7 +10,7 @@ import numpy as np
 from flowprism.evaluation.cases.training import Training, draw, hosts_of
 from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
 from simulate.scenarios.scenario import BackgroundTraffic, Scenario
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.training.plan import Plan
 from simulate.training.workload import PostTrainingLoop
 from simulate.workloads.serving import Kind as ServingKind
@@ -62,7 +62,7 @@ def class_case(number: int) -> ClassCase:
     known = KNOWN[number // len(KINDS) % len(KNOWN)]
     random = np.random.default_rng(np.random.SeedSequence([number, *b"classes"]))
     what, _, also = kind.partition(" ")
-    jobs: list[Job] = [_training(random, "job0", 0)] if also else []
+    jobs: list[SimulatedJob] = [_training(random, "job0", 0)] if also else []
     first = sum(hosts_of(job.plan) for job in jobs)
     made = _MAKERS[what](what, first, random)
     about = f"{kind}, {known}"
@@ -72,7 +72,7 @@ def class_case(number: int) -> ClassCase:
     return ClassCase(scenario, kind, known)
 
 
-def _training(random: np.random.Generator, name: str, first_host: int) -> Job:
+def _training(random: np.random.Generator, name: str, first_host: int) -> SimulatedJob:
     training = _TRAININGS[int(random.integers(len(_TRAININGS)))]
     job = draw(training, random, ITERATIONS, name, first_host * GPUS_PER_HOST).job
     least_s = (job.workload.volumes.forward_s + job.workload.volumes.backward_s) * job.workload.batches

@@ -14,7 +14,7 @@ from simulate.faults import Fault
 from simulate.network.fabric import Fabric
 from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
 from simulate.scenarios.scenario import BackgroundTraffic, Scenario
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.training.plan import Plan, pack_ranks
 from simulate.training.workload import Noise
 
@@ -50,7 +50,7 @@ class _Kind:
     fabric: Mapping[str, Any] = field(default_factory=dict)
     dated: bool = True
 
-    def draw(self, job: Job, random: Random) -> Fault:
+    def draw(self, job: SimulatedJob, random: Random) -> Fault:
         """One of the kind: its onset, size and rank drawn."""
         least, most = np.log(self.sizes)
         size = float(np.exp(random.uniform(least, most)))

@@ -15,7 +15,7 @@ from flowprism.evaluation.cases.training import TRAININGS, Drawn, draw
 from simulate.export.feed_spec import FeedSpec
 from simulate.network.fabric import Addressing
 from simulate.scenarios.scenario import Scenario, Telemetry
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.training.model import Volumes
 
 # Rows of a mirror gathered into one: as many as fast NICs need to keep a case small.
@@ -102,7 +102,7 @@ def seen(feed: str, number: int, random: np.random.Generator) -> Scenario:
     return FEEDS[feed].of(drawn, about=about, faults=faults)
 
 
-def paced(job: Job, period_s: float) -> Job:
+def paced(job: SimulatedJob, period_s: float) -> SimulatedJob:
     """The job with passes that take about so long altogether; where they become shorter, less is sent too."""
     work, own = job.workload, job.workload.volumes
     passes = work.batches + job.plan.pp - 1

@@ -17,7 +17,7 @@ from simulate.network.graph import TENSOR
 from simulate.scenarios.base_job import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
 from simulate.scenarios.scenario import Scenario
 from simulate.training.collective import CollectiveOptions, by_host
-from simulate.training.job import Job, place_iteration
+from simulate.training.job import SimulatedJob, place_iteration
 from simulate.training.model import MODELS
 from simulate.training.plan import Plan, pack_ranks, shuffled_hosts, tensor_across_hosts
 from simulate.training.workload import Noise, Sharding, Workload
@@ -157,7 +157,7 @@ def _makes_sense(plan: Plan, workload: Workload, model: str, placement: str) -> 
     return not (workload.shared_embedding and plan.pp == 1)
 
 
-def _can_be_run(job: Job, fabric: Fabric) -> bool:
+def _can_be_run(job: SimulatedJob, fabric: Fabric) -> bool:
     """Check whether it is simulated in seconds and visible: all NICs send, all stages are on different hosts."""
     gpus = job.attempts[0].gpus
     host = gpus // fabric.gpus_per_host
@@ -185,7 +185,7 @@ def _seats(plan: Plan, placement: str, seed: int) -> Int:
     return tensor_across_hosts(plan, 0, GPUS_PER_HOST) if placement == "tensor" else pack_ranks(plan, 0)
 
 
-def _about(job: Job, fabric: Fabric, model: str, placement: str) -> str:
+def _about(job: SimulatedJob, fabric: Fabric, model: str, placement: str) -> str:
     """The draw in words, what is usual left out."""
     plan, work, how = job.plan, job.workload, job.workload.collectives
     sizes = " ".join(f"{kind}{getattr(plan, kind)}" for kind in ("tp", "cp", "ep", "dp", "pp"))

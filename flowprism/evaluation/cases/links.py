@@ -12,7 +12,7 @@ from simulate.faults import Direction, Fault
 from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
 from simulate.scenarios.scenario import Scenario
 from simulate.training.collective import CollectiveOptions
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.training.plan import Plan
 
 SIDES = ("tx", "rx", "both", "cable")
@@ -93,7 +93,7 @@ def links(watched: Watched, number: int, random: np.random.Generator) -> Scenari
     return replace(made, feeds=(FeedSpec("sflow", _SAMPLED),)) if watched.feed == "sflow" else made
 
 
-def _side_by_side(training: Training, random: np.random.Generator) -> tuple[Job, ...]:
+def _side_by_side(training: Training, random: np.random.Generator) -> tuple[SimulatedJob, ...]:
     """One to four jobs of a kind whose hosts take turns under the same leaves, so that they share the cables."""
     count = int(random.integers(1, MOST_JOBS + 1))
     jobs = []

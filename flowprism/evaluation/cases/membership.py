@@ -13,7 +13,7 @@ from flowprism.evaluation.cases.quiet import paused
 from flowprism.evaluation.cases.training import Drawn, Training, draw, hosts_of
 from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
 from simulate.scenarios.scenario import Scenario
-from simulate.training.job import Attempt, Job
+from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.plan import Plan, pack_ranks
 
 KINDS = ("live migration", "restart", "elastic")
@@ -114,7 +114,7 @@ def _changed(drawn: Drawn, random: np.random.Generator, gpus: Int, **how: object
     return Scenario("", "", fabric, (replace(job, attempts=(before, after)),))
 
 
-def _swapped(job: Job, random: np.random.Generator) -> Int:
+def _swapped(job: SimulatedJob, random: np.random.Generator) -> Int:
     """The job's GPUs with those of one host replaced by a host beyond."""
     gpus, hosts = job.attempts[0].gpus.copy(), hosts_of(job.plan)
     lost = gpus // GPUS_PER_HOST == int(random.integers(hosts))

@@ -10,7 +10,7 @@ from simulate.network.fabric import Fabric
 from simulate.network.hashing import HashFamily
 from simulate.scenarios.base_job import dense_volumes, one_job
 from simulate.scenarios.scenario import Scenario
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.training.plan import Plan
 from simulate.training.workload import Workload
 
@@ -62,7 +62,7 @@ def path_case(number: int) -> PathCase:
     return PathCase(Scenario(f"paths-{number:03}", about, fabric, jobs), not (odd or nonlinear))
 
 
-def _job(name: str, hosts: np.ndarray, pairs: int, random: np.random.Generator) -> Job:
+def _job(name: str, hosts: np.ndarray, pairs: int, random: np.random.Generator) -> SimulatedJob:
     """Replicas, one on each of some hosts, in rings of that order."""
     plan = Plan(tp=_NICS, dp=len(hosts))
     model = str(random.choice(["llama2-7b", "llama3-8b", "llama2-70b"]))

@@ -12,7 +12,7 @@ from flowprism.evaluation.cases.training import SMALL_PIPELINES, TRAININGS, Draw
 from simulate.network.fabric import Fabric
 from simulate.scenarios.base_job import GPUS_PER_HOST, fabric_for
 from simulate.scenarios.scenario import BackgroundTraffic, Scenario
-from simulate.training.job import Attempt, Job
+from simulate.training.job import Attempt, SimulatedJob
 from simulate.training.plan import Plan
 from simulate.training.workload import Noise, Pauses
 
@@ -70,7 +70,7 @@ def paused(drawn: Drawn, random: np.random.Generator, event: str) -> Scenario:
     return plain(Drawn(job, replace(drawn.fabric, services=4)), about=event)
 
 
-def restarted(job: Job, fabric: Fabric, random: np.random.Generator, event: str) -> Scenario:
+def restarted(job: SimulatedJob, fabric: Fabric, random: np.random.Generator, event: str) -> Scenario:
     """A crash about the middle, and a second attempt; `host-replaced`: with the fabric's last host in place of any."""
     times = int(random.integers(14, 26))
     before = job.attempts[0].gpus

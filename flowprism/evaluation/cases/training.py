@@ -12,7 +12,7 @@ from datamodel.streams import Int
 from simulate.network.fabric import Fabric
 from simulate.scenarios.base_job import GPUS_PER_HOST, dense_volumes, fabric_for, one_job
 from simulate.training.collective import CollectiveOptions
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from simulate.training.plan import Plan, pack_ranks, shuffled_hosts, tensor_across_hosts
 from simulate.training.workload import Workload
 
@@ -23,7 +23,7 @@ class Training:
 
     Attributes:
         plans, models, batches: sizes of the grid, published models, micro-batches of an iteration.
-        workload, job, fabric: fields of `Workload`, `Job` and `Fabric` that make the kind what it is.
+        workload, job, fabric: fields of `Workload`, `SimulatedJob` and `Fabric` that make the kind what it is.
         placement: packed, shuffled (hosts in any order) or tensor (tensor groups across hosts).
         units: into how many its layers are gathered: fewer make smaller cases.
         iterations: of a case; None: as the family says.
@@ -44,7 +44,7 @@ class Training:
 class Drawn:
     """A job, and the fabric that it asks for."""
 
-    job: Job
+    job: SimulatedJob
     fabric: Fabric
 
 

@@ -12,7 +12,7 @@ from simulate.export.traffic import FabricTraffic, traffic
 from simulate.faults import Fault
 from simulate.network.fabric import Fabric
 from simulate.run import Run
-from simulate.training.job import Job
+from simulate.training.job import SimulatedJob
 from tests.simulate.cases import FABRIC, job, ran
 
 EPOCH_NS = 1_780_000_000_000_000_000
@@ -41,7 +41,7 @@ class View:
         return self.export.truth["exporters"]  # type: ignore[return-value]  # as it is made
 
 
-def passed(*faults: Fault, made: Job | None = None, fabric: Fabric = FABRIC, seed: int = 1) -> FabricTraffic:
+def passed(*faults: Fault, made: SimulatedJob | None = None, fabric: Fabric = FABRIC, seed: int = 1) -> FabricTraffic:
     """Everything that a job sent."""
     run: Run = ran(made or job(iterations=4), *faults, fabric=fabric)
     return traffic(fabric, bursts(run, EPOCH_NS, Sequences(), seed), [run], EPOCH_NS, seed, answers=True)

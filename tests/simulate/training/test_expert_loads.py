@@ -8,7 +8,7 @@ import numpy as np
 
 from datamodel.streams import Float
 from simulate.network.graph import TOKEN
-from simulate.training.job import Job, place_iteration, work_of
+from simulate.training.job import SimulatedJob, place_iteration, work_of
 from simulate.training.plan import Plan
 from simulate.training.workload import Noise
 from tests.simulate.cases import FABRIC, job
@@ -16,7 +16,7 @@ from tests.simulate.cases import FABRIC, job
 PLAN = Plan(tp=1, ep=4, dp=4)
 
 
-def tokens(made: Job, number: int) -> Float:
+def tokens(made: SimulatedJob, number: int) -> Float:
     """(from, to) bytes of tokens in an iteration."""
     seat = place_iteration(FABRIC, made, 0, checkpoint=False, evaluation=False)
     work, graph = work_of(seat, made, 0, (1, 0, number)), seat.graph
