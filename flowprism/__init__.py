@@ -1,6 +1,6 @@
 """The shell: wires the rooms into one analysis and shows it to people. Everything here may import every other room.
 
-For notebooks it offers `analyze`, `open`, `read_flows` and `Analysis`, imported when they are first used.
+For notebooks it offers `analyze`, `open`, `read_flows` and `AnalysisFrames`, imported when they are first used.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flowprism.notebook.analysis import Analysis
+    from flowprism.notebook.analysis import AnalysisFrames
     from flowprism.notebook.entry_points import analyze, open, read_flows  # noqa: A004 - as in `gzip.open`
 
 __version__ = "0.1.0"
-__all__ = ["Analysis", "analyze", "open", "read_flows"]
+__all__ = ["AnalysisFrames", "analyze", "open", "read_flows"]
 
 _PLACES = {
-    "Analysis": "flowprism.notebook.analysis",
+    "AnalysisFrames": "flowprism.notebook.analysis",
     "analyze": "flowprism.notebook.entry_points",
     "open": "flowprism.notebook.entry_points",
     "read_flows": "flowprism.notebook.entry_points",

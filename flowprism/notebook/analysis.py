@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 20
 
 
-class Analysis:
+class AnalysisFrames:
     """Jobs, iterations, timelines and findings of a stretch of time. docs/notebooks.md lists columns and units.
 
     Data frames are made when they are asked for, and kept; treat them as read-only or copy them.
@@ -148,7 +148,7 @@ class Analysis:
         return plot_iterations(self.iterations, self.findings, wanted, ax)
 
     def __repr__(self) -> str:
-        return f"<flowprism.Analysis: {self._heading()}>"
+        return f"<flowprism.AnalysisFrames: {self._heading()}>"
 
     def _repr_html_(self) -> str:
         shown = [frame.to_html(index=False, max_rows=_SHOWN_ROWS) for frame in (self.jobs, self.findings) if len(frame)]

@@ -13,7 +13,7 @@ from datamodel.durations import HOUR_NS
 from datamodel.errors import InputError
 from datamodel.inventory import Inventory
 from datamodel.report import Window
-from flowprism.notebook.analysis import Analysis
+from flowprism.notebook.analysis import AnalysisFrames
 from flowprism.notebook.data_frames import require
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
-def analyze(paths: Paths, inventory: str | PathLike[str] | Inventory | None = None) -> Analysis:
+def analyze(paths: Paths, inventory: str | PathLike[str] | Inventory | None = None) -> AnalysisFrames:
     """Analyze captures, flow records or collected folders of one window, as `flowprism analyze` does.
 
     Args:
@@ -40,12 +40,12 @@ def analyze(paths: Paths, inventory: str | PathLike[str] | Inventory | None = No
 
     known = inventory if isinstance(inventory, Inventory | None) else load_inventory(Path(inventory))
     options = pipeline.AnalysisOptions(crew=WorkerPool.asked(None, None))
-    return Analysis(LocalSource(pipeline.analyze(_listed(paths), known, options), known))
+    return AnalysisFrames(LocalSource(pipeline.analyze(_listed(paths), known, options), known))
 
 
 def open(  # noqa: A001 - as in `gzip.open`
     url: str, token: str | None = None, start: str | datetime | None = None, end: str | datetime | None = None
-) -> Analysis:
+) -> AnalysisFrames:
     """What a running service kept, over its HTTP API: the same frames as those of `analyze`.
 
     Args:
@@ -66,7 +66,7 @@ def open(  # noqa: A001 - as in `gzip.open`
     start_ns = end_ns - HOUR_NS if start is None else _time_ns(start)
     if start_ns >= end_ns:
         raise InputError(f"{start} to {end}: the end is not behind the start")
-    return Analysis(ServiceSource(client, Window(start_ns=start_ns, end_ns=end_ns)))
+    return AnalysisFrames(ServiceSource(client, Window(start_ns=start_ns, end_ns=end_ns)))
 
 
 def read_flows(paths: Paths) -> pa.RecordBatchReader:

@@ -1,4 +1,4 @@
-"""What `Analysis.plot` draws, with matplotlib."""
+"""What `AnalysisFrames.plot` draws, with matplotlib."""
 
 from __future__ import annotations
 

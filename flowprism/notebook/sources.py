@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from datamodel import analysis as made
+from datamodel.analysis import Analysis
 from datamodel.api_models import FabricView, FeedRow
 from datamodel.exporter_stats import ExporterStats
 from datamodel.findings import Finding
@@ -69,7 +69,7 @@ class AnalysisSource(Protocol):
 class LocalSource:
     """An analysis made in this process, and the inventory that it was made with."""
 
-    analysis: made.Analysis
+    analysis: Analysis
     inventory: Inventory | None
 
     @property

@@ -22,11 +22,6 @@ CROWDED = {
     "strategy": "one step of layout inference a module",
 }
 
-# Class names that two modules share, and why.
-SHARED = {
-    "Analysis": "the report and tables of one analysis, and the same as notebooks see it",
-}
-
 
 def modules() -> list[Path]:
     """Modules that are installed, relative to the checkout."""
@@ -49,10 +44,10 @@ def test_no_public_class_twice() -> None:
     for path in modules():
         for name in PUBLIC_CLASS.findall((ROOT / path).read_text()):
             where[name].append(path.as_posix())
-    assert {name: paths for name, paths in where.items() if len(paths) > 1 and name not in SHARED} == {}
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
 
 
 def test_exceptions_name_what_there_is() -> None:
-    """An exception whose folder or class is gone is taken off the list."""
+    """An exception whose folder is gone is taken off the list."""
     folders = {path.parent.as_posix() for path in modules()}
     assert set(CROWDED) <= folders

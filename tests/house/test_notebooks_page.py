@@ -16,7 +16,7 @@ PAGE = "docs/notebooks.md"
 
 def public_names() -> set[str]:
     """What `import flowprism` offers, and what an analysis has."""
-    members = {f"Analysis.{name}" for name in vars(flowprism.Analysis) if not name.startswith("_")}
+    members = {f"AnalysisFrames.{name}" for name in vars(flowprism.AnalysisFrames) if not name.startswith("_")}
     return {f"flowprism.{name}" for name in flowprism.__all__} | members
 
 
@@ -35,7 +35,7 @@ def test_every_public_name_is_listed() -> None:
 def test_arguments_are_as_written(name: str) -> None:
     """Names, order and defaults."""
     owner, _, own = name.partition(".")
-    called = getattr(flowprism if owner == "flowprism" else flowprism.Analysis, own)
+    called = getattr(flowprism if owner == "flowprism" else flowprism.AnalysisFrames, own)
     parameters = [one for one in inspect.signature(called).parameters.values() if one.name != "self"]
     expected = [one.name if one.default is one.empty else f"{one.name}={one.default}" for one in parameters]
     assert written()[name].split(", ") == expected
@@ -45,11 +45,11 @@ def test_arguments_are_as_written(name: str) -> None:
 def test_columns_are_as_written(declared: FrameColumns) -> None:
     """Name, dtype, unit and meaning of each column, in order."""
     text = (ROOT / PAGE).read_text()
-    (heading,) = re.findall(rf"^## (Analysis\.{declared.name}\b.*)$", text, re.MULTILINE)
+    (heading,) = re.findall(rf"^## (AnalysisFrames\.{declared.name}\b.*)$", text, re.MULTILINE)
     assert rows(PAGE, heading) == [[c.name, c.dtype, c.unit, c.meaning] for c in declared.columns]
 
 
 def test_no_frame_is_left_out() -> None:
     """The page has a section for each frame and no other."""
-    headings = re.findall(r"^## Analysis\.(\w+)", (ROOT / PAGE).read_text(), re.MULTILINE)
+    headings = re.findall(r"^## AnalysisFrames\.(\w+)", (ROOT / PAGE).read_text(), re.MULTILINE)
     assert headings == [one.name for one in FRAMES]

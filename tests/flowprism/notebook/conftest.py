@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import flowprism
-from flowprism.notebook.analysis import Analysis
+from flowprism.notebook.analysis import AnalysisFrames
 from flowprism.notebook.sources import LocalSource
 from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.access.tokens import new_token
@@ -20,9 +20,9 @@ from tests.flowprism.service.stored import demo_analysis, demo_inventory, stored
 
 
 @pytest.fixture(scope="session")
-def local() -> Analysis:
+def local() -> AnalysisFrames:
     """Analyzed in this process."""
-    return Analysis(LocalSource(demo_analysis(), demo_inventory()))
+    return AnalysisFrames(LocalSource(demo_analysis(), demo_inventory()))
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +38,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 
 
 @pytest.fixture(scope="session")
-def remote(served: tuple[str, str]) -> Analysis:
+def remote(served: tuple[str, str]) -> AnalysisFrames:
     """What that service kept."""
     return flowprism.open(*served)

@@ -10,7 +10,7 @@ import pytest
 import flowprism
 from datamodel.errors import InputError
 from datamodel.timeline import SPAN_NAMES
-from flowprism.notebook.analysis import Analysis
+from flowprism.notebook.analysis import AnalysisFrames
 from flowprism.notebook.columns import FRAMES, FrameColumns
 from flowprism.notebook.sources import LocalSource
 from tests.flowprism.service.stored import demo_analysis
@@ -19,21 +19,21 @@ mpl.use("agg")
 JOB = demo_analysis().report.jobs[0]
 
 
-def frame(analysis: Analysis, name: str) -> pd.DataFrame:
+def frame(analysis: AnalysisFrames, name: str) -> pd.DataFrame:
     """The data frame of this name; of the first job where each has one."""
     found = getattr(analysis, name)
     return found(JOB.id) if name in {"timeline", "pairs"} else found
 
 
 @pytest.mark.parametrize("declared", FRAMES, ids=lambda one: one.name)
-def test_columns_have_the_declared_names_and_dtypes(local: Analysis, declared: FrameColumns) -> None:
+def test_columns_have_the_declared_names_and_dtypes(local: AnalysisFrames, declared: FrameColumns) -> None:
     """In the declared order."""
     found = frame(local, declared.name).dtypes
     assert {name: str(dtype) for name, dtype in found.items()} == {c.name: c.dtype for c in declared.columns}
     assert list(found.index) == [c.name for c in declared.columns]
 
 
-def test_iterations_are_those_of_the_report(local: Analysis) -> None:
+def test_iterations_are_those_of_the_report(local: AnalysisFrames) -> None:
     """Every one with its times to the nanosecond."""
     found = local.iterations
     assert found["iteration"].tolist() == [one.index for one in JOB.iterations]
@@ -42,7 +42,7 @@ def test_iterations_are_those_of_the_report(local: Analysis) -> None:
     assert np.allclose(found["duration_s"], lengths, rtol=0, atol=1e-12)
 
 
-def test_timeline_holds_every_span_once(local: Analysis) -> None:
+def test_timeline_holds_every_span_once(local: AnalysisFrames) -> None:
     """With text for codes and null for what there is none of."""
     spans, found = demo_analysis().timelines.spans, local.timeline(JOB.id)
     assert len(found) == len(spans)
@@ -55,13 +55,13 @@ def test_timeline_holds_every_span_once(local: Analysis) -> None:
     assert found.equals(found.sort_values(["endpoint", "start", "end", "span"], ignore_index=True))
 
 
-def test_one_iteration_of_a_timeline(local: Analysis) -> None:
+def test_one_iteration_of_a_timeline(local: AnalysisFrames) -> None:
     """The rows of that iteration and no others."""
     whole = local.timeline(JOB.id)
     assert len(local.timeline(JOB.id, 5)) == (whole["iteration"] == 5).sum() > 0
 
 
-def test_waits_add_up_to_the_timeline(local: Analysis) -> None:
+def test_waits_add_up_to_the_timeline(local: AnalysisFrames) -> None:
     """Edges hold all time that endpoints of an iteration waited for others."""
     spans, graph = local.timeline(JOB.id, 5), local.waits(JOB.id, 5)
     waiting = spans[(spans["span"] == "wait") & spans["peer"].notna()]
@@ -71,7 +71,7 @@ def test_waits_add_up_to_the_timeline(local: Analysis) -> None:
     assert max(s for _, _, s in graph.edges.data("longest_s")) == pytest.approx(waiting["duration_s"].max())
 
 
-def test_fabric_is_the_inventory_with_loads(local: Analysis) -> None:
+def test_fabric_is_the_inventory_with_loads(local: AnalysisFrames) -> None:
     """Every cable is an edge; those that carry the job have a load."""
     graph = local.fabric()
     assert {n for n, role in graph.nodes.data("role") if role == "endpoint"} == set(JOB.endpoints)
@@ -83,10 +83,10 @@ def test_fabric_is_the_inventory_with_loads(local: Analysis) -> None:
 
 def test_no_fabric_without_an_inventory() -> None:
     """An empty graph, not an error."""
-    assert len(Analysis(LocalSource(demo_analysis(), None)).fabric()) == 0
+    assert len(AnalysisFrames(LocalSource(demo_analysis(), None)).fabric()) == 0
 
 
-def test_arrow_tables_hold_what_the_frames_do(local: Analysis) -> None:
+def test_arrow_tables_hold_what_the_frames_do(local: AnalysisFrames) -> None:
     """All of them by name."""
     tables = local.to_arrow()
     assert {name: table.num_rows for name, table in tables.items()} == {
@@ -95,7 +95,7 @@ def test_arrow_tables_hold_what_the_frames_do(local: Analysis) -> None:
     assert set(tables["timeline"]["job"].to_pylist()) == {JOB.id}
 
 
-def test_a_notebook_shows_jobs_and_findings(local: Analysis) -> None:
+def test_a_notebook_shows_jobs_and_findings(local: AnalysisFrames) -> None:
     """As tables of HTML."""
     page = local._repr_html_()
     assert JOB.id in page
@@ -103,7 +103,7 @@ def test_a_notebook_shows_jobs_and_findings(local: Analysis) -> None:
     assert "1 job, 1 finding" in repr(local)
 
 
-def test_plot_draws_iterations_and_findings(local: Analysis) -> None:
+def test_plot_draws_iterations_and_findings(local: AnalysisFrames) -> None:
     """A line a job with its unit, a band a finding."""
     axes = local.plot()
     assert axes.get_ylabel() == "iteration time [s]"
@@ -111,7 +111,7 @@ def test_plot_draws_iterations_and_findings(local: Analysis) -> None:
     assert len(axes.patches) == 1
 
 
-def test_an_unknown_job_is_one_clear_error(local: Analysis) -> None:
+def test_an_unknown_job_is_one_clear_error(local: AnalysisFrames) -> None:
     """It names those that there are."""
     with pytest.raises(InputError, match=f"there is no job 'nope'; there are {JOB.id}"):
         local.timeline("nope")
@@ -122,4 +122,4 @@ def test_analyze_takes_files_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("flowprism/demo")
     found = flowprism.analyze("mirror.pcap.gz", "inventory.yaml")
     assert found.jobs["job"].tolist() == [JOB.id]
-    assert found.iterations.equals(Analysis(LocalSource(demo_analysis(), None)).iterations)
+    assert found.iterations.equals(AnalysisFrames(LocalSource(demo_analysis(), None)).iterations)

@@ -9,44 +9,46 @@ from pandas.testing import assert_frame_equal
 import flowprism
 from datamodel.errors import InputError, LimitExceededError, StorageError
 from flowprism.notebook import service_source
-from flowprism.notebook.analysis import Analysis
+from flowprism.notebook.analysis import AnalysisFrames
 from tests.flowprism.service.stored import demo_analysis
 
 JOB = demo_analysis().report.jobs[0].id
 
 
 @pytest.mark.parametrize("name", ["jobs", "iterations"])
-def test_frames_agree_with_an_analysis_of_the_same_records(local: Analysis, remote: Analysis, name: str) -> None:
+def test_frames_agree_with_an_analysis_of_the_same_records(
+    local: AnalysisFrames, remote: AnalysisFrames, name: str
+) -> None:
     """To the last value."""
     assert_frame_equal(getattr(remote, name), getattr(local, name))
 
 
 @pytest.mark.parametrize("name", ["timeline", "pairs"])
-def test_frames_of_a_job_agree(local: Analysis, remote: Analysis, name: str) -> None:
+def test_frames_of_a_job_agree(local: AnalysisFrames, remote: AnalysisFrames, name: str) -> None:
     """To the last value."""
     assert_frame_equal(getattr(remote, name)(JOB), getattr(local, name)(JOB))
 
 
-def test_findings_agree_but_for_their_ids(local: Analysis, remote: Analysis) -> None:
+def test_findings_agree_but_for_their_ids(local: AnalysisFrames, remote: AnalysisFrames) -> None:
     """A service follows findings over scans as incidents, which have ids of their own."""
     assert_frame_equal(remote.findings.drop(columns="finding"), local.findings.drop(columns="finding"))
     assert_frame_equal(remote.evidence.drop(columns="finding"), local.evidence.drop(columns="finding"))
     assert_frame_equal(remote.suspects.drop(columns="finding"), local.suspects.drop(columns="finding"))
 
 
-def test_one_iteration_and_its_waits_agree(local: Analysis, remote: Analysis) -> None:
+def test_one_iteration_and_its_waits_agree(local: AnalysisFrames, remote: AnalysisFrames) -> None:
     """Spans of one iteration only."""
     assert_frame_equal(remote.timeline(JOB, 5), local.timeline(JOB, 5))
     assert dict(remote.waits(JOB, 5).adjacency()) == dict(local.waits(JOB, 5).adjacency())
 
 
-def test_fabrics_have_the_same_cables(local: Analysis, remote: Analysis) -> None:
+def test_fabrics_have_the_same_cables(local: AnalysisFrames, remote: AnalysisFrames) -> None:
     """With the same ports; the load is that of live jobs, and this one has ended."""
     ports = [{(a, b, port) for a, b, port in one.fabric().edges.data("a_port")} for one in (local, remote)]
     assert ports[0] == ports[1] != set()
 
 
-def test_feeds_are_the_exporters_of_the_service(remote: Analysis) -> None:
+def test_feeds_are_the_exporters_of_the_service(remote: AnalysisFrames) -> None:
     """With what of it is lost."""
     feeds = remote.feeds.set_index("exporter")
     assert feeds.loc["192.168.250.12:0", ["lost", "records"]].tolist() == [3, 800]
@@ -64,7 +66,7 @@ def test_feeds_are_those_of_the_window(served: tuple[str, str]) -> None:
         assert flowprism.open(*served, start=start, end=end).feeds["records"].tolist() == records
 
 
-def test_traffic_by_endpoint_is_of_an_analysis(local: Analysis, remote: Analysis) -> None:
+def test_traffic_by_endpoint_is_of_an_analysis(local: AnalysisFrames, remote: AnalysisFrames) -> None:
     """Its sums are those of the report; a service keeps no more than these, and says so."""
     sent = local.traffic.groupby("traffic_class", observed=True)["sent_bytes"].sum()
     assert local.report is not None
@@ -75,7 +77,7 @@ def test_traffic_by_endpoint_is_of_an_analysis(local: Analysis, remote: Analysis
 
 
 def test_more_spans_than_a_page_holds_come_whole(
-    local: Analysis, served: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    local: AnalysisFrames, served: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Endpoints are asked for in smaller pages, so that no spans are put together."""
     monkeypatch.setattr(service_source, "_MOST_SPANS", 1000)
@@ -83,14 +85,14 @@ def test_more_spans_than_a_page_holds_come_whole(
 
 
 def test_hours_are_joined_without_doubles(
-    local: Analysis, served: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    local: AnalysisFrames, served: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A span that touches two pieces of time comes once."""
     monkeypatch.setattr(service_source, "HOUR_NS", 3_000_000_000)
     assert_frame_equal(flowprism.open(*served).timeline(JOB), local.timeline(JOB))
 
 
-def test_a_time_of_ones_own(local: Analysis, served: tuple[str, str]) -> None:
+def test_a_time_of_ones_own(local: AnalysisFrames, served: tuple[str, str]) -> None:
     """Iterations that ended in it; a time without a zone is UTC."""
     end = local.iterations["end"][6]
     found = flowprism.open(*served, start=local.iterations["start"][0].isoformat(), end=str(end.tz_localize(None)))
@@ -123,6 +125,6 @@ def test_a_service_that_is_away_or_refuses_is_named(served: tuple[str, str]) -> 
         flowprism.open(*served, start="1970-01-01", end="2261-01-01").iterations  # noqa: B018 - asks the service
 
 
-def test_times_are_utc(remote: Analysis) -> None:
+def test_times_are_utc(remote: AnalysisFrames) -> None:
     """Whatever this machine's zone is."""
     assert remote.iterations["end"].dtype == pd.DatetimeTZDtype("ns", "UTC")
