@@ -19,11 +19,11 @@ from flowprism.rendering.figures.job_sparkline import draw_spark
 from flowprism.rendering.units import plural
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.http.query_parameters import Parameters, Text
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.incidents import incidents
-from flowprism.service.queries.job_counts import Census, census
-from flowprism.service.queries.jobs import jobs
-from flowprism.service.queries.traffic import traffic
+from flowprism.service.queries.feeds.traffic import traffic
+from flowprism.service.queries.incidents.incident_queries import incidents
+from flowprism.service.queries.jobs.analyses import names
+from flowprism.service.queries.jobs.job_counts import Census, census
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

@@ -140,7 +140,7 @@ class LocalSource:
         """The inventory with the loads of this window."""
         if self.inventory is None:
             return FabricView()
-        from flowprism.service.queries.fabric import fabric_view
+        from flowprism.service.queries.fabric.fabric_queries import fabric_view
 
         members = {job.id: job.endpoints for job in self.jobs()}
         return fabric_view(self.inventory, members, self._rates(), self.findings())

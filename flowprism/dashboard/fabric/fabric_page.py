@@ -15,10 +15,10 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.rendering.figures.fabric import draw_tiers, load_css, tiers
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.fabric import fabric
-from flowprism.service.queries.jobs import labels
-from flowprism.service.queries.repeat_offenders import repeat_offenders
+from flowprism.service.queries.fabric.fabric_queries import fabric
+from flowprism.service.queries.fabric.repeat_offenders import repeat_offenders
+from flowprism.service.queries.jobs.analyses import names
+from flowprism.service.queries.jobs.job_queries import labels
 
 LOAD_NAMES = ("under 10 %", "under 30 %", "under 60 %", "under 85 %", "85 % and more")
 

@@ -13,8 +13,8 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.rendering.formats.path_plan_files import PlanFile
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.paths import job_paths, paths
+from flowprism.service.queries.fabric.paths import job_paths, paths
+from flowprism.service.queries.jobs.analyses import names
 
 MOST_CONNECTIONS = 200
 TONES: dict[PlanState, str] = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from datamodel.api_models import FeedRow
 from flowprism.rendering.units import plural, share
-from flowprism.service.queries.feeds import feeds
+from flowprism.service.queries.feeds.feed_queries import feeds
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

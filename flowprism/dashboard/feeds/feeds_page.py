@@ -12,7 +12,7 @@ from flowprism.dashboard.feeds.feed_view import running, shown, summary
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.queries.feeds import components, exporters
+from flowprism.service.queries.feeds.feed_queries import components, exporters
 from flowprism.service.queries.visibility import require_all_seen
 
 

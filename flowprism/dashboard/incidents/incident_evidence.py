@@ -23,10 +23,10 @@ from flowprism.rendering.figures import evidence
 from flowprism.rendering.figures.iterations import IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import behind_uplink, suspect_addresses
-from flowprism.service.queries.endpoint_positions import places
-from flowprism.service.queries.events import events
-from flowprism.service.queries.jobs import iteration_frame
-from flowprism.service.queries.timelines import MOST_SPAN_NS, PairWindow, TimeSpan, pairs_during, timeline
+from flowprism.service.queries.jobs.endpoint_positions import places
+from flowprism.service.queries.jobs.events import events
+from flowprism.service.queries.jobs.job_queries import iteration_frame
+from flowprism.service.queries.jobs.timelines import MOST_SPAN_NS, PairWindow, TimeSpan, pairs_during, timeline
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

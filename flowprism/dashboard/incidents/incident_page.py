@@ -16,9 +16,9 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.http.query_parameters import Name
-from flowprism.service.queries import incidents as answers
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.jobs import job
+from flowprism.service.queries.incidents import incident_queries as answers
+from flowprism.service.queries.jobs.analyses import names
+from flowprism.service.queries.jobs.job_queries import job
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MUTES = (("1", "1 hour"), ("4", "4 hours"), ("8", "8 hours"), ("24", "1 day"), ("168", "7 days"), ("", "for ever"))

@@ -15,7 +15,7 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.http.query_parameters import Parameters, Text
-from flowprism.service.queries.incidents import after_incident, incidents
+from flowprism.service.queries.incidents.incident_queries import after_incident, incidents
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 KINDS: tuple[FindingKind, ...] = get_args(FindingKind)

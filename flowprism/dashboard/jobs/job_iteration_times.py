@@ -15,9 +15,9 @@ from datamodel.report import Detectability, JobReport
 from flowprism.dashboard.time_range import TimeRange
 from flowprism.rendering.figures.iterations import LEFT, RIGHT, WIDTH, IterationRow, draw_iterations, iteration_rows
 from flowprism.rendering.figures.trend import draw_trend
-from flowprism.service.queries.events import events
-from flowprism.service.queries.incidents import incidents
-from flowprism.service.queries.jobs import iteration_frame, iterations_of, trend
+from flowprism.service.queries.incidents.incident_queries import incidents
+from flowprism.service.queries.jobs.events import events
+from flowprism.service.queries.jobs.job_queries import iteration_frame, iterations_of, trend
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

@@ -17,8 +17,8 @@ from flowprism.rendering.figures.layout_grid import block_of, draw_layout
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import pointed_at, slowest
 from flowprism.rendering.units import share
-from flowprism.service.queries.endpoint_positions import places
-from flowprism.service.queries.timelines import TimeSpan
+from flowprism.service.queries.jobs.endpoint_positions import places
+from flowprism.service.queries.jobs.timelines import TimeSpan
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

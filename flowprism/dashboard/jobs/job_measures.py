@@ -14,7 +14,7 @@ from flowprism.rendering.endpoint_order import EndpointOrder
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.figures.evidence import slowness
 from flowprism.rendering.units import duration, share, significant, volume
-from flowprism.service.queries.timelines import PairWindow, TimeSpan, newest, pairs, pairs_during, timeline
+from flowprism.service.queries.jobs.timelines import PairWindow, TimeSpan, newest, pairs, pairs_during, timeline
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

@@ -22,9 +22,9 @@ from flowprism.dashboard.time_range import LENGTHS_S, Last, TimeRange, asked_ran
 from flowprism.rendering.figures.layout_grid import LEVELS
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.http.query_parameters import Name, Parameters, Text
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.incidents import incidents
-from flowprism.service.queries.jobs import job
+from flowprism.service.queries.incidents.incident_queries import incidents
+from flowprism.service.queries.jobs.analyses import names
+from flowprism.service.queries.jobs.job_queries import job
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _MOST_CASES = 50

@@ -15,7 +15,7 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.rendering.figures.heatmap import Measure, draw_heat
 from flowprism.service.access.dependencies import Seeing
-from flowprism.service.queries.jobs import job
+from flowprism.service.queries.jobs.job_queries import job
 
 MEASURES = (("volume", "volume"), ("rate", "rate"), ("delay", "delay"))
 

@@ -21,10 +21,10 @@ from flowprism.rendering.figures.heatmap import Heat, Measure, heat, hot, standi
 from flowprism.rendering.figures.iterations import WITHIN
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import pointed_at
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.endpoint_positions import places
-from flowprism.service.queries.incidents import incident, incidents
-from flowprism.service.queries.timelines import TimeSpan, pairs, pairs_during
+from flowprism.service.queries.incidents.incident_queries import incident, incidents
+from flowprism.service.queries.jobs.analyses import names
+from flowprism.service.queries.jobs.endpoint_positions import places
+from flowprism.service.queries.jobs.timelines import TimeSpan, pairs, pairs_during
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

@@ -14,7 +14,7 @@ from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.http.query_parameters import Parameters
-from flowprism.service.queries.fleet_time import fleet_training_time
+from flowprism.service.queries.jobs.fleet_time import fleet_training_time
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 Length = Literal["1d", "7d", "30d"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from flowprism.dashboard.timeline.timeline_query import Shown
 from flowprism.rendering.figures.mean_rates import MeanRates, mean_rates
-from flowprism.service.queries.timelines import rates
+from flowprism.service.queries.jobs.timelines import rates
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

@@ -20,11 +20,11 @@ from flowprism.rendering.endpoint_order import Position
 from flowprism.rendering.facts import Floats
 from flowprism.rendering.names import Names
 from flowprism.rendering.suspects import pointed_at, slowest
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.endpoint_positions import places
-from flowprism.service.queries.incidents import incidents
-from flowprism.service.queries.jobs import iterations, job
-from flowprism.service.queries.timelines import MOST_SPAN_NS, TimeSpan, newest, of_iterations, timeline
+from flowprism.service.queries.incidents.incident_queries import incidents
+from flowprism.service.queries.jobs.analyses import names
+from flowprism.service.queries.jobs.endpoint_positions import places
+from flowprism.service.queries.jobs.job_queries import iterations, job
+from flowprism.service.queries.jobs.timelines import MOST_SPAN_NS, TimeSpan, newest, of_iterations, timeline
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

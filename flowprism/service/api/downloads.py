@@ -18,8 +18,8 @@ from flowprism.service.access.security_headers import SANDBOX_POLICY
 from flowprism.service.api.timelines import TimelineParameters, stretch
 from flowprism.service.http.query_parameters import Name, Parameters, Time
 from flowprism.service.http.responses import respond_with_etag
-from flowprism.service.queries.analyses import kept_analysis, names
-from flowprism.service.queries.jobs import visible
+from flowprism.service.queries.jobs.analyses import kept_analysis, names
+from flowprism.service.queries.jobs.job_queries import visible
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

@@ -13,7 +13,7 @@ from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import EventPage
 from flowprism.service.http.query_parameters import MOST_NS, PageParameters, Text, Time
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong_cursor
-from flowprism.service.queries import events as answers
+from flowprism.service.queries.jobs import events as answers
 
 router = APIRouter(tags=["events"])
 

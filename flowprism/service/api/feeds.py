@@ -14,10 +14,10 @@ from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import ComponentList, FeedList
 from flowprism.service.http.query_parameters import MOST_NS, Parameters, Time
 from flowprism.service.http.responses import respond, wrong
-from flowprism.service.queries import fabric as fabric_answers
-from flowprism.service.queries import feeds as answers
-from flowprism.service.queries import repeat_offenders as offender_answers
-from flowprism.service.queries import traffic as traffic_answers
+from flowprism.service.queries.fabric import fabric_queries as fabric_answers
+from flowprism.service.queries.fabric import repeat_offenders as offender_answers
+from flowprism.service.queries.feeds import feed_queries as answers
+from flowprism.service.queries.feeds import traffic as traffic_answers
 from flowprism.service.queries.visibility import require_all_seen
 
 router = APIRouter(tags=["feeds"])

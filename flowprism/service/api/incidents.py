@@ -16,7 +16,7 @@ from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.api.page_documents import Comment, IncidentPage, Mute, Said
 from flowprism.service.http.query_parameters import Name, PageParameters, Text, Time
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong, wrong_cursor
-from flowprism.service.queries import incidents as answers
+from flowprism.service.queries.incidents import incident_queries as answers
 
 router = APIRouter(tags=["incidents"])
 _WHAT = "incident of this id"

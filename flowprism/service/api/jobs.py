@@ -20,9 +20,9 @@ from flowprism.service.api.page_documents import JobPage
 from flowprism.service.http.arrow_responses import FORMAT, TABLE, Format, arrow_stream, wants_arrow
 from flowprism.service.http.query_parameters import Name, PageParameters, Parameters, Span, Text
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
-from flowprism.service.queries import jobs as answers
-from flowprism.service.queries.fleet_time import USUAL_DAYS, fleet_training_time
-from flowprism.service.queries.training_days import MOST_DAYS, training_days
+from flowprism.service.queries.jobs import job_queries as answers
+from flowprism.service.queries.jobs.fleet_time import USUAL_DAYS, fleet_training_time
+from flowprism.service.queries.jobs.training_days import MOST_DAYS, training_days
 from flowprism.service.stores import Stores
 
 router = APIRouter(tags=["jobs"])

@@ -14,7 +14,7 @@ from flowprism.rendering.formats.path_plan_files import PlanFile
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.http.query_parameters import Name, Parameters
 from flowprism.service.http.responses import respond, respond_with_etag
-from flowprism.service.queries import paths as answers
+from flowprism.service.queries.fabric import paths as answers
 
 router = APIRouter(tags=["paths"])
 _MEDIA_TYPES = {PlanFile.JSON: "application/json", PlanFile.CSV: "text/csv; charset=utf-8"}

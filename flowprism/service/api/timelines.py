@@ -16,10 +16,10 @@ from flowprism.service.access.dependencies import Seeing
 from flowprism.service.http.arrow_responses import FORMAT, TABLE, Format, arrow_stream, wants_arrow
 from flowprism.service.http.query_parameters import Cursor, Name, Parameters, Text, Time
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
-from flowprism.service.queries import jobs as job_answers
-from flowprism.service.queries import timelines as answers
-from flowprism.service.queries.span_downsampling import DownsampledSpans, downsample
-from flowprism.service.queries.timelines import TimeSpan
+from flowprism.service.queries.jobs import job_queries as job_answers
+from flowprism.service.queries.jobs import timelines as answers
+from flowprism.service.queries.jobs.span_downsampling import DownsampledSpans, downsample
+from flowprism.service.queries.jobs.timelines import TimeSpan
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

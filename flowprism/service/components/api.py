@@ -21,7 +21,7 @@ from flowprism.service.components.connections import (
     raise_descriptor_limit,
 )
 from flowprism.service.components.heartbeat import Heartbeat, send_heartbeats
-from flowprism.service.queries.analyses import names
+from flowprism.service.queries.jobs.analyses import names
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
 

@@ -11,9 +11,9 @@ from datamodel.api_models import FeedRow, JobRow
 from datamodel.inventory import Inventory
 from flowprism.feed_plan.goal import FEWEST_ITERATIONS, LONGEST_WINDOW_S, FeedGoal
 from flowprism.service.config.settings import StoreSettings
-from flowprism.service.queries.feeds import feeds
-from flowprism.service.queries.jobs import jobs
-from flowprism.service.queries.traffic import traffic
+from flowprism.service.queries.feeds.feed_queries import feeds
+from flowprism.service.queries.feeds.traffic import traffic
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 

@@ -22,10 +22,10 @@ from flowprism import __version__
 from flowprism.service.config.settings import Settings
 from flowprism.service.monitoring.component_metrics import component_metrics
 from flowprism.service.monitoring.health import GONE_S, checks
-from flowprism.service.queries.feeds import feeds, last_reports
-from flowprism.service.queries.job_states import job_states, situation
-from flowprism.service.queries.jobs import jobs
-from flowprism.service.queries.traffic import traffic_of
+from flowprism.service.queries.feeds.feed_queries import feeds, last_reports
+from flowprism.service.queries.feeds.traffic import traffic_of
+from flowprism.service.queries.jobs.job_queries import jobs
+from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database import metric_queries

@@ -1,1 +1,1 @@
-"""Queries of the results, restricted to the viewer's rights, for API and dashboard: one module a subject."""
+"""Queries of the results, restricted to the viewer's rights, for API and dashboard: one folder a subject."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from flowprism.service.queries.job_states import situation
+from flowprism.service.queries.jobs.job_states import situation
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database import changes

@@ -17,7 +17,7 @@ from flowprism import __version__
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record, record_requested_scan
-from flowprism.service.queries.eviction import eviction_advice
+from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.scans.feed_gaps import add_feed_gaps
 from flowprism.service.scans.leases import KEEPING, Leases
 from flowprism.service.scans.policy_filter import chosen

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser
 from datamodel.analysis import Analysis
 from datamodel.inventory import Inventory
 from flowprism.pipeline import AnalysisOptions, analyze, analyze_reading
-from flowprism.service.queries.incidents import incidents
-from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.incidents.incident_queries import incidents
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.queries.scans import scans
 from flowprism.service.stores import Stores
 from simulate.case import simulate_case, write_case

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from flowprism.service.config.settings_file import load_settings
-from flowprism.service.queries.incidents import incidents
-from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.incidents.incident_queries import incidents
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.effort import least

@@ -14,7 +14,7 @@ from datamodel.findings import Event, Subject, Suspect
 from datamodel.incidents import IncidentChange
 from datamodel.inventory import Inventory
 from datamodel.result_rows import FeedStatistics
-from flowprism.service.queries.incidents import comment
+from flowprism.service.queries.incidents.incident_queries import comment
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.components import save_component

@@ -17,9 +17,9 @@ from datamodel.filters import IncidentFilter
 from datamodel.host_cause import HostAnswer, HostCause, HostEvidence
 from flowprism.dashboard.incidents.incident_evidence import IncidentEvidence, even, incident_evidence
 from flowprism.rendering.endpoint_order import Position
-from flowprism.service.queries.analyses import names
-from flowprism.service.queries.incidents import incident, incidents
-from flowprism.service.queries.jobs import job, jobs
+from flowprism.service.queries.incidents.incident_queries import incident, incidents
+from flowprism.service.queries.jobs.analyses import names
+from flowprism.service.queries.jobs.job_queries import job, jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.host_answers import save_host_answer

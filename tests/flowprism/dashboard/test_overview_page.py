@@ -10,8 +10,8 @@ import pytest
 
 from datamodel.job_state import JobState
 from flowprism.dashboard.overview_page import OverviewQuery, headline
-from flowprism.service.queries.incidents import acknowledge, incidents
-from flowprism.service.queries.job_counts import Census
+from flowprism.service.queries.incidents.incident_queries import acknowledge, incidents
+from flowprism.service.queries.jobs.job_counts import Census
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import ADMIN, client

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from datamodel.incidents import IncidentChange
-from flowprism.service.queries.incidents import incidents
-from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.incidents.incident_queries import incidents
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.queries.scans import scans
 from flowprism.service.stores import Stores
 from storage.database.scans import ScanResult, save_scan

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from datamodel.inventory import Inventory
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.feed_statistics import save_inventory

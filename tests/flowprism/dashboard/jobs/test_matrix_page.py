@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import ADMIN, client

@@ -10,7 +10,7 @@ import pytest
 
 from flowprism.dashboard.timeline.timeline_query import Asked, choose, read
 from flowprism.rendering.units import duration
-from flowprism.service.queries.jobs import jobs
+from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import ADMIN, client

@@ -9,7 +9,7 @@ from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.delivery import ReceiverDelivery
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions
 from flowprism.service.incidents.scan_recorder import CompletedScan, record
-from flowprism.service.queries.incidents import incident, mute
+from flowprism.service.queries.incidents.incident_queries import incident, mute
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.alerts import alerts, waiting_alerts

@@ -11,7 +11,7 @@ from datamodel.api_models import ComponentStatus
 from storage.database.components import save_component
 from tests.flowprism.dashboard.fabric.stored_paths import PathScans, case
 from tests.flowprism.service.api.client import Client, client
-from tests.flowprism.service.queries.stored_offenders import stored_offenders
+from tests.flowprism.service.queries.fabric.stored_offenders import stored_offenders
 from tests.flowprism.service.stored import stored_demo
 
 TARGET = Path("flowprism/service/api/examples.json")

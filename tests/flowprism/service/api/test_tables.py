@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
-from flowprism.service.queries import analyses
+from flowprism.service.queries.jobs import analyses
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import Client, client

@@ -15,7 +15,7 @@ from datamodel.layout import Groups
 from flowprism.service.config.settings import Settings
 from flowprism.service.host_metrics.host_selection import MOST_SUSPECTS, HostSelection, select_hosts
 from flowprism.service.host_metrics.host_watch import AGAIN_NS, SETTLED_NS, HostWatch, answer_of
-from flowprism.service.queries.incidents import incident
+from flowprism.service.queries.incidents.incident_queries import incident
 from flowprism.service.scans.leases import Leases
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

@@ -14,7 +14,7 @@ from datamodel.frame import Frame
 from datamodel.result_rows import FeedStatistics
 from flowprism.demo.demo_feed import FAULT_FROM_S
 from flowprism.service.config.settings import Settings
-from flowprism.service.queries.incidents import incident
+from flowprism.service.queries.incidents.incident_queries import incident
 from flowprism.service.scans.iteration_numbers import known_iterations
 from flowprism.service.scans.leases import Leases
 from flowprism.service.scans.scanner import Scanner

@@ -12,9 +12,9 @@ from datamodel.errors import LimitExceededError
 from datamodel.frame import Frame
 from datamodel.timeline import SPANS
 from flowprism.rendering.formats.html import render_html
-from flowprism.service.queries.analyses import kept_analysis, names
-from flowprism.service.queries.span_downsampling import downsample
-from flowprism.service.queries.timelines import MOST_SPAN_NS, TimeSpan, newest, of_iterations, pairs, timeline
+from flowprism.service.queries.jobs.analyses import kept_analysis, names
+from flowprism.service.queries.jobs.span_downsampling import downsample
+from flowprism.service.queries.jobs.timelines import MOST_SPAN_NS, TimeSpan, newest, of_iterations, pairs, timeline
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.stored import demo_analysis

@@ -16,7 +16,7 @@ from datamodel.findings import Finding
 from datamodel.incidents import Incident
 from datamodel.inventory import Attachment, Inventory, Link
 from flowprism.service.queries.inventory import in_force
-from flowprism.service.queries.job_states import job_states, situation
+from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.queries.lake import kept
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

@@ -7,7 +7,7 @@ import pytest
 from datamodel.findings import Event, Membership
 from datamodel.incidents import Incident
 from datamodel.inventory import Inventory
-from flowprism.service.queries.eviction import eviction_advice
+from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert

@@ -13,7 +13,7 @@ from datamodel.streams import Int
 from datamodel.training_time import TrainingDays
 from diagnose.training_time.account import training_time
 from diagnose.training_time.intervals import job_intervals
-from flowprism.service.queries.jobs import iteration_frame, summary
+from flowprism.service.queries.jobs.job_queries import iteration_frame, summary
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.incidents import incidents

@@ -9,7 +9,7 @@ from typing import Any
 from datamodel.api_models import AlertRow, IncidentDetail, IncidentRow, Note
 from datamodel.filters import IncidentFilter
 from datamodel.result_rows import Baseline, IncidentNote
-from flowprism.service.queries.eviction import eviction_advice
+from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.queries.visibility import can_see, masked, require, restrict_tenant
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

@@ -9,7 +9,15 @@ import pytest
 from datamodel.errors import PermissionDeniedError
 from datamodel.filters import IncidentFilter
 from datamodel.incidents import IncidentChange
-from flowprism.service.queries.incidents import acknowledge, after_incident, comment, incident, incidents, mute, unmute
+from flowprism.service.queries.incidents.incident_queries import (
+    acknowledge,
+    after_incident,
+    comment,
+    incident,
+    incidents,
+    mute,
+    unmute,
+)
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.scans import ScanResult, save_scan

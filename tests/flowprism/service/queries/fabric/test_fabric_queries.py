@@ -10,10 +10,10 @@ from datamodel.errors import PermissionDeniedError
 from datamodel.filters import EventFilter
 from datamodel.inventory import Inventory
 from datamodel.result_rows import FeedStatistics
-from flowprism.service.queries.events import after_event, events
-from flowprism.service.queries.fabric import fabric
-from flowprism.service.queries.feeds import components, feeds
+from flowprism.service.queries.fabric.fabric_queries import fabric
+from flowprism.service.queries.feeds.feed_queries import components, feeds
 from flowprism.service.queries.inventory import inventory, replace_inventory
+from flowprism.service.queries.jobs.events import after_event, events
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import Database

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from datamodel.filters import JobFilter
-from flowprism.service.queries.iteration_pace import Recent, pace
-from flowprism.service.queries.jobs import iterations, job, jobs, trend
+from flowprism.service.queries.jobs.iteration_pace import Recent, pace
+from flowprism.service.queries.jobs.job_queries import iterations, job, jobs, trend
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.overview import Stretch, worst_incidents

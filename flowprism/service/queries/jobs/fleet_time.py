@@ -21,9 +21,9 @@ from diagnose.training_time.fleet import AccountPiece, JobAccount, fleet_time
 from diagnose.training_time.intervals import PAUSES, job_intervals, loses_progress, merged
 from diagnose.training_time.membership_times import membership_times
 from flowprism.service.queries.inventory import in_force
+from flowprism.service.queries.jobs.training_days import LOOKBACK_NS, lifetime, step_times
 from flowprism.service.queries.lake import kept
 from flowprism.service.queries.reference_time import newest_ns
-from flowprism.service.queries.training_days import LOOKBACK_NS, lifetime, step_times
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.incidents import incidents

@@ -10,7 +10,7 @@ import pytest
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from tests.flowprism.service.api.client import client
-from tests.flowprism.service.queries.stored_fleet import BEGIN_NS, DAY_NS, END_NS, stored_fleet
+from tests.flowprism.service.queries.jobs.stored_fleet import BEGIN_NS, DAY_NS, END_NS, stored_fleet
 
 USES = ("productive", "slowed", "paused", "down", "unknown")
 

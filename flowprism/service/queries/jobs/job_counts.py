@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datamodel.durations import DAY_NS
 from datamodel.filters import JobFilter
 from datamodel.job_state import JobState
-from flowprism.service.queries.job_states import job_states, situation
+from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.job_counts import gpu_hours_lost, open_incidents

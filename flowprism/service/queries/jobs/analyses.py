@@ -18,9 +18,9 @@ from datamodel.transfers import PAIRS
 from flowprism import __version__
 from flowprism.rendering.names import Names, names_of
 from flowprism.service.queries.inventory import in_force
-from flowprism.service.queries.jobs import iteration_frame, iterations_of
-from flowprism.service.queries.post_training import post_training
-from flowprism.service.queries.timelines import TimeSpan, pairs, timeline
+from flowprism.service.queries.jobs.job_queries import iteration_frame, iterations_of
+from flowprism.service.queries.jobs.post_training import post_training
+from flowprism.service.queries.jobs.timelines import TimeSpan, pairs, timeline
 from flowprism.service.queries.visibility import masked
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer

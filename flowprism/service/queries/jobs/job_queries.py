@@ -16,10 +16,10 @@ from datamodel.frame import Frame
 from datamodel.job_state import Judgement
 from datamodel.layout import Layout
 from datamodel.report import Iteration
-from flowprism.service.queries import iteration_pace
-from flowprism.service.queries.job_states import JudgedJob, job_states, situation, states_of
+from flowprism.service.queries.jobs import iteration_pace
+from flowprism.service.queries.jobs.job_states import JudgedJob, job_states, situation, states_of
+from flowprism.service.queries.jobs.post_training import post_training
 from flowprism.service.queries.lake import kept
-from flowprism.service.queries.post_training import post_training
 from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.queries.visibility import can_see, restrict_tenant
 from flowprism.service.stores import Stores

@@ -7,7 +7,7 @@ from datamodel.path_plan import Applied, FollowedPlan, JobPathsState, PlannedCon
 from diagnose.paths.follow_up import become
 from flowprism.rendering.formats.path_plan_files import PlanFile, path_plan_file
 from flowprism.service.queries.inventory import in_force
-from flowprism.service.queries.jobs import summary
+from flowprism.service.queries.jobs.job_queries import summary
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.path_plans import followed_plans, path_states

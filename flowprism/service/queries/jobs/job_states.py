@@ -9,7 +9,7 @@ from datamodel.filters import JobFilter
 from datamodel.job_state import Judgement
 from datamodel.scan import JobScan, Verdict
 from flowprism.service.job_state import JobEvidence, PolicyScan, Situation, judge, state_rules
-from flowprism.service.queries.feeds import last_reports
+from flowprism.service.queries.feeds.feed_queries import last_reports
 from flowprism.service.stores import Stores
 from storage.database.metric_queries import NewestScan, newest_scans
 from storage.database.overview import JobMark, job_marks

@@ -24,7 +24,7 @@ from storage.database.connection import Database
 from storage.database.endpoint_patterns import stored_patterns
 from storage.database.feed_statistics import save_inventory
 from tests.flowprism.service.api.client import client
-from tests.flowprism.service.queries.stored_offenders import DAY_NS, JOBS, NEWEST_NS, TENANT, stored_offenders
+from tests.flowprism.service.queries.fabric.stored_offenders import DAY_NS, JOBS, NEWEST_NS, TENANT, stored_offenders
 
 SLOW_RANK, SLOW_HOST = 43, 5
 

@@ -1,0 +1,1 @@
+"""Queries of the feeds: exporters, and what their traffic is for."""

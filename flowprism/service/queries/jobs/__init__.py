@@ -1,0 +1,1 @@
+"""Queries of jobs: their state, iterations, timelines, events and training time."""
