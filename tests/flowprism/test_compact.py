@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from datamodel.errors import InputError
-from flowprism.cli.actions import compact
+from flowprism.cli.actions.service import compact
 from storage.lake.retention import DEFAULT_LIMITS, Limit
 from storage.lake.snapshot import snapshot
 from tests.storage.lake.test_lake_writer import kept, opened

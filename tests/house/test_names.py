@@ -14,7 +14,6 @@ CROWDED = {
     "capture/netflow": "one protocol from header to record; its steps call each other in one kernel",
     "datamodel": "one module a table or document, and every package imports them by these names",
     "flowprism": "the wiring of the analysis beside the packages of the shell",
-    "flowprism/cli/actions": "one module a command",
     "flowprism/cli/commands": "one module a command",
     "flowprism/service/access": "not yet cut by subject",
     "storage/database": "one module a group of tables",

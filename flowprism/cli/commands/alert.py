@@ -20,7 +20,7 @@ def try_receivers(
 
     Exits 1 where one of them does not accept it.
     """
-    from flowprism.cli.actions.alert import try_receivers  # here, so that `--help` need not wait for the rest
+    from flowprism.cli.actions.service.alert import try_receivers  # here, so that `--help` need not wait for the rest
 
     raise typer.Exit(try_receivers(file, to or []))
 
@@ -32,6 +32,6 @@ def list_alerts(
     most: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of alerts.")] = 50,
 ) -> None:
     """List the newest alerts: time, receiver, subject and state."""
-    from flowprism.cli.actions.alert import print_alerts  # as above
+    from flowprism.cli.actions.service.alert import print_alerts  # as above
 
     print_alerts(file, incident, most)

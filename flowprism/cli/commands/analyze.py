@@ -1,4 +1,4 @@
-"""`flowprism analyze`, as it is typed; what it does is in `flowprism.cli.actions.analyze`."""
+"""`flowprism analyze`, as it is typed; what it does is in `flowprism.cli.actions.files.analyze`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def analyze(
     Finding a fault, or no job at all, is an answer and exits 0; input that
     cannot be used exits 2.
     """
-    from flowprism.cli.actions.analyze import (  # here, so that `--help` need not wait for the decoders
+    from flowprism.cli.actions.files.analyze import (  # here, so that `--help` need not wait for the decoders
         AnalyzeArguments,
         Outputs,
         analyze_files,

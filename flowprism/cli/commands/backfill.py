@@ -1,4 +1,4 @@
-"""`flowprism backfill`, as it is typed; what it does is in `flowprism.cli.actions.backfill`."""
+"""`flowprism backfill`, as it is typed; what it does is in `flowprism.cli.actions.service.backfill`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def backfill(
     Exits 0 where all is the same, 1 where something differs, 2 where a window
     cannot be compared. Nothing that was kept is changed.
     """
-    from flowprism.cli.actions.backfill import backfill_windows  # here, so that `--help` need not wait for the rest
+    # Here, so that `--help` need not wait for the rest.
+    from flowprism.cli.actions.service.backfill import backfill_windows
 
     raise typer.Exit(backfill_windows(file, begin, until, policy, fill=fill))

@@ -1,4 +1,4 @@
-"""`flowprism collect`, as it is typed; what it does is in `flowprism.cli.actions.collect`."""
+"""`flowprism collect`, as it is typed; what it does is in `flowprism.cli.actions.service.collect`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def collect(
     is in LAKE/status.json, every second (DIR/status.json for a bucket). The usual ports are opened where
     no other source is named.
     """
-    from flowprism.cli.actions.collect import (  # here, so that `--help` need not wait for the rest
+    from flowprism.cli.actions.service.collect import (  # here, so that `--help` need not wait for the rest
         Inputs,
         Lake,
         run_collector,

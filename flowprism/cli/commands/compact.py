@@ -1,4 +1,4 @@
-"""`flowprism compact`, as it is typed; what it does is in `flowprism.cli.actions.compact`."""
+"""`flowprism compact`, as it is typed; what it does is in `flowprism.cli.actions.service.compact`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def compact(
     ] = None,
 ) -> None:
     """Merge a lake's small segments, remove old records, and list what the lake holds."""
-    from flowprism.cli.actions.compact import compact_lake, parse_limits
+    from flowprism.cli.actions.service.compact import compact_lake, parse_limits
 
     compact_lake(lake, parse_limits(limit or [], forever=forever), every)

@@ -26,7 +26,7 @@ class AuditFormat(StrEnum):
 @app.command()
 def check(file: File = None) -> None:
     """Say whether the settings can be used; what is wrong is one line that names where it stands."""
-    from flowprism.cli.actions.config import check_settings  # here, so that `--help` need not wait for the rest
+    from flowprism.cli.actions.service.config import check_settings  # here, so that `--help` need not wait for the rest
 
     check_settings(file)
 
@@ -34,7 +34,7 @@ def check(file: File = None) -> None:
 @app.command()
 def show(file: File = None) -> None:
     """Print every setting as it will count, those of the environment included, secrets as stars."""
-    from flowprism.cli.actions.config import print_settings  # as above
+    from flowprism.cli.actions.service.config import print_settings  # as above
 
     print_settings(file)
 
@@ -56,7 +56,7 @@ def audit(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Output file instead of stdout.")] = None,
 ) -> None:
     """Audit exporter settings: exit 0 if all is well, 1 with errors or warnings, 2 if nothing could be read."""
-    from flowprism.cli.actions.exporter_config import run_audit  # as above
+    from flowprism.cli.actions.planning.exporter_config import run_audit  # as above
 
     if not run_audit(paths, plan, inventory, feed or (), audit_format, out):
         raise typer.Exit(1)
@@ -69,6 +69,6 @@ def generate(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")],
 ) -> None:
     """Write exporter settings, a file for each switch, and the service's settings next to them."""
-    from flowprism.cli.actions.exporter_config import run_generate  # as above
+    from flowprism.cli.actions.planning.exporter_config import run_generate  # as above
 
     run_generate(inventory, plan, out)

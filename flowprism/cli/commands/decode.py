@@ -1,4 +1,4 @@
-"""`flowprism decode`, as it is typed; what it does is in `flowprism.cli.actions.decode`."""
+"""`flowprism decode`, as it is typed; what it does is in `flowprism.cli.actions.files.decode`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def decode(
     sampling_rate: SamplingRates = None,
 ) -> None:
     """Write flow records, or with --wire the decoded export datagrams, one record per line."""
-    from flowprism.cli.actions.decode import (  # here, so that `--help` need not wait for the decoders
+    from flowprism.cli.actions.files.decode import (  # here, so that `--help` need not wait for the decoders
         write_flows,
         write_wire,
     )

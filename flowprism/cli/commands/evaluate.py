@@ -1,4 +1,4 @@
-"""`flowprism evaluate`, as it is typed; what it does is in `evaluate_report` and `evaluate_suite` of `cli.actions`."""
+"""`flowprism evaluate`, as it is typed; what it does is in `flowprism.cli.actions.evaluation`."""
 
 from __future__ import annotations
 
@@ -50,19 +50,17 @@ def evaluate(
     """Score a report against the truth of its case; without a report, run the suite and print its scoreboard."""
     as_json = marks_format is MarksFormat.JSON
     if report is not None:
-        from flowprism.cli.actions.evaluate_report import (
-            score_report,  # here, so that `--help` need not wait for the documents' schemas
-        )
+        # Here, so that `--help` need not wait for the documents' schemas.
+        from flowprism.cli.actions.evaluation.evaluate_report import score_report
 
         if truth is None:
             raise typer.BadParameter("give the TRUTH of the report's case too")
         met = score_report(report, truth, need or (), as_json=as_json)
     else:
-        from flowprism.cli.actions.evaluate_apart import family_apart, score_apart
-        from flowprism.cli.actions.evaluate_suite import (  # here, so that `--help` need not wait for the compiler
-            SuiteArguments,
-            score_suite,
-        )
+        from flowprism.cli.actions.evaluation.evaluate_apart import family_apart, score_apart
+
+        # Here, so that `--help` need not wait for the compiler.
+        from flowprism.cli.actions.evaluation.evaluate_suite import SuiteArguments, score_suite
 
         apart = family_apart(family or (), case or ())
         if apart is not None:

@@ -1,4 +1,4 @@
-"""`flowprism feeds`, as it is typed; what it does is in `flowprism.cli.actions.feeds`."""
+"""`flowprism feeds`, as it is typed; what it does is in `flowprism.cli.actions.files.feeds`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def feeds(
     survey_format: Annotated[SurveyFormat, typer.Option("--format", help="Format of the survey.")] = SurveyFormat.TEXT,
 ) -> None:
     """List the exporters with their sampling rates, losses and mismatches."""
-    from flowprism.cli.actions.feeds import survey_feeds  # here, so that `--help` need not wait for the decoders
+    from flowprism.cli.actions.files.feeds import survey_feeds  # here, so that `--help` need not wait for the decoders
 
     survey_feeds(paths, sampling_rate or (), as_json=survey_format is SurveyFormat.JSON)

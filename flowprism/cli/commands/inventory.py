@@ -29,6 +29,7 @@ def import_files(
     ] = None,
 ) -> None:
     """Make one inventory of what several listings say, and say what of them could not be used."""
-    from flowprism.cli.actions.inventory import import_inventory  # here, so that `--help` need not wait for the readers
+    # Here, so that `--help` need not wait for the readers.
+    from flowprism.cli.actions.service.inventory import import_inventory
 
     import_inventory(paths, into, out, results)

@@ -37,7 +37,8 @@ def feeds(
     plan_format: Annotated[FeedPlanFormat, typer.Option("--format", help="Output format.")] = FeedPlanFormat.TEXT,
 ) -> None:
     """Choose sampling rates, exporters, collectors and windows: the cheapest that reaches the goal, else exit 1."""
-    from flowprism.cli.actions.plan_feeds import run_plan_feeds  # here, so that `--help` need not wait for the rest
+    # Here, so that `--help` need not wait for the rest.
+    from flowprism.cli.actions.planning.plan_feeds import run_plan_feeds
     from flowprism.feed_plan.goal import FeedGoal  # as above
 
     goal = FeedGoal(

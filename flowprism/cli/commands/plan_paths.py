@@ -1,4 +1,4 @@
-"""`flowprism plan paths`, as it is typed; what it does is in `flowprism.cli.actions.plan_paths`."""
+"""`flowprism plan paths`, as it is typed; what it does is in `flowprism.cli.actions.planning.plan_paths`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def paths(
 
     Without interfaces in the records, speeds of links, or fixed paths there is no plan, and a line says why.
     """
-    from flowprism.cli.actions.plan_paths import plan_files  # here, so that `--help` need not wait for the decoders
+    # Here, so that `--help` need not wait for the decoders.
+    from flowprism.cli.actions.planning.plan_paths import plan_files
 
     plan_files(tuple(inputs), inventory, tuple(sampling_rate or ()), job, plan_format, out, applied)

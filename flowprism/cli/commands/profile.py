@@ -1,4 +1,4 @@
-"""`flowprism profile`, as it is typed; what it does is in `flowprism.cli.actions.profile_read` and `profile_plan`."""
+"""`flowprism profile`, as it is typed; what it does is in `flowprism.cli.actions.profiles`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read(
 
     Traces are Kineto's, JSON, plain or compressed. A file that cannot be used is a line; the others are read.
     """
-    from flowprism.cli.actions.profile_read import NetworkFiles, read_folder  # here, for a quick `--help`
+    from flowprism.cli.actions.profiles.profile_read import NetworkFiles, read_folder  # here, for a quick `--help`
 
     network = NetworkFiles(report, inventory, timelines)
     read_folder(folder, network, out, as_json=profile_format is ProfileFormat.JSON)
@@ -79,7 +79,7 @@ def plan(
 
     Nothing is run. Hosts are those of the inventory, twelve at most.
     """
-    from flowprism.cli.actions.profile_plan import RecordingRequest, print_plan  # here, for a quick `--help`
+    from flowprism.cli.actions.profiles.profile_plan import RecordingRequest, print_plan  # here, for a quick `--help`
 
     print_plan(RecordingRequest(wrong, inventory, report, results, folder, iterations, port, job_id))
 
@@ -100,7 +100,7 @@ def run(
     Who recorded what goes to the audit log of --results. Exits 1 where a host
     is not recorded.
     """
-    from flowprism.cli.actions.profile_plan import RecordingRequest, run_plan  # here, for a quick `--help`
+    from flowprism.cli.actions.profiles.profile_plan import RecordingRequest, run_plan  # here, for a quick `--help`
 
     request = RecordingRequest(wrong, inventory, report, results, folder, iterations, port, job_id)
     raise typer.Exit(run_plan(request))

@@ -1,4 +1,4 @@
-"""`flowprism query`, as it is typed; what it does is in `flowprism.cli.actions.query`."""
+"""`flowprism query`, as it is typed; what it does is in `flowprism.cli.actions.service.query`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def query(
 
     The statement reads these tables and nothing else; it changes nothing.
     """
-    from flowprism.cli.actions.query import print_answer  # here, so that `--help` need not wait for the rest
+    from flowprism.cli.actions.service.query import print_answer  # here, so that `--help` need not wait for the rest
 
     print_answer(sql, lake or [], results, out)

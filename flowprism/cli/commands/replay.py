@@ -1,4 +1,4 @@
-"""`flowprism replay`, as it is typed; what it does is in `flowprism.cli.actions.replay`."""
+"""`flowprism replay`, as it is typed; what it does is in `flowprism.cli.actions.files.replay`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def replay(
     They come from this machine's address: exporters that name no agent
     address of their own (NetFlow, IPFIX) become one.
     """
-    from flowprism.cli.actions.replay import (  # here, so that `--help` need not wait for the decoders
+    from flowprism.cli.actions.files.replay import (  # here, so that `--help` need not wait for the decoders
         parse_pace,
         replay_capture,
     )

@@ -1,4 +1,4 @@
-"""`flowprism scan`, as it is typed; what it does is in `flowprism.cli.actions.scan`."""
+"""`flowprism scan`, as it is typed; what it does is in `flowprism.cli.actions.service.scan`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scan(
     Exits 0 where all are, 1 where something is wrong, 2 where the feed cannot
     show the verdict, an expected job is not seen, or an input cannot be used.
     """
-    from flowprism.cli.actions.scan import (  # here, so that `--help` need not wait for the decoders
+    from flowprism.cli.actions.service.scan import (  # here, so that `--help` need not wait for the decoders
         ResultTarget,
         ScanArguments,
         scan_once,

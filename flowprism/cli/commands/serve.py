@@ -1,4 +1,4 @@
-"""`flowprism serve` and `flowprism api`, as they are typed; what they do is in `flowprism.cli.actions.serve`."""
+"""`flowprism serve` and `flowprism api`, as typed; what they do is in `flowprism.cli.actions.service.serve`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def serve(
     Each component is a process of its own and is restarted when it dies. SIGTERM or
     Ctrl-C ends all of them; what was received is then stored.
     """
-    from flowprism.cli.actions.serve import run_service  # here, so that `--help` need not wait for the rest
+    from flowprism.cli.actions.service.serve import run_service  # here, so that `--help` need not wait for the rest
 
     run_service(file, tuple(component or ()))
 
 
 def api(file: File = None) -> None:
     """Run only the HTTP API and the dashboard, on the data that other hosts store."""
-    from flowprism.cli.actions.serve import run_component  # as above
+    from flowprism.cli.actions.service.serve import run_component  # as above
 
     run_component(file, ComponentName.API)

@@ -1,4 +1,4 @@
-"""`flowprism simulate`, as it is typed; what it does is in `flowprism.cli.actions.simulate`."""
+"""`flowprism simulate`, as it is typed; what it does is in `flowprism.cli.actions.evaluation.simulate`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def simulate(
     catalogue: Annotated[bool, typer.Option("--list", help="List the scenarios and exit.")] = False,
 ) -> None:
     """Simulate a training cluster: flow records with exact truth."""
-    from flowprism.cli.actions.simulate import (  # here, so that `--help` need not wait for the compiler
+    from flowprism.cli.actions.evaluation.simulate import (  # here, so that `--help` need not wait for the compiler
         print_catalogue,
         simulate_scenario,
     )

@@ -34,7 +34,8 @@ def add(
     results: Results = None,
 ) -> None:
     """Make a token and print its text, which is shown this once."""
-    from flowprism.cli.actions.user_accounts import add_token  # here, so that `--help` need not wait for the database
+    # Here, so that `--help` need not wait for the database.
+    from flowprism.cli.actions.service.user_accounts import add_token
 
     add_token(user, [one.value for one in scope or (TokenScope.READ,)], expires_days, results)
 
@@ -45,7 +46,7 @@ def list_tokens(
     results: Results = None,
 ) -> None:
     """List tokens, void ones among them, without their secrets."""
-    from flowprism.cli.actions.user_accounts import print_tokens  # as above
+    from flowprism.cli.actions.service.user_accounts import print_tokens  # as above
 
     print_tokens(user, results)
 
@@ -56,6 +57,6 @@ def revoke(
     results: Results = None,
 ) -> None:
     """Make a token void at once."""
-    from flowprism.cli.actions.user_accounts import revoke_token  # as above
+    from flowprism.cli.actions.service.user_accounts import revoke_token  # as above
 
     revoke_token(token, results)

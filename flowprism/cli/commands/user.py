@@ -39,7 +39,8 @@ def add(
     results: Results = None,
 ) -> None:
     """Add a user; the password is asked for, or read from the first line of stdin."""
-    from flowprism.cli.actions.user_accounts import add_user  # here, so that `--help` need not wait for the database
+    # Here, so that `--help` need not wait for the database.
+    from flowprism.cli.actions.service.user_accounts import add_user
 
     add_user(name, role.value, tenant, no_password=no_password, results=results)
 
@@ -47,7 +48,7 @@ def add(
 @app.command(name="list")
 def list_users(results: Results = None) -> None:
     """List all users."""
-    from flowprism.cli.actions.user_accounts import print_users  # as above
+    from flowprism.cli.actions.service.user_accounts import print_users  # as above
 
     print_users(results)
 
@@ -55,7 +56,7 @@ def list_users(results: Results = None) -> None:
 @app.command()
 def remove(name: Name, results: Results = None) -> None:
     """Remove a user with all tokens and log-ins."""
-    from flowprism.cli.actions.user_accounts import remove_user  # as above
+    from flowprism.cli.actions.service.user_accounts import remove_user  # as above
 
     remove_user(name, results)
 
@@ -63,6 +64,6 @@ def remove(name: Name, results: Results = None) -> None:
 @app.command()
 def password(name: Name, results: Results = None) -> None:
     """Give a user another password and log them out everywhere; it is asked for as for `add`."""
-    from flowprism.cli.actions.user_accounts import change_password  # as above
+    from flowprism.cli.actions.service.user_accounts import change_password  # as above
 
     change_password(name, results)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from datamodel.errors import InputError
-from flowprism.cli.actions import collect
+from flowprism.cli.actions.service import collect
 from storage.lake.compactor import Compactor
 from storage.lake.lake_reader import read_lake
 from storage.lake.snapshot import snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datamodel.errors import InputError
-from flowprism.cli.actions.evaluate_apart import family_apart
+from flowprism.cli.actions.evaluation.evaluate_apart import family_apart
 from flowprism.evaluation.consecutive_scans import WindowOutcome, figures, outcomes_text, run_window_case
 
 HOURS = 0.4  # 24 windows of three minutes, ten of them behind the onset

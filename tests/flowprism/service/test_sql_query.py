@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from datamodel.errors import InputError
-from flowprism.cli.actions.query import print_answer
+from flowprism.cli.actions.service.query import print_answer
 from flowprism.service.stores import Stores
 from storage.sql_query import run_query
 from tests.flowprism.service.stored import demo_analysis

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from datamodel.errors import InputError
-from flowprism.cli.actions import backfill
+from flowprism.cli.actions.service import backfill
 from flowprism.service.config.settings import Settings
 from flowprism.service.config.settings_file import load_settings
 from flowprism.service.scans.leases import Leases

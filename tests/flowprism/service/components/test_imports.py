@@ -6,7 +6,7 @@ import sys
 import pytest
 
 KERNEL_FREE = (
-    "flowprism.cli.actions.collect",
+    "flowprism.cli.actions.service.collect",
     "flowprism.collector.supervisor",
     "flowprism.service.supervisor",
     "flowprism.service.components.alerter",

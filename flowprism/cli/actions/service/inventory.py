@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from datamodel.inventory import Inventory
-from flowprism.cli.actions.user_accounts import system_user
+from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.cli.output_errors import name_output_errors
 from flowprism.inventory_file import load_inventory
 from flowprism.inventory_import.listing_reader import import_listings

@@ -15,7 +15,7 @@ from datamodel.findings import Finding
 from datamodel.incidents import Incident
 from datamodel.layout import Groups
 from datamodel.report import Report
-from flowprism.cli.actions.user_accounts import system_user
+from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.cli.documents import read_document
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.recording import record

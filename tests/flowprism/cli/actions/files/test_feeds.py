@@ -16,7 +16,7 @@ from flowprism.cli import app
 from tests.capture.export_bytes import flow_sample, sflow
 from tests.capture.frames import ethernet, ip, pcap, tcp, udp
 
-DATA = Path(__file__).parents[3] / "data" / "collectors"
+DATA = Path(__file__).parents[4] / "data" / "collectors"
 FRAME = ethernet(ip(6, tcp(1000, 2000, 3, 4, 16, 1000)))
 
 

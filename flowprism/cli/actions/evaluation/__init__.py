@@ -1,0 +1,1 @@
+"""Actions on simulated cases: make them, analyze them, mark what was found."""

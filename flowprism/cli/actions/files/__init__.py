@@ -1,0 +1,1 @@
+"""Actions on captures and flow records in files: analyze, decode, survey, replay."""

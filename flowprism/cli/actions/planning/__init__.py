@@ -1,0 +1,1 @@
+"""Actions that plan: feeds, exporter settings, and paths through the fabric."""

@@ -1,0 +1,1 @@
+"""Actions on profiles of ranks: plan their recording, compare them."""

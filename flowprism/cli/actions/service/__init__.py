@@ -1,0 +1,1 @@
+"""Actions on a running installation: its settings, accounts, inventory, lakes, scans and alerts."""
