@@ -32,7 +32,7 @@ from flowprism.service.config.settings import Settings
 from flowprism.service.http import responses
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.flowprism.service.serving import serving
 from tests.flowprism.service.stored import MINUTE_NS, many_incident, many_job, stored_many
 from tests.storage.conftest import Cluster, program

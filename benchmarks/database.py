@@ -22,8 +22,8 @@ import numpy as np
 from datamodel.report import JobReport
 from datamodel.result_rows import Rollup
 from storage.database.connection import Database
-from storage.database.incidents import history, incidents
-from storage.database.scans import ScanResult, job, jobs, layouts, rollups, save_scan, scans
+from storage.database.incidents.incident_records import history, incidents
+from storage.database.scans.scan_records import ScanResult, job, jobs, layouts, rollups, save_scan, scans
 from tests.storage.database import results
 
 HOUR_NS, DAY_HOURS = results.HOUR_NS, 24

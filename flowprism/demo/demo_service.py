@@ -26,7 +26,7 @@ from flowprism.service.config.settings_file import load_settings
 from flowprism.service.supervisor import Supervisor, components_of
 from storage.database.components import components
 from storage.database.connection import Database
-from storage.database.incidents import history, incidents
+from storage.database.incidents.incident_records import history, incidents
 
 _LOOK_S = 0.5
 _STATES: tuple[IncidentState, ...] = ("suspected", "open", "resolved")

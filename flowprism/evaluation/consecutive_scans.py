@@ -25,10 +25,10 @@ from flowprism.service.scans.leases import Leases
 from flowprism.service.scans.scanner import Scanner
 from flowprism.service.scans.scanner_stats import Tally
 from simulate.case import Case, simulate_case
-from storage.database.baselines import accept_baseline
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
-from storage.database.incidents import incidents
+from storage.database.incidents.incident_records import incidents
+from storage.database.scans.baselines import accept_baseline
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.object_names import Writer, make_folders
 

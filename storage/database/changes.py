@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, func, select
 
 from storage.database.connection import Database
-from storage.database.summaries import parsed
+from storage.database.scans.summaries import parsed
 from storage.database.tables import INCIDENT_CHANGES, INCIDENT_NOTES, INCIDENTS, JOBS, SCANS
 
 _NEWEST_SCANS = 200

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from sqlalchemy import and_, func, select
 
 from storage.database.connection import Database
-from storage.database.overview import of_policies
+from storage.database.jobs.overview import of_policies
 from storage.database.tables import INCIDENTS, INVENTORIES, SCANS
 
 

@@ -23,7 +23,7 @@ from flowprism.service.scans.scanner import Scanner
 from flowprism.service.scans.scanner_stats import Tally
 from storage.database.components import components as told
 from storage.database.connection import Database
-from storage.database.scans import jobs, scans
+from storage.database.scans.scan_records import jobs, scans
 from storage.database.schema_migration import downgrade
 from storage.lake.lake_reader import read_lake
 from tests.attacks.test_faults import status

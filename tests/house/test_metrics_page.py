@@ -22,12 +22,12 @@ from flowprism.service.monitoring.health import checks
 from flowprism.service.scans.leases import Leases
 from flowprism.service.scans.scanner_stats import Tally
 from flowprism.service.stores import Stores
-from storage.database.alerts import add_alerts
 from storage.database.components import save_component
+from storage.database.incidents.alerts import add_alerts
 from tests.flowprism.service.access.asking import Asker
 from tests.flowprism.service.stored import demo_analysis, stored_demo
 from tests.house.checkout import ROOT, rows
-from tests.storage.database.test_alerts import outgoing
+from tests.storage.database.incidents.test_alerts import outgoing
 
 PAGE = "docs/metrics.md"
 

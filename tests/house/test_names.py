@@ -16,7 +16,6 @@ CROWDED = {
     "flowprism": "the wiring of the analysis beside the packages of the shell",
     "flowprism/cli/commands": "one module a command",
     "flowprism/service/access": "not yet cut by subject",
-    "storage/database": "one module a group of tables",
     "strategy": "one step of layout inference a module",
 }
 

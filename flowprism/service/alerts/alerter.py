@@ -19,7 +19,9 @@ from flowprism.service.alerts.delivery import ReceiverDelivery
 from flowprism.service.alerts.outbox import build_resolutions, reminders
 from flowprism.service.alerts.senders import check_receivers
 from storage.database.access import release_lease, take_lease
-from storage.database.alerts import (
+from storage.database.components import save_component
+from storage.database.connection import Database
+from storage.database.incidents.alerts import (
     add_alerts,
     alert_tallies,
     forget_alerts,
@@ -31,8 +33,6 @@ from storage.database.alerts import (
     open_incidents,
     waiting_alerts,
 )
-from storage.database.components import save_component
-from storage.database.connection import Database
 
 _LOG = logging.getLogger(__name__)
 _LEASE = "alerter"

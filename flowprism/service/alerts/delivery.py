@@ -14,7 +14,8 @@ from flowprism.service.alerts.outbox import alert
 from flowprism.service.alerts.routing import receivers_of
 from flowprism.service.alerts.send_limit import SendLimit
 from flowprism.service.alerts.senders import message_name, send, send_state
-from storage.database.alerts import (
+from storage.database.connection import Database
+from storage.database.incidents.alerts import (
     alerts,
     claim_alerts,
     mark_failed,
@@ -25,8 +26,7 @@ from storage.database.alerts import (
     suppress,
     waiting_alerts,
 )
-from storage.database.connection import Database
-from storage.database.host_answers import host_answers
+from storage.database.incidents.host_answers import host_answers
 
 _LOG = logging.getLogger(__name__)
 # An Alertmanager that was restarted has forgotten what was resolved, and does not notify: Prometheus's own time.

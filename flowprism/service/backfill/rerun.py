@@ -18,7 +18,7 @@ from flowprism.service.scans.scanner import judge_window
 from flowprism.service.scans.window_analysis import WindowResult, analyze_window
 from flowprism.service.scans.window_continuity import known_jobs
 from storage.database.connection import Database
-from storage.database.scans import layouts, scans
+from storage.database.scans.scan_records import layouts, scans
 
 _PAGE = 200
 

@@ -20,9 +20,9 @@ from storage.database.access import forget_audit
 from storage.database.components import forget_components
 from storage.database.connection import Database
 from storage.database.feed_statistics import forget_feed_statistics
-from storage.database.incidents import forget_incidents
-from storage.database.scan_requests import forget_requests
-from storage.database.scans import forget_scans
+from storage.database.incidents.incident_records import forget_incidents
+from storage.database.scans.scan_records import forget_scans
+from storage.database.scans.scan_requests import forget_requests
 from storage.lake.compactor import CompactionRound, Compactor
 from storage.lake.object_names import is_store
 from storage.lake.object_store import is_address, open_store

@@ -21,9 +21,9 @@ from flowprism.service.queries.inventory import in_force
 from flowprism.service.scans.leases import Leases
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
-from storage.database.host_answers import host_answers, save_host_answer
-from storage.database.incidents import incidents
-from storage.database.scans import job, newest_groups
+from storage.database.incidents.host_answers import host_answers, save_host_answer
+from storage.database.incidents.incident_records import incidents
+from storage.database.scans.scan_records import job, newest_groups
 
 GPU_KINDS: tuple[FindingKind, ...] = ("straggler", "regression", "imbalance", "hang")
 NIC_KINDS: tuple[FindingKind, ...] = ("slow_link",)

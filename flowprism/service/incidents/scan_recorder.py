@@ -17,8 +17,8 @@ from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.outbox import Advise, alerts_of, no_advice
 from flowprism.service.incidents.incident_lifecycle import IncidentOptions, after_scan
 from storage.database.connection import Database
-from storage.database.incidents import incidents
-from storage.database.scans import ScanResult, save_scan
+from storage.database.incidents.incident_records import incidents
+from storage.database.scans.scan_records import ScanResult, save_scan
 
 # How many incidents may be under way at once; more would be a fault of ours, or of the whole site.
 MOST_INCIDENTS = 10_000

@@ -29,10 +29,10 @@ from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database import metric_queries
-from storage.database.alerts import alert_tallies
 from storage.database.components import components
 from storage.database.feed_statistics import feed_statistics, newest_stretch
-from storage.database.scans import scans
+from storage.database.incidents.alerts import alert_tallies
+from storage.database.scans.scan_records import scans
 
 _LOG = structlog.get_logger(__name__)
 Values = TypeVar("Values", bound=tuple[str, ...])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.database.connection import Database
-from storage.database.overview import newest_window
+from storage.database.jobs.overview import newest_window
 
 
 def newest_ns(database: Database, clock_ns: int) -> int:

@@ -15,9 +15,9 @@ from datamodel.scan import Scan, Verdict
 from flowprism.service.queries.visibility import masked, require
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.overview import glances, job_marks
-from storage.database.scan_pages import ScanGlance, kept_scan, scan_key, scan_page
-from storage.database.scan_requests import ask, request, requests
+from storage.database.jobs.overview import glances, job_marks
+from storage.database.scans.scan_pages import ScanGlance, kept_scan, scan_key, scan_page
+from storage.database.scans.scan_requests import ask, request, requests
 
 _ANY = ScanFilter()
 _WORST_FIRST: tuple[Verdict, ...] = ("findings", "unknown", "healthy")

@@ -18,9 +18,9 @@ from flowprism.service.scans.job_identity import assign_stable_ids, renamed
 from flowprism.service.scans.leases import KEEPING, Leases
 from flowprism.service.scans.window_analysis import analyze_window
 from storage.database.connection import Database
-from storage.database.incidents import incidents
-from storage.database.overview import events
-from storage.database.scans import jobs
+from storage.database.incidents.incident_records import incidents
+from storage.database.jobs.overview import events
+from storage.database.scans.scan_records import jobs
 from storage.lake.object_names import is_store
 from storage.lake.object_store import is_address, open_store
 

@@ -28,8 +28,8 @@ from flowprism.service.scans.windows import LakeCoverage, due, progress
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import Database
-from storage.database.scan_requests import finish, next_requests, settle_window, start
-from storage.database.scans import newest_end_ns
+from storage.database.scans.scan_records import newest_end_ns
+from storage.database.scans.scan_requests import finish, next_requests, settle_window, start
 from storage.lake.object_names import is_store
 from storage.lake.object_store import is_address, open_store
 from storage.lake.snapshot import snapshot

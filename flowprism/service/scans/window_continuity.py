@@ -23,12 +23,12 @@ from flowprism.service.scans.membership import changes
 from flowprism.service.scans.rollups import minutes
 from flowprism.service.scans.window_analysis import WindowResult
 from storage.analyses import save_analysis
-from storage.database.baselines import newest_baselines
 from storage.database.connection import Database
-from storage.database.incidents import incidents
-from storage.database.overview import events
-from storage.database.path_plans import followed_plans
-from storage.database.scans import jobs, newest_groups
+from storage.database.incidents.incident_records import incidents
+from storage.database.jobs.overview import events
+from storage.database.scans.baselines import newest_baselines
+from storage.database.scans.path_plans import followed_plans
+from storage.database.scans.scan_records import jobs, newest_groups
 from storage.lake.lake_writer import LakeWriter
 from storage.lake.object_names import Writer, make_folders
 from storage.lake.object_store import LocalStore, open_store

@@ -20,7 +20,7 @@ from flowprism.service.viewer import Viewer
 from storage.database.components import save_component
 from storage.database.connection import Database, upsert
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from storage.database.tables import EVENTS
 from tests.flowprism.service.api.client import client
 from tests.storage.database import results

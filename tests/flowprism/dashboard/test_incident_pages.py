@@ -22,8 +22,8 @@ from flowprism.service.queries.jobs.analyses import names
 from flowprism.service.queries.jobs.job_queries import job, jobs
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.host_answers import save_host_answer
-from storage.database.scan_requests import requests
+from storage.database.incidents.host_answers import save_host_answer
+from storage.database.scans.scan_requests import requests
 from tests.flowprism.service.api.client import ADMIN, Client, client
 from tests.flowprism.service.stored import demo_analysis, healthy_again, record_later, stored_demo, stored_many
 

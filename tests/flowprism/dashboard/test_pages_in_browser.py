@@ -15,7 +15,7 @@ from flowprism.service.queries.incidents.incident_queries import incidents
 from flowprism.service.queries.jobs.job_queries import jobs
 from flowprism.service.queries.scans import scans
 from flowprism.service.stores import Stores
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.effort import least
 from tests.flowprism.dashboard.browser import MOST_SHIFT, PIECE_S, Theme, Visit, served_stores, visiting
 from tests.flowprism.service.api.client import ADMIN

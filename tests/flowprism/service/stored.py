@@ -27,7 +27,7 @@ from flowprism.service.stores import Stores
 from storage.analyses import save_analysis
 from storage.database.connection import Database, upsert
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from storage.database.tables import EVENTS, ROLLUPS
 from storage.lake.lake_writer import LakeWriter
 from storage.lake.object_names import Writer, make_folders

@@ -42,7 +42,7 @@ from flowprism.service.monitoring.request_monitor import new_registry
 from flowprism.service.stores import ResultCache, Stores
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics
-from storage.database.incidents import incidents
+from storage.database.incidents.incident_records import incidents
 from tests.flowprism.service.api.client import Client, client
 from tests.storage.database import results
 

@@ -18,7 +18,7 @@ from flowprism.demo.demo_player import HEALTHY, play_demo
 from flowprism.service.config.settings_file import load_settings
 from storage.database.components import components as told
 from storage.database.connection import Database
-from storage.database.scans import scans
+from storage.database.scans.scan_records import scans
 from storage.lake.lake_reader import read_lake
 from storage.lake.snapshot import snapshot
 from tests.flowprism.service.running import children, command, components, settings, wait_for

@@ -10,7 +10,7 @@ from datamodel.layout import Groups, Layout
 from datamodel.report import Detectability, FeedSummary, JobReport, Window
 from datamodel.result_rows import Rollup, ScanRecord
 from datamodel.scan import Scan
-from storage.database.scans import ScanResult
+from storage.database.scans.scan_records import ScanResult
 
 HOUR_NS = 3_600_000_000_000
 

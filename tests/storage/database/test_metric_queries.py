@@ -6,7 +6,7 @@ from datamodel.result_rows import REQUESTED
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
 from storage.database.metric_queries import incident_counts, inventory_time_ns, newest_scans
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.storage.database import results
 
 

@@ -17,9 +17,9 @@ from datamodel.scan import JobScan
 from storage.database.access import take_lease
 from storage.database.components import components
 from storage.database.connection import Database, connected
-from storage.database.scans import ScanResult, layouts, rollups, save_scan, scans
+from storage.database.scans.scan_records import ScanResult, layouts, rollups, save_scan, scans
+from storage.database.scans.summaries import PartSummary, parsed
 from storage.database.schema_migration import downgrade, upgrade, version
-from storage.database.summaries import PartSummary, parsed
 from storage.database.tables import INCIDENTS, METADATA, PARTS, SCANS
 from tests.storage.database import results
 

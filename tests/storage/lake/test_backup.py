@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from storage.database.connection import Database
-from storage.database.scans import save_scan, scans
+from storage.database.scans.scan_records import save_scan, scans
 from storage.lake import writer_session
 from storage.lake.compaction import SETTLE_NS
 from storage.lake.compactor import Compactor

@@ -12,7 +12,7 @@ import pytest
 
 from datamodel.errors import StorageError
 from storage.database.connection import Database
-from storage.database.scans import save_scan, scans
+from storage.database.scans.scan_records import save_scan, scans
 from storage.lake import compaction
 from storage.lake.compactor import Compactor
 from storage.lake.snapshot import snapshot

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from storage.database.connection import Database
-from storage.database.incidents import history, incident
-from storage.database.scans import scans
+from storage.database.incidents.incident_records import history, incident
+from storage.database.scans.scan_records import scans
 from storage.lake.lake_reader import read_lake
 from storage.lake.object_names import make_folders
 from storage.lake.snapshot import snapshot

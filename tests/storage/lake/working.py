@@ -8,7 +8,7 @@ from pathlib import Path
 
 from datamodel.incidents import IncidentChange
 from storage.database.connection import Database
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from storage.lake import compaction
 from storage.lake.compactor import Compactor
 from storage.lake.lake_writer import LakeWriter

@@ -22,8 +22,8 @@ from flowprism.profiles.recording import record
 from flowprism.profiles.recording_plan import RecordingPlan, plan_recording
 from flowprism.service.access.audit_log import audit_command
 from storage.database.connection import Database, is_there
-from storage.database.incidents import incident
-from storage.database.scans import job, newest_groups
+from storage.database.incidents.incident_records import incident
+from storage.database.scans.scan_records import job, newest_groups
 
 
 @dataclass(frozen=True, slots=True)

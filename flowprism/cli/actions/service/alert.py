@@ -20,8 +20,8 @@ from flowprism.service.alerts.http_post import NotDeliveredError
 from flowprism.service.alerts.outbox import alert
 from flowprism.service.alerts.senders import check_receivers, message_name, send
 from flowprism.service.config.settings_file import load_settings
-from storage.database.alerts import alerts
 from storage.database.connection import Database
+from storage.database.incidents.alerts import alerts
 
 
 def try_receivers(file: Path | None, names: Sequence[str]) -> int:

@@ -20,8 +20,8 @@ from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.queries.lake import kept
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.incident_pages import incident_page
-from storage.database.overview import JobSummary, glances
+from storage.database.incidents.incident_pages import incident_page
+from storage.database.jobs.overview import JobSummary, glances
 from storage.lake.selection import Selection
 
 _MOST_JOBS, _MOST_INCIDENTS = 10_000, 1000

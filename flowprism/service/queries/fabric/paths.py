@@ -10,7 +10,7 @@ from flowprism.service.queries.inventory import in_force
 from flowprism.service.queries.jobs.job_queries import summary
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.path_plans import followed_plans, path_states
+from storage.database.scans.path_plans import followed_plans, path_states
 
 _RANK: tuple[Applied | None, ...] = ("drifted", "not applied", "not seen", "kept", None)
 

@@ -16,7 +16,7 @@ from flowprism.service.queries.inventory import in_force
 from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.endpoint_patterns import stored_patterns
+from storage.database.scans.endpoint_patterns import stored_patterns
 
 USUAL_DAYS = 30
 _WEEK_NS = 7 * DAY_NS

@@ -16,7 +16,7 @@ from flowprism.service.stores import Stores
 from storage.database import components as kept
 from storage.database.feed_statistics import LastReport, feed_statistics, newest_stretch
 from storage.database.feed_statistics import last_reports as stored_reports
-from storage.database.scans import scans
+from storage.database.scans.scan_records import scans
 
 _MOST_STEPS = 60
 _SILENT_NS = 2 * MINUTE_NS

@@ -6,7 +6,7 @@ from datamodel.api_models import ClassShare, TrafficView
 from datamodel.scan import Scan
 from datamodel.traffic import MEANINGS, TRAFFIC_CLASSES
 from flowprism.service.stores import Stores
-from storage.database.scans import scans
+from storage.database.scans.scan_records import scans
 
 
 def traffic(stores: Stores) -> TrafficView | None:

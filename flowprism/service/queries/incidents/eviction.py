@@ -21,9 +21,9 @@ from flowprism.eviction_plans.plans import eviction_plans
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.incidents import incidents
-from storage.database.overview import events
-from storage.database.scans import job, jobs
+from storage.database.incidents.incident_records import incidents
+from storage.database.jobs.overview import events
+from storage.database.scans.scan_records import job, jobs
 
 _MOST_EVENTS = 2_000
 _MOST_JOBS = 100_000

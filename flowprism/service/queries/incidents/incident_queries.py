@@ -13,11 +13,11 @@ from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.queries.visibility import can_see, masked, require, restrict_tenant
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.alerts import alerts
-from storage.database.baselines import accept_baseline
-from storage.database.host_answers import host_answers
-from storage.database.incident_pages import KeptIncident, incident_key, incident_page, kept_incident
-from storage.database.incidents import add_note, history, notes
+from storage.database.incidents.alerts import alerts
+from storage.database.incidents.host_answers import host_answers
+from storage.database.incidents.incident_pages import KeptIncident, incident_key, incident_page, kept_incident
+from storage.database.incidents.incident_records import add_note, history, notes
+from storage.database.scans.baselines import accept_baseline
 
 _OPEN = IncidentFilter()
 

@@ -24,10 +24,10 @@ from flowprism.service.queries.jobs.timelines import TimeSpan, pairs, timeline
 from flowprism.service.queries.visibility import masked
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.incident_pages import incident_page
-from storage.database.overview import events
-from storage.database.scans import job as known_job
-from storage.database.scans import layouts
+from storage.database.incidents.incident_pages import incident_page
+from storage.database.jobs.overview import events
+from storage.database.scans.scan_records import job as known_job
+from storage.database.scans.scan_records import layouts
 
 MOST_SPANS = 3_000_000  # in memory at once
 _SPANS_AN_ITERATION = 12  # of an endpoint, about

@@ -6,7 +6,7 @@ from datamodel.filters import EventFilter
 from datamodel.findings import Event
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database import overview
+from storage.database.jobs import overview
 
 _ANY = EventFilter()
 

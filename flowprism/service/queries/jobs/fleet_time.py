@@ -26,9 +26,9 @@ from flowprism.service.queries.lake import kept
 from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.incidents import incidents
-from storage.database.overview import events
-from storage.database.scans import jobs
+from storage.database.incidents.incident_records import incidents
+from storage.database.jobs.overview import events
+from storage.database.scans.scan_records import jobs
 from storage.lake.selection import Selection
 
 USUAL_DAYS = 7

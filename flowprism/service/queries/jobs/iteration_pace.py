@@ -11,7 +11,7 @@ from datamodel.durations import DAY_NS, HOUR_NS, MINUTE_NS
 from datamodel.findings import Severity
 from datamodel.incidents import Incident
 from storage.database.connection import Database
-from storage.database.overview import RANKS, Stretch, stretches
+from storage.database.jobs.overview import RANKS, Stretch, stretches
 
 _ENOUGH = 3  # stretches without a finding make a norm
 

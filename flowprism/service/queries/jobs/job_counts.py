@@ -12,7 +12,7 @@ from datamodel.job_state import JobState
 from flowprism.service.queries.jobs.job_states import job_states, situation
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.job_counts import gpu_hours_lost, open_incidents
+from storage.database.jobs.job_counts import gpu_hours_lost, open_incidents
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from flowprism.service.queries.reference_time import newest_ns
 from flowprism.service.queries.visibility import can_see, restrict_tenant
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database import overview
-from storage.database.overview import JobSummary, glance, glances, newest_layouts, stretches, worst_incidents
-from storage.database.scans import layouts
+from storage.database.jobs import overview
+from storage.database.jobs.overview import JobSummary, glance, glances, newest_layouts, stretches, worst_incidents
+from storage.database.scans.scan_records import layouts
 from storage.lake.selection import Selection
 
 _EVERY_JOB = JobFilter()

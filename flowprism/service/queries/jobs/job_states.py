@@ -11,9 +11,9 @@ from datamodel.scan import JobScan, Verdict
 from flowprism.service.job_state import JobEvidence, PolicyScan, Situation, judge, state_rules
 from flowprism.service.queries.feeds.feed_queries import last_reports
 from flowprism.service.stores import Stores
+from storage.database.jobs.overview import JobMark, job_marks
 from storage.database.metric_queries import NewestScan, newest_scans
-from storage.database.overview import JobMark, job_marks
-from storage.database.scan_pages import kept_scan
+from storage.database.scans.scan_pages import kept_scan
 
 _EVERY_JOB = JobFilter()
 

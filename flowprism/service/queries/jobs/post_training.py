@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datamodel.traffic import PostTraining
 from flowprism.service.stores import Stores
-from storage.database.scans import scans_around
+from storage.database.scans.scan_records import scans_around
 
 _SCANS = 8  # are searched for the job: policies analyze different jobs
 

@@ -14,7 +14,7 @@ from flowprism.service.queries.jobs.job_queries import iteration_frame, visible
 from flowprism.service.queries.lake import kept, kept_timelines
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.scans import job as known_job
+from storage.database.scans.scan_records import job as known_job
 from storage.lake.selection import Selection
 
 MOST_SPAN_NS = 3_600 * 10**9  # an hour; what lasts longer is seen by its iterations

@@ -16,8 +16,8 @@ from diagnose.training_time.intervals import job_intervals
 from flowprism.service.queries.jobs.job_queries import iteration_frame, summary
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.incidents import incidents
-from storage.database.overview import events
+from storage.database.incidents.incident_records import incidents
+from storage.database.jobs.overview import events
 
 MOST_DAYS = 31
 # What a crash undid is looked for so far back: as long as a job may go without a checkpoint, with a margin.

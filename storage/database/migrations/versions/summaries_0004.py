@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from storage.database.summaries import summary_of
+from storage.database.scans.summaries import summary_of
 
 revision = "0004"
 down_revision = "0003"

@@ -21,9 +21,9 @@ from flowprism.service.access.tokens import new_token
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from storage.database import access
-from storage.database.incidents import incidents
-from storage.database.path_plans import write_path_plans
-from storage.database.scans import jobs, scans
+from storage.database.incidents.incident_records import incidents
+from storage.database.scans.path_plans import write_path_plans
+from storage.database.scans.scan_records import jobs, scans
 from tests.flowprism.feed_plan.sample import InstantPlanner
 from tests.flowprism.service.access.asking import ELSEWHERE, Asker, add_user
 from tests.flowprism.service.access.routes_of import MATRIX, Rule, routes_of

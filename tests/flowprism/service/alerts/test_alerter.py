@@ -20,10 +20,10 @@ from flowprism.service.alerts import alerter
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.alerter import Alerter, run
 from storage.database.access import take_lease
-from storage.database.alerts import alerts, waiting_alerts
 from storage.database.components import components
 from storage.database.connection import Database
-from storage.database.incidents import add_note
+from storage.database.incidents.alerts import alerts, waiting_alerts
+from storage.database.incidents.incident_records import add_note
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, Server, listening, silent
 from tests.storage.conftest import Cluster, cluster

@@ -14,10 +14,10 @@ from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.alert_text import body
 from flowprism.service.alerts.delivery import ReceiverDelivery
-from storage.database.alerts import alerts, claim_alerts, waiting_alerts
 from storage.database.connection import Database
-from storage.database.host_answers import save_host_answer
-from storage.database.incidents import add_note
+from storage.database.incidents.alerts import alerts, claim_alerts, waiting_alerts
+from storage.database.incidents.host_answers import save_host_answer
+from storage.database.incidents.incident_records import add_note
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, listening
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from flowprism.service.alerts.alert_settings import AlertSettings
-from storage.database.alerts import alerts
 from storage.database.connection import Database
+from storage.database.incidents.alerts import alerts
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, Answer, Request, Server, listening
 

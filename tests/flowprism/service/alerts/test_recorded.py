@@ -12,8 +12,8 @@ from flowprism.service.incidents.scan_recorder import CompletedScan, record
 from flowprism.service.queries.incidents.incident_queries import incident, mute
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.alerts import alerts, waiting_alerts
 from storage.database.connection import Database
+from storage.database.incidents.alerts import alerts, waiting_alerts
 from tests.flowprism import sample
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import listening

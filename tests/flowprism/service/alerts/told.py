@@ -10,7 +10,7 @@ from datamodel.result_rows import ScanRecord
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.outbox import alerts_of
 from storage.database.connection import Database
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.storage.database import results
 
 SECOND_NS = 1_000_000_000

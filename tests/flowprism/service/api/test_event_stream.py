@@ -24,8 +24,8 @@ from flowprism.service.queries.changes import ChangeTracker
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.components import save_component
-from storage.database.incidents import add_note
-from storage.database.scans import ScanResult, save_scan
+from storage.database.incidents.incident_records import add_note
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.effort import least
 from tests.flowprism.service.serving import serving
 from tests.flowprism.service.stored import TENANT, demo_analysis

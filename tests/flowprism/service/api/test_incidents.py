@@ -8,7 +8,7 @@ import pytest
 
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.baselines import newest_baselines
+from storage.database.scans.baselines import newest_baselines
 from tests.flowprism.service.api.client import client
 
 

@@ -18,7 +18,7 @@ from flowprism.service.scans.scanner import Scanner
 from flowprism.service.scans.scanner_stats import Tally
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
-from storage.database.scans import scans
+from storage.database.scans.scan_records import scans
 from storage.lake.compactor import Compactor
 from storage.lake.retention import Limit
 from tests.flowprism.service.scans.feeding import Feed, fabric

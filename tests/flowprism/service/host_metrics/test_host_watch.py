@@ -19,8 +19,8 @@ from flowprism.service.queries.incidents.incident_queries import incident
 from flowprism.service.scans.leases import Leases
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.host_answers import host_answers, save_host_answer
-from storage.database.incidents import incidents
+from storage.database.incidents.host_answers import host_answers, save_host_answer
+from storage.database.incidents.incident_records import incidents
 from tests.flowprism.service.alerts.listening import Answer, listening, silent, trickling
 from tests.storage.database import results
 

@@ -12,8 +12,8 @@ from capture.records.record_writer import write_records
 from datamodel.flows import Flows
 from flowprism import cli
 from storage.database.connection import Database
-from storage.database.incidents import history, incidents
-from storage.database.scans import jobs, scans
+from storage.database.incidents.incident_records import history, incidents
+from storage.database.scans.scan_records import jobs, scans
 from tests.workloads.feed import Feed, flows
 from tests.workloads.grid import Grid
 from tests.workloads.training import Fault, Workload, train

@@ -14,7 +14,7 @@ from flowprism.service.monitoring.health import checks
 from flowprism.service.stores import Stores
 from storage.database.components import save_component
 from storage.database.connection import Database
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.storage.database import results
 
 SECOND_NS = 1_000_000_000

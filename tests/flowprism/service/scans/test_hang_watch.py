@@ -31,8 +31,8 @@ from simulate.training.plan import Plan
 from simulate.training.workload import Pauses
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
-from storage.database.incidents import incidents
-from storage.database.scans import ScanResult, save_scan, scans
+from storage.database.incidents.incident_records import incidents
+from storage.database.scans.scan_records import ScanResult, save_scan, scans
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.object_names import Writer, make_folders
 from tests.flowprism.service.scans.test_scanner import settings

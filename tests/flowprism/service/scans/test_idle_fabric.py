@@ -13,7 +13,7 @@ from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.stores import Stores
 from storage.database.feed_statistics import save_feed_statistics
-from storage.database.scans import scans
+from storage.database.scans.scan_records import scans
 from storage.lake.compactor import Compactor
 from tests.flowprism.service.access.asking import BROWSER, Asker
 from tests.flowprism.service.running import memory_bytes

@@ -21,12 +21,12 @@ from flowprism.service.scans.scanner import Scanner
 from flowprism.service.scans.scanner_stats import Tally
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.alerts import alerts
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
-from storage.database.incidents import incidents
-from storage.database.scan_requests import ask, request
-from storage.database.scans import jobs, layouts, rollups, scans
+from storage.database.incidents.alerts import alerts
+from storage.database.incidents.incident_records import incidents
+from storage.database.scans.scan_records import jobs, layouts, rollups, scans
+from storage.database.scans.scan_requests import ask, request
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.scans.feeding import Feed, fabric
 

@@ -28,11 +28,11 @@ from datamodel.incidents import Incident
 from flowprism.collector.status import FILE
 from flowprism.service.config.settings import Settings
 from flowprism.service.config.settings_file import load_settings
-from storage.database.alerts import alerts
 from storage.database.components import components as told
 from storage.database.connection import Database
-from storage.database.incidents import incidents
-from storage.database.scans import newest_end_ns, scans
+from storage.database.incidents.alerts import alerts
+from storage.database.incidents.incident_records import incidents
+from storage.database.scans.scan_records import newest_end_ns, scans
 from tests.capture.kafka_broker.broker import Broker, topic
 from tests.flowprism.service.running import COMMAND, children, components, settings, wait_for
 from tests.flowprism.service.soak.attack import attack

@@ -11,8 +11,8 @@ import pytest
 
 from flowprism import cli
 from flowprism.service.config.settings_file import load_settings
-from storage.database.alerts import mark_failed, waiting_alerts
 from storage.database.connection import Database
+from storage.database.incidents.alerts import mark_failed, waiting_alerts
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import listening
 

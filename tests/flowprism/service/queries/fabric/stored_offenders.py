@@ -12,7 +12,7 @@ from datamodel.patterns import PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.storage.database import results
 
 DAY_NS = 86_400_000_000_000

@@ -21,8 +21,8 @@ from simulate.faults import Fault
 from simulate.scenarios.base_job import ScenarioOptions
 from simulate.scenarios.catalogue import scenario
 from storage.database.connection import Database
-from storage.database.endpoint_patterns import stored_patterns
 from storage.database.feed_statistics import save_inventory
+from storage.database.scans.endpoint_patterns import stored_patterns
 from tests.flowprism.service.api.client import client
 from tests.flowprism.service.queries.fabric.stored_offenders import DAY_NS, JOBS, NEWEST_NS, TENANT, stored_offenders
 

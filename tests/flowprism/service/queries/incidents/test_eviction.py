@@ -12,7 +12,7 @@ from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
 from storage.database.connection import upsert
 from storage.database.feed_statistics import inventory, save_inventory
-from storage.database.incidents import incidents
+from storage.database.incidents.incident_records import incidents
 from storage.database.tables import EVENTS
 
 EVERYBODY = Viewer("ann", "viewer", None)

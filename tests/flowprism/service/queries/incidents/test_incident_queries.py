@@ -20,7 +20,7 @@ from flowprism.service.queries.incidents.incident_queries import (
 )
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.flowprism.service.stored import TENANT, demo_analysis, stored_many
 from tests.storage.database import results
 

@@ -15,7 +15,7 @@ from datamodel.scan_history import ITERATIONS
 from flowprism.service.stores import Stores
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_inventory
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from storage.lake.lake_writer import CommitBatch, LakeWriter
 from storage.lake.object_names import Writer, make_folders
 from tests.storage.database import results

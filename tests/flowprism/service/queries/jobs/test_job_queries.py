@@ -9,7 +9,7 @@ from flowprism.service.queries.jobs.iteration_pace import Recent, pace
 from flowprism.service.queries.jobs.job_queries import iterations, job, jobs, trend
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.overview import Stretch, worst_incidents
+from storage.database.jobs.overview import Stretch, worst_incidents
 from tests.flowprism.service.stored import HOUR_NS, MINUTE_NS, TENANT, demo_analysis
 
 ALL = Viewer("ann", "admin", None)

@@ -15,7 +15,7 @@ from datamodel.incidents import Incident
 from datamodel.layout import Layout
 from datamodel.result_rows import REQUESTED, WATCH, JobRecord
 from storage.database.connection import Database
-from storage.database.scans import read_job
+from storage.database.scans.scan_records import read_job
 from storage.database.tables import EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
 RANKS: dict[Severity, int] = {"info": 1, "warning": 2, "critical": 3}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datamodel.frame import Frame
 from datamodel.patterns import PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
 from storage.database.connection import Database
-from storage.database.endpoint_patterns import stored_patterns
-from storage.database.scans import ScanResult, forget_scans, save_scan
+from storage.database.scans.endpoint_patterns import stored_patterns
+from storage.database.scans.scan_records import ScanResult, forget_scans, save_scan
 from tests.storage.database import results
 
 

@@ -13,9 +13,9 @@ from datamodel.incidents import IncidentChange
 from datamodel.report import Detectability
 from datamodel.result_rows import IncidentNote
 from storage.database.connection import Database, upsert
-from storage.database.incident_pages import incident_key, incident_page, kept_incident
-from storage.database.incidents import add_note
-from storage.database.overview import (
+from storage.database.incidents.incident_pages import incident_key, incident_page, kept_incident
+from storage.database.incidents.incident_records import add_note
+from storage.database.jobs.overview import (
     JobMark,
     event_key,
     events,
@@ -26,7 +26,7 @@ from storage.database.overview import (
     newest_window,
     stretches,
 )
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans.scan_records import ScanResult, save_scan
 from storage.database.tables import EVENTS
 from tests.storage.database import results
 

@@ -8,10 +8,10 @@ import pytest
 
 from datamodel.filters import ScanFilter
 from datamodel.scan import JobScan, Scan, Verdict
-from storage.database import scan_pages
 from storage.database.connection import Database
-from storage.database.scan_pages import kept_scan, scan_key, scan_page
-from storage.database.scans import ScanResult, save_scan
+from storage.database.scans import scan_pages
+from storage.database.scans.scan_pages import kept_scan, scan_key, scan_page
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.storage.database import results
 
 

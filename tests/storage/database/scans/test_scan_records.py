@@ -13,9 +13,9 @@ from datamodel.findings import Event
 from datamodel.incidents import IncidentChange
 from datamodel.layout import Groups
 from storage.database.connection import Database
-from storage.database.incidents import history, incidents
-from storage.database.overview import events
-from storage.database.scans import (
+from storage.database.incidents.incident_records import history, incidents
+from storage.database.jobs.overview import events
+from storage.database.scans.scan_records import (
     ScanResult,
     forget_scans,
     job,

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Row, Select, and_, or_, select
 from datamodel.filters import ScanFilter
 from datamodel.result_rows import ScanRecord
 from storage.database.connection import Database
-from storage.database.scans import read_scan
-from storage.database.summaries import PartSummary, ScanSummary, parsed
+from storage.database.scans.scan_records import read_scan
+from storage.database.scans.summaries import PartSummary, ScanSummary, parsed
 from storage.database.tables import SCANS
 
 _BATCH = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datamodel.api_models import ScanRequest
 from storage.database.connection import Database
-from storage.database.scan_requests import ask, finish, forget_requests, next_requests, request, requests, start
+from storage.database.scans.scan_requests import ask, finish, forget_requests, next_requests, request, requests, start
 
 
 def asked(name: str, requested_ns: int) -> ScanRequest:

@@ -31,13 +31,13 @@ from datamodel.patterns import StoredPatterns
 from datamodel.report import JobReport
 from datamodel.result_rows import Baseline, JobRecord, LayoutRecord, Rollup, ScanRecord
 from datamodel.scan import Scan
-from storage.database.alerts import write_alerts
-from storage.database.baselines import write_baselines
 from storage.database.connection import Database, insert_new, upsert, upsert_selected
-from storage.database.endpoint_patterns import write_patterns
-from storage.database.incidents import incident_rows, write_changes
-from storage.database.path_plans import write_path_plans
-from storage.database.summaries import summary_of
+from storage.database.incidents.alerts import write_alerts
+from storage.database.incidents.incident_records import incident_rows, write_changes
+from storage.database.scans.baselines import write_baselines
+from storage.database.scans.endpoint_patterns import write_patterns
+from storage.database.scans.path_plans import write_path_plans
+from storage.database.scans.summaries import summary_of
 from storage.database.tables import ENDPOINT_PATTERNS, EVENTS, INCIDENTS, JOBS, LAYOUTS, ROLLUPS, SCANS
 
 _SEVERITIES = (None, "info", "warning", "critical")

@@ -7,7 +7,8 @@ import pytest
 from datamodel.alerts import GIVEN_UP_NS, Alert, AlertTally, OutgoingAlert
 from datamodel.incidents import IncidentChange
 from datamodel.result_rows import IncidentNote
-from storage.database.alerts import (
+from storage.database.connection import Database
+from storage.database.incidents.alerts import (
     add_alerts,
     alert_tallies,
     alerts,
@@ -24,9 +25,8 @@ from storage.database.alerts import (
     suppress,
     waiting_alerts,
 )
-from storage.database.connection import Database
-from storage.database.incidents import add_note
-from storage.database.scans import ScanResult, save_scan
+from storage.database.incidents.incident_records import add_note
+from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.storage.database import results
 
 

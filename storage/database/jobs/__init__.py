@@ -1,0 +1,1 @@
+"""Jobs in the results database: pages of them, and counts over all."""
