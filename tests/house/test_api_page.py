@@ -46,6 +46,15 @@ def test_every_route_has_an_example(whole: dict[str, Any]) -> None:
                 jsonschema.validate(BODIES[name], {**body["schema"], "components": whole["components"]})
 
 
+def test_every_parameter_is_named(whole: dict[str, Any]) -> None:
+    """A route's section has the names of its query parameters, also where they are described above."""
+    for path, operations in whole["paths"].items():
+        for method, operation in operations.items():
+            section = PAGE.split(f"\n### {method.upper()} {path}\n")[1].split("\n### ")[0]
+            asked = [one["name"] for one in operation.get("parameters", []) if one["in"] == "query"]
+            assert [name for name in asked if f"`{name}`" not in section] == []
+
+
 def test_every_status_is_told(whole: dict[str, Any]) -> None:
     """Each error that some route may answer stands in the table."""
     told = set(re.findall(r"^\| (\d{3}) \|", PAGE, re.MULTILINE))

@@ -72,19 +72,20 @@ def reference(whole: dict[str, Any]) -> str:
     lines: list[str] = []
     for tag in whole["tags"]:
         lines += ["", f"## {tag['name'].capitalize()}", "", tag["description"]]
+        described_above: set[str] = set()
         for path, operations in whole["paths"].items():
             for method, operation in operations.items():
                 if operation.get("tags") == [tag["name"]]:
-                    lines += _route(f"{method.upper()} {path}", operation)
+                    lines += _route(f"{method.upper()} {path}", operation, described_above)
     return "\n".join(lines) + "\n"
 
 
-def _route(name: str, operation: dict[str, Any]) -> Iterator[str]:
+def _route(name: str, operation: dict[str, Any], described_above: set[str]) -> Iterator[str]:
     yield from ("", f"### {name}", "", " ".join(operation["description"].split()))
     asked = [one for one in operation.get("parameters", []) if one["in"] == "query"]
     if asked:
         yield ""
-        yield from (_parameter(one) for one in asked)
+        yield from _parameters(asked, described_above)
     yield from ("", "```", _command(name), "```")
     kind = _kind_of_file(operation)
     if kind:
@@ -98,6 +99,16 @@ def _kind_of_file(operation: dict[str, Any]) -> str:
     )
     content: dict[str, Any] = next(answers, {})
     return "" if "application/json" in content else next(iter(content), "")
+
+
+def _parameters(asked: list[dict[str, Any]], described_above: set[str]) -> Iterator[str]:
+    """Describe each parameter once a section; add the new lines to `described_above`."""
+    lines = [_parameter(one) for one in asked]
+    yield from (line for line in lines if line not in described_above)
+    again = [f"`{one['name']}`" for one, line in zip(asked, lines, strict=True) if line in described_above]
+    if again:
+        yield f"- as above: {', '.join(again)}"
+    described_above.update(lines)
 
 
 def _parameter(one: dict[str, Any]) -> str:
