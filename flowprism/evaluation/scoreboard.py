@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from datamodel.document import Document
 from datamodel.errors import InputError
+from flowprism.document_file import read_document
 from flowprism.evaluation.outcome import CaseOutcome
 from flowprism.evaluation.scoreboard_metrics import LOWER, Metric, compute_metrics
 from flowprism.evaluation.targets import TARGETS, Target
@@ -71,12 +72,7 @@ def read_scoreboard(path: Path) -> Scoreboard:
     Raises:
         InputError: the file cannot be read or is none.
     """
-    try:
-        return Scoreboard.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except ValidationError as error:
-        raise InputError(f"{path}: no scoreboard: {error.errors(include_url=False)[0]['msg']}") from error
+    return read_document(path, Scoreboard, "scoreboard")
 
 
 def write_scoreboard(board: Scoreboard, path: Path) -> None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import typer
-from pydantic import ValidationError
 
-from datamodel.document import Document
-from datamodel.errors import InputError
 from datamodel.report import Report
 from datamodel.truth import Truth
 from flowprism.cli.arguments.score_requirements import parse_requirement
+from flowprism.document_file import read_document
 from flowprism.evaluation.scores import LOWER_IS_BETTER, MEANINGS, compute_scores, misses_requirement
-
-AnyDocument = TypeVar("AnyDocument", bound=Document)
 
 
 def score_report(report: Path, truth: Path, needs: Sequence[str], *, as_json: bool) -> bool:
@@ -27,21 +22,10 @@ def score_report(report: Path, truth: Path, needs: Sequence[str], *, as_json: bo
         InputError: a file is not the document it should be, or a need is not NAME=VALUE of a known mark.
     """
     wanted = [parse_requirement(text, MEANINGS, "mark") for text in needs]
-    found = compute_scores(_read(report, Report), _read(truth, Truth))
+    found = compute_scores(read_document(report, Report, "report"), read_document(truth, Truth, "truth"))
     typer.echo(json.dumps(found) if as_json else "\n".join(f"{name:<12}{value:.4g}" for name, value in found.items()))
     short = [(name, value) for name, value in wanted if misses_requirement(found, name, value)]
     for name, value in short:
         sign = "<=" if name in LOWER_IS_BETTER else ">="
         typer.echo(f"falls short: {name} is {found[name]:.4g}, needed {sign} {value:g}", err=True)
     return not short
-
-
-def _read(path: Path, document: type[AnyDocument]) -> AnyDocument:
-    try:
-        return document.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{path}: {where + ': ' if where else ''}{first['msg']}") from error

@@ -12,8 +12,9 @@ from datamodel.path_plan import PathPlan
 from diagnose.paths.follow_up import follow_up
 from flowprism.cli.arguments.choices import PlanFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
-from flowprism.cli.documents import read_document, write_text
+from flowprism.cli.output_errors import write_text
 from flowprism.cli.progress_bars import progress_bars
+from flowprism.document_file import read_document
 from flowprism.gc_tuning import raise_gc_threshold
 from flowprism.inventory_file import load_inventory
 from flowprism.path_planning import plan_inputs

@@ -16,7 +16,7 @@ from datamodel.incidents import Incident
 from datamodel.layout import Groups
 from datamodel.report import Report
 from flowprism.cli.actions.service.user_accounts import system_user
-from flowprism.cli.documents import read_document
+from flowprism.document_file import read_document
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.recording import record
 from flowprism.profiles.recording_plan import RecordingPlan, plan_recording

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from datamodel.profiles import ProfileReport
 from datamodel.report import Report
-from flowprism.cli.documents import read_document, write_text
+from flowprism.cli.output_errors import write_text
+from flowprism.document_file import read_document
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles

@@ -69,8 +69,8 @@ def test_what_is_no_report_is_named(files: tuple[Path, Path], tmp_path: Path) ->
     broken.write_text("{")
     for path, cause in (
         (tmp_path / "none.json", "No such file or directory"),
-        (broken, "Invalid JSON: EOF while parsing an object at line 1 column 1"),
-        (files[1], "schema: Input should be 'flowprism.report/v1'"),
+        (broken, "no report: Invalid JSON: EOF while parsing an object at line 1 column 1"),
+        (files[1], "no report: schema: Input should be 'flowprism.report/v1'"),
     ):
         error = evaluate(path, files[1]).exception
         assert isinstance(error, InputError)
