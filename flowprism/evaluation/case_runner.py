@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -31,12 +31,27 @@ def run_cases(
     count = min(workers or os.cpu_count() or 1, max(len(cases), 1))
     trial = partial(run_trial, keep=keep)
     if count == 1:
-        return gather(map(trial, cases), len(cases), progress)
+        return _gather(map(trial, cases), len(cases), progress)
     with ProcessPoolExecutor(count, get_context("spawn")) as pool:  # compiled kernels and Arrow have threads: no fork
-        return gather(pool.map(trial, cases), len(cases), progress)
+        return _gather(pool.map(trial, cases), len(cases), progress)
 
 
-def gather(outcomes: Iterable[Outcome], total: int, progress: Progress | None) -> list[Outcome]:
+def run_numbered(
+    run: Callable[[int], Outcome], total: int, numbers: Sequence[int] | None, progress: Progress | None
+) -> list[Outcome]:
+    """Outcomes of a family's cases, one after the other in this process.
+
+    Args:
+        run: a case, by its number.
+        total: cases of the family.
+        numbers: of the cases; None for all.
+        progress: called with the number of finished cases.
+    """
+    wanted = range(total) if numbers is None else numbers
+    return _gather(map(run, wanted), len(wanted), progress)
+
+
+def _gather(outcomes: Iterable[Outcome], total: int, progress: Progress | None) -> list[Outcome]:
     """Collect the outcomes of `total` cases as they come; `progress` is called with the number of finished ones."""
     found = []
     for outcome in outcomes:

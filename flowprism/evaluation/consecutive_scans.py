@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from datamodel.flows import Flows
 from datamodel.incidents import Incident, IncidentState
 from datamodel.result_rows import Baseline
 from datamodel.truth import Truth
-from flowprism.evaluation.case_runner import gather
+from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.windows import HOURS, KINDS, WindowCase, window_case
 from flowprism.evaluation.scores import weight
 from flowprism.progress import Progress
@@ -88,8 +89,7 @@ def run_window_cases(
         numbers: of the cases; None for all of the size.
         progress: called with the number of finished cases.
     """
-    wanted = range(ROUNDS[size] * len(KINDS)) if numbers is None else numbers
-    return gather((run_window_case(number, hours) for number in wanted), len(wanted), progress)
+    return run_numbered(partial(run_window_case, hours=hours), ROUNDS[size] * len(KINDS), numbers, progress)
 
 
 def run_window_case(number: int, hours: float = HOURS) -> WindowOutcome:

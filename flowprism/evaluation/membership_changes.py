@@ -15,7 +15,7 @@ from datamodel.inventory import Inventory
 from datamodel.report import Report
 from datamodel.training_time import TrainingTime
 from datamodel.truth import TrueChange, TrueJob
-from flowprism.evaluation.case_runner import gather
+from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.membership import DISTRACTORS, KINDS, MembershipCase, membership_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
@@ -85,13 +85,12 @@ def run_membership_cases(
     """
     changes, others = CASES[size]
     named = [(kind, n) for kind in KINDS for n in range(changes)] + [(k, n) for k in DISTRACTORS for n in range(others)]
-    wanted = range(len(named)) if numbers is None else numbers
 
     def run_case(number: int) -> MembershipOutcome:
         kind, drawn = named[number % len(named)]
         return run_membership_case(kind, drawn).model_copy(update={"case": f"{MEMBERSHIP}-{number:03}"})
 
-    return gather(map(run_case, wanted), len(wanted), progress)
+    return run_numbered(run_case, len(named), numbers, progress)
 
 
 def run_membership_case(kind: str, number: int) -> MembershipOutcome:

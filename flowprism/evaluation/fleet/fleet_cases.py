@@ -9,7 +9,7 @@ import numpy as np
 
 from datamodel.document import Document
 from diagnose.patterns.repeat_offenders import rank_hosts
-from flowprism.evaluation.case_runner import gather
+from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.fleet.made_fleet import HARD, USUAL, made_fleet
 from flowprism.progress import Progress
 
@@ -53,8 +53,7 @@ def run_fleet_cases(
     size: str, numbers: Sequence[int] | None = None, progress: Progress | None = None
 ) -> list[FleetOutcome]:
     """Run the cases of a size, or those of some numbers; `progress` is called with the number of finished ones."""
-    wanted = range(CASES[size]) if numbers is None else numbers
-    return gather(map(run_fleet_case, wanted), len(wanted), progress)
+    return run_numbered(run_fleet_case, CASES[size], numbers, progress)
 
 
 def run_fleet_case(number: int) -> FleetOutcome:

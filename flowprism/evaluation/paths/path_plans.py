@@ -19,7 +19,7 @@ from diagnose.paths.follow_up import outcome
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.placing.placement import Demand, bound_s
 from diagnose.paths.shortest_routes import DirectedCables, ShortestRoutes, shortest_routes
-from flowprism.evaluation.case_runner import gather
+from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.paths import PathCase, path_case
 from flowprism.evaluation.paths.best_placement import best_placement
 from flowprism.evaluation.paths.true_loads import COUNTS, SentConnections, cable_loads_s, with_interfaces
@@ -129,8 +129,7 @@ def run_path_cases(
         numbers: of the cases; None for all of the size.
         progress: called with the number of finished cases.
     """
-    wanted = range(CASES[size]) if numbers is None else numbers
-    return gather(map(run_path_case, wanted), len(wanted), progress)
+    return run_numbered(run_path_case, CASES[size], numbers, progress)
 
 
 def run_path_case(number: int) -> PathOutcome:

@@ -10,7 +10,7 @@ from datamodel.document import Document
 from datamodel.findings import Finding
 from datamodel.ingest_result import IngestResult
 from datamodel.inventory import Endpoint, Inventory
-from flowprism.evaluation.case_runner import gather
+from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.training import Training, draw, hosts_of
 from flowprism.pipeline import AnalysisOptions, analyze_reading
 from flowprism.progress import Progress
@@ -72,8 +72,7 @@ def run_cabling_cases(
         numbers: of the cases; None for all of the size.
         progress: called with the number of finished cases.
     """
-    wanted = range(CASES[size]) if numbers is None else numbers
-    return gather(map(run_cabling_case, wanted), len(wanted), progress)
+    return run_numbered(run_cabling_case, CASES[size], numbers, progress)
 
 
 def run_cabling_case(number: int) -> CablingOutcome:

@@ -12,7 +12,7 @@ from datamodel.frame import Frame, concat
 from datamodel.report import JobReport, Report
 from datamodel.traffic import TRAFFIC_CLASSES
 from datamodel.truth import TrueJob, Truth
-from flowprism.evaluation.case_runner import gather
+from flowprism.evaluation.case_runner import run_numbered
 from flowprism.evaluation.cases.classes import KINDS, KNOWN, class_case
 from flowprism.evaluation.scores import score_case
 from flowprism.pipeline import AnalysisOptions, analyze_reading
@@ -72,8 +72,7 @@ def run_class_cases(
         numbers: of the cases; None for all of the size.
         progress: called with the number of finished cases.
     """
-    wanted = range(ROUNDS[size] * len(KINDS)) if numbers is None else numbers
-    return gather(map(run_class_case, wanted), len(wanted), progress)
+    return run_numbered(run_class_case, ROUNDS[size] * len(KINDS), numbers, progress)
 
 
 def run_class_case(number: int) -> ClassOutcome:
