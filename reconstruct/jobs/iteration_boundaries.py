@@ -16,6 +16,7 @@ from reconstruct.periods.boundary_times import (
     located,
     nearest_places,
     peaks,
+    steadiest,
 )
 from reconstruct.periods.cycles import CycleTable, Members
 
@@ -35,6 +36,8 @@ INSIDE_BY = 0.9
 WHOLE_BY = 0.8
 # Between two iterations everybody pauses: so many streams, where one in twenty may be read wrongly.
 EVERYBODY = 0.95
+# So many streams are tried as the pace of all, against so many of them: one in twenty may be read wrongly.
+REFERENCES, COMPARED_WITH = 16, 256
 # Phases of two streams are told apart down to this share of a cycle.
 SAME_INSTANT = 1e-9
 
@@ -152,12 +155,16 @@ def find_boundaries(streams: Streams, members: Members) -> Boundaries:
         leads, named = _after_last_scatter(own)
         places[leads] = named[leads]
     some = np.flatnonzero(leads)
-    found = _aligned(crossed(streams, members, some, places[some]), holds_whole[some])
-    edges = found[1].max(axis=0)
+    met = crossed(streams, members, some, places[some])
+    shifts = np.zeros(len(some), np.int64) if holds_whole.any() else cut_where_most_pause(met)
+    columns, end_ns, _ = _on_one_count(met, shifts)
+    edges = np.maximum.accumulate(end_ns.max(axis=0))
     others = np.flatnonzero(~leads)
-    places[others] = holding(streams, members, others, edges[edges > 0])
+    places[others] = holding(streams, members, others, edges)
     everyone = crossed(streams, members, np.arange(len(members)), places)
-    return Boundaries(places, *_aligned(everyone, holds_whole, edges))
+    shifts = counted(everyone.offsets, everyone.end_ns, edges)
+    shifts[some] = columns
+    return Boundaries(places, *_on_one_count(everyone, shifts))
 
 
 def _whole(own: CycleTable) -> tuple[Bool, Int]:
@@ -201,7 +208,7 @@ def _cut_out(streams: Streams, members: Members, some: Int, begins: Int) -> bool
     if (main == begins[some]).sum() >= EVERYBODY * len(some):
         return False
     met = crossed(streams, members, some, main)
-    _, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
+    _, phases, length = located(*met, met.of(_reference(met)))
     return bool(_pausing(phases, length)[1].max() >= EVERYBODY * len(some))
 
 
@@ -253,20 +260,12 @@ def shared_by_most(share: Float, pause: Float, owner: Int, members: int) -> tupl
     return np.array(places), np.array(lengths)
 
 
-def _aligned(met: BoundaryTimes, whole: Bool, edges: Int | None = None) -> tuple[Int, Int, Int]:
-    """Put sequences of crossings on one count; first column of each, then (end, next), (streams, boundaries) each.
-
-    The k-th cycle of every `whole` stream is the k-th iteration's; the others are counted by the edges these gave.
-    Without any, cycles are counted from the moment between which most streams pause.
-    """
-    if whole.any():
-        known = np.zeros(0, np.int64) if edges is None else edges
-        return _on_one_count(met, np.where(whole, 0, counted(met.offsets, met.end_ns, known)))
-    return _on_one_count(met, cut_where_most_pause(met))
-
-
 def _on_one_count(met: BoundaryTimes, shifts: Int) -> tuple[Int, Int, Int]:
-    """Each sequence of crossings from the column that its shift names, as `_aligned` returns them."""
+    """Each sequence of crossings from the column that its shift names, and tables of (streams, boundaries).
+
+    Returns:
+        First column of each stream, ends, and beginnings of what follows; 0 where there is none.
+    """
     counts = np.diff(met.offsets)
     shifts = (shifts - shifts.min()).astype(np.int64)
     end = np.zeros((len(counts), int((shifts + counts).max())), np.int64)
@@ -284,7 +283,7 @@ def cut_where_most_pause(met: BoundaryTimes) -> Int:
     pause, boundary by boundary. Replicas may begin their gradients together, as they all end them, until one of them is
     late. Where several moments are as good, it is the longest.
     """
-    whole, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
+    whole, phases, length = located(*met, met.of(_reference(met)))
     instants, pausing, before, left = _pausing(phases, length)
     misread = 1 - EVERYBODY
     moments = peaks(pausing, before, left, misread * len(whole))
@@ -295,6 +294,21 @@ def cut_where_most_pause(met: BoundaryTimes) -> Int:
     ratios = np.array([_pausing_ratio(met, cut) for cut in cuts])
     as_good = np.flatnonzero(ratios >= ratios.max() - misread)
     return cuts[int(as_good[np.argmax(left[moments][as_good])])]
+
+
+def _reference(met: BoundaryTimes) -> int:
+    """Number of the stream at whose pace the others go most steadily, of some that cross the boundary most often.
+
+    Behind a slow link a stream may pause at another place of its cycle than before: at its pace all others jump.
+    """
+    counts = np.diff(met.offsets)
+    often = _spread_out(np.flatnonzero(counts >= counts.max() - 1), REFERENCES)
+    return int(steadiest(met.offsets, met.end_ns, often, _spread_out(np.arange(len(counts)), COMPARED_WITH)))
+
+
+def _spread_out(numbers: Int, most: int) -> Int:
+    """At most so many of some numbers, at equal distances."""
+    return numbers[np.unique(np.linspace(0, len(numbers) - 1, min(most, len(numbers))).astype(np.int64))]
 
 
 def _pausing_ratio(met: BoundaryTimes, shifts: Int) -> float:
