@@ -148,10 +148,21 @@ def _one_by_one(
 def slowest_loss_ns(
     rates: Rates, compared: ComparedIterations, fabric: EndpointLocations, options: ModelOptions = MODEL
 ) -> float:
-    """What an iteration loses in the stream that loses most, whether or not a link explains it."""
+    """What an iteration loses in the stream that loses most, or in slow ones of one endpoint, role after role.
+
+    Whether or not a link explains it. Streams of one role wait for each other at the same time; a stage sends its
+    activations before its gradients, so what both lose adds up.
+    """
     across = SwitchPairs(rates, fabric).across
     told = elements(rates, compared.interval, compared.baseline, compared.longer_ns, across, fabric.host, options)
-    return float(told.lost_ns.max(initial=0.0))
+    most = told.lost_ns.max(initial=0.0)
+    slow = np.flatnonzero(told.slow)
+    for side in (told.src[slow], told.dst[slow]):
+        kinds, kind = np.unique(np.stack([side, rates.role[slow]]), axis=1, return_inverse=True)
+        of_role = np.zeros(kinds.shape[1])
+        np.maximum.at(of_role, kind.ravel(), told.lost_ns[slow])
+        most = max(most, np.bincount(kinds[0], of_role).max(initial=0.0))
+    return float(most)
 
 
 def _slow_link(told: Elements, near: list[tuple[LinkHypothesis, float]], counts: Notified | None) -> SlowLink:

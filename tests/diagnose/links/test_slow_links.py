@@ -12,12 +12,12 @@ from datamodel.endpoint_locations import EndpointLocations
 from datamodel.inventory import Link
 from datamodel.streams import Int
 from diagnose.links.link_findings import link_finding
-from diagnose.links.slow_links import SlowLink, slow_links
+from diagnose.links.slow_links import SlowLink, slow_links, slowest_loss_ns
 from diagnose.measures.congestion_notifications import NO_NOTICES, CongestionNotifications
 from diagnose.measures.stream_rates import Rates
 from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.options import MODEL
-from tests.diagnose.hand_made import DP, MS, SECOND, Ring, fabric, job_view
+from tests.diagnose.hand_made import DP, MS, PP, SECOND, Ring, fabric, job_view
 
 BEFORE, SINCE = np.arange(6), np.arange(6, 12)
 NOBODY = np.zeros(0, np.int64)
@@ -143,6 +143,16 @@ def test_the_lost_time_is_that_of_the_bytes() -> None:
     link = found(rates(both_ways(6), [(2, 3), (2, 1)]))
     np.testing.assert_allclose(link.lost_ns, np.where(link.slow, 300 * MS, 0))
     np.testing.assert_allclose(link.normal_bps, USUAL_BPS)
+
+
+@pytest.mark.parametrize(("other", "loses"), [(DP, 300 * MS), (PP, 600 * MS)], ids=["one role", "two roles"])
+def test_what_one_endpoint_loses_role_after_role_adds_up(other: int, loses: float) -> None:
+    """Streams of one role wait for each other at the same time; activations are sent before gradients."""
+    seen = rates(both_ways(6), [(2, 3), (2, 1)])
+    role = np.where((seen.src == 2) & (seen.dst == 1), other, DP)
+    role[seen.src == 4] = other
+    compared = ComparedIterations(SINCE, BEFORE, 1e9, 300.0 * MS, 90.0 * MS, MODEL.sure)
+    assert slowest_loss_ns(replace(seen, role=role), compared, fabric(6)) == pytest.approx(loses)
 
 
 def test_one_ring_leaves_two_suspects() -> None:
