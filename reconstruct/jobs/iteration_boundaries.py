@@ -16,7 +16,6 @@ from reconstruct.periods.boundary_times import (
     located,
     nearest_places,
     peaks,
-    steadiest,
 )
 from reconstruct.periods.cycles import CycleTable, Members
 
@@ -36,8 +35,6 @@ INSIDE_BY = 0.9
 WHOLE_BY = 0.8
 # Between two iterations everybody pauses: so many streams, where one in twenty may be read wrongly.
 EVERYBODY = 0.95
-# So many streams are tried as the pace of all, against so many of them: one in twenty may be read wrongly.
-REFERENCES, COMPARED_WITH = 16, 256
 # Phases of two streams are told apart down to this share of a cycle.
 SAME_INSTANT = 1e-9
 
@@ -208,7 +205,7 @@ def _cut_out(streams: Streams, members: Members, some: Int, begins: Int) -> bool
     if (main == begins[some]).sum() >= EVERYBODY * len(some):
         return False
     met = crossed(streams, members, some, main)
-    _, phases, length = located(*met, met.of(_reference(met)))
+    _, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
     return bool(_pausing(phases, length)[1].max() >= EVERYBODY * len(some))
 
 
@@ -283,7 +280,7 @@ def cut_where_most_pause(met: BoundaryTimes) -> Int:
     pause, boundary by boundary. Replicas may begin their gradients together, as they all end them, until one of them is
     late. Where several moments are as good, it is the longest.
     """
-    whole, phases, length = located(*met, met.of(_reference(met)))
+    whole, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
     instants, pausing, before, left = _pausing(phases, length)
     misread = 1 - EVERYBODY
     moments = peaks(pausing, before, left, misread * len(whole))
@@ -294,21 +291,6 @@ def cut_where_most_pause(met: BoundaryTimes) -> Int:
     ratios = np.array([_pausing_ratio(met, cut) for cut in cuts])
     as_good = np.flatnonzero(ratios >= ratios.max() - misread)
     return cuts[int(as_good[np.argmax(left[moments][as_good])])]
-
-
-def _reference(met: BoundaryTimes) -> int:
-    """Number of the stream at whose pace the others go most steadily, of some that cross the boundary most often.
-
-    Behind a slow link a stream may pause at another place of its cycle than before: at its pace all others jump.
-    """
-    counts = np.diff(met.offsets)
-    often = _spread_out(np.flatnonzero(counts >= counts.max() - 1), REFERENCES)
-    return int(steadiest(met.offsets, met.end_ns, often, _spread_out(np.arange(len(counts)), COMPARED_WITH)))
-
-
-def _spread_out(numbers: Int, most: int) -> Int:
-    """At most so many of some numbers, at equal distances."""
-    return numbers[np.unique(np.linspace(0, len(numbers) - 1, min(most, len(numbers))).astype(np.int64))]
 
 
 def _pausing_ratio(met: BoundaryTimes, shifts: Int) -> float:

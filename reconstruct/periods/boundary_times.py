@@ -208,24 +208,6 @@ def located(offsets: Int, end_ns: Int, begin_ns: Int, reference: Int) -> tuple[I
 
 
 @compiled
-def steadiest(offsets: Int, end_ns: Int, candidates: Int, others: Int) -> int:
-    """Of some sequences of pauses the one at whose pace some others wander least, by their median deviations."""
-    best, least = candidates[0], np.inf
-    for n in candidates:
-        reference, total = end_ns[offsets[n] : offsets[n + 1]], 0.0
-        if len(reference) < 2:
-            continue
-        for i in others:
-            end = end_ns[offsets[i] : offsets[i + 1]]
-            if len(end):
-                lag = _paced(end, reference) - np.arange(len(end))
-                total += min(np.median(np.abs(lag - np.median(lag))), 0.5)
-        if total < least:
-            best, least = n, total
-    return int(best)
-
-
-@compiled
 def _paced(times: Int, reference: Int) -> Float:
     """Times as numbers of reference cycles."""
     position = np.empty(len(times))
