@@ -120,6 +120,8 @@ def test_killed_receivers(tmp_path: Path) -> None:
     load = Load(2000)
     with Collector(tmp_path) as collector:
         with load.on(collector):
+            # before the first one is stored no number shows that datagrams are missing
+            collector.until(lambda: collector.totals()["durable"] > 0)
             for _ in range(3):
                 collector.until(lambda: len(collector.children("collector.processes.receiver_process")) == 1)
                 time.sleep(1.2)
