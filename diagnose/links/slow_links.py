@@ -158,10 +158,10 @@ def slowest_loss_ns(
     most = told.lost_ns.max(initial=0.0)
     slow = np.flatnonzero(told.slow)
     for side in (told.src[slow], told.dst[slow]):
-        kinds, kind = np.unique(np.stack([side, rates.role[slow]]), axis=1, return_inverse=True)
-        of_role = np.zeros(kinds.shape[1])
-        np.maximum.at(of_role, kind.ravel(), told.lost_ns[slow])
-        most = max(most, np.bincount(kinds[0], of_role).max(initial=0.0))
+        (endpoint, _), row = np.unique(np.stack([side, rates.role[slow]]), axis=1, return_inverse=True)
+        of_role_ns = np.zeros(len(endpoint))
+        np.maximum.at(of_role_ns, row.ravel(), told.lost_ns[slow])
+        most = max(most, np.bincount(endpoint, of_role_ns).max(initial=0.0))
     return float(most)
 
 
