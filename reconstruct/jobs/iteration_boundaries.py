@@ -134,7 +134,7 @@ def find_boundaries(streams: Streams, members: Members) -> Boundaries:
        one dominant pause a cycle (a gradient collective, a pipeline between steps) name their own place. Without any
        (sharded training gathers and scatters all the time) bursts name it.
     2. Those are put on one count, cut at the moment at which most of them pause: between iterations everybody does.
-    3. Every other stream takes the place whose pause holds the edge found so far.
+    3. Every other stream takes the place whose pause holds the edge found so far, and is counted by these edges.
     """
     own, places = members.lattices, members.lattices.main.copy()
     holds_whole, begins = _whole(own)
