@@ -29,6 +29,7 @@ from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from flowprism.service.stores import Stores
 from tests.effort import least, processor_s
+from tests.flowprism.service.api.client import UNLIMITED
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NO_CHROMIUM = "no Chromium on this machine"
@@ -67,7 +68,7 @@ def served(app: FastAPI) -> Iterator[str]:
 @contextmanager
 def served_stores(stores: Stores, access: AccessSettings | None = None, pieces: int = 1) -> Iterator[str]:
     """Serve what a stores holds, by default to everybody on this machine; pages in pieces, as over a slow line."""
-    app = application(stores, Settings(), access or AccessSettings())
+    app = application(stores, Settings(), access or UNLIMITED)
     if pieces > 1:
         app.add_middleware(_InPieces, pieces=pieces)
     with served(app) as address:

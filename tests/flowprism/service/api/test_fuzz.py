@@ -13,10 +13,10 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation, BaseSchema
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from flowprism.service.access.access_settings import AccessSettings
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from tests.flowprism.feed_plan.sample import InstantPlanner
+from tests.flowprism.service.api.client import UNLIMITED
 from tests.flowprism.service.serving import serving
 from tests.flowprism.service.stored import stored_demo
 
@@ -29,8 +29,7 @@ NO_END = "/api/v1/stream"
 def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
     """The description of a real server over the bundled capture."""
     stores = stored_demo(tmp_path_factory.mktemp("fuzz"))
-    access = AccessSettings(requests_per_minute=10**9)
-    app = application(stores, Settings(), access)
+    app = application(stores, Settings(), UNLIMITED)
     app.state.planner = InstantPlanner()
     with serving(app) as address:
         yield schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json").exclude(path=NO_END)
