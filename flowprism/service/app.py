@@ -7,10 +7,10 @@ from dataclasses import replace
 from fastapi import FastAPI
 
 from flowprism import __version__
-from flowprism.dashboard import pages
 from flowprism.dashboard.page_route import add_problem_page
+from flowprism.dashboard.pages import add_pages
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.api.api_routes import router
+from flowprism.service.api.api_routes import add_api_routes
 from flowprism.service.api.description import describe
 from flowprism.service.api.event_stream import EventBroadcaster
 from flowprism.service.config.settings import Settings
@@ -40,8 +40,8 @@ def application(stores: Stores, settings: Settings, access: AccessSettings) -> F
     app.state.stores, app.state.settings, app.state.access = stores, settings, access
     app.state.station, app.state.planner = EventBroadcaster(stores), FeedPlanner()
     add_problem_handlers(app)
-    app.include_router(router())
-    app.include_router(pages.router())
+    add_api_routes(app)
+    add_pages(app)
     add_problem_page(app, PREFIX)
     add_middleware(app, stores, settings, access)
     describe(app)

@@ -43,7 +43,9 @@ def build_streams(flows: Flows, *, filled: int | None = None) -> Streams:
     apart = np.empty(len(place), np.int64)
     apart[place] = np.arange(len(place))
     ranked = gathered(frame["time_flow_start_ns"], order), gathered(volume, order)
-    together = apart[merge_round_robin(ends, met.name[apart], offsets, *ranked)][place]
+    # of one type whatever the records came from: each other one would be compiled for seconds
+    turns = merge_round_robin(ends, met.name[apart], offsets, *map(to_contiguous, ranked))
+    together = apart[turns][place]
     if (together[apart] != apart).any():
         place, offsets, ends, name = _numbered(met, together)
         order = _ordered(frame, volume, met, place, offsets)

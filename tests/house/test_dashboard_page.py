@@ -4,7 +4,7 @@ import re
 
 from fastapi import FastAPI
 
-from flowprism.dashboard import pages
+from flowprism.dashboard.pages import add_pages
 from flowprism.service.access.security_headers import POLICY
 from tests.flowprism.service.access.routes_of import routes_of
 from tests.house.checkout import ROOT, rows
@@ -19,7 +19,7 @@ def test_every_page_is_listed() -> None:
     text = (ROOT / PAGE).read_text()
     told = set(re.findall(r"^\| [^|]+ \| `(/[^`]*)` \|$", text, re.MULTILINE))
     app = FastAPI(docs_url=None, redoc_url=None)
-    app.include_router(pages.router())
+    add_pages(app)
     served = {path for method, path in routes_of(app) if method == "GET" and not path.startswith("/openapi")}
     assert told == served - PARTS_OF_PAGES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import FastAPI
 
 from flowprism.service.api import (
     downloads,
@@ -20,9 +20,11 @@ from flowprism.service.api import (
 from flowprism.service.feed_plans import feed_plan_routes
 
 
-def router() -> APIRouter:
-    """What is answered under `/api/v1`."""
-    whole = APIRouter(prefix="/api/v1")
+def add_api_routes(app: FastAPI) -> None:
+    """Add what is answered under `/api/v1`.
+
+    One by one: routes of routers inside routers are made again for each level, which a start would wait for.
+    """
     # A job's name may hold slashes, so whatever hangs below one comes before the job itself.
     for part in (
         timelines,
@@ -38,5 +40,4 @@ def router() -> APIRouter:
         inventory_upload,
         event_stream,
     ):
-        whole.include_router(part.router)
-    return whole
+        app.include_router(part.router, prefix="/api/v1")

@@ -19,6 +19,7 @@ from flowprism.service.config.settings import Settings
 from flowprism.service.stores import Stores
 from storage.database import access
 from storage.database.connection import Database
+from tests.flowprism.service.shared_routes import share_routes
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of every user of these tests
 ELSEWHERE = "203.0.113.7"
@@ -67,7 +68,7 @@ class Asker:
 
 def served(database: Database, settings: AccessSettings) -> FastAPI:
     """The application over this database."""
-    return application(Stores(database), Settings(), settings)
+    return share_routes(application(Stores(database), Settings(), settings))
 
 
 def add_user(database: Database, name: str, role: Role, tenant: str | None = None) -> None:

@@ -9,11 +9,11 @@ import httpx
 from fastapi import FastAPI
 
 from flowprism.service.access.access_settings import AccessSettings
-from flowprism.service.access.dependencies import require_viewer
 from flowprism.service.app import application
 from flowprism.service.config.settings import Settings
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
+from tests.flowprism.service.shared_routes import answer_as
 
 ADMIN = Viewer("ann", "admin", None)
 UNLIMITED = AccessSettings(requests_per_minute=10**9)
@@ -48,6 +48,4 @@ class Client:
 
 def client(stores: Stores, viewer: Viewer = ADMIN, settings: Settings | None = None) -> Client:
     """A client that asks as `viewer`; how one shows who one is is tested in `tests/flowprism/service/access`."""
-    app = application(stores, settings or Settings(), UNLIMITED)
-    app.dependency_overrides[require_viewer] = lambda: viewer
-    return Client(app)
+    return Client(answer_as(application(stores, settings or Settings(), UNLIMITED), viewer))
