@@ -7,6 +7,13 @@ from threading import Event
 import pytest
 
 from flowprism.service.queries.changes import Change, ChangeTracker
+from tests.flowprism.command_line import Run, runner
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("analyze", ...)` runs the command line and gives exit code, stdout and stderr."""
+    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture

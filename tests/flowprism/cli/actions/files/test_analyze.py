@@ -17,26 +17,10 @@ from datamodel.analysis import Analysis
 from datamodel.errors import InputError
 from datamodel.inventory import Inventory
 from datamodel.report import Report
-from flowprism import cli
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.progress import Progress
 from tests.flowprism import sample
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`run("analyze", ...)` runs the command line and gives exit code, stdout and stderr."""
-
-    def command(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["flowprism", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            cli.main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return command
+from tests.flowprism.command_line import Run
 
 
 @pytest.fixture
