@@ -115,6 +115,7 @@ def test_killed_collectors(tmp_path: Path) -> None:
     kill_everything(tmp_path, 10, 2)
 
 
+@pytest.mark.slow
 def test_killed_receivers(tmp_path: Path) -> None:
     """While a receiver is started again datagrams wait in the kernel; at most those in its hands are missing."""
     load = Load(2000)

@@ -89,7 +89,9 @@ def test_hours_are_joined_without_doubles(
 ) -> None:
     """A span that touches two pieces of time comes once."""
     monkeypatch.setattr(service_source, "HOUR_NS", 3_000_000_000)
-    assert_frame_equal(flowprism.open(*served).timeline(JOB), local.timeline(JOB))
+    window = demo_analysis().report.window
+    start, end = (pd.Timestamp(at_ns, tz="UTC") for at_ns in (window.start_ns, window.end_ns))
+    assert_frame_equal(flowprism.open(*served, start=start, end=end).timeline(JOB), local.timeline(JOB))
 
 
 def test_a_time_of_ones_own(local: AnalysisFrames, served: tuple[str, str]) -> None:

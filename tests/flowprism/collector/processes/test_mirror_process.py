@@ -171,6 +171,7 @@ def test_mirror_and_exports_at_once(tmp_path: Path, pair: tuple[Namespace, Names
     assert [manifest.writer.worker for manifest in read_manifests(tmp_path)] == [0, 2]
 
 
+@pytest.mark.slow
 def test_kill_9_costs_what_was_not_committed(tmp_path: Path, pair: tuple[Namespace, Namespace]) -> None:
     """A follower that is killed is started again; what it had committed is there once, what it had not is counted."""
     sender, receiver = pair
@@ -230,13 +231,20 @@ def test_an_interface_that_goes_and_comes(tmp_path: Path, pair: tuple[Namespace,
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stream_is_the_file(tmp_path: Path, name: str) -> None:
-    """A capture through the pipe gives the records that the file gives; at its end the collector ends by itself."""
+    """A capture through the pipe gives the records that the file gives; at its end the collector ends by itself.
+
+    A mirror's writer comes behind the workers, also where no port is open, so that their state is not mistaken.
+    """
     out = tmp_path / "out"
     content = subprocess.run(["gzip", "-dcf", str(CAPTURES / name)], check=True, capture_output=True).stdout
-    command = [*COMMAND, "--out", str(out), "--mirror", "-"]
+    command = [*COMMAND, "--out", str(out), "--mirror", "-", "--workers", "3"]
     done = subprocess.run(command, cwd=ROOT, input=content, capture_output=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert_same(read_lake(out).flows, read_all([CAPTURES / name]).flows)
+    status = json.loads((out / "status.json").read_text())
+    assert [source["worker"] for source in status["sources"]] == [4]
+    (manifest,) = read_manifests(out)
+    assert (manifest.writer.worker, manifest.commits[-1].workers) == (4, 3)
 
 
 def assert_same(left: Flows, right: Flows) -> None:
@@ -289,13 +297,3 @@ def test_what_cannot_be_received(tmp_path: Path, options: tuple[str, ...], compl
         command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"flowprism: {complaint}")
-
-
-def test_a_mirror_has_a_number_of_its_own(tmp_path: Path) -> None:
-    """A mirror's writer comes behind the workers, also where no port is open, so that their state is not mistaken."""
-    command = [*COMMAND, "--out", str(tmp_path), "--mirror", "-", "--workers", "3"]
-    subprocess.run(command, cwd=ROOT, input=pcap([(1, tcp_frame(1, 9))]), check=True, capture_output=True)
-    status = json.loads((tmp_path / "status.json").read_text())
-    assert [source["worker"] for source in status["sources"]] == [4]
-    (manifest,) = read_manifests(tmp_path)
-    assert (manifest.writer.worker, manifest.commits[-1].workers) == (4, 3)

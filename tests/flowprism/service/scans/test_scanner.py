@@ -35,9 +35,9 @@ MINUTE_NS = 60_000_000_000
 AGO_NS = 20 * MINUTE_NS
 
 
-def settings(folder: Path, **scans: object) -> Settings:
-    """A store in a folder, a window of a minute every ten seconds."""
-    policy = {"name": "fast", "every_s": 10, "window_s": 60}
+def settings(folder: Path, *, every_s: int = 10, **scans: object) -> Settings:
+    """A store in a folder, a window of a minute every few seconds."""
+    policy = {"name": "fast", "every_s": every_s, "window_s": 60}
     said = {"policies": [policy], "settle_s": 0, "patience_s": 3600, "workers": 1} | scans
     return Settings.model_validate({"store": {"folder": folder}, "scans": said})
 
@@ -97,7 +97,7 @@ def test_a_fault_that_comes_and_goes_is_one_incident(tmp_path: Path, begin_ns: i
 
 def test_what_windows_leave_behind(tmp_path: Path, begin_ns: int) -> None:
     """Iterations are numbered on over overlapping windows, each is there once and none is missing; minutes add up."""
-    what = settings(tmp_path)
+    what = settings(tmp_path, every_s=20)
     made, feed = scanner(what), Feed(tmp_path / "flows", begin_ns)
     feed.write("hhh")
     for _ in range(12):
