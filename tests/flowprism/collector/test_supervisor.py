@@ -131,4 +131,4 @@ def test_restarts(tmp_path: Path) -> None:
     status = collector.status()
     assert status is not None
     assert all(worker["received"] > 0 and worker["is_decoding"] for worker in status["workers"])
-    assert len(status["exporters"]) == 20
+    assert (status["totals"]["lost"], len(status["exporters"])) == ({"datagrams": 0}, 20)

@@ -92,7 +92,7 @@ def test_whatever_prometheus_does_is_one_line_in_time(answer: Answer, line: str)
         said = answer_of(settings(server.url), link_incident(), BOTH, ONSET_S * 10**9)
         took_s = time.monotonic() - begun_s
     assert (said.summary, said.failed, said.cause) == (f"hosts not compared: {line}", True, None)
-    assert took_s < 2
+    assert took_s < 30  # half of what a silent one takes to hang up
 
 
 def test_hosts_that_are_not_there_are_one_line() -> None:
