@@ -73,6 +73,15 @@ class Cluster:
         admin.dispose()
         return self.address(name)
 
+    def new_schema(self) -> str:
+        """Address of a new, empty schema: a database is a thousand files, to write and in the end to remove."""
+        name = f"test{next(NUMBERS)}"
+        admin = create_engine(self.address("postgres").replace("postgresql:", "postgresql+psycopg:"))
+        with admin.begin() as connection:
+            connection.execute(text(f"CREATE SCHEMA {name}"))
+        admin.dispose()
+        return f"{self.address('postgres')}&options=-csearch_path%3D{name}"
+
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
@@ -92,7 +101,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/results.sqlite"
     made: Cluster = request.getfixturevalue("cluster")
-    return made.new()
+    return made.new_schema()
 
 
 @pytest.fixture

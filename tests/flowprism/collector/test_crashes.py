@@ -197,6 +197,7 @@ def test_a_death_from_outside_sets_nothing_aside(tmp_path: Path) -> None:
     assert not (tmp_path / "quarantine").exists()
 
 
+@pytest.mark.slow
 def test_a_datagram_without_end_is_set_aside(tmp_path: Path) -> None:
     """A decoder that hangs is ended, and the datagram it hangs on is set aside."""
     with Collector(tmp_path, options={"stall_s": 1.0}) as collector, sender() as sock:

@@ -22,6 +22,7 @@ def test_slow_link_is_one_incident_until_it_is_fixed() -> None:
     assert found.extra_scans <= 3
 
 
+@pytest.mark.slow
 def test_change_that_is_accepted_once_suspected_opens_nothing() -> None:
     """Iterations take 12 % longer from then on, and no later window calls that slow."""
     found = run_window_case(16, HOURS)

@@ -197,8 +197,8 @@ def test_random_layouts_are_run_where_they_are_asked_for() -> None:
     """No part of the other suites; no two alike, and every NIC of a job sends or receives across hosts."""
     drawn = list_cases("full", ["random"])
     assert not set(drawn) & set(list_cases("full"))
-    scenarios = [build_scenario(case) for case in drawn[:12]]
-    assert len({s.about for s in scenarios}) == 12
+    scenarios = [build_scenario(case) for case in drawn[:6]]
+    assert len({s.about for s in scenarios}) == 6
     for scenario in scenarios:
         (job,), fabric = scenario.jobs, scenario.fabric
         seat = place_iteration(fabric, job, 0, checkpoint=False, evaluation=False)

@@ -191,6 +191,7 @@ def decoded(kind: Kind, folder: Path) -> Flows:
     return read_flows(folder / f"{kind}.parquet").flows
 
 
+@pytest.mark.slow
 def test_a_collector_decodes_what_a_capture_gives(tmp_path: Path) -> None:
     """The collector is restarted once in between: templates, rates and sequence numbers go on."""
     found, expected = collected(KINDS, [5], tmp_path / "lake"), {kind: decoded(kind, tmp_path) for kind in KINDS}
