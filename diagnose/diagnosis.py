@@ -243,11 +243,9 @@ def _of_compute(measured: _Measured, period: PaceInterval, compared: ComparedIte
     best, probability = found.named[0].best, found.named[0].near[0][1]
     if best.who == "everybody":
         return [regression_finding(job, period, span, probability)] if best.ratio <= MODEL.everybody_most else []
-    if best.who == "stage":
-        compute = stage_compute(measured.kinds, job.stages, compared.interval)
-        heavy = found.stage(best)
-        return [stage_finding(job, compute, heavy, span, ratio, probability)] if compute is not None else []
-    return [computes_longer_finding(job, found.cell, found.grown, late, span, ratio) for late in found.named]
+    # layers stay on their stage while a job runs: of a stage that slows down, some machine holds the others up
+    named = [found.parts(late) if late.best.who == "stage" else late for late in found.named]
+    return [computes_longer_finding(job, found.cell, found.grown, late, span, ratio) for late in named]
 
 
 def _told_apart(measured: _Measured, found: Culprits, compared: ComparedIterations) -> bool:

@@ -14,7 +14,6 @@ from diagnose.job_view import JobView
 from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.model.compute import (
     Cells,
-    ComputeHypothesis,
     Explanation,
     Grown,
     compare,
@@ -55,9 +54,13 @@ class Culprits:
         known = {self.hosts[n] for own in near for n in np.flatnonzero(own).tolist()} & self.known_hosts
         return max(len(known), len(self.named))
 
-    def stage(self, hypothesis: ComputeHypothesis) -> int:
-        """The stage of a hypothesis that is one."""
-        return int(self.stages[np.flatnonzero(hypothesis.own)[0]])
+    def parts(self, stage: Explanation) -> Explanation:
+        """A stage's hosts, cells where hosts are not known, each as likely as the others."""
+        hosts = np.array(self.hosts)
+        held = sorted({self.hosts[n] for n in np.flatnonzero(stage.best.own).tolist()})
+        parts = [stage.best._replace(who="cell", own=stage.best.own & (hosts == host)) for host in held]
+        parts = [part._replace(who="host") if part.own.sum() > 1 else part for part in parts]
+        return Explanation(stage.best, tuple((part, stage.near[0][1] / len(parts)) for part in parts))
 
 
 def culprits(job: JobView, kinds: tuple[SendDelays, ...], compared: ComparedIterations) -> Culprits:

@@ -36,6 +36,7 @@ def computes_longer_finding(
     hosts = tuple(sorted({job.fabric.host[e] for e in members.tolist() if e in job.fabric.host}))
     where = listed(names) + (f" on {listed(hosts)}" if hosts else "")
     lost_ms = float(np.nanmax(seen.lost_ns[late.best.own])) / 1e6
+    one_of, verb = ("One of ", "computes") if len(places) > 1 else ("", "compute" if len(names) > 1 else "computes")
     together = " The ranks may share a tensor group: from the fabric they look alike." if len(names) > 1 else ""
     return Finding(
         id=finding_id(job.id, "straggler", subject.ids, span_ns[0]),
@@ -49,7 +50,7 @@ def computes_longer_finding(
         subject=subject,
         suspects=_suspects(job, cell, late),
         evidence=_evidence(job, cell, late.best, seen, span_ns),
-        summary=f"{where} computes too long: {lost_ms:.0f} ms more per iteration lie between what "
+        summary=f"{one_of}{where} {verb} too long: {lost_ms:.0f} ms more per iteration lie between what "
         f"reaches it and what it does next, and every iteration takes {percent(slowdown_ratio)} longer.",
         action="Check the GPU's clocks, temperature and power, and other processes on the host; "
         "replace the rank if it does not recover." + together,

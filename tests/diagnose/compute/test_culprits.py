@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 
 from datamodel.streams import Int
+from diagnose.compute.culprits import Culprits
 from diagnose.model.compared_iterations import ComparedIterations
-from diagnose.model.compute import Cells, Explanation, grown, pursue
+from diagnose.model.compute import Cells, Explanation, Grown, grown, pursue
 from diagnose.model.own_time import OwnTime
 from diagnose.options import MODEL
 
@@ -17,6 +19,7 @@ CELLS = 8
 HOSTS = ("a", "a", "b", "b", "c", "c", "d", "d")
 STAGES = np.array([0, 0, 0, 0, 1, 1, 1, 1])
 NOBODY_WAITS = np.zeros((0, 2), np.int64)
+NOTHING_GROWN = Grown(*[np.zeros(CELLS)] * 5)
 BASELINE, SLOW = np.arange(1, BEFORE), np.arange(BEFORE, COUNT)
 
 
@@ -49,9 +52,28 @@ def test_cells_of_one_host_that_grow_alike_are_the_host() -> None:
 
 
 def test_a_stage_that_grows_on_all_its_hosts_is_the_stage() -> None:
-    """Its work is more."""
+    """Its cells wait for one another."""
     (late,) = named({4: 0.2, 5: 0.21, 6: 0.2, 7: 0.19})
     assert who(late) == ("stage", [4, 5, 6, 7])
+
+
+@pytest.mark.parametrize(
+    ("hosts", "suspects"),
+    [
+        (HOSTS, [("host", [4, 5]), ("host", [6, 7])]),
+        (tuple("abcdefgh"), [("cell", [4]), ("cell", [5]), ("cell", [6]), ("cell", [7])]),
+    ],
+    ids=["on known hosts", "where hosts are unknown"],
+)
+def test_any_host_of_a_slower_stage_may_hold_up_the_others(
+    hosts: tuple[str, ...], suspects: list[tuple[str, list[int]]]
+) -> None:
+    """Layers stay on their stage, so one of its machines is slow, each as likely as the others."""
+    (late,) = named({4: 0.2, 5: 0.21, 6: 0.2, 7: 0.19})
+    cells = Culprits(np.arange(CELLS), NOTHING_GROWN, hosts, frozenset("abcd"), STAGES, (late,))
+    near = cells.parts(late).near
+    assert [(h.who, np.flatnonzero(h.own).tolist()) for h, _ in near] == suspects
+    assert [p for _, p in near] == pytest.approx([late.near[0][1] / len(suspects)] * len(suspects))
 
 
 def test_all_that_grow_alike_are_everybody() -> None:
