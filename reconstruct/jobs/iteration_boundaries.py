@@ -35,6 +35,8 @@ INSIDE_BY = 0.9
 WHOLE_BY = 0.8
 # Between two iterations everybody pauses: so many streams, where one in twenty may be read wrongly.
 EVERYBODY = 0.95
+# This share of the windows that hold whole cycles shows a job from its first byte to its last; the others were cut out.
+WHOLE_JOBS = 0.01
 # Phases of two streams are told apart down to this share of a cycle.
 SAME_INSTANT = 1e-9
 
@@ -139,7 +141,7 @@ def find_boundaries(streams: Streams, members: Members) -> Boundaries:
     own, places = members.lattices, members.lattices.main.copy()
     holds_whole, begins = _whole(own)
     stands_out = dominant(own.place_offsets, own.pause_ns, DOMINANCE)
-    if holds_whole.any() and _cut_out(streams, members, np.flatnonzero(stands_out), begins):
+    if holds_whole.any() and _cut_out(streams, members, np.flatnonzero(stands_out), begins, holds_whole):
         holds_whole = np.zeros(len(own), np.bool_)
     if 2 * (holds_whole & stands_out).sum() > len(own):
         holds_whole &= stands_out
@@ -189,24 +191,35 @@ def stops_where_begun(own: CycleTable) -> bool:
     return bool(_of_one_number(own)[0].all())
 
 
-def _cut_out(streams: Streams, members: Members, some: Int, begins: Int) -> bool:
+def _cut_out(streams: Streams, members: Members, some: Int, begins: Int, holds_whole: Bool) -> bool:
     """Whether a window was cut out of a job inside an iteration, where most streams happen to pause.
 
     Some streams' dominant pause is not where they began, and all dominant pauses meet in one moment: that is the
-    boundary. Where they do not meet (stages exchange tokens in turns) a stream may well pause longest inside.
+    boundary. Where they do not meet (stages exchange tokens in turns) a stream may well pause longest inside. A job
+    that was seen from its first to its last byte began there as well, and all its streams hold whole cycles. Those of
+    a window do so only if it begins and ends in one pause of all of them: the shorter, the less likely.
 
     Args:
         streams: data rows by connection.
-        members: streams that all hold whole cycles.
+        members: streams of one job.
         some: those with one dominant pause.
         begins: (members,) the place at which each began.
+        holds_whole: (members,) which hold whole cycles, most of them.
     """
     main = members.lattices.main[some]
     if (main == begins[some]).sum() >= EVERYBODY * len(some):
         return False
-    met = crossed(streams, members, some, main)
+    begun, boundary = (_common_pause(streams, members, some, places) for places in (begins[some], main))
+    by_chance = begun**2 > WHOLE_JOBS or holds_whole.sum() < EVERYBODY * len(holds_whole)
+    return boundary > begun and by_chance
+
+
+def _common_pause(streams: Streams, members: Members, some: Int, places: Int) -> float:
+    """For how long nearly all streams pause together at some places, as a share of the cycle; 0 where they do not."""
+    met = crossed(streams, members, some, places)
     _, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
-    return bool(_pausing(phases, length)[1].max() >= EVERYBODY * len(some))
+    _, pausing, _, left = _pausing(phases, length)
+    return float(left[pausing >= EVERYBODY * len(some)].max(initial=0.0))
 
 
 def _shares(own: CycleTable) -> Float:

@@ -7,7 +7,10 @@ import pytest
 
 from datamodel.streams import Int
 from reconstruct.jobs.iteration_boundaries import cut_where_most_pause
+from reconstruct.jobs.job_recognition import JobOptions, find_jobs
 from reconstruct.periods.boundary_times import BoundaryTimes, peaks
+from reconstruct.streams.stream_builder import build_streams
+from tests.workloads.feed import EPOCH_NS, Feed, Message, flows
 
 ITERATIONS, REPLICAS, PERIOD_NS = 40, 4, 1000
 PASSES_END_NS, GRADIENTS_NS = 600, (720, 1050)  # after the iteration began; its passes begin at once
@@ -62,3 +65,32 @@ def test_iterations_do_not_end_before_gradients_that_a_late_replica_delays() -> 
 def test_peaks_are_parted_by_a_fall(counts: list[int], lows: list[int], weights: list[int], highest: list[int]) -> None:
     """Of equal ones the one that weighs most."""
     assert sorted(peaks(np.array(counts), np.array(lows), np.array(weights, np.float64), 1.5).tolist()) == highest
+
+
+def sharded_ring(iterations: int) -> Message:
+    """Messages of four ranks: each second they gather for 50 ms, compute for 650 ms and sum gradients for 280 ms.
+
+    The gradients of each rank begin within 5 ms of one another's.
+    """
+    ranks, random = np.arange(4), np.random.default_rng(3)
+    second_ns = np.repeat(np.arange(iterations) * 1_000_000_000, 2 * len(ranks))
+    gathers = np.tile(np.repeat([True, False], len(ranks)), iterations)
+    src = np.tile(ranks, 2 * iterations)
+    late_ns = random.integers(0, 5_000_000, len(src))
+    start_ns = second_ns + np.where(gathers, 0, 700_000_000 + late_ns)
+    end_ns = second_ns + np.where(gathers, 50_000_000, 980_000_000)
+    size = np.where(gathers, 20_000_000, 300_000_000)
+    return Message(src, (src + 1) % len(ranks), start_ns, end_ns, size, np.zeros(len(src), np.int64))
+
+
+def test_a_job_seen_from_its_first_byte_begins_an_iteration_with_it() -> None:
+    """All streams pause longest inside the iteration, but a window seldom begins and ends in a pause of 20 ms."""
+    (job,) = find_jobs(build_streams(flows([], Feed(), [sharded_ring(20)])), frozenset(), JobOptions()).jobs
+    assert np.array_equal(job.edges_ns - EPOCH_NS, np.arange(20) * 1_000_000_000 + 980_000_000)
+
+
+def test_a_window_cut_out_of_a_job_may_begin_in_a_long_pause() -> None:
+    """It holds whole cycles then, and iterations are cut at the longest pause."""
+    window = flows([], Feed(from_s=0.4, to_s=18.4), [sharded_ring(20)])
+    (job,) = find_jobs(build_streams(window), frozenset(), JobOptions()).jobs
+    assert np.array_equal((job.edges_ns - EPOCH_NS) % 1_000_000_000, np.full(len(job.edges_ns), 50_000_000))
