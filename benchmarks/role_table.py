@@ -64,7 +64,7 @@ Pairs = set[tuple[str, str]]
 
 def main(out: Path) -> None:
     """Count all cases and write the table."""
-    counts = _every(PSEUDO_COUNT)
+    counts = _alike(PSEUDO_COUNT)
     with ProcessPoolExecutor() as workers:
         for found in workers.map(_count_case, CASES, chunksize=8):
             for role, name in product(counts, BOUNDS):
@@ -79,12 +79,12 @@ def main(out: Path) -> None:
     out.write_text(json.dumps(table) + "\n")
 
 
-def _every(count: float) -> Counts:
+def _alike(count: float) -> Counts:
     return {role: {n: np.full(len(b) + 1, count) for n, b in BOUNDS.items()} for role in (*ROLES, "any")}
 
 
 def _count_case(case: CaseName) -> Counts:
-    counts = _every(0.0)
+    counts = _alike(0.0)
     for edges, addresses, endpoints, job, fabric in _jobs(case):
         _count(edges, addresses, endpoints, job, fabric, counts)
     return counts
