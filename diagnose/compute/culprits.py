@@ -36,7 +36,6 @@ class Culprits:
         grown: own time of all cells.
         hosts: of each cell; names of their own where unknown.
         known_hosts: those that are hosts' names.
-        stages: (cells,) stage of each.
         named: the most likely first; empty where nobody does beyond doubt.
     """
 
@@ -44,7 +43,6 @@ class Culprits:
     grown: Grown
     hosts: tuple[str, ...]
     known_hosts: frozenset[str]
-    stages: Int
     named: tuple[Explanation, ...]
 
     @property
@@ -82,9 +80,8 @@ def culprits(job: JobView, kinds: tuple[SendDelays, ...], compared: ComparedIter
         found, waits = grown(job.own, compared, alike[first], MODEL), NOBODY_WAITS
     else:
         found, waits = _delayed(job, kinds, cell, alike, compared), _predecessors(job, kinds, cell)
-    stages = job.stages[first]
-    named = pursue(found, Cells(hosts, stages, waits), compared, MODEL)
-    return Culprits(cell, found, hosts, frozenset(job.fabric.host.values()), stages, tuple(named))
+    named = pursue(found, Cells(hosts, job.stages[first], waits), compared, MODEL)
+    return Culprits(cell, found, hosts, frozenset(job.fabric.host.values()), tuple(named))
 
 
 def _delayed(job: JobView, kinds: tuple[SendDelays, ...], cell: Int, alike: Int, compared: ComparedIterations) -> Grown:

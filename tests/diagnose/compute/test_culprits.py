@@ -70,7 +70,7 @@ def test_any_host_of_a_slower_stage_may_hold_up_the_others(
 ) -> None:
     """Layers stay on their stage, so one of its machines is slow, each as likely as the others."""
     (late,) = named({4: 0.2, 5: 0.21, 6: 0.2, 7: 0.19})
-    cells = Culprits(np.arange(CELLS), NOTHING_GROWN, hosts, frozenset("abcd"), STAGES, (late,))
+    cells = Culprits(np.arange(CELLS), NOTHING_GROWN, hosts, frozenset("abcd"), (late,))
     near = cells.parts(late).near
     assert [(h.who, np.flatnonzero(h.own).tolist()) for h, _ in near] == suspects
     assert [p for _, p in near] == pytest.approx([late.near[0][1] / len(suspects)] * len(suspects))
