@@ -14,7 +14,6 @@ from strategy.traffic_edges import VARIES, TrafficEdges, deviations
 # Feature -> ascending bounds of its bins. Shape needs no other class to be known; timing is relative to the passes.
 SHAPE: dict[str, tuple[float, ...]] = {
     "reverse_share": (0.25, 0.75),
-    "both_ways": (0.25, 0.75),
     "concurrency": (0.0, 0.2, 0.5, 0.8),
     "partners": (1.5, 2.5, 4.5),
     "mesh": (0.5, 1.5),
@@ -24,7 +23,6 @@ SHAPE: dict[str, tuple[float, ...]] = {
     "variation": (0.5, 1.5),
 }
 TIMING: dict[str, tuple[float, ...]] = {
-    "turns": (0.3, 0.7, 1.5, 4.0),
     "pass_start": (0.03, 0.1, 0.25, 0.5, 0.9),
     "pass_thirds": (0.02, 0.15),
     "after_passes": (0.02, 0.15, 0.5, 0.9),
@@ -44,13 +42,11 @@ class Passes:
     Attributes:
         begin, end: (edges,) of the sender's passes.
         latest: classes that end later are among the last of the iteration, as a share of it.
-        turns: transfers of a point-to-point edge in an iteration; nan without a pipeline.
     """
 
     begin: Float
     end: Float
     latest: float
-    turns: float
 
 
 def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, float]:
@@ -71,7 +67,6 @@ def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, floa
     size, mesh_pairs = _components(src, dst, host)
     period = max(edges.period_ns, 1.0)
     return {
-        "both_ways": len(np.intersect1d(src, dst)) / len(ends),
         "reverse_share": float(np.isin(pairs % codes * codes + pairs // codes, pairs).mean()),
         "concurrency": float(np.median(known)) if len(known) else -1.0,
         "partners": float(np.median(partners[partners > 0])) if (partners > 0).any() else 0.0,
@@ -95,7 +90,6 @@ def measure_timing(edges: TrafficEdges, chosen: Int, passes: Passes) -> dict[str
     thirds = np.stack([np.where(third == n, spread, 0).sum(axis=1) for n in range(3)])
     after = np.where(centers >= end[:, None], spread, 0).sum(axis=1)
     return {
-        "turns": float(np.median(edges.transfers[chosen])) / passes.turns,
         "pass_start": float(np.median((start - begin) / length)),
         "pass_thirds": float(np.median(thirds.min(axis=0))),
         "after_passes": float(np.median(after)),

@@ -81,7 +81,7 @@ def fit_grid(
         edges: the job's edges.
         pipelines: its chains.
         labels: kind (dp, cp, ep, tp, embedding) -> numbers of its edges.
-        classes: edges of each class that reduces gradients; those of a double tree are one.
+        classes: edges of each class that reduces gradients.
         members: (e,) the job's endpoints.
         seats: where endpoints sit; may be empty.
         close: edges -> the sets of endpoints they tie together.
@@ -167,7 +167,6 @@ def _reduction_score(spans: Sequence[int], joint: int, sizes: Mapping[str, int],
     if not spans:
         return 0.0
     score = 0.0 if joint in spans else penalties.reduced_in_steps
-    score += penalties.uneven_span * any(joint % span for span in spans)
     if sizes["ep"] > 1 and sizes["dp"] > sizes["ep"] and len(spans) < 2:
         score += penalties.no_expert_gradients
     if sizes["cp"] > 1 and sizes["ep"] == 1 and min(spans) < joint in spans:

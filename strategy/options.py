@@ -17,7 +17,6 @@ class GridPenalties:
         embedding_inside: an embedding edge that does not link a first and a last stage.
         no_gradients, no_gradients_in_pipeline: no class reduces gradients; a pipeline's may stay inside hosts.
         reduced_in_steps: no class spans all ranks that share dense gradients.
-        uneven_span: a class spans a number of ranks that does not divide that of those that share gradients.
         never_reduced: no gradients link the ranks of a context or expert group, which hold the same dense parameters;
             sums on the pairs that exchange contexts may be of one class with these.
         gathered_in_part: parameters are gathered by fewer ranks than sum their gradients.
@@ -34,7 +33,6 @@ class GridPenalties:
     no_gradients: float = -3.0
     no_gradients_in_pipeline: float = -1.0
     reduced_in_steps: float = -3.0
-    uneven_span: float = -3.0
     never_reduced: float = -1.0
     gathered_in_part: float = -3.0
     reduced_in_part: float = -4.5

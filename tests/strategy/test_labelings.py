@@ -156,34 +156,6 @@ def test_grid_counts_each_deviation() -> None:
     assert fit.log_score == pytest.approx(2 * penalties.odd_group)
 
 
-@pytest.mark.parametrize(("part", "deviates"), [([0, 1, 2], False), ([0, 1, 2, 3], True)])
-def test_a_class_of_gradients_spans_a_divisor_of_the_ranks_that_share_them(part: list[int], deviates: bool) -> None:
-    """Experts of two groups of three, beside dense gradients of six; four of six make no grid."""
-    job, penalties = table(*ring([0, 1, 2, 3, 4, 5], 90.0), *ring(part, 45.0)), GridPenalties()
-    dense, own = np.arange(6), np.arange(6, len(job))
-
-    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
-        return tied(job.src[edges], job.dst[edges])
-
-    pipelines = build_pipelines(job, np.zeros(0, np.int64))
-    fit = fit_grid(job, pipelines, {"dp": np.arange(len(job))}, [dense, own], np.arange(6), {}, close, penalties)
-    assert fit.log_score == pytest.approx(penalties.uneven_span * deviates)
-
-
-@pytest.mark.parametrize(
-    ("edges", "share"),
-    [
-        pytest.param(ring([0, 1, 2, 3], 90.0), 1.0, id="ring"),
-        pytest.param([Edge(0, 2, 90.0), Edge(1, 3, 90.0)], 0.0, id="ring that goes on inside hosts"),
-        pytest.param([Edge(0, 1, 90.0), Edge(1, 2, 90.0)], 1 / 3, id="one way through three stages"),
-    ],
-)
-def test_endpoints_of_a_class_that_both_send_and_receive(edges: list[Edge], share: float) -> None:
-    """All stages of a pipeline do, and all members of a ring, but for what passes inside hosts."""
-    job = table(*edges)
-    assert measure_shape(job, np.arange(len(job)), np.arange(4))["both_ways"] == pytest.approx(share)
-
-
 def pairs_and_gradients(gradients: list[Edge], kind: str) -> tuple[float, GridPenalties]:
     """Score of four endpoints of which two pairs exchange traffic of some kind, beside gradients."""
     pairs = [e for a, b in ((0, 2), (1, 3)) for e in ring([a, b], 30.0, 0.0, 0.5)]
