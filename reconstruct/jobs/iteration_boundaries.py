@@ -209,12 +209,13 @@ def _cut_out(streams: Streams, members: Members, some: Int, begins: Int, holds_w
     main = members.lattices.main[some]
     if (main == begins[some]).sum() >= EVERYBODY * len(some):
         return False
-    begun, boundary = (_common_pause(streams, members, some, places) for places in (begins[some], main))
-    by_chance = begun**2 > WHOLE_JOBS or holds_whole.sum() < EVERYBODY * len(holds_whole)
-    return boundary > begun and by_chance
+    first_byte_ratio, dominant_ratio = (_common_pause_ratio(streams, members, some, at) for at in (begins[some], main))
+    some_are_cut = holds_whole.sum() < EVERYBODY * len(holds_whole)
+    begins_and_ends_by_chance = first_byte_ratio**2
+    return dominant_ratio > first_byte_ratio and (some_are_cut or begins_and_ends_by_chance > WHOLE_JOBS)
 
 
-def _common_pause(streams: Streams, members: Members, some: Int, places: Int) -> float:
+def _common_pause_ratio(streams: Streams, members: Members, some: Int, places: Int) -> float:
     """For how long nearly all streams pause together at some places, as a share of the cycle; 0 where they do not."""
     met = crossed(streams, members, some, places)
     _, phases, length = located(*met, met.of(int(np.argmax(np.diff(met.offsets)))))
