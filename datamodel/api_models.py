@@ -15,6 +15,7 @@ from datamodel.incidents import Incident, IncidentChange
 from datamodel.job_state import JobState
 from datamodel.layout import Groups, Layout
 from datamodel.path_plan import Applied, JobPathsState, PlannedConnection
+from datamodel.profiles import ProfileAnswer
 from datamodel.report import ExporterClock, Window
 from datamodel.result_rows import NoteKind
 from datamodel.scan import Scan, Verdict
@@ -156,6 +157,9 @@ class IncidentDetail(IncidentRow):
     )
     hosts: HostAnswer | None = Field(
         default=None, description="what metrics of its hosts say; null where no Prometheus was asked"
+    )
+    profiles: ProfileAnswer | None = Field(
+        default=None, description="what profiles of its ranks show; null where none were read"
     )
 
 

@@ -139,3 +139,27 @@ class ProfileReport(Document):
     verdicts: tuple[ProfileVerdict, ...]
     problems: tuple[str, ...] = Field(description="files that could not be read or compared, one line each")
     summary: str
+
+
+class IncidentProfiles(Document):
+    """What profiles show of an incident, and when they were read."""
+
+    read_ns: int
+    report: ProfileReport
+
+    @property
+    def answer(self) -> ProfileAnswer:
+        """The same in short."""
+        report = self.report
+        return ProfileAnswer(
+            read_ns=self.read_ns, compared=len(report.ranks), verdicts=report.verdicts, summary=report.summary
+        )
+
+
+class ProfileAnswer(Document):
+    """What profiles show of an incident, in short."""
+
+    read_ns: int
+    compared: int = Field(description="number of profiles")
+    verdicts: tuple[ProfileVerdict, ...]
+    summary: str

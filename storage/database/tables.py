@@ -136,6 +136,13 @@ HOST_ANSWERS = Table(
     Column("document", Text, nullable=False),
 )
 
+INCIDENT_PROFILES = Table(
+    "incident_profiles",
+    METADATA,
+    Column("incident", ForeignKey("incidents.id", ondelete="CASCADE"), primary_key=True),
+    Column("document", Text, nullable=False),
+)
+
 _HIT = text("worst_severity IS NOT NULL")
 
 ROLLUPS = Table(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from datamodel.errors import InputError
+
 app = typer.Typer(help="Profiles of suspects: the GPU at fault, and its slow function.", no_args_is_help=True)
 
 
@@ -52,16 +54,24 @@ def read(
     timelines: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Spans of `analyze --timelines`; they say whose a profile is.")
     ] = None,
+    incident: Annotated[
+        str | None, typer.Option(metavar="ID", help="Store the answer with this incident of --results.")
+    ] = None,
+    results: Annotated[str | None, typer.Option(metavar="URL", help="Results database with the incident.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answer here, not to stdout.")] = None,
 ) -> None:
     """Compare profiles of ranks with those of their peers, however they were recorded.
 
     Traces are Kineto's, JSON, plain or compressed. A file that cannot be used is a line; the others are read.
     """
-    from flowprism.cli.actions.profiles.profile_read import NetworkFiles, read_folder  # here, for a quick `--help`
+    # Imported here, for a quick `--help`.
+    from flowprism.cli.actions.profiles.profile_read import NetworkFiles, ProfiledIncident, read_folder
 
+    if (incident is None) != (results is None):
+        raise InputError("--incident ID and --results URL are given together: the incident is in the results")
+    about = None if incident is None or results is None else ProfiledIncident(incident, results)
     network = NetworkFiles(report, inventory, timelines)
-    read_folder(folder, network, out, as_json=profile_format is ProfileFormat.JSON)
+    read_folder(folder, network, out, about, as_json=profile_format is ProfileFormat.JSON)
 
 
 @app.command()

@@ -14,6 +14,7 @@ from flowprism.dashboard.forms import Form, back, part
 from flowprism.dashboard.incidents.incident_evidence import IncidentEvidence, incident_evidence
 from flowprism.dashboard.page_route import PageRoute
 from flowprism.dashboard.page_templates import get_stores, render_page
+from flowprism.rendering import profile_times
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.http.query_parameters import Name
 from flowprism.service.queries.incidents import incident_queries as answers
@@ -60,6 +61,8 @@ def incident_page(request: Request, viewer: Seeing, name: Name) -> Response:
         job=detail,
         evidence=evidence,
         names=known,
+        profiled=answers.profiles(stores, viewer, now_ns, name),
+        profile_times=profile_times,
         happened=history(row)[:_MOST_HISTORY],
         mutes=MUTES,
         policies=policies,

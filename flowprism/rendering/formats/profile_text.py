@@ -6,14 +6,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from datamodel.profiles import ProfiledRank, ProfileReport
+from datamodel.profiles import ProfileReport
 from flowprism.rendering import units
-
-# Columns of the table, and the classes that each adds up.
-_COLUMNS = {
-    "compute": ("compute",), "copies": ("copy",), "host": ("host",), "idle": ("idle",), "wait": ("wait",),
-    "transfer": ("transfer", "communication"),
-}  # fmt: skip
+from flowprism.rendering.profile_times import CLASSES, ClassTime, at_fault, class_times, label, where
 
 
 def print_profiles(report: ProfileReport, console: Console) -> None:
@@ -31,19 +26,14 @@ def print_profiles(report: ProfileReport, console: Console) -> None:
 
 
 def _print_ranks(report: ProfileReport, console: Console) -> None:
-    table = Table("rank", "host", "peers", "iterations", "iteration", *_COLUMNS, box=box.SIMPLE_HEAD)
-    blamed = {label for verdict in report.verdicts if len(verdict.ranks) == 1 for label in verdict.ranks}
+    table = Table("rank", "host", "peers", "iterations", "iteration", *CLASSES, box=box.SIMPLE_HEAD)
+    blamed = {label(one) for one in at_fault(report)}
     for one in report.ranks:
-        named = one.file if one.rank is None else str(one.rank)
-        where = " ".join(name for name in (one.host, one.endpoint) if name)
-        head = (named, where, str(one.peers), str(one.iterations), units.duration(one.iteration_s))
-        against_peers = (one.file if one.rank is None else one.rank) in blamed
-        table.add_row(*head, *(_times(one, whats, against_peers=against_peers) for whats in _COLUMNS.values()))
+        head = (str(label(one)), where(one), str(one.peers), str(one.iterations), units.duration(one.iteration_s))
+        table.add_row(*head, *(_time(time, against_peers=label(one) in blamed) for time in class_times(one)))
     console.print(table)
 
 
-def _times(one: ProfiledRank, whats: tuple[str, ...], *, against_peers: bool) -> str:
-    some = [time for time in one.times if time.what in whats]
-    own = units.duration(sum(time.seconds for time in some))
-    usual = units.duration(sum(time.peers_seconds or 0.0 for time in some))
-    return f"{own} ({usual})" if against_peers else own
+def _time(time: ClassTime, *, against_peers: bool) -> str:
+    own = units.duration(time.seconds)
+    return f"{own} ({units.duration(time.peers_seconds)})" if against_peers else own

@@ -12,6 +12,7 @@ from datamodel.api_models import IncidentDetail
 from datamodel.filters import IncidentFilter
 from datamodel.findings import FindingKind, Severity
 from datamodel.incidents import IncidentState
+from datamodel.profiles import IncidentProfiles
 from flowprism.service.access.dependencies import Operating, Seeing
 from flowprism.service.api.page_documents import Comment, IncidentPage, Mute, Said
 from flowprism.service.http.query_parameters import Name, PageParameters, Text, Time
@@ -66,6 +67,13 @@ def incidents(request: Request, viewer: Seeing, asked: Annotated[IncidentParamet
 def incident(request: Request, viewer: Seeing, incident: Name) -> Response:
     """One incident with its evidence and its whole history."""
     return respond(request, answers.incident(request.app.state.stores, viewer, time.time_ns(), incident), _WHAT)
+
+
+@router.get("/incidents/{incident}/profiles", response_model=IncidentProfiles, summary="Profiles of an incident")
+def profiles(request: Request, viewer: Seeing, incident: Name) -> Response:
+    """What `flowprism profile read` stored with an incident: verdicts, and where the time of each rank went."""
+    found = answers.profiles(request.app.state.stores, viewer, time.time_ns(), incident)
+    return respond(request, found, "profile of this incident")
 
 
 @router.post("/incidents/{incident}/acknowledge", response_model=IncidentDetail, summary="Look after an incident")

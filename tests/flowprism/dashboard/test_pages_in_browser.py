@@ -18,6 +18,7 @@ from flowprism.service.stores import Stores
 from storage.database.scans.scan_records import ScanResult, save_scan
 from tests.effort import least
 from tests.flowprism.dashboard.browser import MOST_SHIFT, PIECE_S, Theme, Visit, served_stores, visiting
+from tests.flowprism.profiles.stored_profiles import only_incident, read_profiles_of
 from tests.flowprism.service.api.client import ADMIN
 from tests.flowprism.service.stored import stored_demo
 from tests.storage.database import results
@@ -58,6 +59,23 @@ def test_pages_are_well(
     with visiting(chromium, demo_address, width=width, theme=theme) as visit:
         assert visit.is_little_work(places.get(page, page))
         visit.open(places.get(page, page))
+        assert visit.shifted() < MOST_SHIFT
+        visit.in_sight()
+        visit.accessible()
+        visit.quiet()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+def test_incident_with_profiles_is_well(
+    chromium: Browser, own: tuple[Stores, str], tmp_path: Path, theme: Theme, width: int
+) -> None:
+    """The section of profiles is within the window and fit for all senses."""
+    stores, address = own
+    read_profiles_of(stores, tmp_path / "traces")
+    with visiting(chromium, address, width=width, theme=theme) as visit:
+        visit.open(f"/incidents/{only_incident(stores)}")
+        expect(visit.page.get_by_role("heading", name="What profiles show")).to_be_visible()
         assert visit.shifted() < MOST_SHIFT
         visit.in_sight()
         visit.accessible()

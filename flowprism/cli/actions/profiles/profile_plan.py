@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +13,13 @@ from datamodel.findings import Finding
 from datamodel.incidents import Incident
 from datamodel.layout import Groups
 from datamodel.report import Report
+from flowprism.cli.actions.profiles.results import opened_results
 from flowprism.cli.actions.service.user_accounts import system_user
 from flowprism.document_file import read_document
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.recording import record
 from flowprism.profiles.recording_plan import RecordingPlan, plan_recording
 from flowprism.service.access.audit_log import audit_command
-from storage.database.connection import Database, is_there
 from storage.database.incidents.incident_records import incident
 from storage.database.scans.scan_records import job, newest_groups
 
@@ -68,7 +66,7 @@ def run_plan(request: RecordingRequest) -> int:
     """
     if request.results is None:
         raise InputError("--results: needed to run a plan, for its audit log")
-    with _opened(request.results) as database:
+    with opened_results(request.results) as database:
         plan = _plan(request)
         hosts = ", ".join(plan.commands())
         audit_command(database, system_user(), "record profiles", request.wrong, time.time_ns(), hosts=hosts)
@@ -104,21 +102,10 @@ def _from_report(request: RecordingRequest) -> tuple[Finding, tuple[str, ...], G
 def _from_results(request: RecordingRequest) -> tuple[Incident, tuple[str, ...], Groups]:
     if request.results is None:
         raise InputError("profile: give --report FILE or --results URL")
-    with _opened(request.results) as database:
+    with opened_results(request.results) as database:
         found = incident(database, request.wrong)
         own = None if found is None or found.job is None else job(database, found.job)
         if found is None or found.resolved_ns is not None:
             raise InputError(f"{request.wrong}: there is no open incident of this id in {database.name}")
         groups = {} if own is None else newest_groups(database, [own.id])
         return found, tuple(own.endpoints) if own else (), groups.get(own.id, Groups()) if own else Groups()
-
-
-@contextmanager
-def _opened(address: str) -> Iterator[Database]:
-    if not is_there(address):
-        raise InputError(f"{address}: there is no such database")
-    database = Database(address)
-    try:
-        yield database
-    finally:
-        database.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 from datamodel.api_models import AlertRow, IncidentDetail, IncidentRow, Note
 from datamodel.filters import IncidentFilter
+from datamodel.profiles import IncidentProfiles
 from datamodel.result_rows import Baseline, IncidentNote
 from flowprism.service.queries.incidents.eviction import eviction_advice
 from flowprism.service.queries.visibility import can_see, masked, require, restrict_tenant
@@ -16,6 +17,7 @@ from flowprism.service.viewer import Viewer
 from storage.database.incidents.alerts import alerts
 from storage.database.incidents.host_answers import host_answers
 from storage.database.incidents.incident_pages import KeptIncident, incident_key, incident_page, kept_incident
+from storage.database.incidents.incident_profiles import incident_profiles
 from storage.database.incidents.incident_records import add_note, history, notes
 from storage.database.scans.baselines import accept_baseline
 
@@ -66,6 +68,7 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentD
         for one in notes(stores.database, name)
     )
     alerts = tuple(_alerts(stores, name)) if viewer.tenant is None else ()
+    profiled = incident_profiles(stores.database, name)
     whole = IncidentDetail(
         **_row(found),
         changes=tuple(history(stores.database, name)),
@@ -73,8 +76,19 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentD
         alerts=alerts,
         eviction=eviction_advice(stores, viewer, now_ns, found.incident),
         hosts=host_answers(stores.database, [name]).get(name),
+        profiles=None if profiled is None else profiled.answer,
     )
     return masked(viewer, whole, {found.incident.job})
+
+
+def profiles(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentProfiles | None:
+    """What profiles show of an incident; None where none were read, or there is none that the viewer sees."""
+    with stores.database.reading():
+        found = kept_incident(stores.database, name, now_ns)
+        if found is None or not can_see(viewer, found.tenant):
+            return None
+        read = incident_profiles(stores.database, name)
+    return None if read is None else masked(viewer, read, {found.incident.job})
 
 
 def acknowledge(stores: Stores, viewer: Viewer, now_ns: int, name: str, text: str = "") -> IncidentDetail | None:

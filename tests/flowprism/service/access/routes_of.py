@@ -59,6 +59,7 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/api/v1/jobs/{job}/trace"): Rule("seeing", owned=True),
     ("GET", "/api/v1/incidents"): Rule("seeing"),
     ("GET", "/api/v1/incidents/{incident}"): Rule("seeing", owned=True),
+    ("GET", "/api/v1/incidents/{incident}/profiles"): Rule("seeing", owned=True),
     ("POST", "/api/v1/incidents/{incident}/acknowledge"): Rule("operating", owned=True),
     ("POST", "/api/v1/incidents/{incident}/accept"): Rule("operating", owned=True),
     ("POST", "/api/v1/incidents/{incident}/mute"): Rule("operating", owned=True, request={"json": {"reason": "why"}}),

@@ -25,6 +25,7 @@ from storage.database.incidents.incident_records import incidents
 from storage.database.scans.path_plans import write_path_plans
 from storage.database.scans.scan_records import jobs, scans
 from tests.flowprism.feed_plan.sample import InstantPlanner
+from tests.flowprism.profiles.stored_profiles import read_profiles_of
 from tests.flowprism.service.access.asking import ELSEWHERE, Asker, add_user
 from tests.flowprism.service.access.routes_of import MATRIX, Rule, routes_of
 from tests.flowprism.service.stored import TENANT, demo_inventory, stored_demo
@@ -63,6 +64,7 @@ class World:
         self.window = scans(self.stores.database)[0].scan.window
         with self.stores.database.writing() as connection:
             write_path_plans(connection, {self.job.id: self.followed_plan()})
+        read_profiles_of(self.stores, folder / "traces")
         self.secrets = {
             self.job.id,
             str(self.job.label),

@@ -10,6 +10,7 @@ from typing import Any
 from datamodel.api_models import ComponentStatus
 from storage.database.components import save_component
 from tests.flowprism.dashboard.fabric.stored_paths import PathScans, case
+from tests.flowprism.profiles.stored_profiles import read_profiles_of
 from tests.flowprism.service.api.client import Client, client
 from tests.flowprism.service.queries.fabric.stored_offenders import stored_offenders
 from tests.flowprism.service.stored import stored_demo
@@ -28,6 +29,7 @@ def main() -> None:
             ComponentStatus(name="scanner fp1", kind="scanner", started_ns=1_790_000_000_000_000_000,
                  seen_ns=1_790_000_060_000_000_000, figures={"scans_total": 12.0}),
         )  # fmt: skip
+        read_profiles_of(stores, Path(folder) / "traces")
         said = {name: cut(answer) for name, answer in answers(client(stores))}
         stores.database.close()
         scans = PathScans.begin(Path(folder) / "paths")
@@ -58,6 +60,7 @@ def answers(asking: Client) -> list[tuple[str, Any]]:
         "/api/v1/jobs/{job}/matrix": {"job": job},
         "/api/v1/incidents": {},
         "/api/v1/incidents/{incident}": {"incident": incident},
+        "/api/v1/incidents/{incident}/profiles": {"incident": incident},
         "/api/v1/events": {},
         "/api/v1/scans": {},
         "/api/v1/scans/{policy}/{window_start_ns}/{window_end_ns}": scan,
