@@ -68,10 +68,11 @@ class Endpoint(Document):
 
 
 class Host(Document):
-    """A machine and its NICs."""
+    """A machine, its NICs, and the address its sFlow agent uses where that is none of theirs."""
 
     name: str
     endpoints: tuple[Endpoint, ...] = ()
+    agent: Address | None = None
 
 
 class Switch(Document):

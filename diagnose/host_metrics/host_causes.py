@@ -3,7 +3,9 @@
 1. A series speaks where it changes at a time that fits the finding's, by more than its noise and by what matters, and
    is worse than the same metric on other hosts, of which the median changes less.
 2. A lower clock is an effect: heat where throttling for heat or a temperature says so, power where throttling for power
-   does, else of unknown cause. Temperature and throttling of a GPU that holds its clock say nothing.
+   does, else of unknown cause. Temperature and throttling of a GPU that holds its clock say nothing. Where only the
+   hottest GPU of a host is known, its heat speaks if the host's GPUs draw less power than before, against their peers:
+   a GPU that works more also gets hotter, and draws more.
 3. Of several causes the one counts whose onset is nearest to the finding's.
 4. Confidence is the rule of succession: of n healthy series that the same rule was applied to, so many did not speak;
    divided by the causes whose onset fits as well.
@@ -17,11 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.host_cause import HostCause, HostCauseKind, HostEvidence
-from diagnose.host_metrics.measures import CLOCK, TEMPERATURES
+from diagnose.host_metrics.counter_series import ALL_GPUS
+from diagnose.host_metrics.measures import CLOCK, HOTTEST, POWER_DRAW, TEMPERATURES
 from diagnose.host_metrics.options import HostMetricsOptions
 from diagnose.host_metrics.series_changes import HostSeries, increments, level, level_change, rate_change, spread
 
 _OPTIONS = HostMetricsOptions()
+_SUPPORTING = frozenset(one.name for one in (*TEMPERATURES, POWER_DRAW))  # say nothing by themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def host_causes(
     found = [
         change
         for name, some in by_name.items()
-        if name not in {one.name for one in TEMPERATURES}
+        if name not in _SUPPORTING
         for one in some
         if one.host in suspects and _in_question(one, suspects[one.host])
         if (change := comparison.change(one)) is not None
@@ -66,7 +70,7 @@ def host_causes(
 
 
 def _in_question(one: HostSeries, gpus: Collection[int]) -> bool:
-    return not gpus or one.measure.kind == "nic_errors" or _gpu(one.device) in gpus
+    return not gpus or one.device == ALL_GPUS or one.measure.kind == "nic_errors" or _gpu(one.device) in gpus
 
 
 def _gpu(device: str) -> int | None:
@@ -157,6 +161,19 @@ class _Comparison:
         per = 100.0 if one.measure.form == "time" else 60.0
         return (_evidence(one, rate * per, usual * per, past * per, split_ns), least) if least >= 1 else None
 
+    def shown_by(self, one: _Change) -> tuple[HostCauseKind | None, list[HostEvidence]] | None:
+        """The cause that a series shows with others of its host, and what these say; None where it shows none."""
+        series, split_ns = one.series, one.evidence.onset_ns
+        if series.measure is CLOCK:
+            heat = self.hot(series, split_ns)
+            return "thermal" if heat else None, heat
+        if series.measure is HOTTEST:
+            draw = self.draws_less(series, split_ns)
+            return ("thermal", draw) if draw else None
+        if series.measure.form == "time" and self.holds_clock(series, split_ns):
+            return None
+        return series.measure.kind, []
+
     def holds_clock(self, one: HostSeries, split_ns: int) -> bool:
         """Whether the clock of a series' GPU is exported, and is about as high after a time as before."""
         for clock in self.series.get(CLOCK.name, ()):
@@ -174,6 +191,19 @@ class _Comparison:
             if (heat.host, heat.device) == (one.host, one.device)
             if (found := self.levels(heat, self.peers(heat), split_ns)) is not None
         ]
+
+    def draws_less(self, one: HostSeries, split_ns: int) -> list[HostEvidence]:
+        """Power of a series' host, where it fell against that of peers; the most slowed GPU is one of several."""
+        found = []
+        for draw in self.series.get(POWER_DRAW.name, ()):
+            around = np.array([_levels(peer, split_ns)[:2] for peer in self.peers(draw)]).reshape(-1, 2)
+            around = around[np.isfinite(around).all(axis=1)]
+            past, now, _ = _levels(draw, split_ns)
+            if draw.host != one.host or len(around) < self.options.peers or not past > 0:
+                continue
+            if now / past < np.median(around[:, 1] / around[:, 0]):
+                found.append(_evidence(draw, now, float(np.median(around[:, 1])), past, split_ns))
+        return found
 
 
 def _levels(one: HostSeries, split_ns: int) -> tuple[float, float, float]:
@@ -196,13 +226,8 @@ def _ranked(
     """Changes put together by host and cause, those first whose onset is nearest to the finding's."""
     groups: dict[tuple[str, HostCauseKind | None], list[tuple[_Change, list[HostEvidence]]]] = {}
     for one in found:
-        split_ns, kind, heat = one.evidence.onset_ns, one.series.measure.kind, list[HostEvidence]()
-        if one.series.measure is CLOCK:
-            heat = comparison.hot(one.series, split_ns)
-            kind = "thermal" if heat else None
-        elif one.series.measure.form == "time" and comparison.holds_clock(one.series, split_ns):
-            continue
-        groups.setdefault((one.series.host, kind), []).append((one, heat))
+        if (shown := comparison.shown_by(one)) is not None:
+            groups.setdefault((one.series.host, shown[0]), []).append((one, shown[1]))
     explained = {
         (one.series.host, one.series.device) for (_, kind), some in groups.items() if kind in {"thermal", "power"}
         for one, _ in some
@@ -228,11 +253,12 @@ def _cause(
     options: HostMetricsOptions,
 ) -> HostCause:
     strongest: dict[str, float] = {}
-    for one, _ in some:
+    single = [one for one, _ in some if one.series.device != ALL_GPUS]
+    for one in single or [one for one, _ in some]:
         strongest[one.series.device] = max(strongest.get(one.series.device, 0.0), one.excess)
     order = sorted(strongest, key=lambda device: (-strongest[device], device))
     alone = len(order) == 1 or strongest[order[0]] >= options.outstanding * strongest[order[1]]
-    shown = [pair for pair in some if not alone or pair[0].series.device == order[0]]
+    shown = [pair for pair in some if not alone or pair[0].series.device in {order[0], ALL_GPUS}]
     best = max((one for one, _ in shown), key=lambda one: one.excess)
     return HostCause(
         kind=kind,

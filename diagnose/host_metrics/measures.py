@@ -1,4 +1,4 @@
-"""The series that are read: names of NVIDIA's DCGM exporter and of node_exporter, and what each stands for.
+"""The series that are read: names of NVIDIA's DCGM exporter, of node_exporter and of the lake's `counters`.
 
 https://docs.nvidia.com/datacenter/dcgm/latest/reference/dcgm-exporter-metrics.html
 https://github.com/prometheus/node_exporter (collectors `infiniband` and `netclass`)
@@ -66,7 +66,15 @@ NIC_ERRORS = (
     Measure("node_network_carrier_down_changes_total", "link failures", "failure", "nic_errors", ""),
 )
 GPU_MEASURES = (CLOCK, *TEMPERATURES, *THROTTLING, *GPU_ERRORS)
-MEASURES = {one.name: one for one in (*GPU_MEASURES, *NIC_ERRORS)}
+# NVML's counters in sFlow are of all GPUs of a host together.
+POWER_DRAW = Measure("gpu_energy_mj", "power draw of each GPU", "level", None, "W", falls=True)
+HOTTEST = Measure("gpu_temperature_c", "hottest GPU's temperature", "level", "thermal", "°C")
+GPU_MEMORY_ERRORS = Measure("gpu_ecc_errors", "double-bit errors", "failure", "gpu_error", "")
+LOST_GPUS = Measure("gpu_count", "GPUs lost", "failure", "gpu_error", "")
+RECEIVE_ERRORS = Measure("in_errors", "receive errors", "count", "nic_errors")
+TRANSMIT_ERRORS = Measure("out_errors", "transmit errors", "count", "nic_errors")
+COUNTER_MEASURES = (POWER_DRAW, HOTTEST, GPU_MEMORY_ERRORS, LOST_GPUS, RECEIVE_ERRORS, TRANSMIT_ERRORS)
+MEASURES = {one.name: one for one in (*GPU_MEASURES, *NIC_ERRORS, *COUNTER_MEASURES)}
 # Of an application that was stopped, whatever stopped it (NVIDIA's XID catalog: 43 reset channel, 45 preemptive
 # cleanup): all ranks of a job that ends get them.
 CONSEQUENT_XIDS: tuple[int, ...] = (43, 45)

@@ -26,9 +26,9 @@ class MergedInventory:
 def merge_listings(base: Inventory, found: Sequence[InventoryListing]) -> MergedInventory:
     """One inventory of all that is known.
 
-    Hosts, switches and tenants that were found replace those of the same name; GPU and rail of an endpoint stay where
-    only the old one knows them. Links replace all links, and jobs all jobs, where any listing is about them: a job
-    that is not listed any more is over. What nothing was found of stays as it was.
+    Hosts, switches and tenants that were found replace those of the same name; GPU and rail of an endpoint, and the
+    agent of a host, stay where only the old one knows them. Links replace all links, and jobs all jobs, where any
+    listing is about them: a job that is not listed any more is over. What nothing was found of stays as it was.
 
     Args:
         base: what was known.
@@ -43,7 +43,7 @@ def merge_listings(base: Inventory, found: Sequence[InventoryListing]) -> Merged
     for part in found:
         left.update(part.left_out)
         known = {address: e for host in hosts.values() for e in host.endpoints for address in e.all_addresses}
-        new = {host.name: _completed(host, known) for host in part.hosts}
+        new = {host.name: _completed(host, hosts.get(host.name), known) for host in part.hosts}
         hosts = _without(hosts, new, left) | new
         switches |= {switch.name: _switch(switch, switches.get(switch.name)) for switch in part.switches}
         tenants |= {tenant.name: tenant for tenant in part.tenants}
@@ -62,14 +62,15 @@ def merge_listings(base: Inventory, found: Sequence[InventoryListing]) -> Merged
     return MergedInventory(inventory, {reason: count for reason, count in sorted(left.items()) if count})
 
 
-def _completed(host: Host, known: dict[str, Endpoint]) -> Host:
-    """A host with GPUs and rails of its endpoints as they were known, where it does not say them."""
+def _completed(host: Host, old_host: Host | None, known: dict[str, Endpoint]) -> Host:
+    """A host with its agent, and GPUs and rails of its endpoints, as they were known, where it does not say them."""
     endpoints: list[Endpoint] = []
     for endpoint in host.endpoints:
         old = next((known[address] for address in endpoint.all_addresses if address in known), None)
         missing = {n: getattr(old, n) for n in ("gpu", "rail") if old is not None and getattr(endpoint, n) is None}
         endpoints.append(endpoint.model_copy(update=missing))
-    return host.model_copy(update={"endpoints": tuple(endpoints)})
+    agent = old_host.agent if old_host is not None and host.agent is None else host.agent
+    return host.model_copy(update={"endpoints": tuple(endpoints), "agent": agent})
 
 
 def _without(hosts: dict[str, Host], new: dict[str, Host], left: Counter[str]) -> dict[str, Host]:

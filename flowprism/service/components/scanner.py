@@ -59,8 +59,7 @@ def run(context: ComponentContext) -> None:
         warm_up()
         clock.start()
         threading.Thread(target=_keep_watch, args=(watch, context.stop), daemon=True).start()
-        if settings.host_metrics.url is not None:
-            threading.Thread(target=_ask_hosts, args=(hosts, context.stop), daemon=True).start()
+        threading.Thread(target=_ask_hosts, args=(hosts, context.stop), daemon=True).start()
         while not context.stop.is_set():
             _wait(wakes, context.stop)
             _look(scanner)

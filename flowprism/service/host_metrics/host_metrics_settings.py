@@ -13,11 +13,11 @@ MetricName = Annotated[str, Field(pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")]
 
 
 class HostMetricsSettings(BaseModel):
-    """The section `host_metrics`. Without a `url` nothing is asked."""
+    """The section `host_metrics`. Without a `url` only the lake's counters are compared."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    url: Url | None = Field(default=None, description="a Prometheus, without `/api/v1`; null: hosts are not asked")
+    url: Url | None = Field(default=None, description="a Prometheus, without `/api/v1`; null: none is asked")
     token: Secret | None = Field(default=None, description="bearer token: a text, `{env: NAME}` or `{file: PATH}`")
     timeout_s: float = Field(default=2.0, gt=0, le=10, description="for all questions about one incident")
     gpu_host_labels: tuple[Label, ...] = Field(

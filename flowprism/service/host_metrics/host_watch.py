@@ -1,21 +1,29 @@
-"""For every incident that opens a Prometheus is asked what its hosts export; the answer is kept with the incident."""
+"""For every incident that opens, what its hosts export is compared; the answer is kept with the incident.
+
+It is asked of a Prometheus where one is set, and read from the lake, to which agents on hosts and switches send it.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
+from datamodel.errors import FlowprismError
 from datamodel.findings import FindingKind
 from datamodel.host_cause import NOTHING_UNUSUAL, HostAnswer, HostCause
 from datamodel.incidents import Incident
+from datamodel.inventory import Inventory
 from datamodel.layout import Groups
 from diagnose.host_metrics.host_causes import host_causes
+from diagnose.host_metrics.series_changes import HostSeries
 from flowprism.rendering.units import utc
 from flowprism.service.alerts.http_post import NotDeliveredError
 from flowprism.service.config.settings import Settings
 from flowprism.service.host_metrics.host_selection import HostSelection, select_hosts
+from flowprism.service.host_metrics.lake_counters import read_counters
 from flowprism.service.host_metrics.prometheus_query import query_hosts
 from flowprism.service.queries.inventory import in_force
 from flowprism.service.scans.leases import Leases
@@ -48,6 +56,8 @@ class HostWatch:
         asked, failed, explained: incidents asked about, questions not answered, answers with a cause.
         seconds: that asking took.
         problem: why the last question was not answered; empty where it was.
+        unknown: by incident, that nothing is known of its hosts, while no Prometheus is set. It is not kept with the
+            incident: a site whose hosts export nothing need not read so every time.
     """
 
     settings: Settings
@@ -58,6 +68,7 @@ class HostWatch:
     explained: int = 0
     seconds: float = 0.0
     problem: str = ""
+    unknown: dict[str, HostAnswer] = field(default_factory=dict)
     _again_ns: int = 0
 
     def tick(self, now_ns: int) -> None:
@@ -69,7 +80,9 @@ class HostWatch:
         if now_ns < self._again_ns:
             return
         opened = [one for one in incidents(self.database) if one.kind in GPU_KINDS + NIC_KINDS]
-        known = host_answers(self.database, {one.id for one in opened})
+        names = {one.id for one in opened}
+        self.unknown = {name: answer for name, answer in self.unknown.items() if name in names}
+        known = host_answers(self.database, names) | self.unknown
         due = [one for one in opened if is_due(one, known.get(one.id), now_ns)]
         for one in sorted(due, key=lambda one: known[one.id].asked_ns if one.id in known else 0):
             with self.leases.held(f"hosts {one.id}") as mine:
@@ -100,7 +113,10 @@ class HostWatch:
         self.explained += answer.cause is not None
         self.seconds += time.monotonic() - begun_s
         self.complain(answer.problem if answer.failed else "")
-        save_host_answer(self.database, one.id, answer)
+        if answer.problem and self.settings.host_metrics.url is None:
+            self.unknown[one.id] = answer
+        else:
+            save_host_answer(self.database, one.id, answer)
         return answer
 
     def _answer(self, one: Incident, now_ns: int) -> HostAnswer:
@@ -112,7 +128,19 @@ class HostWatch:
         selection = select_hosts(one, own.endpoints, groups, inventory)
         if selection is None:
             return _nothing(now_ns, "the inventory names no host of the suspects")
-        return answer_of(self.settings, one, selection, now_ns)
+        counters = _counters(self.settings, one, selection, inventory, now_ns)
+        return answer_of(self.settings, one, selection, now_ns, counters)
+
+
+def _counters(
+    settings: Settings, one: Incident, selection: HostSelection, inventory: Inventory, now_ns: int
+) -> list[HostSeries]:
+    hosts, until_ns = {*selection.suspects, *selection.peers}, min(one.over_ns or now_ns, now_ns)
+    lake, with_gpus = settings.store.flow_lake, one.kind in GPU_KINDS
+    try:
+        return read_counters(lake, inventory, hosts, one.start_ns, until_ns, with_gpus=with_gpus)
+    except (FlowprismError, OSError):  # scans read the same lake, and say so
+        return []
 
 
 def is_due(one: Incident, known: HostAnswer | None, now_ns: int) -> bool:
@@ -123,20 +151,30 @@ def is_due(one: Incident, known: HostAnswer | None, now_ns: int) -> bool:
     return known.cause is None and known.asked_ns < settled_ns <= now_ns
 
 
-def answer_of(settings: Settings, one: Incident, selection: HostSelection, now_ns: int) -> HostAnswer:
-    """Ask for the hosts of an incident. Whatever Prometheus does, this ends in time and is an answer."""
+def answer_of(
+    settings: Settings, one: Incident, selection: HostSelection, now_ns: int, counters: Sequence[HostSeries] = ()
+) -> HostAnswer:
+    """Compare the hosts of an incident. Whatever Prometheus does, this ends in time and is an answer.
+
+    Args:
+        settings: the Prometheus, where there is one.
+        one: the incident.
+        selection: its hosts.
+        now_ns: UTC.
+        counters: what the lake has of them.
+    """
     hosts, until_ns = {*selection.suspects, *selection.peers}, min(one.over_ns or now_ns, now_ns)
-    try:
-        series = query_hosts(settings.host_metrics, hosts, one.start_ns, until_ns, with_gpus=one.kind in GPU_KINDS)
-    except NotDeliveredError as error:
-        return _nothing(now_ns, f"Prometheus: {error}", failed=True)
+    series, problem = list(counters), ""
+    if settings.host_metrics.url is not None:
+        try:
+            series += query_hosts(settings.host_metrics, hosts, one.start_ns, until_ns, with_gpus=one.kind in GPU_KINDS)
+        except NotDeliveredError as error:
+            problem = f"Prometheus: {error}"
+            if not counters:
+                return _nothing(now_ns, problem, failed=True)
+    if (incomparable := _incomparable(settings, one, series, set(selection.suspects), problem)) is not None:
+        return _nothing(now_ns, incomparable, failed=bool(problem))
     shown, suspects = {found.host for found in series}, set(selection.suspects)
-    if not shown & suspects:
-        said = settings.host_metrics
-        labels = " or ".join((*(said.gpu_host_labels if one.kind in GPU_KINDS else ()), *said.nic_host_labels))
-        return _nothing(now_ns, f"Prometheus has no series of {min(suspects)} by the labels {labels}")
-    if len(shown) == 1:
-        return _nothing(now_ns, "Prometheus has series of no other host of the job to compare with")
     causes = host_causes(series, selection.suspects, one.start_ns)
     lines = [described(causes[0]), *map(short, causes[1:])] if causes else [NOTHING_UNUSUAL]
     if selection.suspected > len(suspects & shown):
@@ -146,8 +184,25 @@ def answer_of(settings: Settings, one: Incident, selection: HostSelection, now_n
         peers=len(shown - suspects),
         cause=causes[0] if causes else None,
         others=tuple(causes[1:]),
-        summary="; ".join(lines),
+        problem=problem,
+        failed=bool(problem),
+        summary="; ".join([*lines, *([problem] if problem else [])]),
     )
+
+
+def _incomparable(
+    settings: Settings, one: Incident, series: Sequence[HostSeries], suspects: Collection[str], problem: str
+) -> str | None:
+    """Why the suspects cannot be compared with other hosts; None where they can."""
+    shown, said = {found.host for found in series}, settings.host_metrics
+    labels = " or ".join((*(said.gpu_host_labels if one.kind in GPU_KINDS else ()), *said.nic_host_labels))
+    if not shown.isdisjoint(suspects):
+        where = "the lake" if said.url is None or problem else "Prometheus"
+        return None if len(shown) > 1 else f"{where} has series of no other host of the job to compare with"
+    if problem:
+        return problem
+    asked = "the lake has no counters" if said.url is None else "Prometheus has no series"
+    return f"{asked} of {min(suspects)}" + ("" if said.url is None else f" by the labels {labels}")
 
 
 def short(cause: HostCause) -> str:

@@ -30,12 +30,16 @@ DECOYS = (
     "hot_peer", "all_hot", "old_xid", "hotter_by_load", "counter_reset", "always_throttled", "always_replays",
     "job_ended", "gpu_of_others", "gap",
 )  # fmt: skip
+POWER_USAGE = "DCGM_FI_DEV_POWER_USAGE"  # what sFlow's energy counts; no rule reads it from a Prometheus
 Samples = dict[tuple[str, str, str], tuple[np.ndarray, np.ndarray]]  # metric, host, device -> seconds, values
 
 
 @dataclass
 class Case:
-    """One incident and what its hosts export; `cause` None: nothing is wrong with them."""
+    """One incident and what its hosts export; `cause` None: nothing is wrong with them.
+
+    `truth` has every metric at `times_s`, by time, host and device.
+    """
 
     name: str
     onset_s: int
@@ -43,6 +47,8 @@ class Case:
     gpu: int | None
     in_question: tuple[int, ...] = tuple(range(GPUS))
     samples: Samples = field(default_factory=dict)
+    times_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    truth: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def hosts(self) -> list[str]:
@@ -75,10 +81,12 @@ def _case(name: str, kind: str, start_s: int, rng: np.random.Generator) -> Case:
             return _case(name, kind, start_s, rng)
         made.onset_s = int(times_s[np.argmax(slow)])
     for metric, values in metrics.items():
-        if "VIOLATION" not in metric or counters:
+        if metric != POWER_USAGE and ("VIOLATION" not in metric or counters):
             _scraped(made, metric, values, times_s, kind, rng)
-    for metric, values in _nics(kind, times_s, onset_s, rng).items():
+    nics = _nics(kind, times_s, onset_s, rng)
+    for metric, values in nics.items():
         _scraped(made, metric, values, times_s, kind, rng)
+    made.times_s, made.truth = times_s, metrics | nics
     return made
 
 
@@ -88,7 +96,7 @@ def _gpus(kind: str, gpu: int, times_s: np.ndarray, onset_s: int, rng: np.random
     found = _heated(kind, gpu, on, rng) | _counted(kind, gpu, on, rng)
     if kind == "counter_reset":  # the exporter restarts with what another instance had counted
         for name, values in found.items():
-            if not name.endswith(("CLOCK", "TEMP")):
+            if not name.endswith(("CLOCK", "TEMP", "USAGE")):
                 values[on, 0] -= np.floor(0.6 * values[on, 0].min(axis=0))
     return {f"DCGM_FI_DEV_{name}": values for name, values in found.items()}
 
@@ -123,8 +131,8 @@ def _heated(kind: str, gpu: int, on: np.ndarray, rng: np.random.Generator) -> di
         clock = np.clip(clock + 15 * steps, 345, highest)
         heated = heated + STEP_S * 1e9 * (hot | ((clock < highest) & (temperature > limit_c - 4)))
         hungered = hungered + STEP_S * 1e9 * (hungry | ((clock < highest) & (watts > 0.9 * supply)))
-        shown.append((clock, np.round(temperature), heated, hungered))
-    names = ("SM_CLOCK", "GPU_TEMP", "THERMAL_VIOLATION", "POWER_VIOLATION")
+        shown.append((clock, np.round(temperature), heated, hungered, watts))
+    names = ("SM_CLOCK", "GPU_TEMP", "THERMAL_VIOLATION", "POWER_VIOLATION", "POWER_USAGE")
     return {name: np.array(column) for name, column in zip(names, zip(*shown, strict=True), strict=True)}
 
 

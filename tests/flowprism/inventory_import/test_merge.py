@@ -23,7 +23,11 @@ from tests.flowprism.inventory_import.listings import SLURM_TEXT, pod, slurm_job
 
 BASE = Inventory(
     hosts=(
-        Host(name="gpu01.dc1.example", endpoints=(Endpoint(address="10.1.2.1", gpu=(4, 5), rail=1),)),
+        Host(
+            name="gpu01.dc1.example",
+            endpoints=(Endpoint(address="10.1.2.1", gpu=(4, 5), rail=1),),
+            agent="10.9.0.1",
+        ),
         Host(name="old", endpoints=(Endpoint(address="10.1.1.2"), Endpoint(address="10.5.0.1"))),
     ),
     switches=(Switch(name="leaf1", role="leaf", agent="10.99.0.1"), Switch(name="leaf0")),
@@ -44,10 +48,11 @@ def write(folder: Path, name: str, content: Any) -> Path:  # noqa: ANN401 - JSON
 
 
 def test_netbox_over_what_was_known(tmp_path: Path) -> None:
-    """GPUs and rails stay where only the old one knows them, addresses move, links are replaced, jobs stay."""
+    """GPUs, rails and agents stay where only the old one knows them, addresses move, links are replaced, jobs stay."""
     made = import_listings([write(tmp_path, "netbox.json", listings.netbox())], BASE)
     hosts = {host.name: host for host in made.inventory.hosts}
     assert [(e.gpu, e.rail) for e in hosts["gpu01.dc1.example"].endpoints] == [(0, 0), ((4, 5), 1)]
+    assert hosts["gpu01.dc1.example"].agent == "10.9.0.1"
     assert [e.all_addresses for e in hosts["old"].endpoints] == [("10.5.0.1",)]
     assert made.left_out[merge.MOVED] == 1
     assert [(link.a, link.b) for link in made.inventory.links] == [("leaf1", "spine1")]
