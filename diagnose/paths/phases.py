@@ -1,7 +1,8 @@
 """What connections send -> phases of each job's iteration, and the bytes of every connection while each lasts.
 
 A cable is shared only by what is sent at the same time. A phase begins where connections that make up at least half of
-the bytes under way begin to send; one that takes longer because it shares a cable stays in the phase it began in.
+the bytes under way begin to send, and where these are others than before: what takes longer because it shares a cable
+stays in the phase it began in.
 Other jobs' connections count with what they send on average while a phase lasts: nothing where two jobs are never
 busy together.
 """
@@ -24,9 +25,12 @@ BINS = 64
 ACTIVE = 0.05
 # Connections that begin to send begin a phase if they make up this share of all that is under way.
 BEGINS = 0.5
-# Where bytes of connections before and behind a beginning are this much alike (cosine), nothing new begins there: those
-# of independent sets are 0, of the same ones on cables that differ by a half 0.96.
-ALIKE = 0.9
+# A connection belongs to two parts of an iteration if it sends this share as much in one as in the other. A first
+# iteration that begins with its traffic shifts a tenth of ten; what is late for a full cable is far more.
+IN_BOTH = 0.25
+# Parts are apart if connections of one alone make up this share of the bytes of either. Where one part is what full
+# cables leave of another, all connections of the later or of the earlier part send in both.
+APART = 0.25
 # The most of one job; beyond, the beginnings with most bytes count.
 MOST_PHASES = 4
 
@@ -82,16 +86,22 @@ def phases(payloads: Frame, jobs: Sequence[JobCycle]) -> Phases:
 
 
 def _distinct(folded: Float, cuts: list[int]) -> list[int]:
-    """The cuts without those before which the same connections send in about the same shares as behind.
+    """The cuts before and behind which different connections send.
 
-    Else each part would have a slowest cable of its own, although whatever is late in one is less in the next.
+    Elsewhere one part is what full cables leave of the other. Each would have a slowest cable of its own, although
+    whatever is late in one is less in the other, and all of it is gone once the cables are not full.
     """
     kept = cuts[:1]
     for here, following in pairwise(cuts[1:]):
         before, behind = folded[:, kept[-1] : here].sum(axis=1), folded[:, here:following].sum(axis=1)
-        if before @ behind < ALIKE * np.linalg.norm(before) * np.linalg.norm(behind):
+        if _is_other(before, behind) and _is_other(behind, before):
             kept.append(here)
     return [*kept, BINS]
+
+
+def _is_other(part: Float, other: Float) -> bool:
+    """Whether many bytes of a part are of connections that hardly send in another."""
+    return bool(part[other < IN_BOTH * part].sum() > APART * part.sum())
 
 
 def _fold(payloads: Frame, iterations_ns: Int, size: int) -> Float:

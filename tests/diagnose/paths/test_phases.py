@@ -1,0 +1,44 @@
+"""Phases: what the same connections send is one, whatever full cables make of it; other connections begin another."""
+
+import numpy as np
+
+from datamodel.connections import PAYLOADS
+from datamodel.frame import Frame
+from diagnose.paths.phases import JobCycle, phases
+
+MS = 1_000_000
+PERIOD_MS, ITERATIONS = 640, 4
+
+
+def folded(*sent: tuple[int, int, int, float], size: int) -> list[tuple[float, float, list[float]]]:
+    """(begin, end, bytes of each connection) of phases; given are (connection, begin and end in ms, bytes)."""
+    rows = [
+        (n, (i * PERIOD_MS + a) * MS, (i * PERIOD_MS + b) * MS, size)
+        for i in range(ITERATIONS)
+        for n, a, b, size in sent
+    ]
+    columns = {name: np.array(values) for name, values in zip(PAYLOADS.names, zip(*rows, strict=True), strict=True)}
+    edges = np.arange(ITERATIONS + 1) * PERIOD_MS * MS
+    cycle = JobCycle(np.ones(size, np.bool_), np.stack([edges[:-1], edges[1:]], axis=1))
+    found = phases(Frame(PAYLOADS, columns).sort(*PAYLOADS.names), [cycle])
+    return [
+        (b, e, found.bytes[:, n].round().tolist()) for n, (b, e) in enumerate(zip(found.begin, found.end, strict=True))
+    ]
+
+
+def test_steps_that_full_cables_delay_are_no_phases_of_their_own() -> None:
+    """Two channels step in turn; the one on a full cable goes on when the other is done."""
+    fast = [(0, 100 + 40 * step, 110 + 40 * step, 10.0) for step in range(4)]
+    slow = [(1, 100 + 120 * step, 180 + 120 * step, 10.0) for step in range(4)]
+    assert folded(*fast, *slow, size=2) == [(0.0, 1.0, [40.0, 40.0])]
+
+
+def test_connections_that_did_not_send_before_begin_a_phase() -> None:
+    """A pipeline's, and then those that reduce gradients, however long one of these takes."""
+    found = folded((0, 0, 300, 30.0), (1, 320, 400, 80.0), (2, 320, 630, 80.0), size=3)
+    assert found == [(0.0, 0.5, [30.0, 0.0, 0.0]), (0.5, 1.0, [0.0, 80.0, 80.0])]
+
+
+def test_what_reaches_over_the_edge_of_an_iteration_is_no_phase() -> None:
+    """The last bytes of one of two connections of a phase are sent when the next iteration has begun."""
+    assert len(folded((0, 0, 5, 1.0), (0, 320, 640, 60.0), (1, 320, 640, 60.0), size=2)) == 1
