@@ -25,6 +25,7 @@ class Analysis:
         traffic: bytes of each endpoint, minute and class (`datamodel.traffic.TRAFFIC`).
         serving: pairs of served models (`datamodel.traffic.SERVING_PAIRS`).
         patterns: what each endpoint of a job is like (`datamodel.patterns.PATTERNS`), where that is known.
+        functions: what it is like in each function (`datamodel.patterns.FUNCTIONS`), likewise.
     """
 
     report: Report
@@ -36,3 +37,4 @@ class Analysis:
     traffic: Frame = field(default_factory=lambda: empty(TRAFFIC))
     serving: Frame = field(default_factory=lambda: empty(SERVING_PAIRS))
     patterns: dict[str, Frame] = field(default_factory=dict)
+    functions: dict[str, Frame] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from datamodel.frame import Frame, empty
 from datamodel.inventory import Inventory
 from datamodel.layout import Sizes
 from datamodel.paths import Paths
-from datamodel.patterns import PATTERNS
+from datamodel.patterns import FUNCTIONS, PATTERNS
 from datamodel.report import JobReport, Window
 from datamodel.streams import Int, Streams
 from datamodel.transfers import ROLES
@@ -30,6 +30,7 @@ from diagnose.model.own_time import OwnTime, cells, own_time
 from diagnose.model.standstill import Steps
 from diagnose.options import MODEL
 from diagnose.pair_table import pair_table
+from diagnose.patterns.function_patterns import function_patterns
 from diagnose.patterns.lateness import patterns
 from diagnose.sampled.sampled_diagnosis import unlocated
 from flowprism.job_changes import CopiedChange
@@ -109,6 +110,7 @@ class JobTables:
         pairs: senders and receivers (`datamodel.transfers.PAIRS`).
         rates: over the mean iteration (`datamodel.endpoint_rates.RATES`), where spans are not known.
         patterns: what each endpoint is like (`datamodel.patterns.PATTERNS`), where own times are known.
+        functions: what it is like in each function (`datamodel.patterns.FUNCTIONS`).
     """
 
     spans: Frame
@@ -116,6 +118,7 @@ class JobTables:
     pairs: Frame
     rates: Frame
     patterns: Frame = field(default_factory=lambda: empty(PATTERNS))
+    functions: Frame = field(default_factory=lambda: empty(FUNCTIONS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,4 +280,5 @@ def _tables(task: JobTask, view: JobView, reported: JobView, strategy: InferredL
     """The tables of a job; patterns are those of its `reported` endpoints."""
     names, first = group_names(strategy.groups, task.streams.addresses)
     timeline = spans(view.operations, task.job.edges_ns, task.number, first)
-    return JobTables(timeline, tuple(names), pair_table(view), empty(RATES), patterns(reported))
+    functions = function_patterns(timeline, view.operations, view.iterations, view.stage)
+    return JobTables(timeline, tuple(names), pair_table(view), empty(RATES), patterns(reported), functions)

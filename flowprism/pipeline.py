@@ -269,12 +269,12 @@ def analyze_reading(
     plan = plan_paths(carried, report, inventory) if carried is not None and inventory is not None else None
     report = report if plan is None else _with_paths(report, plan)
     tables = {r.report.id: r.tables for r in [*linked, *further] if r.tables is not None}
-    pairs, rates, behavior = (
-        {job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates", "patterns")
+    pairs, *others = (
+        {job: getattr(t, name) for job, t in tables.items()} for name in ("pairs", "rates", "patterns", "functions")
     )
-    rates, behavior = ({job: rows for job, rows in of.items() if len(rows)} for of in (rates, behavior))
+    rates, behavior, functions = ({job: rows for job, rows in of.items() if len(rows)} for of in others)
     timelines = _timelines(flow.addresses, tables)
-    return Analysis(report, timelines, pairs, rates, accounts, plan, uses.traffic, uses.serving, behavior)
+    return Analysis(report, timelines, pairs, rates, accounts, plan, uses.traffic, uses.serving, behavior, functions)
 
 
 def _with_weights(results: Sequence[JobResult], weights: Mapping[int, PostTraining]) -> list[JobResult]:

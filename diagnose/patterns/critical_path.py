@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.timeline import SPAN_NAMES
+from reconstruct.numeric.row_runs import run_starts
 
 _WAIT, _IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
 _NOTHING = -1
@@ -55,11 +57,10 @@ class _Lane:
     """The spans of one endpoint in order of their ends, so that what ended last before a time is found at once."""
 
     def __init__(self, spans: Frame) -> None:
-        order = np.lexsort((spans["start_ns"], spans["end_ns"]))
         self.start, self.end, self.span, self.peer, self.group = (
-            spans[name][order].tolist() for name in ("start_ns", "end_ns", "span", "peer", "group")
+            spans[name].tolist() for name in ("start_ns", "end_ns", "span", "peer", "group")
         )
-        self._ends = spans["end_ns"][order]
+        self._ends = spans["end_ns"]
 
     def latest(self, until_ns: int) -> int | None:
         """Index of the span that was on last before a time: one that is on then, else the last that ended.
@@ -73,6 +74,14 @@ class _Lane:
         return after - 1 if after else None
 
 
+def _lanes(work: Frame) -> dict[int, _Lane]:
+    """Lane of each endpoint."""
+    work = work.sort("endpoint", "end_ns", "start_ns")
+    first = np.flatnonzero(run_starts(work["endpoint"])).tolist()
+    found = (work.take(np.arange(begin, end)) for begin, end in pairwise([*first, len(work)]))
+    return {int(one["endpoint"][0]): _Lane(one) for one in found}
+
+
 def critical_path(spans: Frame) -> list[Step]:
     """The path of one iteration in order of time, from its first begin to its last end; empty without spans.
 
@@ -82,9 +91,7 @@ def critical_path(spans: Frame) -> list[Step]:
     work = spans.take(np.flatnonzero((spans["span"] != _IDLE) & (spans["end_ns"] > spans["start_ns"])))
     if len(work) == 0:
         return []
-    lanes = {
-        int(code): _Lane(work.take(np.flatnonzero(work["endpoint"] == code))) for code in np.unique(work["endpoint"])
-    }
+    lanes = _lanes(work)
     last = int(np.lexsort((-work["endpoint"], work["end_ns"]))[-1])
     begin_ns, time_ns, at = int(work["start_ns"].min()), int(work["end_ns"][last]), int(work["endpoint"][last])
     steps: list[Step] = []

@@ -101,6 +101,7 @@ ENDPOINT_PATTERNS = Table(
     Column("end_ns", BigInteger, nullable=False),
     Column("endpoints", Text, nullable=False),
     Column("packed", LargeBinary, nullable=False),
+    Column("functions", LargeBinary),
     Index(None, "end_ns"),
 )
 

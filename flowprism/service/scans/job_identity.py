@@ -71,9 +71,9 @@ def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
         }
     )
     jobs = tuple(names.get(job, job) for job in timelines.jobs)
-    pairs, rates, patterns = (
+    pairs, rates, patterns, functions = (
         {names.get(job, job): frame for job, frame in of.items()}
-        for of in (analysis.pairs, analysis.rates, analysis.patterns)
+        for of in (analysis.pairs, analysis.rates, analysis.patterns, analysis.functions)
     )
     plan = None if analysis.plan is None else _renamed_plan(analysis.plan, names)
     return replace(
@@ -83,6 +83,7 @@ def renamed(analysis: Analysis, names: Mapping[str, str]) -> Analysis:
         pairs=pairs,
         rates=rates,
         patterns=patterns,
+        functions=functions,
         plan=plan,
     )
 

@@ -10,8 +10,9 @@ import numpy as np
 from datamodel.analysis import Analysis
 from datamodel.filters import EventFilter
 from datamodel.findings import Event
+from datamodel.frame import empty
 from datamodel.path_plan import FollowedPlan, PathPlan
-from datamodel.patterns import StoredPatterns
+from datamodel.patterns import FUNCTIONS, PATTERNS, StoredPatterns
 from datamodel.report import Report
 from datamodel.result_rows import Baseline, JobRecord, Rollup
 from diagnose.paths.follow_up import followed, of_job
@@ -102,11 +103,12 @@ def _patterns(analysis: Analysis, jobs: Sequence[str]) -> list[StoredPatterns]:
     end_ns, addresses = analysis.report.window.end_ns, analysis.timelines.addresses
     found = []
     for job in jobs:
-        rows = analysis.patterns.get(job)
-        if rows is not None and len(rows):
-            codes, own = np.unique(rows["endpoint"], return_inverse=True)
+        rows, functions = analysis.patterns.get(job, empty(PATTERNS)), analysis.functions.get(job, empty(FUNCTIONS))
+        codes = np.unique(np.concatenate([rows["endpoint"], functions["endpoint"]]))
+        if len(codes):
             names = tuple(addresses[code] for code in codes.tolist())
-            found.append(StoredPatterns(job, end_ns, names, rows.replace(endpoint=own)))
+            own = (one.replace(endpoint=np.searchsorted(codes, one["endpoint"])) for one in (rows, functions))
+            found.append(StoredPatterns(job, end_ns, names, *own))
     return found
 
 

@@ -8,13 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from sqlalchemy import Connection, select
 
-from datamodel.frame import Frame
-from datamodel.patterns import PATTERNS, StoredPatterns
+from datamodel.frame import Frame, Schema
+from datamodel.patterns import FUNCTIONS, PATTERNS, StoredPatterns
 from storage.database.connection import Database, upsert
 from storage.database.tables import ENDPOINT_PATTERNS, JOBS
-
-# Numbers are stored as they are in memory, on machines of either byte order.
-_PACKED = {column.name: np.dtype(column.dtype).newbyteorder("<") for column in PATTERNS}
 
 
 def stored_patterns(database: Database, start_ns: int, end_ns: int, tenant: str | None = None) -> list[StoredPatterns]:
@@ -29,7 +26,13 @@ def stored_patterns(database: Database, start_ns: int, end_ns: int, tenant: str 
     query = query.order_by(ENDPOINT_PATTERNS.c.job, ENDPOINT_PATTERNS.c.start_ns)
     with database.reading() as connection:
         return [
-            StoredPatterns(row.job, row.end_ns, tuple(json.loads(row.endpoints)), _unpacked(row.packed))
+            StoredPatterns(
+                row.job,
+                row.end_ns,
+                tuple(json.loads(row.endpoints)),
+                _unpacked(PATTERNS, row.packed),
+                _unpacked(FUNCTIONS, row.functions or b""),
+            )
             for row in connection.execute(query)
         ]
 
@@ -44,22 +47,31 @@ def write_patterns(connection: Connection, found: Sequence[StoredPatterns]) -> N
     upsert(connection, ENDPOINT_PATTERNS, [_row(one) for one in newer])
 
 
+def pack_rows(rows: Frame) -> bytes:
+    """The columns of a table one after the other, as they are in memory, on machines of either byte order."""
+    return b"".join(rows[name].astype(dtype).tobytes() for name, dtype in _packed(rows.schema).items())
+
+
+def _packed(schema: Schema) -> dict[str, np.dtype[np.generic]]:
+    return {column.name: np.dtype(column.dtype).newbyteorder("<") for column in schema}
+
+
 def _row(one: StoredPatterns) -> dict[str, object]:
-    packed = b"".join(one.rows[name].astype(dtype).tobytes() for name, dtype in _PACKED.items())
     return {
         "job": one.job,
         "start_ns": one.start_ns,
         "end_ns": one.end_ns,
         "endpoints": json.dumps(one.endpoints),
-        "packed": packed,
+        "packed": pack_rows(one.rows),
+        "functions": pack_rows(one.functions),
     }
 
 
-def _unpacked(packed: bytes) -> Frame:
-    """The rows of a table: its columns one after the other."""
-    rows = len(packed) // sum(dtype.itemsize for dtype in _PACKED.values())
+def _unpacked(schema: Schema, packed: bytes) -> Frame:
+    types = _packed(schema)
+    rows = len(packed) // sum(dtype.itemsize for dtype in types.values())
     columns, at = {}, 0
-    for name, dtype in _PACKED.items():
+    for name, dtype in types.items():
         columns[name] = np.frombuffer(packed, dtype, rows, at)
         at += rows * dtype.itemsize
-    return Frame(PATTERNS, columns)
+    return Frame(schema, columns)

@@ -46,7 +46,7 @@ def ranked(window: Window, stored: list[StoredPatterns], host_of: Mapping[str, s
     names: dict[str, int] = {}
     jobs: dict[str, int] = {}
     parts = []
-    for one in stored:
+    for one in (one for one in stored if len(one.rows)):
         own = [names.setdefault(host_of.get(address, address), len(names)) for address in one.endpoints]
         job, rows = jobs.setdefault(one.job, len(jobs)), len(one.rows)
         host = np.array(own, np.int64)[one.rows["endpoint"]]

@@ -11,6 +11,7 @@ import pytest
 from datamodel.api_models import ScanRequest
 from datamodel.flows import FLOWS, Flows
 from datamodel.frame import Frame
+from datamodel.patterns import FUNCTION_NAMES
 from datamodel.result_rows import FeedStatistics
 from flowprism.demo.demo_feed import FAULT_FROM_S
 from flowprism.service.config.settings import Settings
@@ -25,6 +26,7 @@ from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.incidents.alerts import alerts
 from storage.database.incidents.incident_records import incidents
+from storage.database.scans.endpoint_patterns import stored_patterns
 from storage.database.scans.scan_records import jobs, layouts, rollups, scans
 from storage.database.scans.scan_requests import ask, request
 from tests.flowprism.service.alerts import told
@@ -108,6 +110,10 @@ def test_what_windows_leave_behind(tmp_path: Path, begin_ns: int) -> None:
     numbers = rows["index"].tolist()
     assert numbers == list(range(len(numbers)))
     assert numbers[-1] == pytest.approx((rows["end_ns"][-1] - begin_ns) / FAULT_FROM_S * 6 / 1e9, abs=1.5)
+    behavior = stored_patterns(made.database, 0, time.time_ns())[-1]
+    assert (behavior.job, set(behavior.endpoints)) == (job.id, set(job.endpoints))
+    functions = behavior.functions["function"]
+    assert {FUNCTION_NAMES[n] for n in functions.tolist()} == {"forward", "backward", "pp", "dp", "outside"}
     minutes = rollups(made.database, job.id, MINUTE_NS, begin_ns, begin_ns + 10 * MINUTE_NS)
     assert [one.start_ns for one in minutes] == [begin_ns + n * MINUTE_NS for n in range(len(minutes))]
     for one in minutes:

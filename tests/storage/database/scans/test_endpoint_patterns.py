@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from sqlalchemy import update
+
 from datamodel.frame import Frame
-from datamodel.patterns import PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
+from datamodel.patterns import FUNCTIONS, PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
 from storage.database.connection import Database
 from storage.database.scans.endpoint_patterns import stored_patterns
 from storage.database.scans.scan_records import ScanResult, forget_scans, save_scan
+from storage.database.tables import ENDPOINT_PATTERNS
 from tests.storage.database import results
 
 
 def scan(database: Database, end_ns: int, late: float, job: str = "j1", tenant: str | None = "t1") -> None:
     """A scan that stored patterns of one job of two endpoints."""
     rows = Frame(PATTERNS, {"endpoint": [0, 1], "role": [0, 7], "late_ratio": [late, -late]})
-    patterns = StoredPatterns(job, end_ns, ("10.0.0.1", "10.0.0.2"), rows)
+    of_function = {name: [late] for name in FUNCTIONS.names} | {"endpoint": [1], "function": [3], "stage": [2]}
+    patterns = StoredPatterns(job, end_ns, ("10.0.0.1", "10.0.0.2"), rows, Frame(FUNCTIONS, of_function))
     save_scan(database, ScanResult(results.kept(end_ns), jobs=(results.job(job, tenant=tenant),), patterns=(patterns,)))
 
 
@@ -33,6 +37,17 @@ def test_newest_window_of_a_stretch_is_stored(database: Database) -> None:
     ]
     assert found[0].endpoints == ("10.0.0.1", "10.0.0.2")
     assert found[0].rows["role"].tolist() == [0, 7]
+    functions = {name: column.tolist() for name, column in found[0].functions.columns().items()}
+    assert (functions["function"], functions["stage"], functions["rate_bps"]) == ([3], [2], [0.125])
+
+
+def test_patterns_of_earlier_versions_have_no_functions(database: Database) -> None:
+    """Rows from before there were any."""
+    scan(database, 100, 0.25)
+    with database.writing() as connection:
+        connection.execute(update(ENDPOINT_PATTERNS).values(functions=None))
+    (found,) = stored_patterns(database, 0, 100)
+    assert (len(found.rows), len(found.functions)) == (2, 0)
 
 
 def test_patterns_of_a_tenant_and_a_time(database: Database) -> None:
