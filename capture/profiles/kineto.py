@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from capture.profiles.kernel_names import is_communication, is_host_communication
-from capture.profiles.trace_file import TraceFile
+from capture.profiles.trace_file import TraceFile, printable
 from capture.profiles.trace_scan import MISSING
 from datamodel.errors import InputError
 from datamodel.frame import Frame
@@ -139,7 +139,7 @@ def _host(metadata: Mapping[str, Any], name: str) -> str | None:
     """The recording host: as the trace says, else as the file names of PyTorch and of `flowprism profile plan` do."""
     stated = metadata.get("host_name", metadata.get("hostname"))
     if isinstance(stated, str):
-        return stated
+        return printable(stated)
     found = _HOST.fullmatch(name.rpartition("/")[2])
     return found.group(1) if found else None
 

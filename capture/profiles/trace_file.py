@@ -174,9 +174,14 @@ def _decoded(texts: Texts, count: int) -> list[str]:
 
 def _unescaped(text: str) -> str:
     try:
-        return str(json.loads(f'"{text}"'))
+        return printable(json.loads(f'"{text}"'))
     except ValueError:
         return text
+
+
+def printable(text: object) -> str:
+    """A text without halves of a character, which JSON can name and no file can hold."""
+    return str(text).encode(errors="replace").decode()
 
 
 def _metadata(head: bytes, tail: bytes) -> tuple[Mapping[str, Any], bool]:

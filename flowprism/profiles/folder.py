@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from capture.profiles.kineto import profile_of
@@ -25,7 +26,7 @@ def read_profiles(folder: Path) -> tuple[list[Profile], list[str]]:
         raise InputError(f"{folder}: holds no file that ends in {', '.join(SUFFIXES)}")
     profiles, problems = [], []
     for file in files:
-        name = file.relative_to(folder).as_posix()
+        name = os.fsencode(file.relative_to(folder).as_posix()).decode(errors="replace")
         try:
             trace = read_trace_file(file)
             profile = profile_of(trace, name)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,23 @@ def test_useless_files_are_one_line_each_and_lose_nothing(tmp_path: Path) -> Non
     named = {line.partition(":")[0] for line in found.problems}
     assert named >= {"cut.json", "cut.json.gz", "empty.json", "other.json", "page.json", "launcher.json"}
     assert all("\n" not in line for line in found.problems)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_names_that_no_file_can_hold_are_replaced(tmp_path: Path, form: str) -> None:
+    """Halves of a character in kernels' and hosts' names, and file names that are no UTF-8."""
+    case = case_of(GEMM)
+    write_case(case, tmp_path)
+    for number, file in enumerate(sorted(tmp_path.glob("*.json"))):
+        text = (
+            file.read_text().replace("aten::linear", r"aten::\ud800linear").replace("{", r'{"hostname": "s\udc00", ', 1)
+        )
+        file.unlink()
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff%d.json" % number)).write_text(text)
+    code, text = run("read", str(tmp_path), "--format", form)
+    assert code == 0, text
+    assert f"rank {case.culprit}: gemm kernels take " in text
+    assert "s?" in text
 
 
 def test_report_and_inventory_give_place_and_agreement(tmp_path: Path) -> None:
