@@ -21,6 +21,18 @@ def name_output_errors(path: Path | str) -> Iterator[None]:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
+def check_output(path: Path | None) -> None:
+    """Refuse what cannot be written before the minutes of work, not after.
+
+    Raises:
+        InputError: its folder is not there, or it is a folder.
+    """
+    if path is not None and not path.parent.is_dir():
+        raise InputError(f"{path}: cannot be written: {path.parent} is not a directory")
+    if path is not None and path.is_dir():
+        raise InputError(f"{path}: cannot be written: is a directory")
+
+
 def write_text(text: str, out: Path | None) -> None:
     """Write a text to a file, or to stdout where none is named.
 

@@ -58,6 +58,9 @@ def read(
         str | None, typer.Option(metavar="ID", help="Store the answer with this incident of --results.")
     ] = None,
     results: Annotated[str | None, typer.Option(metavar="URL", help="Results database with the incident.")] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write profiles and --timelines as a Perfetto trace.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answer here, not to stdout.")] = None,
 ) -> None:
     """Compare profiles of ranks with those of their peers, however they were recorded.
@@ -65,13 +68,18 @@ def read(
     Traces are Kineto's, JSON, plain or compressed. A file that cannot be used is a line; the others are read.
     """
     # Imported here, for a quick `--help`.
-    from flowprism.cli.actions.profiles.profile_read import NetworkFiles, ProfiledIncident, read_folder
+    from flowprism.cli.actions.profiles.profile_read import (
+        NetworkFiles,
+        ProfiledIncident,
+        ReadOutputs,
+        read_folder,
+    )
 
     if (incident is None) != (results is None):
         raise InputError("--incident ID and --results URL are given together: the incident is in the results")
     about = None if incident is None or results is None else ProfiledIncident(incident, results)
     network = NetworkFiles(report, inventory, timelines)
-    read_folder(folder, network, out, about, as_json=profile_format is ProfileFormat.JSON)
+    read_folder(folder, network, ReadOutputs(out, perfetto), about, as_json=profile_format is ProfileFormat.JSON)
 
 
 @app.command()

@@ -11,11 +11,10 @@ from typing import TextIO
 from rich.console import Console
 
 from datamodel.analysis import Analysis
-from datamodel.errors import InputError
 from flowprism import pipeline
 from flowprism.cli.arguments.choices import ReportFormat
 from flowprism.cli.arguments.sampling_rates import parse_sampling_rates
-from flowprism.cli.output_errors import name_output_errors
+from flowprism.cli.output_errors import check_output, name_output_errors
 from flowprism.cli.progress_bars import progress_bars
 from flowprism.gc_tuning import raise_gc_threshold
 from flowprism.inventory_file import load_inventory
@@ -67,12 +66,8 @@ def analyze_files(given: AnalyzeArguments, report_format: ReportFormat, outputs:
 
 
 def _check(outputs: Outputs) -> None:
-    """Refuse what cannot be written before the minutes of analysis, not after."""
     for path in (outputs.report, outputs.perfetto, outputs.timelines):
-        if path is not None and not path.parent.is_dir():
-            raise InputError(f"{path}: cannot be written: {path.parent} is not a directory")
-        if path is not None and path.is_dir():
-            raise InputError(f"{path}: cannot be written: is a directory")
+        check_output(path)
     if outputs.timelines is not None:
         check_suffix(outputs.timelines)
 

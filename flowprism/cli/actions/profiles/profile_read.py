@@ -12,19 +12,21 @@ from rich.console import Console
 from datamodel.errors import InputError
 from datamodel.findings import Finding
 from datamodel.inventory import Inventory
-from datamodel.profiles import IncidentProfiles, ProfileReport
+from datamodel.profiles import IncidentProfiles, Profile, ProfileReport
 from datamodel.report import Report
 from datamodel.timeline import Timelines
 from flowprism.cli.actions.profiles.results import opened_results
 from flowprism.cli.actions.service.user_accounts import system_user
-from flowprism.cli.output_errors import write_text
+from flowprism.cli.output_errors import check_output, name_output_errors, write_text
 from flowprism.document_file import read_document
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.folder import read_profiles
 from flowprism.profiles.reading import report_profiles
 from flowprism.rendering.formats.profile_text import print_profiles
 from flowprism.rendering.formats.timelines_file import read_timelines
+from flowprism.rendering.names import names_of
 from flowprism.service.access.audit_log import audit_command
+from storage.database.connection import Database
 from storage.database.feed_statistics import inventory
 from storage.database.incidents.incident_profiles import save_incident_profiles
 from storage.database.incidents.incident_records import incident
@@ -51,58 +53,90 @@ class ProfiledIncident:
 
 @dataclass(frozen=True, slots=True)
 class _Network:
-    """The same as `NetworkFiles`, read."""
+    """The same as `NetworkFiles`, read; and the findings that profiles are compared with."""
 
+    report: Report | None
     findings: tuple[Finding, ...] | None
     inventory: Inventory | None
     timelines: Timelines | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadOutputs:
+    """Where results go: what profiles show (stdout where None), and a Perfetto trace (none where None)."""
+
+    answer: Path | None = None
+    perfetto: Path | None = None
+
+
 def read_folder(
-    folder: Path, network: NetworkFiles, out: Path | None, about: ProfiledIncident | None = None, *, as_json: bool
+    folder: Path, network: NetworkFiles, outputs: ReadOutputs, about: ProfiledIncident | None = None, *, as_json: bool
 ) -> None:
     """Read a folder's profiles and write what they show, next to what the network shows.
 
     Raises:
-        FlowprismError: there is no such folder, no trace in it, no such incident, or the output cannot be written.
+        FlowprismError: there is no such folder, no trace in it, no such incident, or an output cannot be written.
     """
+    for path in (outputs.answer, outputs.perfetto):
+        check_output(path)
     known = _read(network)
-    report = _compared(folder, known) if about is None else _stored(folder, known, about)
+    if about is not None:
+        with opened_results(about.results) as database:
+            known = _with_incident(known, database, about.incident)
+    profiles, problems = read_profiles(folder)
+    report = report_profiles(profiles, problems, known.inventory, known.findings, known.timelines)
+    if about is not None:
+        with opened_results(about.results) as database:
+            _store(database, about.incident, report, folder)
+    if outputs.perfetto is not None:
+        report = _with_trace(profiles, report, known, outputs.perfetto)
     text = report.model_dump_json(indent=2) + "\n" if as_json else _text(report)
-    write_text(text, out)
+    write_text(text, outputs.answer)
 
 
 def _read(network: NetworkFiles) -> _Network:
+    report = None if network.report is None else read_document(network.report, Report, "report")
     return _Network(
-        None if network.report is None else read_document(network.report, Report, "report").findings,
+        report,
+        None if report is None else report.findings,
         None if network.inventory is None else load_inventory(network.inventory),
         None if network.timelines is None else read_timelines(network.timelines),
     )
 
 
-def _compared(folder: Path, known: _Network) -> ProfileReport:
-    return report_profiles(*read_profiles(folder), known.inventory, known.findings, known.timelines)
+def _with_incident(known: _Network, database: Database, name: str) -> _Network:
+    """Compare profiles with an incident, by the inventory in the results, unless the command line gives others.
 
-
-def _stored(folder: Path, known: _Network, about: ProfiledIncident) -> ProfileReport:
-    """Compare profiles with the incident, by the inventory that scans use, and keep the result with it.
-
-    What the command line gives stands in place of either. An incident that is over can still be explained.
+    An incident that is over can still be explained.
     """
-    with opened_results(about.results) as database:
-        found = incident(database, about.incident)
-        if found is None:
-            raise InputError(f"{about.incident}: there is no incident of this id in {database.name}")
-        now_ns = time.time_ns()
-        whole = replace(
-            known,
-            findings=(found.as_finding(now_ns),) if known.findings is None else known.findings,
-            inventory=inventory(database) if known.inventory is None else known.inventory,
+    found = incident(database, name)
+    if found is None:
+        raise InputError(f"{name}: there is no incident of this id in {database.name}")
+    return replace(
+        known,
+        findings=(found.as_finding(time.time_ns()),) if known.findings is None else known.findings,
+        inventory=inventory(database) if known.inventory is None else known.inventory,
+    )
+
+
+def _store(database: Database, name: str, report: ProfileReport, folder: Path) -> None:
+    """Keep a report with its incident, and write down who read which folder."""
+    now_ns = time.time_ns()
+    save_incident_profiles(database, name, IncidentProfiles(read_ns=now_ns, report=report))
+    audit_command(database, system_user(), "read profiles", name, now_ns, folder=str(folder))
+
+
+def _with_trace(profiles: list[Profile], report: ProfileReport, known: _Network, path: Path) -> ProfileReport:
+    """Write the trace; the report with what the trace lacks."""
+    from flowprism.profiles.profiled_trace import (
+        write_profiled_trace,
+    )  # its messages take a tenth of a second to import
+
+    with name_output_errors(path):
+        lines = write_profiled_trace(
+            profiles, report.ranks, known.timelines, known.report, names_of(known.inventory), path
         )
-        report = _compared(folder, whole)
-        save_incident_profiles(database, found.id, IncidentProfiles(read_ns=now_ns, report=report))
-        audit_command(database, system_user(), "read profiles", found.id, now_ns, folder=str(folder))
-    return report
+    return report.model_copy(update={"problems": (*report.problems, *lines)})
 
 
 def _text(report: ProfileReport) -> str:

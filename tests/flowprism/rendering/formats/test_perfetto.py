@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackDescriptor, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackDescriptor, TrackEvent
 
 from datamodel.analysis import Analysis
 from datamodel.frame import concat
@@ -16,63 +16,7 @@ from flowprism.rendering.endpoint_order import positions
 from flowprism.rendering.formats.perfetto import write_trace
 from flowprism.rendering.names import names_of
 from tests.flowprism import sample
-
-
-@dataclass
-class Decoded:
-    """A trace taken apart: tracks by uuid, and per track its events in file order."""
-
-    tracks: dict[int, TrackDescriptor] = field(default_factory=dict)
-    events: dict[int, list[TracePacket]] = field(default_factory=lambda: defaultdict(list))
-    names: dict[int, str] = field(default_factory=dict)
-    annotations: dict[int, str] = field(default_factory=dict)
-    strings: dict[int, str] = field(default_factory=dict)
-    realtime_at_zero_ns: int = 0
-
-    def ancestors(self, uuid: int) -> list[TrackDescriptor]:
-        """The track, its parent, and so on to the process."""
-        chain = [self.tracks[uuid]]
-        while chain[-1].HasField("parent_uuid"):
-            chain.append(self.tracks[chain[-1].parent_uuid])
-        return chain
-
-    def name(self, event: TrackEvent) -> str:
-        """An event's name, spelled out or interned."""
-        return event.name or self.names[event.name_iid]
-
-    def arguments(self, event: TrackEvent) -> dict[str, int | str]:
-        """An event's annotations by name."""
-        return {
-            self.annotations[a.name_iid]: self.strings[a.string_value_iid] if a.string_value_iid else a.int_value
-            for a in event.debug_annotations
-        }
-
-
-def decode(path: Path) -> Decoded:
-    """Read a trace; every packet must belong to the sequence that named what it refers to."""
-    trace = Trace()
-    trace.ParseFromString(path.read_bytes())
-    out = Decoded()
-    for packet in trace.packet:
-        assert packet.trusted_packet_sequence_id == 1
-        if packet.HasField("clock_snapshot"):
-            clocks = {c.clock_id: c.timestamp for c in packet.clock_snapshot.clocks}
-            assert clocks[6] == 0
-            out.realtime_at_zero_ns = clocks[1]
-        elif packet.HasField("interned_data"):
-            assert packet.sequence_flags == TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
-            data = packet.interned_data
-            out.names = {n.iid: n.name for n in data.event_names}
-            out.annotations = {n.iid: n.name for n in data.debug_annotation_names}
-            out.strings = {n.iid: n.str.decode() for n in data.debug_annotation_string_values}
-        elif packet.HasField("track_descriptor"):
-            assert packet.track_descriptor.uuid not in out.tracks
-            out.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
-        else:
-            assert packet.sequence_flags == TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
-            assert packet.track_event.track_uuid in out.tracks, "a track is described before its first event"
-            out.events[packet.track_event.track_uuid].append(packet)
-    return out
+from tests.flowprism.rendering.formats.decoded_trace import Decoded, decode
 
 
 @pytest.fixture(scope="module")
