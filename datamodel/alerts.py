@@ -11,6 +11,7 @@ from datamodel.document import Document
 from datamodel.eviction import EvictionAdvice
 from datamodel.host_cause import HostAnswer
 from datamodel.incidents import Incident
+from datamodel.profiles import ProfileAnswer
 
 AlertChange = Literal["opened", "escalated", "relocated", "resolved", "reopened", "reminder"]
 AlertState = Literal["waiting", "sent", "given_up", "withheld"]
@@ -37,6 +38,9 @@ class Alert(Document):
     )
     hosts: HostAnswer | None = Field(
         default=None, description="what metrics of its hosts say, where they were asked before it was sent"
+    )
+    profiles: ProfileAnswer | None = Field(
+        default=None, description="what profiles of its ranks show, where they were read before it was sent"
     )
 
 

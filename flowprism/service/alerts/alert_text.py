@@ -55,6 +55,7 @@ def _paragraph(alert: Alert) -> str:
         lines.append(f"{incident.severity}, since {_moment(incident.start_ns)}{cost}, {incident.confidence:.0%} sure")
         lines.append(f"what to do: {incident.action}")
         lines += [f"hosts: {alert.hosts.summary}"] if alert.hosts is not None else []
+        lines += [f"profiles: {alert.profiles.summary}"] if alert.profiles is not None else []
         lines += [_eviction(alert.eviction)] if alert.eviction else []
     return "\n".join([*lines, *([alert.link] if alert.link else [])])
 

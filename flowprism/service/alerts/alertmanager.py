@@ -69,6 +69,8 @@ def posted(alert: Alert, now_ns: int, round_s: float) -> dict[str, object]:
     }
     if alert.hosts is not None:
         annotations["hosts"] = alert.hosts.summary
+    if alert.profiles is not None:
+        annotations["profiles"] = alert.profiles.summary
     return {
         "labels": {name: value for name, value in labels.items() if value},
         "annotations": annotations,

@@ -27,6 +27,7 @@ from storage.database.incidents.alerts import (
     waiting_alerts,
 )
 from storage.database.incidents.host_answers import host_answers
+from storage.database.incidents.incident_profiles import incident_profiles
 
 _LOG = logging.getLogger(__name__)
 # An Alertmanager that was restarted has forgotten what was resolved, and does not notify: Prometheus's own time.
@@ -59,7 +60,9 @@ class ReceiverDelivery:
             return False
         names = [one.id for one in chosen]
         message = AlertMessage(
-            id=message_name(names), receiver=self.receiver.name, alerts=self._with_hosts([one.alert for one in chosen])
+            id=message_name(names),
+            receiver=self.receiver.name,
+            alerts=self._with_reasons([one.alert for one in chosen]),
         )
         # Should we die now, it is tried again when any answer to this attempt has long come.
         claim_alerts(self._database, names, message.id, now_ns + round(2e9 * self._settings.timeout_s))
@@ -89,16 +92,21 @@ class ReceiverDelivery:
         notes = notes_about(self._database, {one.incident.id for one in opened})
         on = [one for one in opened if muting(notes[one.incident.id], now_ns) is None]
         try:
-            send_state(self.receiver, self._with_hosts([*(one.alert for one in over), *on]), now_ns, self._settings)
+            send_state(self.receiver, self._with_reasons([*(one.alert for one in over), *on]), now_ns, self._settings)
         except NotDeliveredError as error:
             self._ill(str(error))
         else:
             self._well()
 
-    def _with_hosts(self, some: Sequence[Alert]) -> tuple[Alert, ...]:
-        """Alerts with what metrics of their hosts say by now; they were made before these were asked."""
-        known = host_answers(self._database, {one.incident.id for one in some})
-        return tuple(one.model_copy(update={"hosts": known.get(one.incident.id)}) for one in some)
+    def _with_reasons(self, some: Sequence[Alert]) -> tuple[Alert, ...]:
+        """Alerts with what metrics of their hosts and profiles say by now; they were made before."""
+        names = {one.incident.id for one in some}
+        hosts, read = host_answers(self._database, names), incident_profiles(self._database, names)
+        profiles = {name: one.answer for name, one in read.items()}
+        return tuple(
+            one.model_copy(update={"hosts": hosts.get(one.incident.id), "profiles": profiles.get(one.incident.id)})
+            for one in some
+        )
 
     def _send(self, message: AlertMessage, now_ns: int) -> NotDeliveredError | None:
         """What went wrong; None where the receiver has accepted it."""

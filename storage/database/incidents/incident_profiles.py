@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 
 from sqlalchemy import select
@@ -12,12 +13,12 @@ from storage.database.connection import Database, upsert
 from storage.database.tables import INCIDENT_PROFILES
 
 
-def incident_profiles(database: Database, incident: str) -> IncidentProfiles | None:
-    """Return what profiles show of an incident; None where none were read."""
-    query = select(INCIDENT_PROFILES.c.document).where(INCIDENT_PROFILES.c.incident == incident)
+def incident_profiles(database: Database, incidents: Collection[str]) -> dict[str, IncidentProfiles]:
+    """Return what profiles show of some incidents, by incident; those without any are left out."""
+    query = select(INCIDENT_PROFILES).where(INCIDENT_PROFILES.c.incident.in_(incidents))
     with database.reading() as connection:
-        text = connection.execute(query).scalar()
-    return None if text is None else IncidentProfiles.model_validate_json(text)
+        rows = connection.execute(query).all()
+    return {row.incident: IncidentProfiles.model_validate_json(row.document) for row in rows}
 
 
 def save_incident_profiles(database: Database, incident: str, profiles: IncidentProfiles) -> None:

@@ -68,7 +68,7 @@ def _detail(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> IncidentD
         for one in notes(stores.database, name)
     )
     alerts = tuple(_alerts(stores, name)) if viewer.tenant is None else ()
-    profiled = incident_profiles(stores.database, name)
+    profiled = incident_profiles(stores.database, [name]).get(name)
     whole = IncidentDetail(
         **_row(found),
         changes=tuple(history(stores.database, name)),
@@ -87,7 +87,7 @@ def profiles(stores: Stores, viewer: Viewer, now_ns: int, name: str) -> Incident
         found = kept_incident(stores.database, name, now_ns)
         if found is None or not can_see(viewer, found.tenant):
             return None
-        read = incident_profiles(stores.database, name)
+        read = incident_profiles(stores.database, [name]).get(name)
     return None if read is None else masked(viewer, read, {found.incident.job})
 
 

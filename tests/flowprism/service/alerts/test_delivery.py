@@ -5,18 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from datamodel.alerts import OutgoingAlert
 from datamodel.host_cause import HostAnswer
+from datamodel.profiles import IncidentProfiles, ProfileReport
 from datamodel.result_rows import IncidentNote
 from flowprism.service.alerts.alert_settings import AlertSettings
 from flowprism.service.alerts.alert_text import body
+from flowprism.service.alerts.alertmanager import posted
 from flowprism.service.alerts.delivery import ReceiverDelivery
 from storage.database.connection import Database
 from storage.database.incidents.alerts import alerts, claim_alerts, waiting_alerts
 from storage.database.incidents.host_answers import save_host_answer
+from storage.database.incidents.incident_profiles import save_incident_profiles
 from storage.database.incidents.incident_records import add_note
 from tests.flowprism.service.alerts import told
 from tests.flowprism.service.alerts.listening import OK, listening
@@ -246,6 +250,25 @@ def test_what_a_notifier_trips_over_is_a_failure_like_others(
     assert until_idle(courier(kept_in, settings), time.time_ns()) == 1
     found: list[OutgoingAlert] = waiting_alerts(kept_in, "hook")
     assert [one.problem for one in found] == ["KeyError while it was sent"]
+
+
+def test_an_alert_says_what_profiles_show_by_then(kept_in: Database) -> None:
+    """To a webhook, in words, and to an Alertmanager; verdicts, not the time of every rank."""
+    summary = "rank 3 (GPU 3 of s1): gemm kernels take 1.21 times as long as on peers"
+    report = ProfileReport(ranks=(), verdicts=(), problems=(), summary=summary)
+    with listening() as server:
+        settings = told.settings(told.webhook(url=server.url))
+        told.scanned(kept_in, settings, "opened")
+        (sent,) = alerts(kept_in)
+        read = IncidentProfiles(read_ns=1, report=report)
+        save_incident_profiles(kept_in, sent.alert.incident.id, read)
+        assert until_idle(courier(kept_in, settings), later()) == 1
+        (came,) = server.wait(1)
+    assert came.json["alerts"][0]["profiles"] == {"read_ns": 1, "compared": 0, "verdicts": [], "summary": summary}
+    said = sent.alert.model_copy(update={"profiles": read.answer})
+    assert f"\nprofiles: {summary}" in body([said])
+    annotations: Any = posted(said, 1, 60)["annotations"]
+    assert annotations["profiles"] == summary
 
 
 def test_an_alert_says_what_hosts_export_by_then(kept_in: Database) -> None:

@@ -100,9 +100,8 @@ def test_files_that_cannot_be_used_are_listed_and_no_name_is_markup(own_demo: St
     write_case(case, tmp_path / "traces", ranks=False)
     name = only_incident(own_demo)
     code, _ = profile_read(tmp_path / "traces", "--incident", name, "--results", own_demo.database.name)
-    read = incident_profiles(own_demo.database, name)
-    assert (code, read is None) == (0, False)
-    assert read is not None
+    read = incident_profiles(own_demo.database, [name])[name]
+    assert code == 0
     evil = read.report.model_copy(update={"summary": HOSTILE, "problems": (*read.report.problems, HOSTILE)})
     save_incident_profiles(own_demo.database, name, IncidentProfiles(read_ns=1, report=evil))
     assert "<b>cut.json: " in words(own_demo).replace("&lt;", "<")
@@ -123,13 +122,12 @@ def test_profiles_go_with_their_incident(own_demo: Stores, tmp_path: Path) -> No
     """What is forgotten keeps nothing, and nothing is stored with what is gone."""
     read_profiles_of(own_demo, tmp_path / "traces")
     name = only_incident(own_demo)
-    read = incident_profiles(own_demo.database, name)
-    assert read is not None
+    read = incident_profiles(own_demo.database, [name])[name]
     with own_demo.database.writing() as connection:
         connection.exec_driver_sql("UPDATE incidents SET state = 'resolved', seen_ns = 1, resolved_ns = 1")
     assert forget_incidents(own_demo.database, 10) == 1
     save_incident_profiles(own_demo.database, name, read)
-    assert incident_profiles(own_demo.database, name) is None
+    assert incident_profiles(own_demo.database, [name]) == {}
 
 
 @pytest.mark.parametrize(
