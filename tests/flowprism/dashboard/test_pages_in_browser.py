@@ -70,12 +70,14 @@ def test_pages_are_well(
 def test_incident_with_profiles_is_well(
     chromium: Browser, own: tuple[Stores, str], tmp_path: Path, theme: Theme, width: int
 ) -> None:
-    """The section of profiles is within the window and fit for all senses."""
+    """The section of profiles is within the window and fit for all senses; its table is narrow enough."""
     stores, address = own
     read_profiles_of(stores, tmp_path / "traces")
     with visiting(chromium, address, width=width, theme=theme) as visit:
         visit.open(f"/incidents/{only_incident(stores)}")
         expect(visit.page.get_by_role("heading", name="What profiles show")).to_be_visible()
+        table = visit.page.get_by_role("region", name="Iteration time of")
+        assert table.evaluate("it => it.scrollWidth <= it.clientWidth")
         assert visit.shifted() < MOST_SHIFT
         visit.in_sight()
         visit.accessible()
