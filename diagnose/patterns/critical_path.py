@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
 from datamodel.frame import Frame
 from datamodel.timeline import SPAN_NAMES
-from reconstruct.numeric.row_runs import run_starts
 
 _WAIT, _IDLE = SPAN_NAMES.index("wait"), SPAN_NAMES.index("idle")
 _NOTHING = -1
@@ -74,12 +72,25 @@ class _Lane:
         return after - 1 if after else None
 
 
-def _lanes(work: Frame) -> dict[int, _Lane]:
-    """Lane of each endpoint."""
-    work = work.sort("endpoint", "end_ns", "start_ns")
-    first = np.flatnonzero(run_starts(work["endpoint"])).tolist()
-    found = (work.take(np.arange(begin, end)) for begin, end in pairwise([*first, len(work)]))
-    return {int(one["endpoint"][0]): _Lane(one) for one in found}
+class _Lanes:
+    """The lane of each endpoint, made when the path comes to it: it passes few of them."""
+
+    def __init__(self, work: Frame) -> None:
+        self._work = work.sort("endpoint", "end_ns", "start_ns")
+        self._lanes: dict[int, _Lane] = {}
+
+    def _rows(self, endpoint: int) -> tuple[int, int]:
+        first, end = np.searchsorted(self._work["endpoint"], [endpoint, endpoint + 1])
+        return int(first), int(end)
+
+    def __contains__(self, endpoint: int) -> bool:
+        first, end = self._rows(endpoint)
+        return first < end
+
+    def __getitem__(self, endpoint: int) -> _Lane:
+        if endpoint not in self._lanes:
+            self._lanes[endpoint] = _Lane(self._work.take(np.arange(*self._rows(endpoint))))
+        return self._lanes[endpoint]
 
 
 def critical_path(spans: Frame) -> list[Step]:
@@ -91,7 +102,7 @@ def critical_path(spans: Frame) -> list[Step]:
     work = spans.take(np.flatnonzero((spans["span"] != _IDLE) & (spans["end_ns"] > spans["start_ns"])))
     if len(work) == 0:
         return []
-    lanes = _lanes(work)
+    lanes = _Lanes(work)
     last = int(np.lexsort((-work["endpoint"], work["end_ns"]))[-1])
     begin_ns, time_ns, at = int(work["start_ns"].min()), int(work["end_ns"][last]), int(work["endpoint"][last])
     steps: list[Step] = []

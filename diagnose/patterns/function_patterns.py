@@ -135,8 +135,8 @@ def _measured(turns: _Turns, endpoints: Int, stage: Mapping[int, int]) -> tuple[
     duration = turns.lasting_ns / 1e9
     duty = turns.lasting_ns / (turns.end_ns - turns.begin_ns)
     stages = np.array([stage.get(int(code), 0) for code in endpoints])
-    alike = np.stack([stages[turns.cell // _COUNT], turns.cell % _COUNT, turns.iteration])
-    group = np.unique(alike, axis=1, return_inverse=True)[1].ravel()
+    alike = stages[turns.cell // _COUNT] * _COUNT + turns.cell % _COUNT
+    group = np.unique(alike * (turns.iteration.max() + 1) + turns.iteration, return_inverse=True)[1]
     begin = (turns.begin_ns - turns.begin_ns.min()).astype(np.float64)
     return duration, duty, (begin - medians_of_own_group(begin, group)) / 1e9
 
