@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datamodel.analysis import Analysis
 from datamodel.inventory import Inventory
 from datamodel.report import Report
 from flowprism.evaluation.suite import CaseFiles
@@ -16,4 +17,9 @@ def load_case_inventory(files: CaseFiles) -> Inventory | None:
 
 def analyze_case(files: CaseFiles) -> Report:
     """Our report of a case."""
-    return analyze([files.records, *files.further], load_case_inventory(files), AnalysisOptions()).report
+    return analyze_whole_case(files).report
+
+
+def analyze_whole_case(files: CaseFiles) -> Analysis:
+    """The same with all its tables."""
+    return analyze([files.records, *files.further], load_case_inventory(files), AnalysisOptions())

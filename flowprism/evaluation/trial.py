@@ -9,11 +9,12 @@ from pathlib import Path
 
 from datamodel.report import Report
 from datamodel.truth import Truth
+from flowprism.evaluation.baselines.eroica import eroica
 from flowprism.evaluation.baselines.greyhound import greyhound
 from flowprism.evaluation.baselines.llmprism import llmprism
 from flowprism.evaluation.baselines.messages import list_messages
 from flowprism.evaluation.baselines.verdict import as_report
-from flowprism.evaluation.case_analysis import analyze_case, load_case_inventory
+from flowprism.evaluation.case_analysis import analyze_case, analyze_whole_case, load_case_inventory
 from flowprism.evaluation.delay import measure_delay
 from flowprism.evaluation.outcome import CaseOutcome, Outcome, outcome
 from flowprism.evaluation.suite import CaseFiles, CaseName, shows_samples, timed, write_case_files
@@ -77,15 +78,27 @@ def _greyhound(files: CaseFiles, truth: Truth) -> Report:
     return as_report(greyhound(found, truth.jobs), found.addresses)
 
 
+def _eroica(files: CaseFiles, truth: Truth) -> Report:  # noqa: ARG001 -- nor does this one
+    analysis = analyze_whole_case(files)
+    return as_report(eroica(analysis), analysis.timelines.addresses)
+
+
 METHODS: dict[str, Callable[[CaseFiles, Truth], Report]] = {
     OURS: _ours,
     "llmprism": _llmprism,
     "greyhound": _greyhound,
+    "eroica": _eroica,
 }
-# Figures on what a method does not answer: neither names kinds of fault, and Greyhound is given the jobs.
+# Figures on what a method does not answer: none names kinds of fault, Greyhound is given the jobs, and EROICA's
+# distance works on our jobs and iterations.
 _UNNAMED = frozenset({"faults", "in_set", "alone", "syndrome", "crossed", "precision", "onset", "duplicates"})
 _GIVEN = frozenset({"jobs_exact", "layout_exact", "layout_wrong", "layout_open", "groups", "stages"})
-SILENT: dict[str, frozenset[str]] = {"llmprism": _UNNAMED, "greyhound": _UNNAMED | _GIVEN}
+_TIMES = frozenset({"iterations", "timeline_error", "timeline_p99", "predicted", "coverage"})
+SILENT: dict[str, frozenset[str]] = {
+    "llmprism": _UNNAMED,
+    "greyhound": _UNNAMED | _GIVEN,
+    "eroica": _UNNAMED | _GIVEN | _TIMES,
+}
 _NOTHING = Report.model_validate(
     {"provenance": {"version": ""}, "window": {"start_ns": 0, "end_ns": 0}, "feed": {"records": 0, "bytes": 0}}
 )

@@ -9,10 +9,12 @@ import pytest
 
 from datamodel.truth import Truth
 from flowprism.evaluation.baselines.change_points import change_points
+from flowprism.evaluation.baselines.eroica import eroica
 from flowprism.evaluation.baselines.greyhound import greyhound
 from flowprism.evaluation.baselines.llmprism import llmprism
 from flowprism.evaluation.baselines.messages import list_messages
 from flowprism.evaluation.baselines.verdict import as_report
+from flowprism.evaluation.case_analysis import analyze_whole_case
 from flowprism.evaluation.outcome import outcome
 from flowprism.evaluation.suite import CaseFiles, parse_case, write_case_files
 from flowprism.inventory_file import load_inventory
@@ -85,6 +87,20 @@ def test_greyhound_notices_a_slower_job(regressed: CaseFiles) -> None:
     assert fault.iteration_ns is not None
     assert abs(verdict.anomalies[0].start_ns - fault.start_ns) < 2 * fault.iteration_ns
     assert all(a.type == "job" for a in verdict.anomalies)
+
+
+def test_eroica_names_the_worker_whose_link_is_slow(tmp_path: Path) -> None:
+    """Its rate is unlike its peers'; a job that is slower as a whole has no such worker."""
+    files = write_case_files(parse_case("faults-020"), tmp_path)
+    analysis = analyze_whole_case(files)
+    result, _ = outcome(as_report(eroica(analysis), analysis.timelines.addresses), truth(files))
+    assert [(one.what, one.located) for one in result.faults] == [("slow_nic", 1.0)]
+
+
+def test_eroica_says_nothing_where_all_are_alike(regressed: CaseFiles, healthy: CaseFiles) -> None:
+    """A job that is slower as a whole has no worker that is far; one that never is, is not profiled."""
+    for files in (regressed, healthy):
+        assert [one.anomalies for one in eroica(analyze_whole_case(files))] == [[]]
 
 
 def test_without_records_there_is_no_job(tmp_path: Path, healthy: CaseFiles) -> None:
