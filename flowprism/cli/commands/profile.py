@@ -58,6 +58,9 @@ def read(
         str | None, typer.Option(metavar="ID", help="Store the answer with this incident of --results.")
     ] = None,
     results: Annotated[str | None, typer.Option(metavar="URL", help="Results database with the incident.")] = None,
+    lake: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Folder `analyses` of the service, in place of --timelines.")
+    ] = None,
     perfetto: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write profiles and --timelines as a Perfetto trace.")
     ] = None,
@@ -77,7 +80,9 @@ def read(
 
     if (incident is None) != (results is None):
         raise InputError("--incident ID and --results URL are given together: the incident is in the results")
-    about = None if incident is None or results is None else ProfiledIncident(incident, results)
+    if lake is not None and incident is None:
+        raise InputError("--lake requires --incident ID: whose spans are read")
+    about = None if incident is None or results is None else ProfiledIncident(incident, results, lake)
     network = NetworkFiles(report, inventory, timelines)
     read_folder(folder, network, ReadOutputs(out, perfetto), about, as_json=profile_format is ProfileFormat.JSON)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from datamodel.errors import InputError
 from datamodel.findings import Finding
+from datamodel.incidents import Incident
 from datamodel.inventory import Inventory
 from datamodel.profiles import IncidentProfiles, Profile, ProfileReport
 from datamodel.report import Report
@@ -21,12 +23,13 @@ from flowprism.cli.output_errors import check_output, name_output_errors, write_
 from flowprism.document_file import read_document
 from flowprism.inventory_file import load_inventory
 from flowprism.profiles.folder import read_profiles
+from flowprism.profiles.kept_network import kept_network
 from flowprism.profiles.reading import report_profiles
 from flowprism.rendering.formats.profile_text import print_profiles
 from flowprism.rendering.formats.timelines_file import read_timelines
 from flowprism.rendering.names import names_of
 from flowprism.service.access.audit_log import audit_command
-from storage.database.connection import Database
+from flowprism.service.stores import Stores
 from storage.database.feed_statistics import inventory
 from storage.database.incidents.incident_profiles import save_incident_profiles
 from storage.database.incidents.incident_records import incident
@@ -45,10 +48,17 @@ class NetworkFiles:
 
 @dataclass(frozen=True, slots=True)
 class ProfiledIncident:
-    """The incident that profiles are stored with, and the results database that holds it."""
+    """The incident that profiles are stored with.
+
+    Attributes:
+        incident: its id.
+        results: address of the results database that holds it.
+        lake: of analyses, with the spans of its job; None: they are in the network's files, or not known.
+    """
 
     incident: str
     results: str
+    lake: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +90,7 @@ def read_folder(
     for path in (outputs.answer, outputs.perfetto):
         check_output(path)
     known = _read(network)
-    if about is not None:
-        with opened_results(about.results) as database:
-            known = _with_incident(known, database, about.incident)
-    profiles, problems = read_profiles(folder)
-    report = report_profiles(profiles, problems, known.inventory, known.findings, known.timelines)
-    if about is not None:
-        with opened_results(about.results) as database:
-            _store(database, about.incident, report, folder)
+    profiles, report, known = _compared(folder, known) if about is None else _stored(folder, known, about)
     if outputs.perfetto is not None:
         report = _with_trace(profiles, report, known, outputs.perfetto)
     text = report.model_dump_json(indent=2) + "\n" if as_json else _text(report)
@@ -104,26 +107,47 @@ def _read(network: NetworkFiles) -> _Network:
     )
 
 
-def _with_incident(known: _Network, database: Database, name: str) -> _Network:
-    """Compare profiles with an incident, by the inventory in the results, unless the command line gives others.
+def _compared(folder: Path, known: _Network) -> tuple[list[Profile], ProfileReport, _Network]:
+    profiles, problems = read_profiles(folder)
+    return profiles, _report(profiles, problems, known), known
+
+
+def _stored(folder: Path, known: _Network, about: ProfiledIncident) -> tuple[list[Profile], ProfileReport, _Network]:
+    """Compare profiles with an incident, keep the report with it, and write down who read which folder.
 
     An incident that is over can still be explained.
     """
-    found = incident(database, name)
-    if found is None:
-        raise InputError(f"{name}: there is no incident of this id in {database.name}")
+    with opened_results(about.results) as database:
+        found = incident(database, about.incident)
+        if found is None:
+            raise InputError(f"{about.incident}: there is no incident of this id in {database.name}")
+        profiles, problems = read_profiles(folder)
+        known, problem = _with_incident(known, Stores(database, analyses=about.lake), found, profiles)
+        report = _report(profiles, [*problems, problem] if problem else problems, known)
+        now_ns = time.time_ns()
+        save_incident_profiles(database, found.id, IncidentProfiles(read_ns=now_ns, report=report))
+        audit_command(database, system_user(), "read profiles", found.id, now_ns, folder=str(folder))
+    return profiles, report, known
+
+
+def _with_incident(
+    known: _Network, stores: Stores, found: Incident, profiles: Sequence[Profile]
+) -> tuple[_Network, str]:
+    """The network by what the service stored, unless the command line gives another; and what it lacks."""
+    kept, problem = None, ""
+    if stores.analyses is not None and known.timelines is None and found.job is not None:
+        kept, problem = kept_network(stores, found.job, profiles)
     return replace(
         known,
+        report=kept.report if known.report is None and kept is not None else known.report,
         findings=(found.as_finding(time.time_ns()),) if known.findings is None else known.findings,
-        inventory=inventory(database) if known.inventory is None else known.inventory,
-    )
+        inventory=inventory(stores.database) if known.inventory is None else known.inventory,
+        timelines=kept.timelines if kept is not None else known.timelines,
+    ), problem
 
 
-def _store(database: Database, name: str, report: ProfileReport, folder: Path) -> None:
-    """Keep a report with its incident, and write down who read which folder."""
-    now_ns = time.time_ns()
-    save_incident_profiles(database, name, IncidentProfiles(read_ns=now_ns, report=report))
-    audit_command(database, system_user(), "read profiles", name, now_ns, folder=str(folder))
+def _report(profiles: Sequence[Profile], problems: Sequence[str], known: _Network) -> ProfileReport:
+    return report_profiles(profiles, problems, known.inventory, known.findings, known.timelines)
 
 
 def _with_trace(profiles: list[Profile], report: ProfileReport, known: _Network, path: Path) -> ProfileReport:
