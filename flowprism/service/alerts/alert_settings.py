@@ -130,6 +130,9 @@ class AlertSettings(_Closed):
 
     receivers: tuple[Receiver, ...] = Field(default=(), description="receivers of alerts")
     routes: tuple[Route, ...] = Field(default=(), description="by receiver; none: all warnings to all receivers")
+    weekly_report: tuple[str, ...] = Field(
+        default=(), description="Apprise receivers that get the week's repeat offenders on Mondays"
+    )
     dashboard_url: Url | None = Field(default=None, description="what links in alerts begin with; none: no links")
     group_wait_s: float = Field(default=10.0, ge=0, le=3600, description="how long the first alert waits for others")
     repeat_after_s: float = Field(default=14_400.0, ge=60, description="reminders while an incident stays open")
@@ -149,5 +152,12 @@ class AlertSettings(_Closed):
         routed = {name for route in self.routes for name in route.receivers}
         yield from (f"two receivers are named {name}" for name in sorted({n for n in names if names.count(n) > 1}))
         yield from (f"a route leads to {name}, which is no receiver" for name in sorted(routed - set(names)))
+        reported = {receiver.name for receiver in self.receivers if isinstance(receiver, AppriseReceiver)}
+        yield from (
+            f"weekly_report: {name} is no receiver of kind apprise"
+            for name in self.weekly_report
+            if name not in reported
+        )
         if self.routes:
+            routed |= set(self.weekly_report)
             yield from (f"no route leads to the receiver {name}" for name in sorted(set(names) - routed))

@@ -52,16 +52,25 @@ def notify(receiver: AppriseReceiver, alerts: Sequence[Alert]) -> None:
     Raises:
         NotDeliveredError: the service did not accept it.
     """
+    kind = _TYPES[alert_text.worst(alerts)]
+    _notify(receiver, alerts[0].key, alert_text.title(alerts), alert_text.body(alerts), kind)
+
+
+def notify_text(receiver: AppriseReceiver, title: str, body: str) -> None:
+    """Send a message that is about no incident.
+
+    Raises:
+        NotDeliveredError: the service did not accept it.
+    """
+    _notify(receiver, "report", title, body, apprise.NotifyType.INFO)
+
+
+def _notify(receiver: AppriseReceiver, key: str, title: str, body: str, kind: apprise.NotifyType) -> None:
     notifier = apprise.Apprise(asset=apprise.AppriseAsset(app_id="flowprism", app_desc="flowprism"))
-    notifier.add(_service(receiver, alerts[0].key))
+    notifier.add(_service(receiver, key))
     said: list[str] = []
     _COMPLAINTS.set(said)
-    accepted = notifier.notify(
-        title=alert_text.title(alerts),
-        body=alert_text.body(alerts),
-        notify_type=_TYPES[alert_text.worst(alerts)],
-        body_format=apprise.NotifyFormat.TEXT,
-    )
+    accepted = notifier.notify(title=title, body=body, notify_type=kind, body_format=apprise.NotifyFormat.TEXT)
     if not accepted:
         raise NotDeliveredError(" ".join(" ".join(said).split()) or "the service did not accept it")
 

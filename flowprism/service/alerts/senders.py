@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from datamodel.alerts import Alert, AlertMessage
 from flowprism.service.alerts.alert_settings import AlertmanagerReceiver, AlertSettings, AppriseReceiver, Receiver
 from flowprism.service.alerts.alertmanager import send_to_alertmanager
-from flowprism.service.alerts.apprise_sender import check_notifiable, notify
+from flowprism.service.alerts.apprise_sender import check_notifiable, notify, notify_text
 from flowprism.service.alerts.http_post import NotDeliveredError
 from flowprism.service.alerts.webhook import send_to_webhook
 
@@ -49,6 +49,16 @@ def send(receiver: Receiver, message: AlertMessage, now_ns: int, settings: Alert
             notify(receiver, message.alerts)
         else:
             send_to_webhook(receiver, message, now_ns, settings.timeout_s)
+
+
+def send_text(receiver: AppriseReceiver, title: str, body: str) -> None:
+    """Send a message that is about no incident.
+
+    Raises:
+        NotDeliveredError: the receiver has not accepted it, as far as we know.
+    """
+    with _without_secrets(receiver):
+        notify_text(receiver, title, body)
 
 
 def send_state(receiver: AlertmanagerReceiver, alerts: Sequence[Alert], now_ns: int, settings: AlertSettings) -> None:

@@ -10,12 +10,14 @@ from pydantic import Field
 
 from datamodel.api_models import FabricView, OffenderView, TrafficView
 from datamodel.report import Window
+from datamodel.weekly_report import WeeklyReport
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import ComponentList, FeedList
 from flowprism.service.http.query_parameters import MOST_NS, Parameters, Time
 from flowprism.service.http.responses import respond, wrong
 from flowprism.service.queries.fabric import fabric_queries as fabric_answers
 from flowprism.service.queries.fabric import repeat_offenders as offender_answers
+from flowprism.service.queries.fabric.weekly_report import weekly_report
 from flowprism.service.queries.feeds import feed_queries as answers
 from flowprism.service.queries.feeds import traffic as traffic_answers
 from flowprism.service.queries.visibility import require_all_seen
@@ -79,6 +81,15 @@ def traffic(request: Request, viewer: Seeing) -> Response:
 def fabric(request: Request, viewer: Seeing) -> Response:
     """List switches, hosts, endpoints and links of the inventory; for users of one tenant, those its jobs touch."""
     return respond(request, fabric_answers.fabric(request.app.state.stores, viewer, time.time_ns()))
+
+
+@router.get("/repeat-offenders/week", response_model=WeeklyReport, summary="The week's repeat offenders")
+def week(request: Request, viewer: Seeing) -> Response:
+    """Show who is late in job after job at the end of the newest week, who is new and who is gone.
+
+    It is the document of the weekly report (`alerts.weekly_report`).
+    """
+    return respond(request, weekly_report(request.app.state.stores, viewer, time.time_ns()))
 
 
 @router.get("/repeat-offenders", response_model=OffenderView, summary="Hosts that are late in job after job")

@@ -80,6 +80,7 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/api/v1/fabric"): Rule("seeing"),
     ("GET", "/api/v1/paths"): Rule("seeing"),
     ("GET", "/api/v1/repeat-offenders"): Rule("seeing"),
+    ("GET", "/api/v1/repeat-offenders/week"): Rule("seeing"),
     ("GET", "/api/v1/training-time"): Rule("seeing"),
     ("GET", "/api/v1/inventory"): Rule("all"),
     ("PUT", "/api/v1/inventory"): Rule("administering", request=_INVENTORY),

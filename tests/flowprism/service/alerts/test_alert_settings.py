@@ -78,6 +78,14 @@ def test_receivers_and_routes_must_fit() -> None:
     assert "no route leads to the receiver pager" in problem(receivers=[HOOK, PAGER], routes=[{"receivers": ["hook"]}])
 
 
+def test_a_weekly_report_goes_to_receivers_of_text() -> None:
+    """Apprise's; one that gets nothing else needs no route."""
+    chat = {"name": "chat", "kind": "apprise", "url": "json://localhost"}
+    assert "weekly_report: hook is no receiver of kind apprise" in problem(receivers=[HOOK], weekly_report=["hook"])
+    route = {"receivers": ["hook"]}
+    AlertSettings.model_validate({"receivers": [HOOK, chat], "routes": [route], "weekly_report": ["chat"]})
+
+
 def test_a_key_in_a_url_needs_messages_of_one_incident() -> None:
     """`{key}` stands for one incident's key, which a message about several does not have."""
     url = "pagerduty://token@key?action=map&dedup={key}"

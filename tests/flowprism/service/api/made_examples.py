@@ -102,7 +102,9 @@ def path_answers(asking: Client) -> list[tuple[str, Any]]:
 
 def offender_answers(asking: Client) -> list[tuple[str, Any]]:
     """What is said of hosts after a month in which one was late in every job."""
-    return [("GET /api/v1/repeat-offenders", asking.get("/api/v1/repeat-offenders?limit=1").json())]
+    paths = {"": "?limit=1", "/week": ""}
+    routes = {f"/api/v1/repeat-offenders{path}": query for path, query in paths.items()}
+    return [(f"GET {route}", asking.get(f"{route}{query}").json()) for route, query in routes.items()]
 
 
 def cut(said: Any) -> Any:  # noqa: ANN401 - JSON
