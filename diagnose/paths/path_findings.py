@@ -9,7 +9,7 @@ import numpy as np
 from datamodel.findings import Evidence, Finding, Subject
 from datamodel.path_plan import Collision, JobPaths
 from datamodel.report import JobReport, Report
-from datamodel.streams import Float, Int
+from datamodel.streams import Float
 from diagnose.finding_text import finding_id
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.placing.placement import Demand, bound_s
@@ -19,17 +19,14 @@ COLLISION, ONE_PORT = "ecmp_collision", "one_source_port"
 _SHOWN = 3
 
 
-def gain_ratio(tables: PlanTables, job: JobReport, phase: Int, after_s: Float) -> float:
-    """Share of the iteration time that slowest cables of so many seconds in each phase would save at most.
-
-    A phase gets no shorter than its cables need, and loses no more than it has.
-    """
-    if not job.iterations:
+def gain_ratio(tables: PlanTables, number: int, after_s: Float) -> float:
+    """Share of a job's iteration time that is saved at most where the slowest cable of each phase takes (phases,) s."""
+    period_s, own = float(tables.times.period_s[number]), tables.folded.job == number
+    if not period_s:
         return 0.0
-    period_s = float(np.median([step.end_ns - step.start_ns for step in job.iterations])) / 1e9
-    length_s = (tables.folded.end - tables.folded.begin)[phase] * period_s
-    saved_s = np.clip(tables.before.slowest_s[phase] - after_s, 0, np.maximum(length_s - after_s, 0))
-    return float(saved_s.sum()) / period_s
+    after = np.where(own, 0.0, tables.planned.slowest_s)
+    after[own] = after_s
+    return float(tables.times.saved_s(tables.folded, tables.before.slowest_s, after)[own].sum()) / period_s
 
 
 def path_findings(
@@ -104,7 +101,7 @@ def _one_port(tables: PlanTables, report: Report, number: int, hosts: Mapping[st
         np.repeat(alone.own, pairs, axis=0), alone.fixed_s,
     )  # fmt: skip
     best_s = bound_s(split, tables.routes, tables.cables)
-    saved = gain_ratio(tables, job, phase, best_s)
+    saved = gain_ratio(tables, number, best_s)
     if saved < PATHS.gain_ratio:
         return []
     sharing = tables.found.table["src_addr"][rows[pairs > 1]].tolist()

@@ -3,8 +3,8 @@
 A cable is shared only by what is sent at the same time. A phase begins where connections that make up at least half of
 the bytes under way begin to send, and where these are others than before: what takes longer because it shares a cable
 stays in the phase it began in.
-Other jobs' connections count with what they send on average while a phase lasts: nothing where two jobs are never
-busy together.
+Other jobs' connections count with what they send on average while a phase lasts, from its first bytes to its last:
+nothing where two jobs are never busy together.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ BINS = 64
 ACTIVE = 0.05
 # Connections that begin to send begin a phase if they make up this share of all that is under way.
 BEGINS = 0.5
-# A connection belongs to two parts of an iteration if it sends this share as much in one as in the other. A first
-# iteration that begins with its traffic shifts a tenth of ten; what is late for a full cable is far more.
+# A connection belongs to two parts of an iteration if it sends this share as much in one as in the other. Iterations
+# of different length shift a tenth; what is late for a full cable is far more.
 IN_BOTH = 0.25
 # Parts are apart if connections of one alone make up this share of the bytes of either. Where one part is what full
 # cables leave of another, all connections of the later or of the earlier part send in both.
 APART = 0.25
 # The most of one job; beyond, the beginnings with most bytes count.
 MOST_PHASES = 4
+NO_JOB = -1
+# Bytes of a phase before its first and behind its last, such as agreements on norms and messages cut at edges.
+QUIET = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,10 @@ class Phases:
 
     Attributes:
         job: (phases,) index of the job.
-        begin, end: (phases,) as shares of the iteration.
+        begin, end: (phases,) of the job's first and last bytes of each, as shares of the iteration.
         bytes: (n, phases) of each connection in one iteration, while the phase lasts.
         own: (n, phases) whether the phase is of the connection's own job.
+        owner: (n,) job of each connection; -1 where it is of none.
     """
 
     job: Int
@@ -64,6 +68,7 @@ class Phases:
     end: Float
     bytes: Float
     own: Bool
+    owner: Int
 
 
 def phases(payloads: Frame, jobs: Sequence[JobCycle]) -> Phases:
@@ -74,15 +79,30 @@ def phases(payloads: Frame, jobs: Sequence[JobCycle]) -> Phases:
     for n, job in enumerate(jobs):
         folded = _fold(payloads, job.iterations_ns, len(job.members))
         cuts = _distinct(folded[job.members], [*_cuts(folded[job.members]), BINS])
-        for begin, end in pairwise(cuts):
+        for part in pairwise(cuts):
+            begin, end = _busy(folded[job.members], part)
             number.append(n)
             bounds.append((begin / BINS, end / BINS))
-            columns.append(folded[:, begin:end].sum(axis=1))
+            meanwhile, own = folded[:, begin:end].sum(axis=1), folded[:, slice(*part)].sum(axis=1)
+            columns.append(np.where(job.members, own, meanwhile))
     size = len(jobs[0].members) if jobs else 0
     sent = np.stack(columns, axis=1) if columns else np.zeros((size, 0))
     own = np.stack([jobs[n].members for n in number], axis=1) if number else np.zeros((size, 0), np.bool_)
     limits = np.array(bounds, np.float64).reshape(-1, 2)
-    return Phases(np.array(number, np.int64), limits[:, 0], limits[:, 1], sent, own & (sent > 0))
+    owner = np.full(size, NO_JOB)
+    for n, job in enumerate(jobs):
+        owner[job.members] = n
+    return Phases(np.array(number, np.int64), limits[:, 0], limits[:, 1], sent, own & (sent > 0), owner)
+
+
+def _busy(folded: Float, part: tuple[int, int]) -> tuple[int, int]:
+    """The bounds of what a job sends in a part of its iteration; the part's where it sends nothing."""
+    sent = np.cumsum(folded[:, slice(*part)].sum(axis=0))
+    if not sent[-1]:
+        return part
+    first = int(np.searchsorted(sent, QUIET * sent[-1], side="right"))
+    last = int(np.searchsorted(sent, (1 - QUIET) * sent[-1]))
+    return part[0] + first, part[0] + last + 1
 
 
 def _distinct(folded: Float, cuts: list[int]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -24,14 +25,19 @@ from diagnose.paths.crossing import (
 )
 from diagnose.paths.current_routes import OpenRoutes, open_routes
 from diagnose.paths.full_cables import are_full
+from diagnose.paths.pace import JobTimes, job_times, nics
 from diagnose.paths.path_options import PATHS
 from diagnose.paths.phases import JobCycle, Phases, phases
-from diagnose.paths.placing.placement import Demand, Placement, place, placed
+from diagnose.paths.placing.paced_placement import place_at_pace
+from diagnose.paths.placing.placement import Demand, Placement
 from diagnose.paths.plan_documents import documents
 from diagnose.paths.plan_tables import PlanTables
-from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes, shortest_routes
+from diagnose.paths.shortest_routes import NONE, DirectedCables, shortest_routes
 from reconstruct.paths.choices import choices
 from reconstruct.paths.uplink_hash import UplinkHash
+
+# So few iterations are all folded, the first included.
+_FEW = 2
 
 
 def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, job: str | None = None) -> PathPlan:
@@ -64,15 +70,17 @@ def plan_paths(found: ConnectionTables, report: Report, inventory: Inventory, jo
     movable = np.isin(owner, [n for n, one in enumerate(report.jobs) if job is None or job in (one.id, one.label)])
     left_out = np.flatnonzero(_not_usable(report, across, cables, now, found)).tolist()
     routes = shortest_routes(cables, across.pairs, left_out) if left_out else across.routes
-    demand = _demand(across, cables, now, folded, elephants[movable])
-    planned = place(demand, routes, cables)
+    before = _before(across, cables, now, folded, elephants)
+    taken = _job_times(found, across, report, inventory, folded)
+    known = now.known()[elephants[movable]] if routes is across.routes else None
+    demand, planned = place_at_pace(
+        partial(_demand, across, cables, now, elephants[movable]), routes, cables, folded, taken, before, known
+    )
     hosts = inventory.host_names()
     tables = PlanTables(
         found=found, across=across, cables=cables, routes=routes, doors=doors, hashes=hashes, now=now, folded=folded,
         elephants=elephants[movable], owner=owner[movable], members=members,
-        before=_before(across, cables, now, folded, elephants),
-        planned=_kept_if_close(demand, across, routes, cables, now, elephants[movable], planned), demand=demand,
-        left_out=left_out,
+        before=before, planned=planned, demand=demand, times=taken, left_out=left_out,
     )  # fmt: skip
     doubts = (*_doubts(now, seen.moved, left_out), *_ambiguous(inventory))
     return documents(tables, report, hosts, _learnt(hashes, cables), doubts)
@@ -147,10 +155,15 @@ def _folded(found: ConnectionTables, across: Crossing, report: Report, members: 
     payloads = _payloads(found, across)
     cycles = []
     for job, own in zip(report.jobs, members, strict=True):
-        times = [(step.start_ns, step.end_ns) for step in job.iterations]
-        whole = [(report.window.start_ns, report.window.end_ns)]
-        cycles.append(JobCycle(own, np.array(times or whole, np.int64)))
+        times = np.array([(step.start_ns, step.end_ns) for step in job.iterations], np.int64).reshape(-1, 2)
+        whole = np.array([(report.window.start_ns, report.window.end_ns)], np.int64)
+        cycles.append(JobCycle(own, _whole(times) if len(times) else whole))
     return phases(payloads, cycles)
+
+
+def _whole(iterations_ns: Int) -> Int:
+    """Iterations without the first, as it may begin with its first bytes: what it computed before was not seen."""
+    return iterations_ns[1:] if len(iterations_ns) > _FEW else iterations_ns
 
 
 def _elephants(members: list[Bool], folded: Phases, across: Crossing, cables: DirectedCables) -> tuple[Int, Int]:
@@ -167,7 +180,15 @@ def _elephants(members: list[Bool], folded: Phases, across: Crossing, cables: Di
     return np.concatenate(rows), np.concatenate(owner)
 
 
-def _demand(across: Crossing, cables: DirectedCables, now: OpenRoutes, folded: Phases, elephants: Int) -> Demand:
+def _job_times(
+    found: ConnectionTables, across: Crossing, report: Report, inventory: Inventory, folded: Phases
+) -> JobTimes:
+    nic, speed = nics(found.addresses, inventory)
+    src, dst = (nic[found.table[name][across.rows]] for name in ("src_addr", "dst_addr"))
+    return job_times(report.jobs, folded, (src, dst), speed)
+
+
+def _demand(across: Crossing, cables: DirectedCables, now: OpenRoutes, elephants: Int, folded: Phases) -> Demand:
     """Elephants to place, and the rest spread over what is open to it."""
     rest = folded.bytes.copy()
     rest[elephants] = 0
@@ -185,23 +206,6 @@ def _before(across: Crossing, cables: DirectedCables, now: OpenRoutes, folded: P
     single[elephants] = now.known()[elephants, None] != NONE
     own = now.load_s(across.routes, np.where(folded.own, single, 0.0), len(cables.tail), np.ones(len(cables.tail)))
     return Placement(now.known(), load, own > 0)
-
-
-def _kept_if_close(
-    demand: Demand,
-    across: Crossing,
-    routes: ShortestRoutes,
-    cables: DirectedCables,
-    now: OpenRoutes,
-    elephants: Int,
-    planned: Placement,
-) -> Placement:
-    """What is there, where it is known, uses no cable that is left out, and is about as good as the plan."""
-    known = now.known()[elephants]
-    if routes is not across.routes or (known == NONE).any():
-        return planned
-    there = placed(demand, routes, cables, known)
-    return there if (there.slowest_s <= PATHS.close_ratio * planned.slowest_s).all() else planned
 
 
 def _learnt(hashes: Mapping[int, UplinkHash], cables: DirectedCables) -> tuple[LearntHash, ...]:

@@ -70,7 +70,7 @@ def _job(tables: PlanTables, job: JobReport, number: int) -> JobPaths:
             )
             for p, b, a in zip(phase.tolist(), before, after, strict=True)
         ),
-        gain_ratio=round(gain_ratio(tables, job, phase, after), 4),
+        gain_ratio=round(gain_ratio(tables, number, after), 4),
         queue_pairs=queue_pairs_needed(mine, tables.routes, tables.cables, float(after.sum())),
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def _collisions(tables: PlanTables, job: JobReport, number: int) -> list[Collisi
         load = np.where(tables.before.carries[:, p], tables.before.load_s[:, p], 0.0)
         for cable in np.flatnonzero((load >= PATHS.collides_ratio * best_s) & (load > 0)).tolist():
             there = passing.get(cable, np.zeros(0, np.int64))
-            sent = tables.demand.bytes[there, p] / tables.cables.bytes_per_s[cable]
+            sent = folded.bytes[tables.elephants[there], p] / tables.cables.bytes_per_s[cable]
             own = there[sent >= PATHS.long_share * load[cable]]
             if len(own) < 2 or not tables.demand.own[own, p].any():
                 continue

@@ -12,6 +12,7 @@ from datamodel.path_plan import Port
 from datamodel.streams import Bool, Int
 from diagnose.paths.crossing import Crossing
 from diagnose.paths.current_routes import OpenRoutes
+from diagnose.paths.pace import JobTimes
 from diagnose.paths.phases import Phases
 from diagnose.paths.placing.placement import Demand, Placement, placed
 from diagnose.paths.shortest_routes import NONE, DirectedCables, ShortestRoutes
@@ -31,8 +32,9 @@ class PlanTables:
         folded: bytes by phase.
         elephants, owner: long connections and their jobs.
         members: by job, (n,) its connections.
-        before, planned: what cables carry now, and as planned; routes of `planned` are of elephants.
-        demand: that was placed.
+        before, planned: what cables carry now, and once the plan is applied; routes of `planned` are of elephants.
+        demand: that was placed: what is sent once the plan is applied.
+        times: what iterations take now.
         left_out: directed cables that nothing is planned over, both directions of each.
     """
 
@@ -50,6 +52,7 @@ class PlanTables:
     before: Placement
     planned: Placement
     demand: Demand
+    times: JobTimes
     left_out: Sequence[int] = ()
     _ports: dict[int, Port] = field(default_factory=dict, repr=False)
 

@@ -68,7 +68,7 @@ def test_collisions_are_shown_with_what_the_plan_makes_of_them(plan: PathPlan) -
     assert now > 1.5 * best
     assert plan.collisions
     assert all(c.now_s >= 1.1 * c.best_s and len(c.elephants) >= 2 for c in plan.collisions)
-    assert {b.planned for b in plan.balance} == {1.0}
+    assert max(b.planned for b in plan.balance) < 1.001
     assert max(b.now for b in plan.balance) > 1.4
     assert {c.action for c in plan.connections} == {"set", "keep"}
     assert plan.jobs[0].gain_ratio > 0.05
@@ -104,7 +104,7 @@ def test_an_analysis_after_the_plan_was_applied_reports_no_collision(plan: PathP
     file.write_text(path_plan_csv(plan))
     report = analyzed(simulate_case(with_source_ports(collisions(), file), 1))
     assert not [f for f in report.findings if f.cause == "ecmp_collision"]
-    assert report.jobs[0].uplink_imbalance == 1.0
+    assert report.jobs[0].uplink_imbalance == pytest.approx(1.0, abs=1e-3)
 
 
 def test_queue_pairs_that_share_a_source_port_are_a_finding_of_their_own(plan: PathPlan, tmp_path: Path) -> None:
@@ -112,13 +112,16 @@ def test_queue_pairs_that_share_a_source_port_are_a_finding_of_their_own(plan: P
     file = tmp_path / "one.csv"
     rows = [f"{c.src_addr},{c.dst_addr},{c.src_port},49152" for c in plan.connections]
     file.write_text("\n".join(["src_addr,dst_addr,src_port,new_src_port", *rows]))
-    report = analyzed(simulate_case(with_source_ports(collisions(), file), 1))
-    found = [f for f in report.findings if f.cause == "one_source_port"]
+    shared = with_source_ports(collisions(), file)
+    thin = replace(shared, fabric=replace(shared.fabric, uplink_gbps=300))
+    found = [f for f in analyzed(simulate_case(thin, 1)).findings if f.cause == "one_source_port"]
     assert [(f.kind, f.severity, f.subject.type) for f in found] == [("slow_uplink", "info", "host")]
     assert found[0].subject.ids == ("h1", "h3", "h5", "h7")  # the other hosts of a ring send to one of their own leaf
     assert found[0].evidence[0].value == 2
     assert found[0].slowdown_ratio > 1.05
     assert not [f for f in plan.findings if f.cause == "one_source_port"]
+    # Where two queue pairs on a cable take no longer than their NICs do, nothing is lost.
+    assert not [f for f in analyzed(simulate_case(shared, 1)).findings if f.cause == "one_source_port"]
 
 
 def test_an_applied_plan_is_kept_and_as_fast_as_predicted(plan: PathPlan, tmp_path: Path) -> None:

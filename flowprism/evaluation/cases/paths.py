@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from simulate.training.plan import Plan
 from simulate.training.workload import Workload
 
 _NICS, _NIC_GBPS = 2, 400.0
+# Of the job whose iterations take longest; the others go on for as long, as jobs that share a fabric do.
 _ITERATIONS = 10
 _AFFINE: tuple[HashFamily, ...] = ("crc", "xor", "toeplitz")
 # One case in eight hashes with a function that no kernel explains, one in eight chooses modulo no power of two.
@@ -57,9 +59,25 @@ def path_case(number: int) -> PathCase:
     )  # fmt: skip
     count = int(random.integers(1, min(_MOST_JOBS, hosts // _FEWEST_HOSTS) + 1))
     members = np.array_split(random.permutation(hosts), count)
-    jobs = tuple(_job(f"job{n}", own, pairs, random) for n, own in enumerate(members))
+    jobs = _side_by_side([_job(f"job{n}", own, pairs, random) for n, own in enumerate(members)])
     about = f"{leaves} leaves, {spines} spines, {count} jobs, {pairs} queue pairs, {family}"
     return PathCase(Scenario(f"paths-{number:03}", about, fabric, jobs), not (odd or nonlinear))
+
+
+def _side_by_side(jobs: Sequence[SimulatedJob]) -> tuple[SimulatedJob, ...]:
+    """The jobs with as many iterations as end at about the same time."""
+    period_s = [_period_s(job) for job in jobs]
+    times = [round(_ITERATIONS * max(period_s) / one) for one in period_s]
+    return tuple(
+        replace(job, attempts=(replace(job.attempts[0], iterations=n),)) for job, n in zip(jobs, times, strict=True)
+    )
+
+
+def _period_s(job: SimulatedJob) -> float:
+    """An iteration of a job alone: what it computes, and its gradients around rings."""
+    volumes, replicas = job.workload.volumes, job.plan.dp
+    sent = 2 * volumes.gradient_bytes * (replicas - 1) / replicas
+    return volumes.forward_s + volumes.backward_s + volumes.optimizer_s + sent / (_NIC_GBPS * 1e9 / 8)
 
 
 def _job(name: str, hosts: np.ndarray, pairs: int, random: np.random.Generator) -> SimulatedJob:

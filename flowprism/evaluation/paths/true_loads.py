@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.flows import Flows
-from datamodel.report import Iteration
 from datamodel.streams import Bool, Float, Int
 from reconstruct.streams.stream_builder import volumes
 from simulate.network.fabric import SPINE_PORT, Fabric
@@ -47,13 +46,13 @@ class SentConnections:
         start_ns, end_ns = (frame[name][rows] for name in ("time_flow_start_ns", "time_flow_end_ns"))
         return cls(one, other, port, which.ravel(), start_ns, end_ns, volume[rows])
 
-    def folded(self, steps: Sequence[Iteration], begin: float, end: float) -> Float:
+    def folded(self, steps: Sequence[tuple[int, int]], begin: float, end: float) -> Float:
         """(n,) mean bytes of each connection in one part of the iterations, by shares of them."""
         found = np.zeros(len(self.src))
         last = np.maximum(self.end_ns, self.start_ns + 1)
-        for step in steps:
-            length = step.end_ns - step.start_ns
-            low, high = step.start_ns + begin * length, step.start_ns + end * length
+        for start_ns, end_ns in steps:
+            length = end_ns - start_ns
+            low, high = start_ns + begin * length, start_ns + end * length
             met = np.clip(np.minimum(last, high) - np.maximum(self.start_ns, low), 0, None)
             found += np.bincount(self.connection, self.bytes * met / (last - self.start_ns), len(found))
         return found / max(len(steps), 1)

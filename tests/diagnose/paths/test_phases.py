@@ -30,15 +30,28 @@ def test_steps_that_full_cables_delay_are_no_phases_of_their_own() -> None:
     """Two channels step in turn; the one on a full cable goes on when the other is done."""
     fast = [(0, 100 + 40 * step, 110 + 40 * step, 10.0) for step in range(4)]
     slow = [(1, 100 + 120 * step, 180 + 120 * step, 10.0) for step in range(4)]
-    assert folded(*fast, *slow, size=2) == [(0.0, 1.0, [40.0, 40.0])]
+    assert folded(*fast, *slow, size=2) == [(10 / 64, 54 / 64, [40.0, 40.0])]
 
 
 def test_connections_that_did_not_send_before_begin_a_phase() -> None:
     """A pipeline's, and then those that reduce gradients, however long one of these takes."""
     found = folded((0, 0, 300, 30.0), (1, 320, 400, 80.0), (2, 320, 630, 80.0), size=3)
-    assert found == [(0.0, 0.5, [30.0, 0.0, 0.0]), (0.5, 1.0, [0.0, 80.0, 80.0])]
+    assert found == [(0.0, 30 / 64, [30.0, 0.0, 0.0]), (0.5, 63 / 64, [0.0, 80.0, 80.0])]
 
 
 def test_what_reaches_over_the_edge_of_an_iteration_is_no_phase() -> None:
     """The last bytes of one of two connections of a phase are sent when the next iteration has begun."""
     assert len(folded((0, 0, 5, 1.0), (0, 320, 640, 60.0), (1, 320, 640, 60.0), size=2)) == 1
+
+
+def test_other_jobs_count_with_what_they_send_while_a_phase_lasts() -> None:
+    """One that is busy while the other computes shares nothing with it."""
+    rows = [(n, (i * 640 + a) * MS, (i * 640 + a + 160) * MS, 16) for i in range(4) for n, a in ((0, 160), (1, 320))]
+    rows += [(2, 0, 2560 * MS, 64)]
+    columns = {name: np.array(values) for name, values in zip(PAYLOADS.names, zip(*rows, strict=True), strict=True)}
+    edges = np.arange(5) * PERIOD_MS * MS
+    steps = np.stack([edges[:-1], edges[1:]], axis=1)
+    jobs = [JobCycle(np.arange(3) == n, steps) for n in (0, 1)]
+    found = phases(Frame(PAYLOADS, columns).sort(*PAYLOADS.names), jobs)
+    assert found.bytes.round(6).tolist() == [[16, 0], [0, 16], [4, 4]]
+    assert found.owner.tolist() == [0, 1, -1]
