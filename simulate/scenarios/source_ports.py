@@ -24,7 +24,8 @@ def with_source_ports(scenario: Scenario, file: Path) -> Scenario:
             rows = list(csv.DictReader(lines))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: {error}") from error
-    endpoints = {address: n for n, address in enumerate(scenario.fabric.addresses()[: scenario.fabric.endpoints])}
+    many = scenario.fabric.endpoints
+    endpoints = {address: n % many for n, address in enumerate(scenario.fabric.addresses())}  # by that of any plane
     ports = tuple(_given(file, number, row, endpoints) for number, row in enumerate(rows, 2))
     return replace(scenario, jobs=tuple(replace(job, source_ports=ports) for job in scenario.jobs))
 

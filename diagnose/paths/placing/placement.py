@@ -154,21 +154,21 @@ def _last(hops: Int) -> Int:
 def _colored(
     demand: Demand, routes: ShortestRoutes, cables: DirectedCables, movable: Int, classes: list[Int]
 ) -> Int | None:
-    """Routes by colors, one class of connections after the other; None where spines differ."""
-    pairs = np.unique(demand.pair[movable])
+    """Routes by colors, one class of connections of a plane after the other; None where a plane's spines differ."""
+    pairs, at = np.unique(demand.pair[movable], return_inverse=True)
     count = routes.offsets[pairs + 1] - routes.offsets[pairs]
     if not len(pairs) or routes.cables.shape[1] != 2 or (count != count[0]).any():
         return None
-    rows = routes.offsets[pairs][:, None] + np.arange(count[0])
-    hops = routes.cables[rows]
-    spines = cables.head[hops[:, :, 0]]
+    hops = routes.cables[routes.offsets[pairs][:, None] + np.arange(count[0])]
     speeds = cables.bytes_per_s[hops]
-    if (spines != spines[0]).any() or len(np.unique(spines[0])) < count[0] or (speeds != speeds[0, 0, 0]).any():
+    planes, plane = np.unique(cables.head[hops[:, :, 0]], axis=0, return_inverse=True)
+    spines = np.unique(planes)
+    if len(spines) != planes.size or (speeds != speeds[0, 0, 0]).any():
         return None
-    route = np.full(len(demand.pair), NONE)
+    route, plane_of = np.full(len(demand.pair), NONE), plane.ravel()[at]
     first = routes.cables[routes.offsets[demand.pair[movable]]]
     ends = cables.tail[first[:, 0]], cables.head[first[:, 1]]
-    for own in classes:
+    for own in (every[plane_of[every] == n] for every in classes for n in range(len(planes))):
         color = color_edges(ends[0][own], ends[1][own], int(count[0]))
         route[movable[own]] = routes.offsets[demand.pair[movable[own]]] + color
     return route

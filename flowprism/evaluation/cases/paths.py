@@ -19,9 +19,11 @@ _NICS, _NIC_GBPS = 2, 400.0
 # Of the job whose iterations take longest; the others go on for as long, as jobs that share a fabric do.
 _ITERATIONS = 10
 _AFFINE: tuple[HashFamily, ...] = ("crc", "xor", "toeplitz")
-# One case in eight hashes with a function that no kernel explains, one in eight chooses modulo no power of two.
+# One case in eight hashes with a function that no kernel explains, one in eight chooses modulo no power of two, one in
+# eight has two planes.
 _EVERY = 8
 _SPINES, _ODD_SPINES = (2, 4, 8, 16), (3, 6, 12)
+_PLANES = 2
 _MOST_JOBS, _FEWEST_HOSTS = 4, 3
 _FREE_GBPS = 1e6
 
@@ -52,15 +54,20 @@ def path_case(number: int) -> PathCase:
     spines = int(random.choice(_ODD_SPINES if odd else _SPINES))
     family: HashFamily = "nonlinear" if nonlinear else _AFFINE[int(random.integers(len(_AFFINE)))]
     hosts = max(leaves * each, _FEWEST_HOSTS)
-    door = -(-each * _NICS * pairs // spines)
+    planes = _PLANES if number % _EVERY == 5 else 1
+    pairs = -(-pairs // planes) * planes  # as many in each plane
+    here = pairs // planes
+    door = -(-each * _NICS * here // spines)
     fabric = Fabric(
         hosts=hosts, gpus_per_host=_NICS, nics_per_host=_NICS, rail_optimised=False, hosts_per_leaf=each,
-        spines=spines, nic_gbps=_NIC_GBPS, uplink_gbps=_NIC_GBPS / pairs * door, hash_seed=number, hash_family=family,
+        spines=spines, nic_gbps=_NIC_GBPS, uplink_gbps=_NIC_GBPS / here * door, hash_seed=number, hash_family=family,
+        planes=planes,
     )  # fmt: skip
     count = int(random.integers(1, min(_MOST_JOBS, hosts // _FEWEST_HOSTS) + 1))
     members = np.array_split(random.permutation(hosts), count)
     jobs = _side_by_side([_job(f"job{n}", own, pairs, random) for n, own in enumerate(members)])
     about = f"{leaves} leaves, {spines} spines, {count} jobs, {pairs} queue pairs, {family}"
+    about += f", {_PLANES} planes" if planes > 1 else ""
     return PathCase(Scenario(f"paths-{number:03}", about, fabric, jobs), not (odd or nonlinear))
 
 

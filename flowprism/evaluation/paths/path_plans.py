@@ -213,7 +213,8 @@ def _planned(drawn: PathCase, number: int) -> _Planned:
 
 def _spine_of(fabric: Fabric, src: str, dst: str, port: int) -> int:
     number = {address: n for n, address in enumerate(fabric.addresses())}
-    one, other, chosen = (np.array([value]) for value in (number[src], number[dst], port))
+    nics = (number[address] % fabric.endpoints for address in (src, dst))
+    one, other, chosen = (np.array([value]) for value in (*nics, port))
     return int(fabric.spine(one, other, chosen)[0])
 
 
@@ -244,8 +245,9 @@ def _demand(after: _Planned, phases: Sequence[tuple[str, PhaseLoad]]) -> tuple[D
     inventory: Inventory = after.case.inventory
     cables, fabric, sent = DirectedCables.of(inventory.links), after.fabric, after.sent
     number = {name: n for n, name in enumerate(cables.switches)}
-    code = np.array([number[fabric.leaf_name(n)] for n in range(fabric.leaves)])
-    ends = np.stack([code[fabric.leaf_of_nic(sent.src)], code[fabric.leaf_of_nic(sent.dst)]], axis=1)
+    names = [[fabric.leaf_name(n, plane) for n in range(fabric.leaves)] for plane in range(fabric.planes)]
+    code = np.array([[number[name] for name in own] for own in names])
+    ends = np.stack([code[sent.plane, fabric.leaf_of_nic(nic)] for nic in (sent.src, sent.dst)], axis=1)
     pairs, pair = np.unique(ends, axis=0, return_inverse=True)
     carried = np.stack([after.folded(job, p) for job, p in phases], axis=1)
     long = np.flatnonzero(carried.sum(axis=1) >= COUNTS * carried.sum(axis=1).max())
@@ -259,8 +261,8 @@ def _collisions(before: _Planned, after: _Planned, best: float) -> tuple[int, in
 
     A collision is by the slowest load of the best placement: what the plan came to, by the share that is possible.
     """
-    fabric = before.fabric
-    planned = {one.job: _slowest_of(before, after, one.job) for one in after.plan.jobs if one.job in after.jobs}
+    fabric, known_jobs = before.fabric, before.jobs.keys() & after.jobs.keys()
+    planned = {one.job: _slowest_of(before, after, one.job) for one in after.plan.jobs if one.job in known_jobs}
     true: set[tuple[str, int]] = set()
     unclear: set[tuple[str, int]] = set()
     for one in before.plan.jobs:
@@ -272,7 +274,8 @@ def _collisions(before: _Planned, after: _Planned, best: float) -> tuple[int, in
             true |= {(one.job, n) for n in np.flatnonzero(some & (ratio >= PATHS.collides_ratio)).tolist()}
             near = np.abs(ratio / PATHS.collides_ratio - 1) <= _BORDER
             unclear |= {(one.job, n) for n in np.flatnonzero(some & near).tolist()}
-    leaf = {fabric.leaf_name(n): n for n in range(fabric.leaves)}
+    planes, leaves = range(fabric.planes), range(fabric.leaves)
+    leaf = {fabric.leaf_name(n, plane): 2 * plane * fabric.leaves + n for plane in planes for n in leaves}
     said: set[tuple[str, int]] = set()
     for shared in before.plan.collisions:
         (a, b), up = shared.link, shared.link[0].switch in leaf
@@ -288,7 +291,7 @@ def _slowest_of(before: _Planned, after: _Planned, job: str) -> list[float]:
     for one in (before, after):
         phases = next((paths.phases for paths in one.plan.jobs if paths.job == job), ())
         own = one.own(job)
-        sent.append(sum(float(one.folded(job, phase)[own].sum()) for phase in phases) if job in one.jobs else 0.0)
+        sent.append(sum(float(one.folded(job, phase)[own].sum()) for phase in phases))
     paths = next(paths for paths in after.plan.jobs if paths.job == job)
     return [load_s * sent[0] / sent[1] for load_s in after.slowest_s(paths)]
 

@@ -13,7 +13,7 @@ def with_true_ports(plan: PathPlan, fabric: Fabric) -> PathPlan:
     used = {one.ends for one in plan.connections} | {
         (one.src_addr, one.dst_addr, one.new_src_port) for one in plan.connections if one.new_src_port is not None
     }
-    nic = {address: n for n, address in enumerate(fabric.addresses())}
+    nic = {address: n % fabric.endpoints for n, address in enumerate(fabric.addresses())}
     connections = list(plan.connections)
     for n, one in enumerate(connections):
         if one.action in {"try", "none"} and one.planned:

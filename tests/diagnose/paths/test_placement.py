@@ -35,6 +35,24 @@ def test_equal_connections_meet_the_bound_exactly(draw: int) -> None:
     assert place(work, routes, fabric).slowest_s[0] == pytest.approx(-(-degree // spines) * 1e9 / BYTES_PER_S, rel=1e-9)
 
 
+def test_equal_connections_meet_the_bound_in_each_plane() -> None:
+    """Two planes of twelve spines, each with twelve connections out of and into every leaf: one on a cable."""
+    leaves, spines = 15, 12
+    one = cables(leaves, spines)
+    other = [n.model_copy(update={"a": f"{n.a}-b", "b": f"{n.b}-b"}) for n in one.links]
+    fabric = DirectedCables.of([*one.links, *other])
+    number = {name: n for n, name in enumerate(fabric.switches)}
+    src = np.repeat(np.arange(leaves), spines)
+    hop = np.tile(np.arange(spines) % (leaves - 1) + 1, leaves)
+    code = np.array([[number[f"leaf{n}{plane}"] for n in range(leaves)] for plane in ("", "-b")])
+    both = [np.stack([row[src], row[(src + hop) % leaves]], axis=1) for row in code]
+    pairs, pair = np.unique(np.concatenate(both), axis=0, return_inverse=True)
+    sent = np.full((len(pair), 1), 1e9)
+    work = Demand(pair.ravel(), sent, sent > 0, np.zeros((len(fabric.tail), 1)))
+    found = place(work, shortest_routes(fabric, pairs), fabric)
+    assert found.slowest_s[0] == pytest.approx(1e9 / BYTES_PER_S, rel=1e-9)
+
+
 def test_unequal_connections_come_close_to_the_optimum() -> None:
     """Mean <= 1 %, worst <= 3 % above the best of a mixed-integer program, over phases that share connections."""
     excess = []

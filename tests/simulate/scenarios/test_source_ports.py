@@ -48,6 +48,15 @@ def test_planned_ports_move_connections_as_the_leafs_hash_says(tmp_path: Path) -
     assert [after["out_if"][n] - after["spine"][n] for n in range(len(rows))] == [1] * len(rows)
 
 
+def test_a_connection_is_named_by_its_addresses_in_any_plane(tmp_path: Path) -> None:
+    """The second plane's addresses are of the same NICs."""
+    made = collisions()
+    made = replace(made, fabric=replace(made.fabric, planes=2))
+    file = tmp_path / "ports.csv"
+    file.write_text("src_addr,dst_addr,src_port,new_src_port\n10.0.0.65,10.0.1.66,50000,50001\n")
+    assert with_source_ports(made, file).jobs[0].source_ports == ((0, 9, 50000, 50001),)
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [

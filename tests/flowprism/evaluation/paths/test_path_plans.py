@@ -14,6 +14,17 @@ def test_a_plan_that_is_applied_removes_every_collision() -> None:
     assert max(found.free) <= 0.01
 
 
+def test_planes_are_planned_apart() -> None:
+    """Each of two planes has collisions of its own, and none once the file is applied."""
+    found = run_path_case(69)
+    assert found.about.endswith("2 planes")
+    assert found.collisions == (18, 0, 0)
+    assert (round(found.excess, 3), found.at_bound) == (0, True)
+    assert found.kept == (57, 57)
+    assert max(found.predicted) <= 0.02
+    assert max(found.free) <= 0.01
+
+
 def test_no_port_is_given_where_the_hash_cannot_be_learnt() -> None:
     """A nonlinear hash, and one modulo six."""
     for number in (7, 3):
