@@ -14,6 +14,7 @@ from datamodel.document import Document
 from datamodel.filters import JobFilter, JobOrder
 from datamodel.fleet_time import FleetTime
 from datamodel.job_state import JobState
+from datamodel.pattern_view import PatternView
 from datamodel.training_time import TrainingDays
 from flowprism.service.access.dependencies import Seeing
 from flowprism.service.api.page_documents import JobPage
@@ -22,6 +23,7 @@ from flowprism.service.http.query_parameters import Name, PageParameters, Parame
 from flowprism.service.http.responses import cursor, decode_cursor, respond, wrong
 from flowprism.service.queries.jobs import job_queries as answers
 from flowprism.service.queries.jobs.fleet_time import USUAL_DAYS, fleet_training_time
+from flowprism.service.queries.jobs.job_patterns import job_patterns
 from flowprism.service.queries.jobs.training_days import MOST_DAYS, training_days
 from flowprism.service.stores import Stores
 
@@ -57,6 +59,12 @@ class TrendParameters(Span):
     most: int = Field(default=500, ge=1, le=5000, description="steps")
 
 
+class PatternParameters(Parameters):
+    """How many."""
+
+    limit: int = Field(default=50, ge=1, le=100_000, description="patterns at most: the most unlike ones")
+
+
 class FleetParameters(Parameters):
     """Over which time, and how many."""
 
@@ -79,6 +87,16 @@ def layouts(request: Request, viewer: Seeing, job: Name) -> Response:
     """The layouts that a job had with their process groups, the newest first."""
     found = answers.job(request.app.state.stores, viewer, time.time_ns(), job)
     return respond(request, found and LayoutList(items=found.layouts), "job of this id")
+
+
+@router.get("/jobs/{job:path}/patterns", response_model=PatternView, summary="What a job's endpoints are like")
+def patterns(request: Request, viewer: Seeing, job: Name, asked: Annotated[PatternParameters, Query()]) -> Response:
+    """List the newest patterns of endpoints by function, those first that are least like their peers.
+
+    Evidence, not a finding: no incident opens and no alert is sent.
+    """
+    found = job_patterns(request.app.state.stores, viewer, job, asked.limit)
+    return respond(request, found, "job of this id")
 
 
 @router.get(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from datamodel.frame import Frame, Schema
 from datamodel.patterns import FUNCTIONS, PATTERNS, StoredPatterns
@@ -23,7 +24,16 @@ def stored_patterns(database: Database, start_ns: int, end_ns: int, tenant: str 
     query = select(ENDPOINT_PATTERNS).where(ended)
     if tenant is not None:
         query = query.join(JOBS, JOBS.c.id == ENDPOINT_PATTERNS.c.job).where(JOBS.c.tenant == tenant)
-    query = query.order_by(ENDPOINT_PATTERNS.c.job, ENDPOINT_PATTERNS.c.start_ns)
+    return _read(database, query.order_by(ENDPOINT_PATTERNS.c.job, ENDPOINT_PATTERNS.c.start_ns))
+
+
+def newest_patterns(database: Database, job: str, most: int) -> list[StoredPatterns]:
+    """Read the patterns of a job's newest windows, the newest first."""
+    query = select(ENDPOINT_PATTERNS).where(ENDPOINT_PATTERNS.c.job == job)
+    return _read(database, query.order_by(ENDPOINT_PATTERNS.c.start_ns.desc()).limit(most))
+
+
+def _read(database: Database, query: Select[Any]) -> list[StoredPatterns]:
     with database.reading() as connection:
         return [
             StoredPatterns(

@@ -47,6 +47,7 @@ MATRIX: dict[tuple[str, str], Rule] = {
     ("GET", "/api/v1/jobs"): Rule("seeing"),
     ("GET", "/api/v1/jobs/{job}"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/layouts"): Rule("seeing", owned=True),
+    ("GET", "/api/v1/jobs/{job}/patterns"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/iterations"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/trend"): Rule("seeing", owned=True),
     ("GET", "/api/v1/jobs/{job}/timeline"): Rule("seeing", owned=True),

@@ -13,6 +13,7 @@ from tests.flowprism.dashboard.fabric.stored_paths import PathScans, case
 from tests.flowprism.profiles.stored_profiles import read_profiles_of
 from tests.flowprism.service.api.client import Client, client
 from tests.flowprism.service.queries.fabric.stored_offenders import stored_offenders
+from tests.flowprism.service.queries.fabric.test_repeat_offenders import scanned
 from tests.flowprism.service.stored import stored_demo
 
 TARGET = Path("flowprism/service/api/examples.json")
@@ -39,6 +40,11 @@ def main() -> None:
         month = stored_offenders(Path(folder) / "month")
         said |= {name: cut(answer) for name, answer in offender_answers(client(month))}
         month.database.close()
+        (Path(folder) / "patterns").mkdir()
+        late, analysis, _ = scanned(Path(folder) / "patterns")
+        answer = client(late).get(f"/api/v1/jobs/{analysis.report.jobs[0].id}/patterns?limit=2").json()
+        said |= {"GET /api/v1/jobs/{job}/patterns": answer}
+        late.database.close()
     TARGET.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
