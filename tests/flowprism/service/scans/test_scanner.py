@@ -26,7 +26,7 @@ from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics, save_inventory
 from storage.database.incidents.alerts import alerts
 from storage.database.incidents.incident_records import incidents
-from storage.database.scans.endpoint_patterns import stored_patterns
+from storage.database.scans.endpoint_patterns import newest_patterns
 from storage.database.scans.scan_records import jobs, layouts, rollups, scans
 from storage.database.scans.scan_requests import ask, request
 from tests.flowprism.service.alerts import told
@@ -110,7 +110,7 @@ def test_what_windows_leave_behind(tmp_path: Path, begin_ns: int) -> None:
     numbers = rows["index"].tolist()
     assert numbers == list(range(len(numbers)))
     assert numbers[-1] == pytest.approx((rows["end_ns"][-1] - begin_ns) / FAULT_FROM_S * 6 / 1e9, abs=1.5)
-    behavior = stored_patterns(made.database, 0, time.time_ns())[-1]
+    (behavior,) = newest_patterns(made.database, job.id, 1)
     assert (behavior.job, set(behavior.endpoints)) == (job.id, set(job.endpoints))
     functions = behavior.functions["function"]
     assert {FUNCTION_NAMES[n] for n in functions.tolist()} == {"forward", "backward", "pp", "dp", "outside"}

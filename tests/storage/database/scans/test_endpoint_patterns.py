@@ -7,7 +7,7 @@ from sqlalchemy import update
 from datamodel.frame import Frame
 from datamodel.patterns import FUNCTIONS, PATTERN_STRETCH_NS, PATTERNS, StoredPatterns
 from storage.database.connection import Database
-from storage.database.scans.endpoint_patterns import stored_patterns
+from storage.database.scans.endpoint_patterns import newest_patterns, stored_patterns
 from storage.database.scans.scan_records import ScanResult, forget_scans, save_scan
 from storage.database.tables import ENDPOINT_PATTERNS
 from tests.storage.database import results
@@ -37,6 +37,16 @@ def test_newest_window_of_a_stretch_is_stored(database: Database) -> None:
     ]
     assert found[0].endpoints == ("10.0.0.1", "10.0.0.2")
     assert found[0].rows["role"].tolist() == [0, 7]
+    assert [len(one.functions) for one in found] == [0, 0]
+
+
+def test_newest_windows_of_a_job_have_functions(database: Database) -> None:
+    """The newest first, at most so many."""
+    for stretch in range(3):
+        scan(database, stretch * PATTERN_STRETCH_NS + 1, 0.125)
+    scan(database, 5 * PATTERN_STRETCH_NS, 0.5, "j2")
+    found = newest_patterns(database, "j1", 2)
+    assert [one.end_ns // PATTERN_STRETCH_NS for one in found] == [2, 1]
     functions = {name: column.tolist() for name, column in found[0].functions.columns().items()}
     assert (functions["function"], functions["stage"], functions["rate_bps"]) == ([3], [2], [0.125])
 
@@ -46,7 +56,7 @@ def test_patterns_of_earlier_versions_have_no_functions(database: Database) -> N
     scan(database, 100, 0.25)
     with database.writing() as connection:
         connection.execute(update(ENDPOINT_PATTERNS).values(functions=None))
-    (found,) = stored_patterns(database, 0, 100)
+    (found,) = newest_patterns(database, "j1", 1)
     assert (len(found.rows), len(found.functions)) == (2, 0)
 
 
