@@ -1,7 +1,7 @@
 """Sends the week's repeat offenders, once a week to each receiver, whichever replica does it.
 
-That it was sent is a lease on the week and the receiver which outlasts the week: no other replica gets it, nor the same
-one after a restart.
+The replica that sends it takes a short lease on the week and the receiver. Once it was accepted the lease outlasts the
+week: no other replica gets it, nor the same one after a restart.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from datamodel.durations import DAY_NS, HOUR_NS
+from datamodel.durations import DAY_NS, HOUR_NS, MINUTE_NS
 from datamodel.errors import FlowprismError
 from flowprism.service.alerts.alert_settings import AppriseReceiver
 from flowprism.service.alerts.http_post import NotDeliveredError
@@ -28,6 +28,8 @@ from storage.database.connection import Database
 # Mondays, 6:00 UTC: 1970 began on a Thursday.
 _FIRST_NS = 4 * DAY_NS + 6 * HOUR_NS
 _LOOK_S = 60.0
+# A report is made and sent in far less. A replica that ends meanwhile keeps the others from it for no longer.
+_SENDING_NS = 10 * MINUTE_NS
 _VIEWER = Viewer("weekly report", "viewer", None)
 _LOG = structlog.get_logger(__name__)
 
@@ -59,7 +61,8 @@ class WeeklySender:
                 self._send(receiver, f"weekly report {week} {receiver.name}", now_ns)
 
     def _send(self, receiver: AppriseReceiver, lease: str, now_ns: int) -> None:
-        if not take_lease(self.database, lease, f"{self._holder} {now_ns}", now_ns, now_ns + 2 * WEEK_NS):
+        holder = f"{self._holder} {now_ns}"
+        if not take_lease(self.database, lease, holder, now_ns, now_ns + _SENDING_NS):
             return
         try:
             report = weekly_report(Stores(self.database, settings=self.settings), _VIEWER, now_ns)
@@ -68,7 +71,9 @@ class WeeklySender:
                 self.sent += 1
         except (NotDeliveredError, FlowprismError) as error:
             _LOG.warning("the weekly report waits", receiver=receiver.name, reason=str(error))
-            release_lease(self.database, lease, f"{self._holder} {now_ns}")
+            release_lease(self.database, lease, holder)
+        else:
+            take_lease(self.database, lease, holder, now_ns, now_ns + 2 * WEEK_NS)
 
 
 def run_weekly(settings: Settings, stop: threading.Event) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from datamodel.durations import HOUR_NS, MINUTE_NS
 from datamodel.weekly_report import WeeklyReport
 from flowprism.service.config.settings import Settings
 from flowprism.service.queries.fabric.weekly_report import WEEK_NS, report_text, report_title, weekly_report
+from flowprism.service.reports import weekly_sender
 from flowprism.service.reports.weekly_sender import WeeklySender
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
@@ -70,8 +72,8 @@ def test_a_report_is_sent_once_a_week(stores: Stores) -> None:
     with listening(OK) as server:
         one, other = sender(stores, server), sender(stores, server)
         for hour in range(5):
-            one.tick(NEWEST_NS + hour)
-            other.tick(NEWEST_NS + hour)
+            one.tick(NEWEST_NS + hour * HOUR_NS)
+            other.tick(NEWEST_NS + hour * HOUR_NS)
         assert (one.sent, other.sent) == (1, 0)
         other.tick(NEWEST_NS + WEEK_NS)
         came = server.wait(2)
@@ -87,6 +89,26 @@ def test_what_was_not_accepted_is_tried_again(stores: Stores) -> None:
         one.tick(NEWEST_NS)
         other.tick(NEWEST_NS + 1)
     assert (one.sent, other.sent) == (0, 1)
+
+
+def test_a_replica_that_ends_while_it_sends_does_not_lose_the_report(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one sends it once it is clear that the first is gone."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with listening(OK) as server:
+        one, other = sender(stores, server), sender(stores, server)
+        with monkeypatch.context() as patched:
+            patched.setattr(weekly_sender, "send_text", end)
+            with pytest.raises(KeyboardInterrupt):
+                one.tick(NEWEST_NS)
+        other.tick(NEWEST_NS + MINUTE_NS)
+        assert other.sent == 0
+        other.tick(NEWEST_NS + HOUR_NS)
+        assert other.sent == 1
 
 
 def test_without_hosts_to_compare_nothing_is_sent(tmp_path: Path) -> None:
