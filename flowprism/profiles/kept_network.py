@@ -14,7 +14,7 @@ from flowprism.service.viewer import Viewer
 
 # Clocks of hosts and exporters that a network sets are closer. Of a large job less fits into memory.
 AROUND_NS = (30_000_000_000, 10_000_000_000, 3_000_000_000)
-_OPERATOR = Viewer("profiles", "viewer", None)
+_VIEWER = Viewer("profiles", "viewer", None)
 
 
 def kept_network(stores: Stores, job: str, profiles: Sequence[Profile]) -> tuple[Analysis | None, str]:
@@ -30,7 +30,7 @@ def kept_network(stores: Stores, job: str, profiles: Sequence[Profile]) -> tuple
     end_ns = max(int(one["end_ns"].max()) for one in steps)
     for around_ns in AROUND_NS:
         try:
-            found = kept_analysis(stores, _OPERATOR, job, TimeSpan(start_ns - around_ns, end_ns + around_ns))
+            found = kept_analysis(stores, _VIEWER, job, TimeSpan(start_ns - around_ns, end_ns + around_ns))
         except LimitExceededError:
             continue
         if found is None or not len(found.timelines.spans):

@@ -152,9 +152,8 @@ def _report(profiles: Sequence[Profile], problems: Sequence[str], known: _Networ
 
 def _with_trace(profiles: list[Profile], report: ProfileReport, known: _Network, path: Path) -> ProfileReport:
     """Write the trace; the report with what the trace lacks."""
-    from flowprism.profiles.profiled_trace import (
-        write_profiled_trace,
-    )  # its messages take a tenth of a second to import
+    # Imported here, because Perfetto's messages take a tenth of a second.
+    from flowprism.profiles.profiled_trace import write_profiled_trace
 
     with name_output_errors(path):
         lines = write_profiled_trace(
