@@ -22,14 +22,15 @@ from flowprism.service.config.settings import Settings
 from flowprism.service.queries.fabric.weekly_report import WEEK_NS, report_text, report_title, weekly_report
 from flowprism.service.stores import Stores
 from flowprism.service.viewer import Viewer
-from storage.database.access import release_lease, take_lease
+from storage.database.access import take_lease
 from storage.database.connection import Database
 
 # Mondays, 6:00 UTC: 1970 began on a Thursday.
 _FIRST_NS = 4 * DAY_NS + 6 * HOUR_NS
 _LOOK_S = 60.0
-# A report is made and sent in far less. A replica that ends meanwhile keeps the others from it for no longer.
-_SENDING_NS = 10 * MINUTE_NS
+# A report is made and sent in far less, so a replica that ended meanwhile keeps the others from it for no longer.
+# Each attempt reads the patterns of a month: a receiver that is away is not tried at every look.
+_RETRY_NS = 10 * MINUTE_NS
 _VIEWER = Viewer("weekly report", "viewer", None)
 _LOG = structlog.get_logger(__name__)
 
@@ -50,7 +51,7 @@ class WeeklySender:
     _holder: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def tick(self, now_ns: int) -> None:
-        """Send what is due; what was not accepted is tried at the next tick.
+        """Send what is due; what was not accepted is tried again after ten minutes.
 
         Raises:
             FlowprismError: the database cannot be reached, or the inventory not be read.
@@ -62,7 +63,7 @@ class WeeklySender:
 
     def _send(self, receiver: AppriseReceiver, lease: str, now_ns: int) -> None:
         holder = f"{self._holder} {now_ns}"
-        if not take_lease(self.database, lease, holder, now_ns, now_ns + _SENDING_NS):
+        if not take_lease(self.database, lease, holder, now_ns, now_ns + _RETRY_NS):
             return
         try:
             report = weekly_report(Stores(self.database, settings=self.settings), _VIEWER, now_ns)
@@ -71,7 +72,6 @@ class WeeklySender:
                 self.sent += 1
         except (NotDeliveredError, FlowprismError) as error:
             _LOG.warning("the weekly report waits", receiver=receiver.name, reason=str(error))
-            release_lease(self.database, lease, holder)
         else:
             take_lease(self.database, lease, holder, now_ns, now_ns + 2 * WEEK_NS)
 
