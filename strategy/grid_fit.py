@@ -81,7 +81,7 @@ def fit_grid(
         edges: the job's edges.
         pipelines: its chains.
         labels: kind (dp, cp, ep, tp, embedding) -> numbers of its edges.
-        classes: edges of each class that reduces gradients.
+        classes: edges of each class that reduces gradients; those of a double tree are one.
         members: (e,) the job's endpoints.
         seats: where endpoints sit; may be empty.
         close: edges -> the sets of endpoints they tie together.
@@ -100,7 +100,7 @@ def fit_grid(
     if not _crosses_rails(edges, pipelines.edges, seats):  # where even chains cross rails, ranks were placed so
         groups["dp"], reduced = (join_hosts(edges, gradient, own, seats) for own in (joint, reduced))
     sizes = {kind: _usual_size(own) for kind, own in groups.items()}
-    score += outside_chains(pipelines, members, penalties)
+    score += score_pipelines(edges, pipelines, members, penalties)
     for kind, own in groups.items():
         odd = sum(len(g) for g in own if len(g) != sizes[kind])
         odd += len(members) - sum(len(g) for g in own) if own else 0
@@ -109,8 +109,8 @@ def fit_grid(
         _inside_chains(edges, labels.get("embedding", none), pipelines), penalties.most
     )
     half_a_stage = len(members) / (2 * len(pipelines.chains[0]) if pipelines.chains else 2)
-    spans = [_usual_size(close(own)) for own in classes if len(np.unique(edges.src[own])) >= half_a_stage]
-    score += _reduction_score(spans, _usual_size(joint), sizes, penalties)
+    reductions = [close(own) for own in classes if len(np.unique(edges.src[own])) >= half_a_stage]
+    score += _reduction_score(reductions, _usual_size(joint), sizes, penalties)
     if _usual_size(reduced) < sizes["dp"]:
         score += penalties.never_reduced
     if (gathered := close(np.setdiff1d(gradient, summed))) and _usual_size(gathered) < _usual_size(close(summed)):
@@ -121,11 +121,15 @@ def fit_grid(
     return GridFit(groups, sizes, score)
 
 
-def outside_chains(pipelines: Pipelines, members: Int, penalties: GridPenalties) -> float:
-    """Log-probability of endpoints outside the chains of a pipelined job."""
+def score_pipelines(edges: TrafficEdges, pipelines: Pipelines, members: Int, penalties: GridPenalties) -> float:
+    """Log-probability of endpoints outside the chains of a pipelined job, and of those that no partner answers."""
     inside = len(pipelines.chains) * len(pipelines.chains[0]) if pipelines.chains else 0
     outside = len(members) - inside if len(pipelines.edges) else 0
-    return penalties.outside_chains * min(outside, penalties.most)
+    src, dst = edges.src[pipelines.edges], edges.dst[pipelines.edges]
+    codes = len(pipelines.stage)
+    answered = np.isin(dst * codes + src, src * codes + dst)
+    one_way = len(np.setdiff1d(np.union1d(src, dst), src[answered]))
+    return penalties.outside_chains * min(outside, penalties.most) + penalties.one_way * min(one_way, penalties.most)
 
 
 def _unbalanced(edges: TrafficEdges, gradient: Int, codes: int) -> int:
@@ -154,19 +158,24 @@ def _inside_chains(edges: TrafficEdges, chosen: Int, pipelines: Pipelines) -> in
     return int(((ends[0] != 0) | (ends[1] != last)).sum())
 
 
-def _reduction_score(spans: Sequence[int], joint: int, sizes: Mapping[str, int], penalties: GridPenalties) -> float:
+def _reduction_score(
+    reductions: Sequence[tuple[Members, ...]], joint: int, sizes: Mapping[str, int], penalties: GridPenalties
+) -> float:
     """Dense gradients are reduced over all that share them at once, those of experts over the ranks that hold the same.
 
     Args:
-        spans: members of a group that each class of gradients ties together. Classes of fewer endpoints than half a
-            stage are parts of others, which something delayed.
+        reductions: the groups that each class of gradients ties together. Classes of fewer endpoints than half a stage
+            are parts of others, which something delayed.
         joint: those that all edges tie together.
         sizes: of the labeling's groups.
         penalties: log-probability of each deviation.
     """
-    if not spans:
+    if not reductions:
         return 0.0
+    spans = [_usual_size(own) for own in reductions]
     score = 0.0 if joint in spans else penalties.reduced_in_steps
+    alike = [len(own[0]) for own in reductions if len({len(group) for group in own}) == 1]
+    score += penalties.uneven_span * any(joint % size for size in alike)
     if sizes["ep"] > 1 and sizes["dp"] > sizes["ep"] and len(spans) < 2:
         score += penalties.no_expert_gradients
     if sizes["cp"] > 1 and sizes["ep"] == 1 and min(spans) < joint in spans:

@@ -11,11 +11,11 @@ from datamodel.streams import Int
 from strategy.class_features import SHAPE, TIMING, Passes, measure_shape, measure_timing, to_bins
 from strategy.closure import Members, tied
 from strategy.edge_classes import AT_ONCE, EdgeClass, classify
-from strategy.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid, outside_chains
+from strategy.grid_fit import GridFit, Pipelines, build_pipelines, fit_grid, score_pipelines
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.role_table import COLLECTIVE_ROLES, KIND, Table, load_role_table, log_likelihood
-from strategy.traffic_edges import TrafficEdges
+from strategy.traffic_edges import SAME_BYTES, TrafficEdges
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,8 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
         if found and bound < max(one.log_score for one in found) - options.negligible:
             continue  # no grid adds to a score
         kinds = _edges_by_kind(labels)
-        reducing = [own for role, own in labels if KIND.get(role) == "dp" and role != "param_gather"]
+        reducing = [own for role, own in labels if KIND.get(role) == "dp" and role not in {"param_gather", "tree"}]
+        reducing += _double_trees(edges, [own for role, own in labels if role == "tree"])
         fit = fit_grid(edges, pipelines, kinds, reducing, job.members, job.seats, job.close, options.penalties)
         odd = sum(fit.sizes[kind] & (fit.sizes[kind] - 1) > 0 for kind in ("cp", "ep"))
         named = np.full(len(edges), "pp", dtype=object)
@@ -217,10 +218,24 @@ def _label_rest(job: _Evidence, part: _Part) -> list[Labeling]:
                 pipelines=pipelines,
                 fit=fit,
                 log_score=bound + options.odd_size_prior * odd + fit.log_score,
-                pipeline_score=part.gain + outside_chains(pipelines, job.members, options.penalties),
+                pipeline_score=part.gain + score_pipelines(edges, pipelines, job.members, options.penalties),
             )
         )
     return found
+
+
+def _double_trees(edges: TrafficEdges, classes: Sequence[Int]) -> list[Int]:
+    """Classes of double trees: where a pair is linked in both, it carries twice as much, so two classes may be one."""
+    joint: list[list[Int]] = []
+    least = np.inf
+    for own in sorted(classes, key=lambda each: float(np.median(edges.iteration_bytes[each]))):
+        size = float(np.median(edges.iteration_bytes[own]))
+        if joint and size <= 2 * (1 + SAME_BYTES) * least:
+            joint[-1].append(own)
+        else:
+            joint.append([own])
+            least = size
+    return [np.sort(np.concatenate(parts)) for parts in joint]
 
 
 def _log_prior(roles: list[tuple[str, Int]], options: LayoutOptions) -> float:

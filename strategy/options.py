@@ -13,10 +13,12 @@ class GridPenalties:
     Attributes:
         across_stages: an edge of a data-parallel collective links two stages.
         outside_chains: an endpoint of a pipelined job in no chain of the commonest length.
+        one_way: an endpoint between stages that no partner answers; activations come back as gradients.
         odd_group: an endpoint whose group differs from the commonest size, or is missing.
         embedding_inside: an embedding edge that does not link a first and a last stage.
         no_gradients, no_gradients_in_pipeline: no class reduces gradients; a pipeline's may stay inside hosts.
         reduced_in_steps: no class spans all ranks that share dense gradients.
+        uneven_span: a class spans a number of ranks that does not divide that of those that share gradients.
         never_reduced: no gradients link the ranks of a context or expert group, which hold the same dense parameters;
             sums on the pairs that exchange contexts may be of one class with these.
         gathered_in_part: parameters are gathered by fewer ranks than sum their gradients.
@@ -28,11 +30,13 @@ class GridPenalties:
 
     across_stages: float = -4.0
     outside_chains: float = -3.5
+    one_way: float = -1.5
     odd_group: float = -3.0
     embedding_inside: float = -3.5
     no_gradients: float = -3.0
     no_gradients_in_pipeline: float = -1.0
     reduced_in_steps: float = -3.0
+    uneven_span: float = -3.0
     never_reduced: float = -1.0
     gathered_in_part: float = -3.0
     reduced_in_part: float = -4.5

@@ -10,7 +10,7 @@ import pytest
 from strategy.class_features import SHAPE, measure_shape, to_bins
 from strategy.closure import tied
 from strategy.edge_classes import classify
-from strategy.grid_fit import build_pipelines, fit_grid
+from strategy.grid_fit import build_pipelines, fit_grid, score_pipelines
 from strategy.labelings import Labeling, find_labelings
 from strategy.options import GridPenalties, LayoutOptions
 from strategy.role_table import ROLES, load_role_table
@@ -59,6 +59,18 @@ def test_pieces_in_turns_are_one_pipeline_beside_gradients_of_as_many_bytes() ->
     best = label(*turns, *reducing)[0]
     assert best.pipelines.chains == [(0, 4), (1, 5), (2, 6), (3, 7)]
     assert best.roles.count("other") == 0
+
+
+def test_stages_get_gradients_back() -> None:
+    """Pairs that only send in one direction are no pipeline; each endpoint without a return costs its share."""
+    one_way = table(*(Edge(n, n + 4, 10.0, 0.0, 0.4) for n in range(4)))
+    returned = table(*(e for n in range(4) for e in both_ways(n, n + 4, 10.0)))
+    penalties = GridPenalties()
+    scores = [
+        score_pipelines(job, build_pipelines(job, np.arange(len(job))), np.arange(8), penalties)
+        for job in (one_way, returned)
+    ]
+    assert scores[1] - scores[0] == pytest.approx(-penalties.one_way * penalties.most)
 
 
 def test_gradients_of_unlike_stages_are_no_tensor_groups() -> None:
@@ -154,6 +166,20 @@ def test_grid_counts_each_deviation() -> None:
     fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], np.arange(6), {}, close, penalties)
     assert fit.sizes["dp"] == 4
     assert fit.log_score == pytest.approx(2 * penalties.odd_group)
+
+
+@pytest.mark.parametrize(("part", "deviates"), [([0, 1, 2], False), ([0, 1, 2, 3], True)])
+def test_a_class_of_gradients_spans_a_divisor_of_the_ranks_that_share_them(part: list[int], deviates: bool) -> None:
+    """Experts of two groups of three, beside dense gradients of six; four of six make no grid."""
+    job, penalties = table(*ring([0, 1, 2, 3, 4, 5], 90.0), *ring(part, 45.0)), GridPenalties()
+    dense, own = np.arange(6), np.arange(6, len(job))
+
+    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
+        return tied(job.src[edges], job.dst[edges])
+
+    pipelines = build_pipelines(job, np.zeros(0, np.int64))
+    fit = fit_grid(job, pipelines, {"dp": np.arange(len(job))}, [dense, own], np.arange(6), {}, close, penalties)
+    assert fit.log_score == pytest.approx(penalties.uneven_span * deviates)
 
 
 def pairs_and_gradients(gradients: list[Edge], kind: str) -> tuple[float, GridPenalties]:
