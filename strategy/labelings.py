@@ -117,8 +117,8 @@ class _Part:
 def _choose_pipelines(job: _Evidence) -> list[_Part]:
     """Choices of the point-to-point edges, by an upper bound of what can come of them."""
     found = [_Part()]
-    for one in job.classes:
-        own = _class_parts(job, one)
+    for family in _families(job):
+        own = _family_parts(job, family)
         best = max(part.bound for part in own)
         near = [part for part in own if part.bound > best - job.options.undecided]
         grown = [
@@ -128,30 +128,57 @@ def _choose_pipelines(job: _Evidence) -> list[_Part]:
     return found
 
 
-def _class_parts(job: _Evidence, one: EdgeClass) -> list[_Part]:
-    """A class as nothing, all, one piece of it, or all pieces that take turns point-to-point.
+def _families(job: _Evidence) -> list[list[EdgeClass]]:
+    """Classes of as many transfers whose bytes are multiples of one another.
 
-    The latter are two where forward and backward messages begin far apart, next to collectives of as many bytes.
+    Where several ranks of a host share a NIC, one connection carries what one or several of them send.
     """
-    other = [max(s.values()) for s in (_shape_scores(job, piece, COLLECTIVE_ROLES) for piece in one.pieces)]
-    every = range(len(one.pieces))
+    sizes = [float(np.median(job.edges.iteration_bytes[one.edges])) for one in job.classes]
+    counts = [float(np.median(job.edges.transfers[one.edges])) for one in job.classes]
+    found: dict[int, list[EdgeClass]] = {}
+    for n in np.argsort(sizes, kind="stable").tolist():
+        bases = (b for b in found if counts[b] == counts[n] and _is_multiple(sizes[n], sizes[b], job.options))
+        found.setdefault(next(bases, n), []).append(job.classes[n])
+    return list(found.values())
+
+
+def _is_multiple(size: float, base: float, options: LayoutOptions) -> bool:
+    times = round(size / max(base, 1.0))
+    return 1 < times <= options.ranks_behind_nic and abs(size - times * base) <= SAME_BYTES * size
+
+
+def _family_parts(job: _Evidence, family: Sequence[EdgeClass]) -> list[_Part]:
+    """Classes as nothing, all, one of them, one piece, or all pieces that take turns point-to-point.
+
+    The latter are several where forward and backward messages begin far apart, next to collectives of as many bytes;
+    messages of stages may return by other pairs, so that pieces that go one way may belong to them.
+    """
+    pieces = [piece for one in family for piece in one.pieces]
+    other = [max(s.values()) for s in (_shape_scores(job, piece, COLLECTIVE_ROLES) for piece in pieces)]
+    every = range(len(pieces))
+    owner = [n for n, one in enumerate(family) for _ in one.pieces]
+    turns = np.array([_takes_turns(job.edges, piece) for piece in pieces])
+    one_way = [bool(np.isnan(job.edges.concurrency[piece]).all()) for piece in pieces]
+    counts = np.array([float(np.median(job.edges.transfers[piece])) for piece in pieces])
     choices = [
         (),
         tuple(every),
+        *(tuple(n for n in every if owner[n] == one) for one in range(len(family))),
         *((n,) for n in every),
-        tuple(n for n in every if _takes_turns(job.edges, one.pieces[n])),
+        tuple(n for n in every if turns[n]),
+        tuple(n for n in every if turns[n] or (one_way[n] and counts[n] in counts[turns])),
     ]
     found = []
     for choice in dict.fromkeys(choices):
         rest = [n for n in every if n not in choice]
         bound = sum(other[n] for n in rest)
-        pieces = tuple(one.pieces[n] for n in rest)
+        left = tuple(pieces[n] for n in rest)
         if not choice:
-            found.append(_Part(rest=pieces, bound=bound))
+            found.append(_Part(rest=left, bound=bound))
             continue
-        chosen = np.sort(np.concatenate([one.pieces[n] for n in choice]))
+        chosen = np.sort(np.concatenate([pieces[n] for n in choice]))
         gain = _shape_scores(job, chosen, ("pp",))["pp"]
-        found.append(_Part((chosen,), pieces, gain, gain + bound))
+        found.append(_Part((chosen,), left, gain, gain + bound))
     return found
 
 

@@ -107,6 +107,7 @@ class LayoutOptions:
             12 simulated jobs.
         unexplained_weight: times the share of edges without a role: the program is none of these.
         convention: what never leaves a host is tensor parallelism, where nothing moves (the contract for layouts).
+        ranks_behind_nic: as many GPUs share a NIC at most.
         shown_behind_nic: as many messages at once as ranks in step share a NIC.
         most_compared: endpoints of one cell compared; their distances grow with the square.
         clock_floor_ns: resolution of hardware timestamps, under which distances are all alike.
@@ -139,6 +140,7 @@ class LayoutOptions:
     together_share: float = 0.03
     in_phase_share: float = 0.05
     convention: float = 0.97
+    ranks_behind_nic: int = 8
     shown_behind_nic: float = 0.95
     most_compared: int = 256
     clock_floor_ns: float = 200.0

@@ -61,6 +61,15 @@ def test_pieces_in_turns_are_one_pipeline_beside_gradients_of_as_many_bytes() ->
     assert best.roles.count("other") == 0
 
 
+def test_messages_of_ranks_that_share_a_nic_are_one_pipeline() -> None:
+    """Connections carry what one, two or three ranks send between stages; of one the last rank's returns elsewhere."""
+    turns = [replace(e, transfers=8) for n, size in enumerate((10.0, 10.0, 20.0)) for e in both_ways(n, n + 4, size)]
+    turns += [Edge(3, 7, 30.0, 0.0, 0.7, transfers=8), Edge(7, 3, 20.0, 0.1, 0.75, transfers=8)]
+    best = label(*turns, *ring([0, 1, 2, 3], 90.0), *ring([4, 5, 6, 7], 90.0))[0]
+    assert set(best.roles[: len(turns)]) == {"pp"}
+    assert best.pipelines.chains == [(0, 4), (1, 5), (2, 6), (3, 7)]
+
+
 def test_stages_get_gradients_back() -> None:
     """Pairs that only send in one direction are no pipeline; each endpoint without a return costs its share."""
     one_way = table(*(Edge(n, n + 4, 10.0, 0.0, 0.4) for n in range(4)))
