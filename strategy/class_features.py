@@ -13,7 +13,7 @@ from strategy.traffic_edges import VARIES, TrafficEdges, deviations
 
 # Feature -> ascending bounds of its bins. Shape needs no other class to be known; timing is relative to the passes.
 SHAPE: dict[str, tuple[float, ...]] = {
-    "reverse_share": (0.25, 0.75),
+    "both_ways": (0.25, 0.75),
     "concurrency": (0.0, 0.2, 0.5, 0.8),
     "partners": (1.5, 2.5, 4.5),
     "mesh": (0.5, 1.5),
@@ -23,7 +23,7 @@ SHAPE: dict[str, tuple[float, ...]] = {
     "variation": (0.5, 1.5),
 }
 TIMING: dict[str, tuple[float, ...]] = {
-    "pass_start": (0.03, 0.1, 0.25, 0.5, 0.9),
+    "turns": (0.3, 0.7, 1.5, 4.0),
     "pass_thirds": (0.02, 0.15),
     "after_passes": (0.02, 0.15, 0.5, 0.9),
     "pass_end": (0.5, 0.9, 1.1, 1.5),
@@ -42,11 +42,13 @@ class Passes:
     Attributes:
         begin, end: (edges,) of the sender's passes.
         latest: classes that end later are among the last of the iteration, as a share of it.
+        turns: transfers of a point-to-point edge in an iteration; nan without a pipeline.
     """
 
     begin: Float
     end: Float
     latest: float
+    turns: float
 
 
 def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, float]:
@@ -67,7 +69,7 @@ def measure_shape(edges: TrafficEdges, chosen: Int, host: Int) -> dict[str, floa
     size, mesh_pairs = _components(src, dst, host)
     period = max(edges.period_ns, 1.0)
     return {
-        "reverse_share": float(np.isin(pairs % codes * codes + pairs // codes, pairs).mean()),
+        "both_ways": len(np.intersect1d(src, dst)) / len(ends),
         "concurrency": float(np.median(known)) if len(known) else -1.0,
         "partners": float(np.median(partners[partners > 0])) if (partners > 0).any() else 0.0,
         "mesh": 1.0 if size <= 3 else 2.0 * (len(pairs) >= MESH_SHARE * mesh_pairs),
@@ -83,14 +85,14 @@ def measure_timing(edges: TrafficEdges, chosen: Int, passes: Passes) -> dict[str
     period = max(edges.period_ns, 1.0)
     begin, end = passes.begin[chosen], passes.end[chosen]
     length = np.maximum(end - begin, 1e-3)
-    start, last = edges.first_ns[chosen] / period, edges.last_ns[chosen] / period
+    last = edges.last_ns[chosen] / period
     centers = (np.arange(PARTS) + 0.5) / PARTS
     spread = edges.spread[chosen]
     third = np.floor((centers - begin[:, None]) * 3 / length[:, None])
     thirds = np.stack([np.where(third == n, spread, 0).sum(axis=1) for n in range(3)])
     after = np.where(centers >= end[:, None], spread, 0).sum(axis=1)
     return {
-        "pass_start": float(np.median((start - begin) / length)),
+        "turns": float(np.median(edges.transfers[chosen])) / passes.turns,
         "pass_thirds": float(np.median(thirds.min(axis=0))),
         "after_passes": float(np.median(after)),
         "pass_end": float(np.median((last - begin) / length)),

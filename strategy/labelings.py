@@ -59,7 +59,7 @@ class _Evidence:
         return self.closed[key]
 
     def weight(self, chosen: Int) -> float:
-        """How much a class counts: features of few edges are noisy, and features depend on one another."""
+        """How much a class counts: features of few edges are noisy, and classes depend on one another."""
         return self.options.feature_weight * min(
             1.0, self.options.one_edge_weight + len(chosen) / max(len(self.members), 1)
         )
@@ -216,6 +216,7 @@ def find_passes(
         np.where(own, np.maximum(np.where(own, begin[edges.src], 0.0) / period, 0.0), 0.0),
         np.where(own, np.minimum(np.where(own, end[edges.src], 0.0) / period, 1.0), last),
         latest - options.together_share,
+        float(np.median(edges.transfers[pipelines.edges])) if len(pipelines.edges) else np.nan,
     )
 
 
@@ -271,6 +272,8 @@ def _log_prior(roles: list[tuple[str, Int]], options: LayoutOptions) -> float:
     prior = options.kind_prior * sum(kind in names for kind in ("cp", "ep", "embedding"))
     for role, own in options.program_priors.items():
         prior += own * (role in names)
+    if "fsdp" in names and not {"all_reduce", "tree", "param_gather"}.isdisjoint(names):
+        prior += options.hybrid_sharding_prior
     return prior + options.repeated_kind_prior * sum(max(names.count(k) - 1, 0) for k in ("cp", "ep", "param_gather"))
 
 

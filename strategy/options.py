@@ -80,7 +80,7 @@ class LayoutOptions:
 
     Attributes:
         penalties, step: of the grid, and of who sends in step.
-        feature_weight: features of a class depend on one another, so that their sum says too much.
+        feature_weight: classes of a job depend on one another, so that their sum says too much.
         one_edge_weight: share of it that a single edge has; with as many edges as endpoints it is whole.
         beam: labelings kept; a job has six in the median that are not out of the question.
         pipelines: choices of point-to-point edges that are followed.
@@ -88,6 +88,7 @@ class LayoutOptions:
         kind_prior: contexts, experts and a shared embedding, each: fewer jobs have them than not.
         program_priors: programs that few jobs run: tensor groups across hosts, parameters gathered ahead (ZeRO-1 with
             overlap), trees, FSDP.
+        hybrid_sharding_prior: FSDP next to other programs of data parallelism, which only hybrid sharding has.
         other_prior: a class that no role explains.
         odd_size_prior: contexts or experts of a number that is no power of two.
         repeated_kind_prior: a second class of an exchange that a program has once a layer.
@@ -101,7 +102,7 @@ class LayoutOptions:
         negligible: nats under the best from which on a labeling no longer counts.
         no_grid: that groups which divide no job are right all the same.
         none_of_these: log-prior that a job's collectives are none of the known ones, or its iterations or endpoints are
-            not those of a job.
+            not those of a job. One in a hundred simulated jobs that are cut right scores less.
         hidden_programs: what traffic that was not recognized is: a pipeline whose chains are all that it ties together,
             a shorter one next to other exchanges, contexts, experts, or something that divides no ranks. Counted over
             12 simulated jobs.
@@ -115,7 +116,7 @@ class LayoutOptions:
 
     step: StepOptions = field(default_factory=StepOptions)
     penalties: GridPenalties = field(default_factory=GridPenalties)
-    feature_weight: float = 0.7
+    feature_weight: float = 0.8
     one_edge_weight: float = 0.35
     beam: int = 64
     pipelines: int = 12
@@ -128,11 +129,12 @@ class LayoutOptions:
     listed: float = 0.99
     negligible: float = 9.0
     no_grid: float = 0.02
-    none_of_these: float = -8.0
+    none_of_these: float = -6.0
     hidden_programs: Mapping[str, float] = field(
         default_factory=lambda: {"pp": 0.5, "shorter": 0.2, "cp": 0.1, "ep": 0.1, "none": 0.1}
     )
     unexplained_weight: float = 1.5
+    hybrid_sharding_prior: float = -2.0
     other_prior: float = -4.0
     odd_size_prior: float = -3.0
     repeated_kind_prior: float = -3.0

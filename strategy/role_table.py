@@ -18,12 +18,17 @@ Table = dict[str, dict[str, list[float]]]
 
 @cache
 def load_role_table() -> Table:
-    """Role -> feature -> (bins,) log-probability; `any` is the mixture over all roles."""
+    """Role -> feature -> (bins,) log-probability times the feature's weight; `any` is the mixture over all roles."""
     with (Path(__file__).parent / "role_table.json").open() as file:
-        table: Table = json.load(file)
-    return table
+        stored = json.load(file)
+    weights: dict[str, float] = stored["weights"]
+    table: Table = stored["log_probabilities"]
+    return {
+        role: {name: [weights[name] * each for each in own] for name, own in features.items()}
+        for role, features in table.items()
+    }
 
 
 def log_likelihood(role: str, bins: Mapping[str, int], table: Table) -> float:
-    """Log-probability of a class's binned features under a role, features taken as independent."""
+    """Log-probability of a class's binned features under a role: their weighted sum, as they depend on one another."""
     return sum(table[role][name][n] for name, n in bins.items())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from strategy.class_features import SHAPE, measure_shape, to_bins
+from strategy import role_table
+from strategy.class_features import SHAPE, TIMING, measure_shape, to_bins
 from strategy.closure import tied
 from strategy.edge_classes import classify
 from strategy.grid_fit import build_pipelines, fit_grid, score_pipelines
@@ -25,12 +28,25 @@ def label(*edges: Edge) -> list[Labeling]:
 
 
 def test_role_table_holds_log_probabilities() -> None:
-    """Each feature's bins of each role sum to one."""
+    """Each feature's bins of each role sum to one, and count with the feature's weight."""
+    stored = json.loads((Path(role_table.__file__).parent / "role_table.json").read_text())
     loaded = load_role_table()
     assert set(loaded) == {*ROLES, "any"}
-    for features in loaded.values():
+    for role, features in loaded.items():
+        assert set(features) == {*SHAPE, *TIMING}
+        for name, log in features.items():
+            assert sum(np.exp(stored["log_probabilities"][role][name])) == pytest.approx(1, abs=0.01)
+            assert log == pytest.approx(np.array(stored["log_probabilities"][role][name]) * stored["weights"][name])
+
+
+def test_what_no_role_explains_looks_like_any() -> None:
+    """It costs its prior alone; one in twenty looks like nothing that was simulated, whatever its role."""
+    loaded = load_role_table()
+    assert loaded["other"] == loaded["any"]
+    stored = json.loads((Path(role_table.__file__).parent / "role_table.json").read_text())["log_probabilities"]
+    for features in stored.values():
         for log in features.values():
-            assert sum(np.exp(log)) == pytest.approx(1, abs=0.01)
+            assert min(np.exp(log)) >= 0.05 / len(log) - 0.001
 
 
 def test_ring_at_the_end_reduces_gradients() -> None:
@@ -189,6 +205,20 @@ def test_a_class_of_gradients_spans_a_divisor_of_the_ranks_that_share_them(part:
     pipelines = build_pipelines(job, np.zeros(0, np.int64))
     fit = fit_grid(job, pipelines, {"dp": np.arange(len(job))}, [dense, own], np.arange(6), {}, close, penalties)
     assert fit.log_score == pytest.approx(penalties.uneven_span * deviates)
+
+
+@pytest.mark.parametrize(
+    ("edges", "share"),
+    [
+        pytest.param(ring([0, 1, 2, 3], 90.0), 1.0, id="ring"),
+        pytest.param([Edge(0, 2, 90.0), Edge(1, 3, 90.0)], 0.0, id="ring that goes on inside hosts"),
+        pytest.param([Edge(0, 1, 90.0), Edge(1, 2, 90.0)], 1 / 3, id="one way through three stages"),
+    ],
+)
+def test_endpoints_of_a_class_that_both_send_and_receive(edges: list[Edge], share: float) -> None:
+    """All stages of a pipeline do, and all members of a ring, but for what passes inside hosts."""
+    job = table(*edges)
+    assert measure_shape(job, np.arange(len(job)), np.arange(4))["both_ways"] == pytest.approx(share)
 
 
 def pairs_and_gradients(gradients: list[Edge], kind: str) -> tuple[float, GridPenalties]:
