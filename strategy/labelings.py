@@ -216,7 +216,7 @@ def find_passes(
         np.where(own, np.maximum(np.where(own, begin[edges.src], 0.0) / period, 0.0), 0.0),
         np.where(own, np.minimum(np.where(own, end[edges.src], 0.0) / period, 1.0), last),
         latest - options.together_share,
-        float(np.median(edges.transfers[pipelines.edges])) if len(pipelines.edges) else np.nan,
+        max(float(np.median(edges.transfers[pipelines.edges])), 1.0) if len(pipelines.edges) else np.nan,
     )
 
 
