@@ -132,7 +132,7 @@ class Inventory(Document):
 
     @model_validator(mode="after")
     def _says_everything_once(self) -> Inventory:
-        addresses = [a for h in self.hosts for e in h.endpoints for a in e.all_addresses]
+        addresses = [address for host in self.hosts for address in _own_addresses(host)]
         for what, names in (
             ("address", addresses),
             ("host", [h.name for h in self.hosts]),
@@ -157,6 +157,12 @@ class Inventory(Document):
                 if host not in hosts:
                     raise ValueError(f"{name}: host {host} is not listed under `hosts`")
         return self
+
+
+def _own_addresses(host: Host) -> list[str]:
+    """Those of its NICs, and its agent's where that is none of them."""
+    found = [address for nic in host.endpoints for address in nic.all_addresses]
+    return found if host.agent is None or host.agent in found else [*found, host.agent]
 
 
 def _first_repeated(names: list[str]) -> str | None:

@@ -79,6 +79,7 @@ def test_mistakes_in_json_are_named_too(tmp_path: Path, text: str, cause: str) -
     ("old", "new", "cause"),
     [
         ("fd00::2", "10.1.1.1", "address 10.1.1.1 is a duplicate"),
+        ("  - name: s1", "  - {name: h9, agent: 10.1.1.1}\n  - name: s1", "address 10.1.1.1 is a duplicate"),
         ("gpu: 0", "gpus: 0", "line 5: hosts[0].endpoints[0].gpus: unknown field"),
         ("speed_gbps: 400}\n      -", "speed_gbps: fast}\n      -", "line 5: hosts[0].endpoints[0].speed_gbps: "),
         ("{a: leaf1, a_port", "{a: leaf9, a_port", "link leaf9 - spine1: switch leaf9 is not listed"),
