@@ -82,6 +82,8 @@ def read(
         raise InputError("--incident ID and --results URL are given together: the incident is in the results")
     if lake is not None and incident is None:
         raise InputError("--lake requires --incident ID: whose spans are read")
+    if lake is not None and timelines is not None:
+        raise InputError("--lake and --timelines both name spans: give one of them")
     about = None if incident is None or results is None else ProfiledIncident(incident, results, lake)
     network = NetworkFiles(report, inventory, timelines)
     read_folder(folder, network, ReadOutputs(out, perfetto), about, as_json=profile_format is ProfileFormat.JSON)

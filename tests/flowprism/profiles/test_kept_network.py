@@ -127,3 +127,10 @@ def test_a_lake_needs_an_incident(tmp_path: Path) -> None:
     """One line says so."""
     code, text = profile_read(tmp_path, "--lake", str(tmp_path))
     assert (code, text) == (1, "--lake requires --incident ID: whose spans are read")
+
+
+def test_spans_come_from_one_place(tmp_path: Path) -> None:
+    """A lake next to a file of spans is refused, as only one of them would be read."""
+    given = ("--incident", "1", "--results", "sqlite://", "--lake", str(tmp_path), "--timelines", str(tmp_path / "t"))
+    code, text = profile_read(tmp_path, *given)
+    assert (code, text) == (1, "--lake and --timelines both name spans: give one of them")
