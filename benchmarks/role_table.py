@@ -78,7 +78,7 @@ Pairs = set[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LabeledClass:
     """How a class of edges looks: its role, its weight by the number of its edges, and the bins of its features."""
 
     role: str
@@ -96,7 +96,7 @@ def main(out: Path) -> None:
     out.write_text(json.dumps({"weights": weights, "log_probabilities": rounded}) + "\n")
 
 
-def _count(rows: Sequence[Row]) -> Features:
+def _count(rows: Sequence[LabeledClass]) -> Features:
     """Role -> feature -> (bins,) log-probability; a class that no role explains looks like any."""
     counts = {role: {n: np.zeros(len(b) + 1) for n, b in BOUNDS.items()} for role in FITTED}
     for row in rows:
@@ -122,7 +122,7 @@ def _log_shares(counts: Float) -> Float:
     return np.log(shares)
 
 
-def _fit_weights(rows: Sequence[Row], table: Features) -> dict[str, float]:
+def _fit_weights(rows: Sequence[LabeledClass], table: Features) -> dict[str, float]:
     """Feature -> the weight of its log-probabilities, fitted together with how often simulated jobs have a role.
 
     Point-to-point classes have no timing, which is relative to them: shapes are compared over all roles, and timing
@@ -154,7 +154,7 @@ def _fit_weights(rows: Sequence[Row], table: Features) -> dict[str, float]:
     return {name: round(float(np.exp(own)), 3) for name, own in zip(names, best[: len(names)], strict=True)}
 
 
-def _measure_case(case: CaseName) -> list[Row]:
+def _measure_case(case: CaseName) -> list[LabeledClass]:
     return [row for job in _jobs(case) for row in _measure(*job)]
 
 
@@ -183,7 +183,7 @@ def _in_phase(edges_ns: Int, true: TrueJob, ends_ns: Int) -> bool:
 
 def _measure(
     edges: TrafficEdges, addresses: tuple[str, ...], endpoints: Int, job: SimulatedJob, fabric: Fabric
-) -> Iterator[Row]:
+) -> Iterator[LabeledClass]:
     host_of = {fabric.address(n): int(h) for n, h in enumerate(fabric.host_of_nic(np.arange(fabric.nics)))}
     codes = int(max(edges.src.max(), edges.dst.max())) + 1
     host = np.array([host_of.get(addresses[code], -1 - code) for code in range(codes)])
@@ -198,7 +198,7 @@ def _measure(
         bins = to_bins(measure_shape(edges, own, host), SHAPE)
         if role != "pp":
             bins |= to_bins(measure_timing(edges, own, passes), TIMING)
-        yield Row(role, min(1.0, 0.35 + len(own) / len(endpoints)), bins)
+        yield LabeledClass(role, min(1.0, 0.35 + len(own) / len(endpoints)), bins)
 
 
 def _label(
