@@ -119,7 +119,7 @@ def _turns(work: Frame, endpoints: Int) -> _Turns:
 def _covered(begins: Bool, end_ns: Int) -> Int:
     """(n,) latest end of the rows before in the same run; the least of all ends where there are none.
 
-    Ends are replaced by their ranks, so that one running maximum over all runs can be told apart by run.
+    Ends are replaced by their ranks, so that one running maximum over all runs stays within each run.
     """
     ranked = np.argsort(end_ns, kind="stable")
     rank = np.empty(len(end_ns), np.int64)
