@@ -23,7 +23,7 @@ from datamodel.exporter_stats import ExporterStats
 from datamodel.flows import FLOWS, Flows, mark_metered, recode
 from datamodel.frame import Frame, concat, empty
 
-_STATE_VERSION = 4
+_STATE_VERSION = 5
 _NO_COUNTERS, _NO_DROPS = empty(COUNTERS), empty(DROPS)  # made once: most batches have none
 _MOST_DOUBTED = 1000  # exporters whose warnings are reported by name: a fabric of 100,000 GPUs has that many switches
 _MOST_ADDRESSES = 1 << 17  # kept between takes, so that their texts are made once; more than any fabric has
@@ -48,6 +48,11 @@ class ExportDecoder:
 
     Memory: what was decoded since the last `take`, plus the templates and accounts of the exporters, which are
     bounded each.
+
+    Attributes:
+        datagrams: fed so far.
+        records: flow records so far.
+        samples: of these, flow samples of sFlow.
     """
 
     def __init__(self, rates: SamplingRates | None = None) -> None:
@@ -58,6 +63,16 @@ class ExportDecoder:
         self._unknown = 0
         self.datagrams = 0
         self.records = 0
+        self.samples = 0
+
+    @property
+    def thinned(self) -> int:
+        """Flow samples of sFlow that were left out since others stand for them; `samples` does not count them."""
+        return self._sflow.thinned
+
+    def thin(self, one_in: int) -> None:
+        """From now on keep one in so many flow samples of sFlow, a power of two, and multiply their rates by it."""
+        self._sflow.thin(one_in)
 
     def feed(self, batch: Datagrams) -> None:
         """Decode a batch, in order of arrival; its bytes are not needed afterwards."""
@@ -66,6 +81,7 @@ class ExportDecoder:
         self._unknown += int(seen[NO_EXPORT])
         # A decoder that is not needed need not be compiled either.
         frames = self._sflow.feed(batch) if seen[SFLOW5] else []
+        self.samples += sum(map(len, frames))
         if len(batch) > seen[NO_EXPORT] + seen[SFLOW5]:
             frames += self._netflow.feed(batch)
         for frame in frames:

@@ -35,6 +35,7 @@ from capture.sflow.reasons import (
     NO_COUNTED_INTERFACE,
     SAMPLES_MISSING,
     SOURCES_FULL,
+    THINNED,
     TOO_LONG,
     UNKNOWN_SAMPLE,
 )
@@ -59,6 +60,7 @@ from capture.sflow.sflow_layout import (
     LONGEST_DATAGRAM_BYTES,
     SMALLEST_SAMPLE_BYTES,
 )
+from capture.sflow.thinning import is_left_out
 from capture.sflow.walk import (
     counter_fields,
     counter_structures,
@@ -85,9 +87,17 @@ ROWS = 4096 + 72  # of counters and drops: more than the largest datagram has sa
 # An agent, and two addresses a sample.
 ADDRESSES_A_DATAGRAM = 1 + 2 * (LONGEST_DATAGRAM_BYTES // SMALLEST_SAMPLE_BYTES)
 
-# `named`: flow records that have their address codes; the others are of the datagram at hand.
 STATE = np.dtype(
-    [("flows", "i8"), ("counters", "i8"), ("drops", "i8"), ("stopped", "i8"), ("in_order", "i8"), ("named", "i8")]
+    [
+        ("flows", "i8"),
+        ("counters", "i8"),
+        ("drops", "i8"),
+        ("stopped", "i8"),
+        ("in_order", "i8"),
+        ("named", "i8"),  # flow records that have their address codes; the others are of the datagram at hand
+        ("one_in", "i8"),  # flow samples that one stands for, see `capture.sflow.thinning`
+        ("thinned", "i8"),  # flow samples left out for that
+    ]
 )
 
 
@@ -256,7 +266,11 @@ def samples(
                     rejected[SOURCES_FULL] += 1
                 elif state["in_order"]:  # what comes late says nothing about the present
                     follow_source(memory.sources[row], agent, sample, exporter)
-            interpret(data, kind, agent, rejected, output)
+            if kind != DISCARDED_PACKET and is_left_out(head, sample, state["one_in"], agent["configured"]):
+                rejected[THINNED] += 1
+                state["thinned"] += 1
+            else:
+                interpret(data, kind, agent, rejected, output)
         at += size + (-size & 3)
         left -= 1
     if left > 0:
@@ -301,7 +315,7 @@ def interpret(data: Bytes, kind: int, agent: Record, rejected: Counts, output: O
     stands_for = wide(1)
     if not discarded:
         moment["direction"] = direction(sample, moment["in_if"], moment["out_if"])
-        moment["sampling_rate"] = rate(agent, sample["sampling_rate"])
+        moment["sampling_rate"] = rate(agent, sample["sampling_rate"]) * state["one_in"]
         if sample["queue_depth"] >= 0:
             queue_row(sample, moment, output.counters[0], state["counters"])
             state["counters"] += 1

@@ -23,8 +23,12 @@ from capture.packets.packet_columns import REASONS as PACKET_REASONS
     UNKNOWN_HEADER,
     NO_COUNTED_INTERFACE,
     SOURCES_FULL,
+    THINNED,
     FIRST_PACKET_REASON,
-) = range(19)
+) = range(20)
+
+# Of samples that a collector leaves out on purpose (`capture.sflow.thinning`): rates of the others make up for them.
+THINNED_SAMPLES = "sFlow flow sample thinned out, since the collector could not keep up"
 
 REASONS = (
     "",
@@ -45,5 +49,6 @@ REASONS = (
     "sFlow sampled header of a protocol that is not decoded",
     "sFlow pause counters of what is no interface",
     "sFlow data source of one too many; its rate is not checked",
+    THINNED_SAMPLES,
     *(f"sFlow sampled header: {reason}" if reason else "sFlow sampled header" for reason in PACKET_REASONS),
 )

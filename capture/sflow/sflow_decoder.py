@@ -63,6 +63,7 @@ class SflowDecoder:
         self._counters, self._drops = (BlockWriter(schema, schema.names, ROWS) for schema in (COUNTERS, DROPS))
         self._ends = np.zeros((ROWS, 4), np.int64)
         self._rows = [np.zeros(1, kind) for kind in (STATE, HEAD, SAMPLE, MOMENT, PACKET)]
+        self.thin(1)
         self._counter_frames: list[Frame] = []
         self._drop_frames: list[Frame] = []
 
@@ -91,6 +92,15 @@ class SflowDecoder:
     def exporters_known(self) -> int:
         """How many exporters were seen."""
         return len(self._table)
+
+    @property
+    def thinned(self) -> int:
+        """Flow samples that this decoder left out since others stand for them."""
+        return int(self._rows[0][0]["thinned"])
+
+    def thin(self, one_in: int) -> None:
+        """From now on keep one in so many flow samples, a power of two, and multiply their rates by it; 1 keeps all."""
+        self._rows[0][0]["one_in"] = one_in
 
     def feed(self, batch: Datagrams) -> list[Frame]:
         """Flow records of the sFlow datagrams of a batch; address codes are of the book given at the beginning."""

@@ -41,6 +41,7 @@ class CollectorOptions:
         buffer_bytes: kernel memory to ask for, for each socket.
         corrects_clocks: whether records of wrong clocks are moved to when they were received; without that, recorded
             datagrams that are played back keep their times.
+        thins: whether a worker that cannot keep up thins out flow samples of sFlow (`thinning_control`).
         decoder: module and name of what makes the decoder from sampling rates.
     """
 
@@ -56,6 +57,7 @@ class CollectorOptions:
     ring_bytes: int = 256 << 20
     buffer_bytes: int = 64 << 20
     corrects_clocks: bool = False
+    thins: bool = True
     decoder: str = "capture.export_decoder:ExportDecoder"
 
     @property

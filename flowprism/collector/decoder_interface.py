@@ -19,6 +19,14 @@ class Decoder(Protocol):
     """Datagrams in, records out; see `capture.export_decoder.ExportDecoder`, whose methods these are."""
 
     records: int
+    samples: int
+
+    @property
+    def thinned(self) -> int:
+        """Flow samples left out since others stand for them."""
+
+    def thin(self, one_in: int) -> None:
+        """From now on keep one in so many flow samples, and multiply their rates by it."""
 
     def feed(self, batch: Datagrams) -> None:
         """Decode a batch."""

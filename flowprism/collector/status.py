@@ -35,6 +35,7 @@ class Totals:
         lost: what sequence numbers say is missing, by unit.
         packets: mirrored packets in committed records.
         packets_lost_here: mirrored packets that died with a process before they were stored.
+        thinned: flow samples left out where a worker could not keep up; rates of the others were multiplied.
     """
 
     received: int
@@ -46,19 +47,21 @@ class Totals:
     lost: dict[str, int]
     packets: int
     packets_lost_here: int
+    thinned: int
 
     def __str__(self) -> str:
         lost = ", ".join(f"{count} {unit}" for unit, count in sorted(self.lost.items()) if count) or "none"
         return (
             f"received {self.received} datagrams, durable {self.durable}, flow records {self.records}, "
             f"lost by sequence number: {lost}, dropped by the kernel {self.kernel_drops}, refused {self.refused}, "
-            f"set aside {self.set_aside}{self._sources()}"
+            f"set aside {self.set_aside}{self._further()}"
         )
 
-    def _sources(self) -> str:
+    def _further(self) -> str:
         mirrored = f", mirrored packets {self.packets}" if self.packets else ""
         died = f", lost with a process {self.packets_lost_here}" if self.packets_lost_here else ""
-        return mirrored + died
+        thinned = f", flow samples thinned out {self.thinned}" if self.thinned else ""
+        return mirrored + died + thinned
 
 
 @dataclass(slots=True)
@@ -117,6 +120,7 @@ class Status:
             lost=dict(lost),
             packets=sum(totals.get("packets", 0) for totals in totals_of),
             packets_lost_here=sum(source_process.lost for source_process in self.source_processes),
+            thinned=sum(totals.get("thinned", 0) for totals in totals_of),
         )
 
     def write(self) -> None:
@@ -148,11 +152,20 @@ class Status:
             "exporters_known": sum(worker.account.get("exporters_known", 0) for worker in self.workers),
             "exporters": [exporter for worker in self.workers for exporter in worker.account.get("exporters", ())],
             "rejected": dict(sorted(rejected.items())),
-            "warnings": [text for e in self._all() for text in e.account.get("warnings", ())],
+            "warnings": [*self._thinning(), *(text for e in self._all() for text in e.account.get("warnings", ()))],
             "refused_sources": refused_sources([worker.header for worker in self.workers]),
         }
         self._before_s = now
         return document
+
+    def _thinning(self) -> list[str]:
+        """Which workers thin out flow samples now."""
+        now = {worker.index: worker.account.get("thinning", 1) for worker in self.workers}
+        return [
+            f"worker {index} cannot keep up: it keeps one in {one_in} flow samples and multiplies their rates"
+            for index, one_in in now.items()
+            if one_in > 1
+        ]
 
     def _worker(self, worker: Worker, span_s: float) -> dict[str, Any]:
         header, room = worker.header, worker.ring_bytes
@@ -172,6 +185,7 @@ class Status:
             "decoder_deaths": worker.decoder.deaths,
             "stored": worker.account.get("totals", {}),
             "lost": worker.account.get("lost", {}),
+            "thinning": worker.account.get("thinning", 1),
             "refused": int(header["refused"]),
             "sessions": {
                 name.removeprefix("sessions_"): int(header[name])

@@ -106,6 +106,7 @@ class CollectorSupervisor:
             "rates": dict(options.rates.by_exporter),
             "rate_otherwise": options.rates.otherwise,
             "commit_every_s": options.commit_every_s,
+            "thins": options.thins,
             "ring_bytes": options.ring_bytes,
             "allow": list(options.allow),
         }

@@ -46,6 +46,9 @@ def collect(
     commit_every: Annotated[
         float, typer.Option(metavar="SECONDS", help="Maximum time until records are durable.")
     ] = 5.0,
+    no_thinning: Annotated[
+        bool, typer.Option("--no-thinning", help="Keep all sFlow samples even if a worker cannot keep up.")
+    ] = False,
     keep: Annotated[
         bool,
         typer.Option(
@@ -65,9 +68,10 @@ def collect(
     from flowprism.cli.actions.service.collect import (  # here, so that `--help` need not wait for the rest
         Inputs,
         Lake,
+        Work,
         run_collector,
     )
 
     inputs = Inputs(listen or (), mirror or (), erspan or (), kafka, kafka_setting or ())
     lake = Lake(out, folder, keep)
-    run_collector(lake, inputs, workers, allow or (), sampling_rate or (), commit_every)
+    run_collector(lake, inputs, Work(workers, commit_every, thinning=not no_thinning), allow or (), sampling_rate or ())

@@ -23,6 +23,7 @@ from capture.tables.addresses import from_words
 from datamodel.errors import InputError
 from flowprism.collector import decoder_interface
 from flowprism.collector.exporter_clocks import ExporterClocks
+from flowprism.collector.load_watch import LoadWatch
 from flowprism.collector.processes import process
 from flowprism.collector.quarantine import quarantine_packet, udp_packet
 from flowprism.collector.stats_cache import StatsCache
@@ -62,12 +63,14 @@ class Decoding:
         self._decoder = _restored(plan, newest.state if newest else plan["state"])
         self._clocks = ExporterClocks() if plan["corrects_clocks"] else None
         self._accounts = StatsCache(self._decoder, newest.rejected if newest else {}, self._clocks)
-        self._totals = {"datagrams": 0, "flows": 0, "counters": 0, "drops": 0, "set_aside": 0}
+        self._totals = {"datagrams": 0, "flows": 0, "counters": 0, "drops": 0, "set_aside": 0, "thinned": 0}
         self._totals.update(newest.totals if newest else {})
+        self._thinned = self._totals["thinned"]  # before this decoder
         self._committed = self._at = newest.until if newest else 0
         self._records, self._committed_s, self._heard_s = self._decoder.records, time.monotonic(), time.monotonic()
         header = self._ring.header
         free(self._ring.shared, self._committed)
+        self._load = LoadWatch(self._ring, self._decoder, plan["worker"], self._committed) if plan["thins"] else None
         self._suspects = range(int(header["mark_from"]), int(header["mark_to"]))
         twice = self._suspects and header["mark_alone"] and self._suspects.start >= self._at
         self._poison = self._suspects.start if twice else None
@@ -81,9 +84,12 @@ class Decoding:
         """
         self._ring.header["ready"] += 1
         while True:
+            began_s = time.monotonic()
             count = self._step()
             self._commit_if_due()
-            self._report()
+            busy_s = time.monotonic() - began_s
+            changed = self._load is not None and self._load.worked(busy_s, self._at, self._committed)
+            self._report(force=changed)
             if count:
                 self._heard_s = time.monotonic()
             elif self._is_over():
@@ -118,6 +124,7 @@ class Decoding:
         header["mark_from"] = header["mark_to"]
         self._at += len(batch)
         self._totals["datagrams"] += len(batch)
+        self._totals["thinned"] = self._thinned + self._decoder.thinned
         header["decoded"] = self._at
 
     def _pass_over(self) -> int:
@@ -182,7 +189,8 @@ class Decoding:
             return
         self._reported = self._accounts.latest
         try:
-            sys.stdout.write(json.dumps({**self._reported, "totals": self._totals}) + "\n")
+            one_in = self._load.one_in if self._load else 1
+            sys.stdout.write(json.dumps({**self._reported, "totals": self._totals, "thinning": one_in}) + "\n")
             sys.stdout.flush()
         except BrokenPipeError:
             self._reported = None

@@ -26,7 +26,9 @@ from flowprism.service.config.settings import CollectSettings, Settings
 from storage.database.connection import Database
 from storage.lake.object_store import redact_address
 
-_TOTALS = ("received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here")
+_TOTALS = (
+    "received", "durable", "records", "kernel_drops", "refused", "set_aside", "packets", "packets_lost_here", "thinned",
+)  # fmt: skip
 
 
 def options(settings: Settings) -> CollectorOptions:
@@ -49,6 +51,7 @@ def options(settings: Settings) -> CollectorOptions:
         allow=collect.allow,
         rates=_rates(collect),
         commit_every_s=collect.commit_every_s,
+        thins=collect.thinning,
         corrects_clocks=True,
     )
 
@@ -124,7 +127,9 @@ class _Watch:
         figures["exporters"] = float(status.get("exporters_known", 0))
         figures["waiting_datagrams"] = float(sum(worker["waiting"] for worker in status.get("workers", ())))
         deaths: Counter[str] = Counter()
-        detail = ""
+        thinning = max((worker.get("thinning", 1) for worker in status.get("workers", ())), default=1)
+        figures["thinning"] = float(thinning)
+        detail = f"cannot keep up: keeps one in {thinning} flow samples" if thinning > 1 else ""
         for worker in status.get("workers", ()):
             deaths["worker_deaths_total"] += worker["receiver_deaths"] + worker["decoder_deaths"]
             detail = detail if worker.get("is_decoding") else GETTING_READY

@@ -116,6 +116,7 @@ class CollectSettings(Section):
         default={}, description="the same for single exporters, by address"
     )
     commit_every_s: float = Field(default=5.0, ge=0.05, le=3600, description="what came is durable after this time")
+    thinning: bool = Field(default=True, description="under overload one in 2, 4 ... sFlow samples is kept")
 
     @model_validator(mode="after")
     def _servers_known(self) -> CollectSettings:

@@ -52,6 +52,8 @@ FIGURES = (
             "kernel_drops_total": "Datagrams and packets that the kernel had no room for.",
             "refused_total": "Datagrams and sessions of sources that are not allowed.",
             "set_aside_total": "Datagrams that cannot be decoded.",
+            "thinned_total": "Flow samples left out under overload; rates of the others make up for them.",
+            "thinning": "Flow samples that one stands for, of the worker that thins most; 1: all are kept.",
             "worker_deaths_total": "Receiving and decoding processes that died.",
             "exporters": "Exporters known.",
             "waiting_datagrams": "Datagrams received and not yet decoded.",

@@ -150,10 +150,14 @@ class Fed:
         self._drops += self.decoder.take_drops()
         return self
 
+    def frame(self, schema: Schema = FLOWS) -> Frame:
+        """All rows of a table."""
+        found = {FLOWS.name: self._frames, COUNTERS.name: self._counters, DROPS.name: self._drops}[schema.name]
+        return concat(schema, found)
+
     def rows(self, schema: Schema = FLOWS) -> list[dict[str, object]]:
         """All rows of a table as dicts, address codes as text."""
-        found = {FLOWS.name: self._frames, COUNTERS.name: self._counters, DROPS.name: self._drops}[schema.name]
-        frame, book = concat(schema, found), (*self.book.texts(), None)
+        frame, book = self.frame(schema), (*self.book.texts(), None)
         columns = {
             name: [book[code] for code in values.tolist()]
             if name in ("src_addr", "dst_addr", "sampler_address")

@@ -53,7 +53,7 @@ class FakeDecoder:
     """Decodes `datagram`s."""
 
     def __init__(self, _rates: SamplingRates) -> None:
-        self.records = 0
+        self.records = self.samples = self.thinned = 0
         self._rows: list[int] = []
         self._expected: dict[str, int] = {}
         self._lost: dict[str, int] = {}
@@ -73,6 +73,9 @@ class FakeDecoder:
             self._expected[agent] = number + 1
             self._rows.extend(records_of(number, records))
             self.records += records
+
+    def thin(self, one_in: int) -> None:
+        """Not at all: there are no samples."""
 
     def take(self) -> Taken:
         """Records since the last time."""

@@ -37,24 +37,27 @@ class Lake:
     keep: bool
 
 
-def run_collector(
-    lake: Lake,
-    inputs: Inputs,
-    workers: int,
-    allow: Sequence[str],
-    sampling_rates: Sequence[str],
-    commit_every_s: float,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How many workers, after how many seconds records are durable, whether samples are thinned under overload."""
+
+    workers: int
+    commit_every_s: float
+    thinning: bool
+
+
+def run_collector(lake: Lake, inputs: Inputs, work: Work, allow: Sequence[str], sampling_rates: Sequence[str]) -> None:
     """Collect until a signal comes.
 
     Raises:
         InputError: an option cannot be used, or records could not be stored.
     """
-    if not 1 <= workers <= MOST_WORKERS:
-        raise InputError(f"--workers {workers}: expected a number from 1 to {MOST_WORKERS}")
-    if not _SHORTEST_INTERVAL_S <= commit_every_s <= _LONGEST_INTERVAL_S:
+    if not 1 <= work.workers <= MOST_WORKERS:
+        raise InputError(f"--workers {work.workers}: expected a number from 1 to {MOST_WORKERS}")
+    if not _SHORTEST_INTERVAL_S <= work.commit_every_s <= _LONGEST_INTERVAL_S:
         raise InputError(
-            f"--commit-every {commit_every_s:g}: expected {_SHORTEST_INTERVAL_S} to {_LONGEST_INTERVAL_S:g} seconds"
+            f"--commit-every {work.commit_every_s:g}: "
+            f"expected {_SHORTEST_INTERVAL_S} to {_LONGEST_INTERVAL_S:g} seconds"
         )
     sources: tuple[Source, ...] = (
         *mirror_sources(inputs.mirror, inputs.erspan),
@@ -66,10 +69,11 @@ def run_collector(
         keep=lake.keep,
         listens=tuple(dict.fromkeys(map(parse_listen, inputs.listen))) or (() if sources else DEFAULT_LISTENS),
         sources=sources,
-        workers=workers,
+        workers=work.workers,
         allow=tuple(allow),
         rates=parse_sampling_rates(sampling_rates),
-        commit_every_s=commit_every_s,
+        commit_every_s=work.commit_every_s,
+        thins=work.thinning,
     )
     name = redact_address(lake.out)
     if is_address(lake.out) and lake.folder is None:
