@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from capture.sflow.reasons import THINNED_SAMPLES
 from datamodel.api_models import FeedRow
 from flowprism.rendering.units import plural, share
 from flowprism.service.queries.feeds.feed_queries import feeds
@@ -32,7 +33,7 @@ def feed_health(stores: Stores, viewer: Viewer, now_ns: int) -> FeedHealth | Non
 
 
 def judged(rows: list[FeedRow]) -> FeedHealth:
-    """Silent exporters first, then losses."""
+    """Silent exporters first, then losses, then what a collector had to leave out."""
     if not rows:
         return FeedHealth("none", "No feed", "No exporter has sent anything yet")
     silent = [row.exporter for row in rows if row.silent]
@@ -47,4 +48,9 @@ def judged(rows: list[FeedRow]) -> FeedHealth:
     if part >= _MUCH:
         words = f"{plural(lost, 'datagram')} of the newest hour did not arrive"
         return FeedHealth("warning", f"Feeds lose {share(part)}", words)
+    thinned, stored = sum(row.rejected.get(THINNED_SAMPLES, 0) for row in rows), sum(row.records for row in rows)
+    part = thinned / (thinned + stored) if thinned else 0.0
+    if part >= _MUCH:
+        words = f"A collector that could not keep up left out {share(part)} of the newest hour's records; rates make up"
+        return FeedHealth("warning", "Feeds thinned", words)
     return FeedHealth("good", "Feeds well", f"{plural(len(rows), 'exporter')} sending")

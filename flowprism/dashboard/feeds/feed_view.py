@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from capture.sflow.reasons import THINNED_SAMPLES
 from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
 from datamodel.report import ExporterClock
 from flowprism.rendering.figures.svg import Drawing
@@ -63,7 +64,8 @@ def _exporter(row: FeedRow) -> Exporter:
     doubts = doubted(row.sampling)
     tone, state = ("critical", "silent") if row.silent else ("good", "well")
     if not row.silent and (lost_ratio >= 0.01 or row.rejected or doubts):
-        worst = "loses" if lost_ratio >= 0.01 else "sampling rate mismatch" if doubts else "rejected in part"
+        rejected = "thinned" if set(row.rejected) == {THINNED_SAMPLES} else "rejected in part"
+        worst = "loses" if lost_ratio >= 0.01 else "sampling rate mismatch" if doubts else rejected
         tone, state = "warning", worst
     return Exporter(
         row, tone, state, row.records / whole_s, lost_ratio, draw_records(row), rates_of(row.sampling), doubts,

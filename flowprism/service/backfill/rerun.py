@@ -12,7 +12,8 @@ from datamodel.result_rows import LayoutRecord, ScanRecord
 from flowprism.service.backfill.scan_diff import Difference, differences
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_requested_scan
-from flowprism.service.scans.feed_gaps import add_feed_gaps
+from flowprism.service.scans.feeds.feed_gaps import add_feed_gaps
+from flowprism.service.scans.feeds.thinned_feeds import add_thinned_feeds
 from flowprism.service.scans.job_identity import assign_stable_ids, renamed
 from flowprism.service.scans.scanner import judge_window
 from flowprism.service.scans.window_analysis import WindowResult, analyze_window
@@ -66,9 +67,9 @@ def rerun_windows(
         window = Window(start_ns=end_ns - length_ns, end_ns=end_ns) if then is None else then.scan.window
         started_ns = time.time_ns()
         try:
-            sight = add_feed_gaps(
-                database, settings.store.flow_lake, analyze_window(settings, database, window), window
-            )
+            sight = analyze_window(settings, database, window)
+            sight = add_feed_gaps(database, settings.store.flow_lake, sight, window)
+            sight = add_thinned_feeds(database, sight, window)
         except FlowprismError as error:
             yield RerunWindow(window, was_kept=then is not None, problem=str(error))
             continue

@@ -12,7 +12,7 @@ from datamodel.result_rows import WATCH, JobRecord
 from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record_hangs
-from flowprism.service.scans.feed_gaps import add_feed_gaps
+from flowprism.service.scans.feeds.feed_gaps import add_feed_gaps
 from flowprism.service.scans.job_activity import JobActivity, Silence
 from flowprism.service.scans.job_identity import assign_stable_ids, renamed
 from flowprism.service.scans.leases import KEEPING, Leases

@@ -18,7 +18,8 @@ from flowprism.scan_verdict import judge_report
 from flowprism.service.config.settings import Policy, Settings
 from flowprism.service.incidents.scan_recorder import CompletedScan, record, record_requested_scan
 from flowprism.service.queries.incidents.eviction import eviction_advice
-from flowprism.service.scans.feed_gaps import add_feed_gaps
+from flowprism.service.scans.feeds.feed_gaps import add_feed_gaps
+from flowprism.service.scans.feeds.thinned_feeds import add_thinned_feeds
 from flowprism.service.scans.leases import KEEPING, Leases
 from flowprism.service.scans.policy_filter import chosen
 from flowprism.service.scans.scanner_stats import Tally
@@ -126,7 +127,8 @@ class Scanner:
     def _looked(self, window: Window) -> WindowResult:
         try:
             sight = analyze_window(self.settings, self.database, window)
-            return add_feed_gaps(self.database, self.settings.store.flow_lake, sight, window)
+            sight = add_feed_gaps(self.database, self.settings.store.flow_lake, sight, window)
+            return add_thinned_feeds(self.database, sight, window)
         except StorageError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one window must not end all scans

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from capture.sflow.reasons import THINNED_SAMPLES
 from datamodel.api_models import ComponentStatus, ExporterSampling, FeedRow
 from datamodel.report import ExporterClock
 from datamodel.result_rows import FeedStatistics
@@ -40,6 +41,13 @@ def test_what_is_wrong_comes_first() -> None:
         ("d", "warning", "rejected in part"),
     ]  # fmt: skip
     assert found[1].lost_ratio == 0.01
+
+
+def test_an_exporter_that_only_its_collector_thinned_says_so() -> None:
+    """Samples left out under overload are no fault of the exporter; other rejects come first."""
+    thinned = {THINNED_SAMPLES: 3000}
+    found = shown([feed("a", rejected=thinned), feed("b", rejected=thinned | {"truncated": 3})])
+    assert [(one.tone, one.state) for one in found] == [("warning", "thinned"), ("warning", "rejected in part")]
 
 
 def test_a_sampling_rate_is_doubted_by_settings_and_by_counts() -> None:

@@ -10,7 +10,7 @@ from datamodel.findings import Finding, Subject
 from datamodel.report import Window
 from datamodel.result_rows import FeedStatistics
 from flowprism.service.config.settings import Settings
-from flowprism.service.scans.feed_gaps import add_feed_gaps
+from flowprism.service.scans.feeds.feed_gaps import add_feed_gaps
 from flowprism.service.scans.window_analysis import WindowResult, analyze_window
 from storage.database.connection import Database
 from storage.database.feed_statistics import save_feed_statistics, save_inventory

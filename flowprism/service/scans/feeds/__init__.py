@@ -1,0 +1,1 @@
+"""What a scan says of feeds: gaps, and samples that a collector left out."""
