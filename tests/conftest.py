@@ -1,6 +1,8 @@
 """What all tests share: where the captures beside the checkout lie, checked kernels, and property tests that repeat."""
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,21 @@ from tests.neighbours import SHARED, Captures
 # The same examples in every run; no deadline, since a kernel's first call compiles it.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without cyclic garbage collection, then exclude all objects loaded so far from it.
+
+    They live until the end: a full collection that visits a million of them takes a second, and there are dozens.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
