@@ -110,11 +110,11 @@ def test_an_inventory_that_is_no_inventory(run: Run, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_unrelated_traffic_is_an_answer(tmp_path: Path) -> None:
+def test_unrelated_traffic_is_an_answer(run: Run, tmp_path: Path) -> None:
     """Exit code 0, no job, no finding, and for all endpoints a reason why not."""
     path, out = tmp_path / "web.pcap", tmp_path / "r.json"
     path.write_bytes(browsing(300))
-    done = own_process("analyze", path, "--format", "json", "--out", out)
+    done = run("analyze", path, "--format", "json", "--out", out)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     report = json.loads(out.read_text())
     assert (report["jobs"], report["findings"], report["events"]) == ([], [], [])

@@ -99,7 +99,7 @@ def test_a_fault_that_comes_and_goes_is_one_incident(tmp_path: Path, begin_ns: i
 
 def test_what_windows_leave_behind(tmp_path: Path, begin_ns: int) -> None:
     """Iterations are numbered on over overlapping windows, each is there once and none is missing; minutes add up."""
-    what = settings(tmp_path, every_s=20)
+    what = settings(tmp_path, every_s=30)
     made, feed = scanner(what), Feed(tmp_path / "flows", begin_ns)
     feed.write("hhh")
     for _ in range(12):
