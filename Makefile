@@ -46,8 +46,9 @@ $(RUNNING): setup.cfg pyproject.toml constraints.txt
 run: $(if $(wildcard $(STAMP)),$(STAMP),$(RUNNING))  ## start the service, play a recorded job into it over UDP, print where the dashboard is; Ctrl-C ends it
 	@$(BIN)/python -m flowprism.demo out
 
+# One process more than processors: some tests wait for a server, a browser or a timeout.
 test: $(STAMP)  ## run the tests, without the slow ones
-	@$(BIN)/pytest -q -m "not slow" -o faulthandler_timeout=240 --numprocesses auto --maxprocesses 4 --dist loadfile --max-worker-restart 0
+	@$(BIN)/pytest -q -m "not slow" -o faulthandler_timeout=240 --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadfile --max-worker-restart 0
 
 test-slow: $(STAMP)  ## run the slow tests
 	@$(BIN)/pytest -q -m "slow and not soak" --numprocesses 2 --dist worksteal --max-worker-restart 0
