@@ -29,7 +29,7 @@ text{font:12px sans-serif;fill:#333}.grid{stroke:#8886;fill:none}.asked{stroke:#
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RateErrors:
     """One sampling rate: 1 in `rate`; mean seen and predicted error of iteration times, %."""
 
     rate: int
@@ -37,12 +37,12 @@ class Row:
     told: float
 
 
-def rows(page: str) -> list[Row]:
+def rows(page: str) -> list[RateErrors]:
     """The rows of the sweep's table."""
-    return [Row(int(rate.replace(",", "")), float(seen), float(told)) for rate, seen, told in _ROW.findall(page)]
+    return [RateErrors(int(rate.replace(",", "")), float(seen), float(told)) for rate, seen, told in _ROW.findall(page)]
 
 
-def figure(table: list[Row]) -> str:
+def figure(table: list[RateErrors]) -> str:
     """The image as it stands in a file of its own."""
     across = Scale(math.log10(table[0].rate), math.log10(table[-1].rate), _LEFT, _WIDTH - _RIGHT)
     up = Scale(math.log10(_ERRORS[0] / 2), math.log10(_ERRORS[-1] * 1.5), _HEIGHT - _BOTTOM, _TOP)

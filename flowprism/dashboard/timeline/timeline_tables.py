@@ -92,7 +92,7 @@ class WaitRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EndpointTimes:
     """One endpoint in the table: its numbers, and what they are where one compares with."""
 
     position: Position
@@ -168,7 +168,7 @@ def wait_rows(shown: Shown) -> list[WaitRow]:
     ]
 
 
-def rows(shown: Shown) -> list[Row]:
+def rows(shown: Shown) -> list[EndpointTimes]:
     """The drawn endpoints, in the order of all pictures."""
     awaited: dict[str, float] = {}
     if shown.part is not None:
@@ -176,7 +176,7 @@ def rows(shown: Shown) -> list[Row]:
         awaited = {addresses[code]: s for code, s in awaited_s(waits(shown.part.timelines.spans)).items()}
     each = len(shown.choice.shown) or 1
     return [
-        Row(
+        EndpointTimes(
             position, shown.names.full(position.address), position.address in shown.suspects,
             awaited[position.address] / each if position.address in awaited else None,
             _numbers(shown.shares, n), (None,) * 4 if shown.usual is None else _numbers(shown.usual, n),
