@@ -23,15 +23,7 @@ BEGIN = "<!-- made by python -m flowprism.service.api.reference docs/api.md -->\
 _ADDRESS = "http://127.0.0.1:8080"
 
 # What stands in the place of names in paths, and what is sent, in the examples.
-NAMES: dict[str, str | int] = {
-    "job": "ecb4d6de",
-    "incident": "d6b9cd4aa4c0",
-    "policy": "default",
-    "window_start_ns": 1795188000000000000,
-    "window_end_ns": 1795188060000000000,
-    "name": "ann",
-    "token": "k3v9",
-}
+NAMES = {"incident": "d6b9cd4aa4c0", "name": "ann"}
 BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/incidents/{incident}/acknowledge": {"text": "looking at it"},
     "POST /api/v1/incidents/{incident}/accept": {"text": "batch size 512 since Monday"},
@@ -68,7 +60,7 @@ def described() -> dict[str, Any]:
 
 
 def reference(whole: dict[str, Any]) -> str:
-    """Every route with its parameters, what it takes, and how to ask for it, as Markdown."""
+    """Every route with its parameters, and an example of what it takes, as Markdown."""
     lines: list[str] = []
     for tag in whole["tags"]:
         lines += ["", f"## {tag['name'].capitalize()}", "", tag["description"]]
@@ -86,7 +78,8 @@ def _route(name: str, operation: dict[str, Any], described_above: set[str]) -> I
     if asked:
         yield ""
         yield from _parameters(asked, described_above)
-    yield from ("", "```", _command(name), "```")
+    if name in BODIES:
+        yield from ("", "```", _command(name), "```")
     kind = _kind_of_file(operation)
     if kind:
         yield from ("", f"Answers `{kind}`.")
@@ -128,14 +121,11 @@ def _choices(schema: dict[str, Any]) -> str:
 
 
 def _command(name: str) -> str:
-    """How to ask with curl."""
+    """How to send an example with curl."""
     method, _, path = name.partition(" ")
     url = _ADDRESS + path.format(**NAMES)
-    implied = method == "GET" or (method == "POST" and name in BODIES)
-    parts = ["curl", *(() if implied else ("-X", method)), url]
-    if name in BODIES:
-        parts += ["-H", "Content-Type: application/json", "-d", json.dumps(BODIES[name])]
-    return shlex.join(parts)
+    how = () if method == "POST" else ("-X", method)
+    return shlex.join(("curl", *how, url, "-H", "Content-Type: application/json", "-d", json.dumps(BODIES[name])))
 
 
 if __name__ == "__main__":
