@@ -34,6 +34,7 @@ class LoadWatch:
         self._control = ThinningControl()
         self._busy_s = 0.0
         self._begun_s, self._arrived, self._at = time.monotonic(), int(written(ring.shared)), committed
+        self._marks = [(self._begun_s, self._arrived)] * 2  # time and arrivals, one and two spans ago
         self._samples, self._committed = self._seen(), committed
 
     @property
@@ -52,6 +53,10 @@ class LoadWatch:
         self._busy_s += busy_s
         now_s = time.monotonic()
         arrived = int(written(self._ring.shared))
+        before_s, before = self._marks[0]
+        recent_per_s = (arrived - before) / max(now_s - before_s, _SPAN_S)
+        if now_s - self._marks[1][0] >= _SPAN_S:
+            self._marks = [self._marks[1], (now_s, arrived)]
         if now_s - self._begun_s < _SPAN_S:
             return False
         is_whole = committed != self._committed or self.one_in > 1
@@ -64,6 +69,7 @@ class LoadWatch:
             arrived=arrived - self._arrived,
             decoded=at - self._at,
             samples=samples - self._samples,
+            recent_per_s=recent_per_s,
             used=self._ring.fill_ratio(committed, arrived),
             waiting=arrived - committed,
         )
@@ -83,7 +89,7 @@ class LoadWatch:
             text = "keeps all flow samples again"
         else:
             text = (
-                f"keeps one in {self.one_in} flow samples and multiplies their rates: {load.arrival_per_s:.0f} "
+                f"keeps one in {self.one_in} flow samples and multiplies their rates: {load.recent_per_s:.0f} "
                 f"datagrams a second arrive, {load.capacity_per_s:.0f} can be stored"
             )
         process.print_message(f"worker {self._worker} {text}")

@@ -33,6 +33,7 @@ class WorkerLoad:
         arrived: datagrams put into the ring.
         decoded: datagrams decoded.
         samples: flow samples of sFlow in these, those thinned out included.
+        recent_per_s: datagrams that arrived in a second at its very end, however long it is.
         used: share of the ring that is not free, at its end.
         waiting: datagrams that use it.
     """
@@ -42,12 +43,13 @@ class WorkerLoad:
     arrived: int = 0
     decoded: int = 0
     samples: int = 0
+    recent_per_s: float = 0.0
     used: float = 0.0
     waiting: int = 0
 
     @property
     def arrival_per_s(self) -> float:
-        """Datagrams that arrive in a second."""
+        """Datagrams that arrived in a second, in the mean."""
         return self.arrived / self.span_s if self.span_s else 0.0
 
     @property
@@ -103,7 +105,7 @@ class ThinningControl:
         if self.one_in > 1 and load.capacity_per_s < _GAIN * self._capacity.get(self._before, 0.0):
             return False
         self._capacity[self.one_in] = load.capacity_per_s
-        factor = 2 if load.arrival_per_s <= 2 * _LOADED * load.capacity_per_s else _MOST_FACTOR
+        factor = 2 if load.recent_per_s <= 2 * _LOADED * load.capacity_per_s else _MOST_FACTOR
         return self._set(min(self.one_in * factor, MOST_THINNING))
 
     def _keep_more(self) -> bool:
@@ -132,5 +134,5 @@ class ThinningControl:
 
 def _will_overflow(load: WorkerLoad) -> bool:
     """Whether the ring is full soon if it goes on like this, and flow samples are part of what fills it."""
-    growth_per_s = _MARGIN * load.arrival_per_s - load.capacity_per_s
+    growth_per_s = _MARGIN * load.recent_per_s - load.capacity_per_s
     return load.samples > 0 and growth_per_s > 0 and load.room < _AHEAD_S * growth_per_s

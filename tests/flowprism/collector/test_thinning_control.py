@@ -36,7 +36,8 @@ class Worker:
                 arrived, decoded = arrived + came, decoded + done
             busy_s, samples = stalled * STEP_S + decoded * cost_s, self.samples * round(decoded)
             used = self.waiting / RING
-            load = WorkerLoad(SPAN_S, busy_s, round(arrived), round(decoded), samples, used, round(self.waiting))
+            rate = arrived / SPAN_S
+            load = WorkerLoad(SPAN_S, busy_s, round(arrived), round(decoded), samples, rate, used, round(self.waiting))
             self.control.observe(load)
             seen.append(self.control.one_in)
         return seen
