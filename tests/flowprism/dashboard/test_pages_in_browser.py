@@ -104,7 +104,7 @@ def _new_incident(stores: Stores, summary: str) -> None:
     assert save_scan(stores.database, ScanResult(results.kept(end_ns, "health"), [], [case], [change]))
 
 
-@pytest.mark.parametrize("page", ["/", "/incidents", "JOB"])
+@pytest.mark.parametrize("page", ["/", *(pytest.param(page, marks=pytest.mark.slow) for page in ("/incidents", "JOB"))])
 def test_an_incident_is_on_open_pages_within_two_seconds(
     chromium: Browser, own: tuple[Stores, str], looked: Event, page: str
 ) -> None:
@@ -133,6 +133,7 @@ def test_an_incident_is_on_open_pages_within_two_seconds(
         visit.quiet()
 
 
+@pytest.mark.slow
 def test_a_renewed_page_keeps_what_was_unfolded_and_where_one_was(
     chromium: Browser, own: tuple[Stores, str], looked: Event
 ) -> None:
@@ -194,6 +195,7 @@ def test_everything_is_said_without_scripts(chromium: Browser, own: tuple[Stores
         expect(visit.page.locator("#history")).to_contain_text("local muted it")
 
 
+@pytest.mark.slow
 def test_the_theme_is_remembered_and_there_from_the_first_paint(chromium: Browser, demo_address: str) -> None:
     """Auto, dark, light and back again; the next page has it before anything else runs."""
     with visiting(chromium, demo_address, theme="light") as visit:
@@ -217,7 +219,7 @@ def _ground(visit: Visit) -> str:
     return str(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
-@pytest.mark.parametrize("place", ["/", "JOB"])
+@pytest.mark.parametrize("place", ["/", pytest.param("JOB", marks=pytest.mark.slow)])
 def test_times_are_in_the_viewers_zone_from_the_first_page_on(
     chromium: Browser, demo_address: str, places: dict[str, str], place: str
 ) -> None:
@@ -246,6 +248,7 @@ _TIMES = (
 )
 
 
+@pytest.mark.slow
 def test_dragging_over_the_figure_looks_closer(chromium: Browser, demo_address: str, places: dict[str, str]) -> None:
     """The address names the time that was marked, and fewer iterations are drawn; links do the same by keyboard."""
     with visiting(chromium, demo_address) as visit:

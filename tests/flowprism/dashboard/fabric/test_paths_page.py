@@ -60,7 +60,7 @@ def test_an_unknown_job_is_named_as_such(scans: PathScans) -> None:
     assert "<img" not in page
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), pytest.param("dark", 390, marks=pytest.mark.slow)])
 def test_the_page_in_a_browser(chromium: Browser, scans: PathScans, theme: Theme, width: int) -> None:
     """From the fabric page to the plan's file: within the window, still, accessible, without complaint."""
     with served_stores(scans.stores) as address, visiting(chromium, address, width=width, theme=theme) as visit:

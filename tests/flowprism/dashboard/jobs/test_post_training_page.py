@@ -27,7 +27,7 @@ from tests.flowprism.service.api.client import client
 from tests.flowprism.service.stored import stored_demo
 
 CASE = 8  # weights are written to each engine, services are named
-WIDTHS = (1440, 390)
+WIDTHS = (1440, pytest.param(390, marks=pytest.mark.slow))
 
 
 @pytest.fixture(scope="module")

@@ -86,12 +86,7 @@ def asked(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, exa
     ask()
 
 
-def test_a_few_requests_of_each_route(described: BaseSchema) -> None:
-    """Whatever is asked, the answer is one that the description tells of."""
-    assert complaints(described, 2) == []
-
-
 @pytest.mark.slow
 def test_many_requests_of_each_route(described: BaseSchema) -> None:
-    """The same for longer."""
+    """Whatever is asked, the answer is one that the description has."""
     assert complaints(described, 40) == []
