@@ -34,7 +34,7 @@ from storage.lake.object_store import LocalStore
 from storage.lake.selection import Selection
 
 SAMPLES_A_DATAGRAM, EXPORTED_RATE = 6, 4096  # of `export_inputs`
-RELIEF = 6  # the rate falls to such a part afterwards
+RELIEF, LONGEST_RELIEF_S = 6, 60.0  # the rate falls to such a part afterwards, for so long at most
 PATIENCE_S = 600.0  # nothing compiled may be on disk yet
 COLLECT = "from flowprism.cli import main; main()"
 
@@ -87,7 +87,7 @@ def relief(batch: Datagrams, rate: int, folder: Path, port: int) -> tuple[int, f
     """(datagrams, seconds) sent at a lower rate until no samples are thinned out."""
     began, count = time.monotonic(), 0
     part = Datagrams(batch.data, batch.index[: max(rate // 2, 1)])
-    while status(folder)["workers"][0]["thinning"] > 1 and time.monotonic() - began < PATIENCE_S:
+    while status(folder)["workers"][0]["thinning"] > 1 and time.monotonic() - began < LONGEST_RELIEF_S:
         count += send([part], "127.0.0.1", port, SendPace(per_s=rate)).datagrams
     return count, time.monotonic() - began
 
