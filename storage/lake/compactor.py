@@ -1,4 +1,4 @@
-"""The compactor of a lake: packs small segments, removes what is not to be kept, and shortens the manifest.
+"""The compactor of a lake: packs small segments, removes old ones, shortens the manifest, publishes tables.
 
 Only one may run; a local disk has a lock for that, a bucket leaves it to the operator. It may be killed any time: what
 it does counts from its commit on, and a successor removes what an interrupted one wrote. What counts no longer is
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from datamodel.errors import InputError
 from storage.lake.compaction import CompactedSegments, compact_segments, plan_compaction
+from storage.lake.delta.publication import Publication
 from storage.lake.manifest import Commit, Segment, encode_commit
 from storage.lake.object_names import (
     CHECKPOINT,
@@ -82,6 +83,7 @@ class Compactor:
             OSError: it cannot be written.
         """
         self._place = open_store(location)
+        self._publication = Publication(self._place)
         self._limits, self._grace_ns, self._clock = limits, grace_ns, clock
         self._lock = _taken(self._place)
         now = snapshot(self._place)
@@ -99,7 +101,7 @@ class Compactor:
             self._lock = None
 
     def run_round(self) -> CompactionRound:
-        """Pack, expire, checkpoint and remove what there is to.
+        """Pack, expire, publish, checkpoint and remove what there is to.
 
         Raises:
             OSError: something cannot be written; what was done until then counts.
@@ -108,11 +110,18 @@ class Compactor:
         now, time_ns = snapshot(self._place), self._clock()
         segments = rows = 0
         warnings: list[str] = []
+        with suppress(OSError):  # it is tried again below; before packing, so that new records are seen without delay
+            self._publication.publish(now, time_ns)
         for task in plan_compaction(now, time_ns):
             done = self._pack(compact_segments(self._place, task, self._number + 1), warnings)
             segments, rows = segments + len(done), rows + sum(segment.rows for segment in done)
         gone = self._expire(time_ns)
-        return CompactionRound(segments, rows, gone, self._tidy(time_ns), tuple(warnings))
+        now = snapshot(self._place)
+        try:  # before files are deleted: the tables name none of them then
+            self._publication.publish(now, time_ns)
+        finally:  # deleting makes room on a disk that was too full to publish
+            removed = self._tidy(now, time_ns)
+        return CompactionRound(segments, rows, gone, removed, tuple(warnings))
 
     def _pack(self, made: CompactedSegments, warnings: list[str]) -> Sequence[Segment]:
         """Commit what was packed; the answer is what it replaces."""
@@ -148,9 +157,8 @@ class Compactor:
         put_again(self._place, commit_name(COMPACTOR, number), encode_commit(commit))
         self._number, self._totals = number, totals
 
-    def _tidy(self, time_ns: int) -> int:
+    def _tidy(self, now: Snapshot, time_ns: int) -> int:
         """Delete files whose time has come, and cover commits by a checkpoint when there are many."""
-        now = snapshot(self._place)
         due = {file for file, since_ns in now.removed.items() if since_ns <= time_ns - self._grace_ns}
         self._place.remove(sorted(due - self._deleted))
         count = len(due - self._deleted)
@@ -160,6 +168,7 @@ class Compactor:
             write_checkpoint(self._place, replace(now, removed=rest))
             self._deleted = set()
         count += self._remove_covered(time_ns)
+        self._publication.remove_covered(time_ns - self._grace_ns)
         if time_ns - self._swept_ns >= _ORPHAN_NS:
             count += self._sweep_orphans(now, time_ns)
         return count

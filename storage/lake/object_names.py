@@ -2,6 +2,7 @@
 
     segments/KIND/HOUR/SESSION-wWORKER-NUMBER.parquet             records of one kind of one commit
     segments/KIND/HOUR/gGROUP/SESSION-wWORKER-NUMBER-PART.parquet  packed: of one hour and one group of exporters
+    segments/KIND/_delta_log/                                     its table for other engines: `storage.lake.delta`
     manifest/SESSION-wWORKER/NUMBER.json                          one object a commit, see `storage.lake.manifest`
     checkpoint/NUMBER.json.zst                                    the commits so far in one object
     state/SESSION-wWORKER-NUMBER.state                            what decoding must remember after that commit

@@ -1,7 +1,8 @@
 """Where things are kept: a local folder or a bucket, behind the few operations that both can do.
 
-Nothing is renamed, appended to or changed in place, because object stores cannot: an object is put once, under a name
-that no other ever had, and removed at last. On a local disk `put` returns when content and name are durable.
+Nothing is appended to or changed in place, because object stores cannot: an object is put once, under a name that no
+other ever had, and removed at last. Only what engines other than ours read is replaced, as a whole. On a local disk
+`put` and `replace` return when content and name are durable.
 """
 
 from __future__ import annotations
@@ -46,6 +47,13 @@ class ObjectStore(Protocol):
         Raises:
             FileExistsError: a name is taken; nothing was changed.
             OSError: one could not be written.
+        """
+
+    def replace(self, name: str, content: Content) -> None:
+        """Have an object of this content: readers find the one before or this one, never a part. One caller at a time.
+
+        Raises:
+            OSError: it could not be written.
         """
 
     def read(self, name: str) -> bytes:
@@ -105,6 +113,22 @@ class LocalStore:
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
             raise
+
+    def replace(self, name: str, content: Content) -> None:
+        """See `ObjectStore.replace`."""
+        path = self.folder / name
+        self._make_folder(path.parent)
+        unfinished = path.with_name(f".{path.name}.new")
+        unfinished.unlink(missing_ok=True)  # left by a process that was killed
+        written: list[Path] = []
+        try:
+            _write_new(unfinished, content, written)
+            unfinished.rename(path)
+        except OSError:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
 
     def read(self, name: str) -> bytes:
         """See `ObjectStore.read`."""
@@ -178,6 +202,11 @@ class BucketStore:
             with suppress(OSError):
                 self.remove(written)
             raise
+
+    def replace(self, name: str, content: Content) -> None:
+        """See `ObjectStore.replace`."""
+        with self._filesystem.open_output_stream(self._path(name), compression=None) as stream:
+            stream.write(content)
 
     def read(self, name: str) -> bytes:
         """See `ObjectStore.read`."""

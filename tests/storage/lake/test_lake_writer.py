@@ -30,8 +30,9 @@ def kept(folder: Path) -> list[int]:
 
 
 def files(folder: Path, kind: str) -> list[str]:
-    """Names of the files in one of the folders, at any depth."""
-    return sorted(path.name for path in (folder / kind).rglob("*") if path.is_file())
+    """Names of the files in one of the folders, at any depth; those of the tables' logs are not the lake's."""
+    paths = (path for path in (folder / kind).rglob("*") if path.is_file())
+    return sorted(path.name for path in paths if path.parent.name != "_delta_log")
 
 
 def located(folder: Path, name: str) -> Path:

@@ -53,6 +53,33 @@ def test_a_name_is_used_once(store: ObjectStore) -> None:
     assert store.read("a/old") == b"old"
 
 
+def test_an_object_is_replaced_as_a_whole(store: ObjectStore) -> None:
+    """It holds the new content afterwards, whether or not there was one before, and nothing else is left."""
+    store.replace("a/one", b"first")
+    store.replace("a/one", b"2")
+    assert [(found.name, found.size_bytes) for found in store.list("a")] == [("a/one", 1)]
+    assert store.read("a/one") == b"2"
+
+
+def test_what_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full leaves the old content; what a killed process left unfinished does not matter."""
+    store = LocalStore(tmp_path)
+    store.replace("a", b"old")
+    (tmp_path / ".a.new").write_bytes(b"half")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            store.replace("a", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert store.read("a") == b"old"
+    store.replace("a", b"new")
+    assert store.read("a") == b"new"
+
+
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full in the middle takes back what was written before."""
     store = LocalStore(tmp_path)

@@ -1,0 +1,1 @@
+"""Delta Lake logs next to the segments, for engines other than ours."""
