@@ -11,7 +11,7 @@ from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from diagnose.endpoint_index import Numbering
 from diagnose.hangs.ring_progress import find_stalled_member
-from diagnose.model.standstill import Steps, find_standing
+from diagnose.model.standstill import Steps, find_last_standing
 from reconstruct.numeric.medians import group_medians
 
 # A job that has been silent for so many of its iterations is not between two of them.
@@ -97,20 +97,20 @@ def hang(
     silent_ns, seen_ns = window_end_ns - since, since - int(operations["start_ns"].min())
     if silent_ns < SILENT_ITERATIONS * period or len(edges_ns) < 3:
         return None
-    edges_ns = edges_ns if begun else edges_ns[:-1]
-    standing = find_standing(steps, edges_ns) if steps is not None else None
+    standing, count = find_last_standing(steps, edges_ns) if steps is not None else (None, len(edges_ns))
     if standing is None and seen_ns < silent_ns < LONG_SILENCE_NS:
         return None
-    count = len(edges_ns)
+    count = count if standing is not None or begun else count - 1
+    edges_ns = edges_ns[:count]
     slots = int(operations["slot"].max()) + 1
     usual_ns, usual_bytes, names = _usual(operations, edges_ns, slots)
     stopped = operations.take(operations["iteration"] == count)
     done = _done(stopped, names, slots)
-    absent = done < (DONE if begun else BEGUN) * usual_bytes
+    absent = done < (DONE if begun or standing is not None else BEGUN) * usual_bytes
     absent &= _short(operations, stopped, count, names // slots) >= (1 - DONE) * usual_bytes
-    if not absent.any() or done.sum() < BEGUN * usual_bytes.sum():
+    if standing is None and (not absent.any() or done.sum() < BEGUN * usual_bytes.sum()):
         return None
-    first = float(usual_ns[absent].min())
+    first = float(usual_ns[absent].min(initial=np.inf))
     due = absent & (usual_ns <= first + SAME_TIME * period)
     later = since + SILENT_ITERATIONS * period  # what anybody sends then belongs to another job, or to the next attempt
     last_sent_ns = {e: t if t <= later else since for e, t in last_sent_ns.items()}
@@ -130,7 +130,7 @@ def hang(
             return None
     own = due & np.isin(names // slots, operations["stream"][np.isin(operations["endpoint"], culprits)])
     sending = bool((done[own] > 0).any()) or (standing is not None and standing.sending)
-    return Hang(count, since, tuple(culprits), sending, silent_ns, int(absent.sum()))
+    return Hang(count, since, tuple(culprits), sending, silent_ns, max(int(absent.sum()), 1))
 
 
 def _short(operations: Frame, stopped: Frame, count: int, streams: Int) -> Float:

@@ -89,7 +89,9 @@ class Standing(NamedTuple):
 class _Due(NamedTuple):
     """(n,) steps that recur: their ends, usual times after the edge, and what came of them at last.
 
-    Those of which only a part arrived are the last of their stream: what is followed by another was whole.
+    Those of which only a part arrived are the last of their stream: what is followed by another was whole. What ran
+    into another message has begun, since its stream lacks no bytes. Records that are lost leave gaps: `gaps` is the
+    most steps that any iteration before lacks.
     """
 
     sender: Int
@@ -99,6 +101,20 @@ class _Due(NamedTuple):
     begun: Bool
     whole: Bool
     parted: Bool
+    gaps: int
+
+
+def find_last_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODEL) -> tuple[Standing | None, int]:
+    """Who did not go on, and in which iteration.
+
+    Edges may be cut elsewhere than where iterations begin: the last one that looks whole may be the one that stopped,
+    and lacks what no iteration before it lacks. Arguments as those of `find_standing`.
+    """
+    for count in (len(edges_ns) - 1, len(edges_ns)):
+        standing = find_standing(steps, edges_ns[:count], options)
+        if standing is not None:
+            return standing, count
+    return None, len(edges_ns)
 
 
 def find_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODEL) -> Standing | None:
@@ -115,6 +131,8 @@ def find_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODEL) ->
     """
     due, cell, period_ns = _due(steps, edges_ns, options), steps.cell, float(np.median(np.diff(edges_ns)))
     missing = ~due.begun
+    if missing.sum() <= due.gaps or not due.whole.any():
+        return None
     waits = ~due.whole & (cell[due.sender] != cell[due.receiver])
     first = np.full(int(cell.max()) + 1, np.inf)
     reached = first.copy()
@@ -134,7 +152,10 @@ def find_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODEL) ->
         who = shared if sending or len(shared) else senders
         if len(who):
             to = np.unique(due.receiver[at_first])
-            alone = int(steps.endpoints[to[0]]) if len(senders) == len(to) == 1 and not sending else -1
+            single = len(senders) == len(to) == 1 and not sending
+            if single and (cell == cell[senders[0]]).sum() > 1:  # what it computes with did send: their link is why
+                return Standing(tuple(steps.endpoints[[*senders, *to]].tolist()), sending)
+            alone = int(steps.endpoints[to[0]]) if single else -1
             return Standing(tuple(steps.endpoints[who].tolist()), sending, alone)
     return None
 
@@ -171,13 +192,18 @@ def _due(steps: Steps, edges_ns: Int, options: ModelOptions) -> _Due:
     final = np.bincount(at[known], ends[known], len(names)) > 0
     whole = moved >= options.whole_ratio * least
     recurs = often >= options.recurs_ratio * (len(edges_ns) - 1)
+    usual_bytes = np.bincount(steps.stream[one], np.where(recurs, least, 0.0), int(stream.max(initial=0)) + 1)
+    short = (usual_bytes - np.bincount(stream[last], steps.bytes[order[last]], len(usual_bytes)))[steps.stream[one]]
+    there = np.bincount(iteration[usual][recurs[place]], minlength=len(edges_ns))[1:]
     columns: Sequence[Int | Float | Bool] = (
         steps.sender[one],
         steps.receiver[one],
         start,
         arrived,
-        moved > 0,
+        (moved > 0) | (short < (1 - options.whole_ratio) * least),
         whole,
         final & (moved > 0) & ~whole,
     )
-    return _Due(*(column[recurs] for column in columns))
+    sender, receiver, start, arrived, begun, complete, parted = (column[recurs] for column in columns)
+    gaps = int(recurs.sum() - there.min(initial=recurs.sum()))
+    return _Due(sender, receiver, start, arrived, begun, complete, parted, gaps)

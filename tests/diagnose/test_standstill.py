@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from diagnose.hangs.hang_detection import hang
-from diagnose.model.standstill import Standing, Steps, find_standing
+from diagnose.model.standstill import Standing, Steps, find_last_standing, find_standing
 from tests.diagnose.hand_made import MS, PP, SECOND, Op, operations
 
 # Sender, receiver, when after the edge (ms): 0 hands on to 1, 1 to 2, 2 to 3, and all the way back.
@@ -40,6 +41,52 @@ EDGES = np.arange(1, COUNT + 1) * SECOND
 def test_who_has_what_it_needs_did_not_go_on(last: list[tuple[int, int, int, int]], expected: Standing | None) -> None:
     """Whoever misses what always reaches it first waits; of a message in part either end may be why."""
     assert find_standing(steps(last), EDGES) == expected
+
+
+STOPPED = Standing((12,), sending=False, receiver=13)
+
+
+@pytest.mark.parametrize(
+    ("last", "cut_ms", "expected"),
+    [
+        (PASSES[:2], 0, (STOPPED, COUNT)),
+        (PASSES[:2], 450, (STOPPED, COUNT - 1)),
+        (PASSES, 0, (None, COUNT)),
+        (PASSES[:4], 450, (None, COUNT)),
+    ],
+    ids=["inside", "where it looks whole", "ended", "ended where it was cut"],
+)
+def test_the_last_iteration_that_looks_whole_may_have_stopped(
+    last: Sequence[tuple[int, int, int]], cut_ms: int, expected: tuple[Standing | None, int]
+) -> None:
+    """Iterations that are cut at 450 ms end with the last byte, wherever it stopped."""
+    seen = steps([(s, r, at, 100) for s, r, at in last])
+    edges = EDGES if not cut_ms else np.append(EDGES[:-1] + cut_ms * MS, seen.arrived_ns.max())
+    assert find_last_standing(seen, edges) == expected
+
+
+def test_what_other_iterations_lack_as_well_is_not_missing() -> None:
+    """A record is lost now and then; the last one of a job that ended is no hang."""
+    whole = steps([(s, r, at, 100) for s, r, at in PASSES])
+    lost = np.isin(np.arange(len(whole.bytes)), [9, 27, len(whole.bytes) - 1])
+    kept = Steps(whole.endpoints, whole.cell, *(
+        getattr(whole, name)[~lost] for name in ("sender", "receiver", "stream", "start_ns", "arrived_ns", "bytes")
+    ))  # fmt: skip
+    assert find_last_standing(kept, EDGES) == (None, COUNT)
+
+
+def test_a_message_that_ran_into_another_is_not_missing() -> None:
+    """All bytes of the stream arrived."""
+    passes = ((0, 1, 100), (0, 1, 150), (1, 2, 200), (2, 3, 300))
+    assert find_standing(steps([(0, 1, 100, 200), (1, 2, 200, 100), (2, 3, 300, 100)], passes), EDGES) is None
+
+
+def test_who_alone_of_its_cell_does_not_send_may_have_no_link() -> None:
+    """0 and 1 compute together: 0 sent to 2, 1 did not send to 3, which may be why."""
+    passes = ((0, 2, 100), (1, 3, 100), (2, 0, 500), (3, 1, 500))
+    seen = steps([(0, 2, 100, 100)], passes)
+    seen = replace(seen, cell=np.array([0, 0, 1, 1]))
+    assert find_standing(seen, EDGES) == Standing((11, 13), sending=False)
 
 
 def test_a_receiver_that_fell_silent_with_its_sender_may_be_why() -> None:
