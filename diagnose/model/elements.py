@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
+from diagnose.measures.lesser_half import lesser_half
 from diagnose.measures.stream_rates import Rates
 from diagnose.options import ModelOptions
 from reconstruct.numeric.medians import MAD_TO_SIGMA, group_medians, median_over, medians_of_own_group, row_medians
@@ -89,7 +90,7 @@ def elements(
     volume = median_over(rates.bytes, interval)
     if len(baseline):
         before = _Level.of(delivered, baseline, rates.role, options)
-        usual = before.value - _common(before.value - now.value, rates.role, options)
+        usual = before.value - _common(before.value - now.value, rates, options)
     else:
         before = _of_peers(now, rates.role, across, volume, options)
         usual = before.value if host else before.value - _elsewhere(before.value - now.value, rates, options)
@@ -140,14 +141,20 @@ def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: Mode
     return _Level(value, variance + options.peer_floor_ratio**2)
 
 
-def _common(shift: Float, role: Int, options: ModelOptions) -> Float:
-    """(s,) by how much the lesser half of a role's streams became slower: that is no link's, if there are enough."""
+def _common(shift: Float, rates: Rates, options: ModelOptions) -> Float:
+    """(s,) by how much the lesser half of a role's streams became slower: that is no link's, if there are enough.
+
+    An endpoint of most of them may be why: then it is what those of others show, and nothing without any.
+    """
     found = np.zeros(len(shift))
-    for value in np.unique(role):
-        own = (role == value) & np.isfinite(shift)
-        if own.sum() >= options.fewest_peers:
-            ranked = np.sort(shift[own])
-            found[role == value] = max(float(ranked[(len(ranked) - 1) // 2]), 0.0)
+    for value in np.unique(rates.role):
+        own = np.flatnonzero((rates.role == value) & np.isfinite(shift))
+        if len(own) < options.fewest_peers:
+            continue
+        endpoints, streams = np.unique(np.concatenate([rates.src[own], rates.dst[own]]), return_counts=True)
+        most = endpoints[2 * streams > len(own)]
+        levels = [lesser_half(shift[own[(rates.src[own] != e) & (rates.dst[own] != e)]]) for e in most]
+        found[rates.role == value] = max(min([lesser_half(shift[own]), *levels]), 0.0)
     return found
 
 

@@ -195,6 +195,14 @@ def test_a_stream_that_fell_as_far_as_its_peers_is_no_link() -> None:
     assert found(seen).slow.tolist() == [n == 0 for n in range(8)]
 
 
+def test_an_endpoint_of_most_streams_is_the_link() -> None:
+    """In a chain of four, two thirds of the streams end at the third one: that is nothing they share with the rest."""
+    chain = [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
+    link = found(rates(chain, [pair for pair in chain if 2 in pair]))
+    assert link is not None
+    assert link.endpoint == 2
+
+
 def test_noise_is_hardly_ever_a_link() -> None:
     """Rates that scatter by a tenth, of iterations that are longer by what the unluckiest stream loses: 1 in 10."""
     random = np.random.default_rng(5)
