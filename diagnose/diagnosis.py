@@ -203,7 +203,7 @@ def _next_to_links(measured: _Measured, period: PaceInterval, compared: Compared
     least_ns = measured.options.least_slowdown_ratio * best_ns
     alone = compared._replace(longer_ns=0.0, least_lost_ns=least_ns, sure=MODEL.sure_among_peers)
     found = culprits(job, measured.kinds, alone)
-    late = [one for one in found.named[:1] if one.best.who in {"cell", "host"}]
+    late = [one for one in found.named[:1] if one.best.who in {"cell", "host"} and one.best.others_ratio == 1]
     late = [one for one in late if _in_all_it_does(measured, one.best.own[found.cell], compared, one.best.ratio)]
     ratios = [period.duration_ns / max(period.duration_ns - one.best.lost_ns, best_ns) for one in late]
     span = _span(job, period)

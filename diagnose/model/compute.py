@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from datamodel.streams import Bool, Float, Int
+from diagnose.measures.lesser_half import lesser_half
 from diagnose.model.compared_iterations import ComparedIterations
 from diagnose.model.likelihood import gains, sizes
 from diagnose.model.own_time import OwnTime
@@ -34,6 +35,16 @@ class Grown:
     variance: Float
     shift: Float
     error: Float
+
+    @property
+    def common(self) -> float:
+        """By what logarithm the lesser half grew at least."""
+        return lesser_half(self.shift[np.isfinite(self.shift)])
+
+    @property
+    def common_ns(self) -> float:
+        """By what time the lesser half grew at least."""
+        return lesser_half(self.lost_ns[np.isfinite(self.shift)])
 
     @property
     def lost_ns(self) -> Float:
@@ -66,6 +77,7 @@ class ComputeHypothesis(NamedTuple):
         score: that, less what it costs to assume it.
         lost_ns: what an iteration loses by them.
         ratio: how many times as long they compute.
+        others_ratio: how many times as long all others take, whose work grew, or who wait.
     """
 
     who: Who
@@ -75,6 +87,7 @@ class ComputeHypothesis(NamedTuple):
     score: float
     lost_ns: float
     ratio: float
+    others_ratio: float = 1.0
 
 
 class Explanation(NamedTuple):
@@ -165,10 +178,10 @@ def pursue(found: Grown, cells: Cells, compared: ComparedIterations, options: Mo
         near = [h for h in ordered if h.score > best.score - np.log(options.rival_odds)]
         weight = np.exp([h.score - best.score for h in near])
         named.append(Explanation(best, tuple(zip(near, (weight / weight.sum()).tolist(), strict=True))))
-        if len(compared.baseline) and best.lost_ns >= (1 - options.least_share) * compared.to_explain_ns:
+        if compared.longer_ns > 0 and best.lost_ns >= (1 - options.least_share) * compared.longer_ns:
             break  # nothing is left to be explained
         explained = np.any([h.own | h.behind for h in near], axis=0)
-        normal_ns = np.where(explained, np.nan, found.normal_ns)
+        normal_ns = np.where(explained, np.nan, found.normal_ns * best.others_ratio)
         found = compare(found.now_ns, normal_ns, found.variance, compared._replace(held_up_ns=0.0), options)
     return named
 
@@ -223,12 +236,21 @@ def _weighed(
 def _scored(
     who: Who, own: Bool, cells: Cells, told: tuple[Float, ...], found: Grown, penalty: float, options: ModelOptions
 ) -> ComputeHypothesis:
-    """How well it explains its own cells, and those that wait for them."""
+    """How well it explains its own cells, those that wait for them, and by a second size what all have in common.
+
+    With longer sequences all take longer, and so do many who wait: somebody is late by what exceeds that. A pause takes
+    as long of all, however long they compute.
+    """
     behind = np.zeros(len(own), np.bool_)
     behind[cells.waits[own[cells.waits[:, 0]], 1]] = True
     behind &= ~own
     total = told[0][own].sum(axis=0) + told[1][behind].sum(axis=0)
-    best = int(total.argmax())
-    lost = float(np.percentile(found.lost_ns[own], options.quarter))
-    ratio = float(np.exp(sizes(options)[best]))
-    return ComputeHypothesis(who, own, behind, float(total[best]), float(total[best] - penalty), lost, ratio)
+    best, size, others = int(total.argmax()), sizes(options), told[0][~own & ~behind]
+    common = int(np.searchsorted(size, found.common))
+    shared = float(others[:, common].sum()) if found.common > size[0] and common < len(size) else 0.0
+    all_told, others_ratio = float(total[best]) + max(shared, 0.0), float(np.exp(found.common)) if shared > 0 else 1.0
+    paused_ns = found.common_ns if others_ratio > 1 else 0.0
+    lost_ns = np.minimum(np.nan_to_num(found.now_ns - found.normal_ns * others_ratio), found.lost_ns - paused_ns)[own]
+    lost = float(np.percentile(lost_ns, options.quarter))
+    ratio = float(np.exp(size[best]))
+    return ComputeHypothesis(who, own, behind, all_told, all_told - penalty, lost, ratio, others_ratio)

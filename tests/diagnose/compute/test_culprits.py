@@ -83,6 +83,13 @@ def test_all_that_grow_alike_are_everybody() -> None:
     assert abs(late.best.ratio - 1.2) < 0.05
 
 
+@pytest.mark.parametrize(("more_s", "expected"), [(0.5, ("cell", [2])), (0.14, ("everybody", list(range(CELLS))))])
+def test_who_grows_far_more_than_all_others_is_named(more_s: float, expected: tuple[str, list[int]]) -> None:
+    """All take 0.1 s more, since sequences are longer or for waiting; a little more than that is no culprit."""
+    late, *_ = named(dict.fromkeys(range(CELLS), 0.1) | {2: more_s})
+    assert who(late) == expected
+
+
 def test_a_late_cell_whose_neighbours_grow_a_little_is_no_stage() -> None:
     """The stage leaves half of the lost time unexplained, and that would need a cause of its own."""
     (late, *_) = named({4: 0.31, 5: 0.085, 6: 0.085})
