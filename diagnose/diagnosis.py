@@ -11,6 +11,7 @@ from datamodel.findings import Finding
 from datamodel.streams import Bool, Int
 from diagnose.compute.compute_findings import load_finding, regression_finding, stage_finding
 from diagnose.compute.culprits import Culprits, culprits
+from diagnose.compute.late_iterations import find_late_iterations
 from diagnose.compute.load_imbalance import waiting_ratio
 from diagnose.compute.own_time_findings import computes_longer_finding
 from diagnose.compute.send_delays import PP, SendDelays, add_time_bounds, sends
@@ -39,6 +40,8 @@ LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
 AT_THE_SAME_MOMENT = 0.01
 # A stream that is slower than its peers by this share of what somebody is late by may be why.
 EXPLAINS = 0.5
+# What is late in this share of all iterations from its first one on lasts.
+LASTS = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,9 @@ def _compared(job: JobView, options: DiagnosisOptions, stuck: list[Finding]) -> 
     parts = split_intervals(job.edges_ns, least, job.moved_bytes, job.incomplete)
     single = find_sporadic(job.edges_ns, parts, least, job.moved_bytes, job.guessed)
     lasting, scattered = _in_turn(measured, parts), _sporadic(measured, single)
+    if all(f.kind not in LOCATED and f.severity == "info" for f in [*lasting, *scattered]):
+        late = _late_in_some(measured)
+        lasting, scattered = ([], late) if late else (lasting, scattered)
     best = np.concatenate([p.iterations for p in parts if not p.slow] or [np.zeros(0, np.int64)])
     best = best if single is None else np.setdiff1d(best, single.iterations)
     always = _persistent(measured, best, [*stuck, *merge_recurring(lasting, scattered)])
@@ -294,6 +300,33 @@ def _sporadic(measured: _Measured, period: PaceInterval | None) -> list[Finding]
     if piped and any(f.kind == "straggler" for f in found) and rests(measured.job, period.iterations):
         return []
     return [f.model_copy(update={"cause": f.cause or "sporadic"}) for f in found if f.kind in LOCATED]
+
+
+def _late_in_some(measured: _Measured) -> list[Finding]:
+    """Who computes longer than the others in some iterations, where iteration times alone do not show these."""
+    job = measured.job
+    if job.own is None or not job.stages_known:
+        return []
+    first = np.unique(job.own.cell, return_index=True)[1]
+    least = measured.options.least_slowdown_ratio
+    late = find_late_iterations(job.own, job.stages[first], durations_ns(job.edges_ns), least, MODEL)
+    if late is None:
+        return []
+    period, even = late.interval, replace(measured, job=replace(job, own=late.own))
+    longer = period.duration_ns * (1 - 1 / period.slowdown_ratio)
+    compared = ComparedIterations(
+        period.iterations,
+        np.array(period.baseline, np.int64),
+        period.duration_ns,
+        0.0,
+        MODEL.least_share * longer,
+        MODEL.sure_among_peers,
+    )
+    held_up_ns = slowest_loss_ns(measured.rates, compared, job.fabric)
+    found = _of_compute(even, period, compared._replace(held_up_ns=held_up_ns))
+    lasts = len(period.iterations) >= LASTS * (job.iterations - period.first)
+    cause = None if lasts else "sporadic"
+    return [f.model_copy(update={"cause": f.cause or cause}) for f in found if f.kind in LOCATED]
 
 
 def _in_pairs(job: JobView) -> bool:

@@ -159,10 +159,9 @@ def find_sporadic(
     if len(fine) < 2 * SHORTEST:
         return None
     durations = durations_ns(edges_ns)[fine]
-    usual, low = np.percentile(durations, [30, 10])
-    if usual <= 0:
+    limit = outlying_above(durations, least_ratio * float(np.percentile(durations, 30)) / OUTLYING)
+    if limit <= 0:
         return None  # several ends fell on one instant: they are no iterations
-    limit = usual * (1 + max(least_ratio, OUTLYING * (usual - low) / usual))
     slow = np.array(fine)[durations > limit]
     rest = np.array(fine)[durations <= limit]
     if len(slow) < SHORTEST or len(rest) < SHORTEST:
@@ -172,6 +171,15 @@ def find_sporadic(
     level = float(np.median(durations_ns(edges_ns)[slow]))
     ratio = level / float(np.median(durations_ns(edges_ns)[rest]))
     return PaceInterval(int(slow[0]), int(slow[-1]), level, tuple(rest.tolist()), ratio, 0.0, tuple(slow.tolist()))
+
+
+def outlying_above(values: Float, least: float) -> Float:
+    """From where on values of each row are outliers: by six times the spread of the lower half, or of `least`.
+
+    Counted from the 30th percentile, which a fault of half of the time does not reach.
+    """
+    usual, low = np.percentile(values, [30, 10], axis=-1)
+    return np.asarray(usual + OUTLYING * np.maximum(usual - low, least))
 
 
 def _like_work(one_bytes: float, other_bytes: float) -> bool:

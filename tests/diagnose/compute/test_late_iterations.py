@@ -1,0 +1,63 @@
+"""Iterations in which a cell is late, among iterations that differ in length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodel.streams import Float, Int
+from diagnose.compute.late_iterations import find_late_iterations
+from diagnose.model.own_time import OwnTime
+from diagnose.options import MODEL
+
+COUNT = 28
+SINCE = np.arange(16, COUNT)
+NOW_AND_THEN = np.array([9, 14, 15, 20, 26])
+ITERATION_NS, OWN_NS = 1e9, 0.6e9
+
+
+def job(cells: int, late: Int, times: float, costs: float) -> tuple[OwnTime, Float]:
+    """Own times that go with the lengths of sequences, 8 % more or less; the last cell is late, which costs so much."""
+    random = np.random.default_rng(3)
+    length = np.exp(random.normal(0, 0.08, COUNT))
+    own_ns = OWN_NS * length * np.exp(random.normal(0, 0.003, (cells, COUNT)))
+    own_ns[-1, late] *= times
+    durations_ns = ITERATION_NS + OWN_NS * (length - 1)
+    durations_ns[late] += costs * ITERATION_NS
+    durations_ns[0] = np.nan
+    return OwnTime(np.arange(cells), own_ns), durations_ns
+
+
+@pytest.mark.parametrize("late", [SINCE, NOW_AND_THEN], ids=["from then on", "now and then"])
+@pytest.mark.parametrize(("cells", "stages"), [(8, 1), (8, 4), (4, 4)], ids=["peers", "one peer", "other stages"])
+def test_who_exceeds_its_peers_is_late_however_long_sequences_are(late: Int, cells: int, stages: int) -> None:
+    """By 15 % of its own time, which all wait for."""
+    own, durations_ns = job(cells, late, 1.15, 0.09)
+    found = find_late_iterations(own, np.arange(cells) * stages // cells, durations_ns, 0.05, MODEL)
+    assert found is not None
+    assert found.interval.only == tuple(late.tolist())
+    assert found.interval.slowdown_ratio == pytest.approx(1.09, abs=0.015)
+    np.testing.assert_allclose(found.own.own_ns[0] / OWN_NS, 1.0, rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("times", "costs"), [(1.0, 0.0), (1.15, 0.0), (1.15, 0.03)], ids=["nothing", "slack", "little"]
+)
+def test_what_nobody_waits_for_is_not_late(times: float, costs: float) -> None:
+    """Iterations must be longer for it."""
+    own, durations_ns = job(8, SINCE, times, costs)
+    assert find_late_iterations(own, np.zeros(8, np.int64), durations_ns, 0.05, MODEL) is None
+
+
+def test_two_iterations_are_no_fault() -> None:
+    """As elsewhere three are needed."""
+    own, durations_ns = job(8, NOW_AND_THEN[:2], 1.5, 0.3)
+    assert find_late_iterations(own, np.zeros(8, np.int64), durations_ns, 0.05, MODEL) is None
+
+
+def test_a_pause_of_all_makes_nobody_late() -> None:
+    """Of the cell that computes least it is the largest share."""
+    own, durations_ns = job(4, NOW_AND_THEN, 1.0, 0.5)
+    own.own_ns[-1] *= 0.3
+    own.own_ns[:, NOW_AND_THEN] += 0.5 * ITERATION_NS
+    assert find_late_iterations(own, np.arange(4), durations_ns, 0.05, MODEL) is None
