@@ -13,6 +13,7 @@ from datamodel.streams import Bool, Float, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.jobs.common_window import FEWEST_SHARED, compute_common_cycle_time, cycles_within
 from reconstruct.jobs.microbatch_count import count_microbatches
+from reconstruct.numeric.ragged_arrays import by_label
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.byte_period import OFTEN, StreamPeriods, pauses_ns
 from reconstruct.periods.cycles import CycleTable, cut_cycles, joined
@@ -28,6 +29,8 @@ SAME_CYCLE = 0.001
 SAME_BEAT = 0.2
 # A rank receives at least this share of what it sends, and the other way round.
 LEAST_BALANCE = 0.1
+# The first iteration takes up to so many times as long as the others.
+SLOW_FIRST = 2.0
 # Who gives or takes less than this share of the other is looked at first: what it exchanges is no part of a balance.
 ONE_WAY = 0.01
 
@@ -90,12 +93,6 @@ def _seen(streams: Streams, rhythmic: CycleTable) -> _Seen:
     )
 
 
-def by_label(label: Int) -> list[Int]:
-    """Numbers of each label, by label."""
-    order = np.argsort(label, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(label) else []
-
-
 @compiled
 def _unite(number: Int, bounds: Int, seen: _Seen, root: Int) -> None:
     """Write into `root` the smallest member of each stream's set.
@@ -118,7 +115,11 @@ def _unite(number: Int, bounds: Int, seen: _Seen, root: Int) -> None:
 
 @compiled
 def _belong(seen: _Seen, a: int, b: int) -> bool:
-    """Whether two streams live together for more than half of what was seen of either, at one pace."""
+    """Whether two streams live together for more than half of what was seen of either, at one pace.
+
+    Cycles that end an iteration and those inside it have other means where the first iterations are slow. Of one life,
+    how many there were of each says as much.
+    """
     since = max(seen.watch_start_ns[a], seen.watch_start_ns[b])
     until = min(seen.watch_end_ns[a], seen.watch_end_ns[b])
     begin_ns, end_ns = max(seen.start_ns[a], seen.start_ns[b]), min(seen.end_ns[a], seen.end_ns[b])
@@ -132,7 +133,11 @@ def _belong(seen: _Seen, a: int, b: int) -> bool:
         met = _cycles(seen, a, begin_ns, end_ns), _cycles(seen, b, begin_ns, end_ns)
         if min(met) >= FEWEST_SHARED:
             first, second, fewest = (end_ns - begin_ns) / met[0], (end_ns - begin_ns) / met[1], min(met)
-    return multiple(max(first, second) / min(first, second), fewest) > 0
+    if multiple(max(first, second) / min(first, second), fewest) > 0:
+        return True
+    apart_ns = max(abs(seen.start_ns[a] - seen.start_ns[b]), abs(seen.end_ns[a] - seen.end_ns[b]))
+    ratio = max(seen.cycles[a], seen.cycles[b]) / min(seen.cycles[a], seen.cycles[b])
+    return apart_ns <= SLOW_FIRST * max(first, second) and multiple(ratio, fewest) > 0
 
 
 @compiled
@@ -220,7 +225,12 @@ def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
     if len(part) < 2:
         return np.ones(len(part), np.int64), part.beat_bytes
     cycle_ns, fewest = compute_common_cycle_time(streams, part)
-    rare_ns = _beat_ns(cycle_ns, fewest)
+    rare_ns, share = _beat_ns(cycle_ns, fewest)
+    if share < ON_BEAT:  # see `_belong`
+        by_count_ns = (part.end_ns.max() - part.start_ns.min()) / part.count
+        again_ns, more = _beat_ns(by_count_ns, fewest)
+        if more >= ON_BEAT:
+            cycle_ns, rare_ns = by_count_ns, again_ns
     beat_ns = _without_stalls(streams, part, cycle_ns, rare_ns)
     stalled = (part.count < OFTEN) & (beat_ns < rare_ns)
     if (np.abs(cycle_ns / beat_ns - 1) < SAME_BEAT).all():
@@ -231,7 +241,8 @@ def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
     return times, np.where(stalled, 0.0, quantum)
 
 
-def _beat_ns(cycle_ns: Float, fewest: float) -> float:
+def _beat_ns(cycle_ns: Float, fewest: float) -> tuple[float, float]:
+    """The shortest cycle that is a whole multiple of nearly all others, else of most, and of which share."""
     best, widest, tried = 0.0, -1.0, 0.0
     for candidate in np.sort(cycle_ns).tolist():
         if candidate < tried * (1 + SAME_CYCLE):
@@ -239,10 +250,10 @@ def _beat_ns(cycle_ns: Float, fewest: float) -> float:
         tried = candidate
         share = float(np.mean(_multiples(candidate, cycle_ns, fewest) > 0))
         if share >= ON_BEAT:
-            return float(candidate)
+            return float(candidate), share
         if share > widest:
             best, widest = float(candidate), share
-    return best
+    return best, widest
 
 
 def _without_stalls(streams: Streams, part: CycleTable, cycle_ns: Float, beat_ns: float) -> float:
@@ -255,7 +266,7 @@ def _without_stalls(streams: Streams, part: CycleTable, cycle_ns: Float, beat_ns
     rare = not often[np.argmin(np.abs(cycle_ns - beat_ns))]
     if not rare or often.mean() < MOST_STREAMS:
         return beat_ns
-    shorter_ns = _beat_ns(cycle_ns[often], float(part.count[often].min()))
+    shorter_ns, _ = _beat_ns(cycle_ns[often], float(part.count[often].min()))
     typical = part.stream[np.argmin(np.abs(cycle_ns - shorter_ns))]
     busy_ns = min(_busy_ns(streams, n, shorter_ns) for n in part.stream[~often].tolist())
     return shorter_ns if busy_ns >= ON_BEAT * _busy_ns(streams, int(typical), shorter_ns) else beat_ns

@@ -16,7 +16,6 @@ from reconstruct.jobs.iteration_boundaries import Boundaries, concat_boundaries,
 from reconstruct.jobs.job_fragments import (
     ON_BEAT,
     align_to_iteration,
-    by_label,
     connected,
     without_hubs,
 )
@@ -27,7 +26,7 @@ from reconstruct.jobs.time_aligned_streams import TimeAlignedStream, align_in_ti
 from reconstruct.jobs.timed_endpoints import find_timed_endpoints
 from reconstruct.membership.connection_lives import watched_for_life
 from reconstruct.membership.successors import with_successors
-from reconstruct.numeric.ragged_arrays import offsets_of
+from reconstruct.numeric.ragged_arrays import by_label, offsets_of
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.byte_period import StreamPeriods, find_periods
 from reconstruct.periods.cycles import CONTROL_SHARE, CycleTable, cut_cycles, joined, members

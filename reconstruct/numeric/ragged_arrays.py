@@ -29,6 +29,12 @@ def expanded(first: Int, count: Int) -> tuple[Int, Int]:
     return which, np.arange(len(which)) + np.repeat(first - (np.cumsum(count) - count), count)
 
 
+def by_label(label: Int) -> list[Int]:
+    """Numbers of each label, by label."""
+    order = np.argsort(label, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(label) else []
+
+
 @compiled
 def with_room(column: Column, size: int) -> Column:
     """The column, or a copy with room for at least `size` entries."""
