@@ -211,14 +211,14 @@ def analyze_reading(
     flow, when = fill_outages(build_streams(counted), options.jobs.coherence), dates(counted)
     del counted
     ways = paths(correct_times(passing, clocks), flow, exporters, place.links) if passing is not None else None
-    hidden = hides_pauses(flow, options.jobs.covered_share)
+    hidden = hides_pauses(flow) if metered else np.zeros(len(flow), np.bool_)
     parts = split_records(flows, kept, complete, flow, hidden, metered=metered)
     samples = sampled_records(flows, kept)
     del flows, passing
     services = _services(inventory, flow.addresses)
     codes = {address: code for code, address in enumerate(flow.addresses)} if unreported.addresses else {}
     ranks = frozenset(codes[a] for a in unreported.ranks & codes.keys())
-    found = find_jobs(flow, services, options.jobs, hosts, ranks)
+    found = find_jobs(flow, services, options.jobs, hosts, ranks, hidden)
     silent = np.zeros(len(flow.addresses), np.bool_)
     silent[[codes[a] for a in unreported.addresses if a in codes]] = True
     found = replace(found, jobs=complete_hosts(flow, found.jobs, silent, hosts))

@@ -32,7 +32,6 @@ from reconstruct.periods.byte_period import StreamPeriods, find_periods
 from reconstruct.periods.cycles import CONTROL_SHARE, CycleTable, cut_cycles, joined, members
 from reconstruct.periods.cycles_in_turn import count_cycles_in_turn
 from reconstruct.periods.folding import RECURRENCE
-from reconstruct.periods.hidden_pauses import hides_pauses
 from reconstruct.periods.shared_period import adopt_shared_period
 from reconstruct.streams.data_streams import find_data_streams
 
@@ -54,7 +53,6 @@ class JobOptions:
         smallest_stream_share: streams below this share of the bytes of the largest one at their ends are no collective.
         smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
         control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
-        covered_share: flow records that cover more of the time, each longer than any pause, show no rhythm.
         lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.
     """
 
@@ -62,7 +60,6 @@ class JobOptions:
     smallest_stream_share: float = 0.00005
     smallest_quantum_bytes: int = 16_384
     control_share: float = 0.02
-    covered_share: float = 0.5
     lockstep_share: float = 0.12
 
 
@@ -136,6 +133,7 @@ def find_jobs(
     options: JobOptions,
     hosts: Sequence[str | None] | None = None,
     ranks: frozenset[int] = frozenset(),
+    hidden: Bool | None = None,
 ) -> Recognition:
     """Find the training jobs.
 
@@ -156,9 +154,10 @@ def find_jobs(
         hosts: host of each address code, where an inventory names it. Ranks that never meet on the fabric meet inside
             a host: sets whose hosts are all known are joined only where they do.
         ranks: address codes that are no loaders or stores, whatever they are seen to send and receive.
+        hidden: (n,) streams whose records span the pauses between their bursts (`hides_pauses`); None: none does.
     """
     large, usable = find_data_streams(streams, services, options.smallest_stream_share, options.control_share)
-    hidden = hides_pauses(streams, options.covered_share)
+    hidden = np.zeros(len(streams), np.bool_) if hidden is None else hidden
     replaced = watched_for_life(streams, usable)
     streams = replaced.streams
     traffic = _Traffic(streams, large, usable, hosts, ranks, options)

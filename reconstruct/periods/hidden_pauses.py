@@ -11,6 +11,8 @@ from datamodel.streams import Bool, Int, Streams
 from reconstruct.jit import compiled, to_contiguous
 from reconstruct.periods.byte_period import pauses_ns
 
+# Records that cover less of the time from the first to the last byte leave room for pauses.
+COVERED_SHARE = 0.5
 # Parts of a stream that are judged apart, of so many records at least.
 PARTS, LEAST_ROWS = 3, 30
 # A checkpoint, or a hole between what two exporters saw, is a long pause too: of one part so many make no rhythm, of
@@ -22,7 +24,7 @@ SHORT, FEWEST_SHORT = 0.25, 5
 SAME_RATE = 0.05
 
 
-def hides_pauses(streams: Streams, covered_share: float) -> Bool:
+def hides_pauses(streams: Streams) -> Bool:
     """(n,) streams of flow records that cover most of the time and last longer than the pauses between them.
 
     Training computes for a good part of every iteration. A record of one message is short beside that pause, also where
@@ -37,18 +39,15 @@ def hides_pauses(streams: Streams, covered_share: float) -> Bool:
 
     Args:
         streams: all streams.
-        covered_share: of the time from a stream's first to its last byte; one that covers less is not smeared.
     """
     found = np.zeros(len(streams), np.bool_)
     columns = to_contiguous(streams.start_ns), to_contiguous(streams.end_ns), to_contiguous(streams.bytes)
-    _judge(streams.offsets, *columns, streams.trains, covered_share, found)
+    _judge(streams.offsets, *columns, streams.trains, found)
     return found
 
 
 @compiled
-def _judge(
-    offsets: Int, start_ns: Int, end_ns: Int, size: Int, trains: Bool, covered_share: float, found: Bool
-) -> None:
+def _judge(offsets: Int, start_ns: Int, end_ns: Int, size: Int, trains: Bool, found: Bool) -> None:
     for stream in range(len(found)):
         low, high = offsets[stream], offsets[stream + 1]
         if trains[stream] or high - low < 2:
@@ -59,16 +58,16 @@ def _judge(
         hides = True
         for part in range(parts):
             own = slice(low + rows * part // parts, low + rows * (part + 1) // parts)
-            hides = hides and _hides(start_ns[own], end_ns[own], size[own], covered_share, stray)
+            hides = hides and _hides(start_ns[own], end_ns[own], size[own], stray)
         found[stream] = hides
 
 
 @compiled
-def _hides(start_ns: Int, end_ns: Int, size: Int, covered_share: float, stray: int) -> bool:
+def _hides(start_ns: Int, end_ns: Int, size: Int, stray: int) -> bool:
     """Whether records cover most of their time and the typical one outlasts all but so many pauses between them."""
     pause_ns = np.sort(pauses_ns(start_ns, end_ns))
     life_ns = np.max(end_ns) - start_ns[0]
-    if life_ns - np.sum(pause_ns) <= covered_share * life_ns:
+    if life_ns - np.sum(pause_ns) <= COVERED_SHARE * life_ns:
         return False
     duration_ns = end_ns - start_ns
     typical_ns = _typical_ns(duration_ns, size)
