@@ -28,6 +28,7 @@ from reconstruct.membership.connection_lives import watched_for_life
 from reconstruct.membership.successors import with_successors
 from reconstruct.numeric.ragged_arrays import by_label, offsets_of
 from reconstruct.parallel import parallel_map
+from reconstruct.periods.answered_messages import are_answered
 from reconstruct.periods.byte_period import StreamPeriods, find_periods
 from reconstruct.periods.cycles import CONTROL_SHARE, CycleTable, cut_cycles, joined, members
 from reconstruct.periods.cycles_in_turn import count_cycles_in_turn
@@ -296,7 +297,10 @@ def _by_count(streams: Streams, usable: Bool, runs: list[Job], options: JobOptio
     if not len(some):
         return streams, _rhythmic(streams, some, options)
     counted = replace(streams, bytes=np.ones_like(streams.bytes))
-    found = _rhythmic(counted, some, options, counted=True)
+    single = some[are_answered(streams, some)]
+    once = np.ones(len(single))
+    alone = cut_cycles(counted, single, StreamPeriods(once, once, once))
+    found = joined([alone, _rhythmic(counted, np.setdiff1d(some, single, assume_unique=True), options, counted=True)])
     cycle_bytes = streams.total_bytes()[found.stream] / found.count
     return counted, found.take(np.flatnonzero(cycle_bytes >= options.smallest_quantum_bytes))
 

@@ -27,22 +27,31 @@ def test_length_and_sizes_decide() -> None:
     assert not turning(0.3, others)
 
 
-def answering(delay_s: float, extra: int) -> bool:
-    """Whether a pair that sends sizes of every kind, and as much back so much later, serves a model."""
+def answering(delay_s: float, extra: int, missing: int = 0, pace: float = 1.0) -> bool:
+    """Whether a pair that sends sizes of every kind, and as much back so much later, serves a model.
+
+    The last `missing` messages are not answered; all times are multiplied by `pace`.
+    """
     sizes = range(1000, 1040)
-    ways = [(0, 1, 0.0, 0), (1, 0, delay_s, extra)]
+    ways = [(0, 1, 0.0, 0, 0), (1, 0, delay_s, extra, missing)]
     made = [
-        (a, b, 5, [(n * 0.1 + late, n * 0.1 + late + 0.01, size + more) for n, size in enumerate(sizes)])
-        for a, b, late, more in ways
-    ]
-    return serves_model(streams(made), np.arange(2), np.rint(np.arange(40) * 0.1 * SECOND).astype(np.int64))
+        (a, b, 5, [
+            ((n * 0.1 + late) * pace, (n * 0.1 + late + 0.01) * pace, size + more)
+            for n, size in enumerate(sizes[: len(sizes) - less])
+        ])
+        for a, b, late, more, less in ways
+    ]  # fmt: skip
+    return serves_model(streams(made), np.arange(2), np.rint(np.arange(40) * 0.1 * pace * SECOND).astype(np.int64))
 
 
 def test_gradients_come_back_in_the_size_of_activations() -> None:
     """Later they are a pipeline that trains on sequences of any length, also beside activations of the next batch.
 
-    At once, or of other sizes, they are not.
+    At once, or of other sizes, they are not; nor one message each faster than any iteration. A hang leaves some
+    unanswered.
     """
+    assert not answering(0.05, 0, missing=6)
+    assert answering(0.05, 0, pace=0.1)
     assert not answering(0.05, 0)
     assert not answering(0.105, 0)
     assert answering(0.001, 0)
