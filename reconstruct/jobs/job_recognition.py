@@ -58,7 +58,7 @@ class JobOptions:
     """
 
     coherence: float = 0.5
-    smallest_stream_share: float = 0.00005
+    smallest_stream_share: float = 0.000005
     smallest_quantum_bytes: int = 16_384
     control_share: float = 0.02
     lockstep_share: float = 0.12
