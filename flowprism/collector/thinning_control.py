@@ -80,7 +80,7 @@ class ThinningControl:
     def __init__(self) -> None:
         self.one_in = 1
         self._capacity: dict[int, float] = {}  # by `one_in`, when it was not enough the last time
-        self._before = 1
+        self._before = 1  # `one_in` before its last change
         self._warned = self._unsettled = False
         self._since = WorkerLoad()
 
@@ -102,7 +102,8 @@ class ThinningControl:
         return self.one_in > 1 and self._since.span_s >= _CALM_S and self._keep_more()
 
     def _keep_fewer(self, load: WorkerLoad) -> bool:
-        if self.one_in > 1 and load.capacity_per_s < _GAIN * self._capacity.get(self._before, 0.0):
+        stepped_up = self._before < self.one_in
+        if stepped_up and load.capacity_per_s < _GAIN * self._capacity.get(self._before, 0.0):
             return False
         self._capacity[self.one_in] = load.capacity_per_s
         factor = 2 if load.recent_per_s <= 2 * _LOADED * load.capacity_per_s else _MOST_FACTOR

@@ -87,6 +87,17 @@ def test_it_does_not_flap() -> None:
         assert len(set(seen[20:])) == 1, (overload, seen)
 
 
+def test_an_overload_after_some_relief() -> None:
+    """After a step down samples are thinned further again, though a worker that kept fewer of them was faster."""
+    worker = Worker()
+    for overload in (1.5, 2.5, 5, 2.4, 1.0):
+        worker.run(overload / 2.4e-6, 20)
+    assert worker.control.one_in == 2
+    before = worker.dropped
+    assert worker.run(2.4 / 2.4e-6, 20)[-1] == 4
+    assert worker.dropped == before
+
+
 def test_a_short_pause_is_no_overload() -> None:
     """A disk that stands still for 0.2 s at half of the capacity thins nothing."""
     worker = Worker()
