@@ -37,19 +37,32 @@ class Grown:
     error: Float
 
     @property
-    def common(self) -> float:
-        """By what logarithm the lesser half grew at least."""
-        return lesser_half(self.shift[np.isfinite(self.shift)])
-
-    @property
-    def common_ns(self) -> float:
-        """By what time the lesser half grew at least."""
-        return lesser_half(self.lost_ns[np.isfinite(self.shift)])
-
-    @property
     def lost_ns(self) -> Float:
         """(cells,) by how much each takes longer."""
         return np.nan_to_num(self.now_ns - self.normal_ns)
+
+
+class _Common(NamedTuple):
+    """What the lesser half of the cells grew by, at least.
+
+    Attributes:
+        size: number of the size that this is; -1 where it is smaller, or larger, than any that is tried.
+        ratio: how many times as long they take.
+        longer_ns: how much longer.
+    """
+
+    size: int
+    ratio: float
+    longer_ns: float
+
+    @classmethod
+    def of(cls, found: Grown, options: ModelOptions) -> _Common:
+        """Of all cells that are known."""
+        known, size = np.isfinite(found.shift), sizes(options)
+        shift = lesser_half(found.shift[known])
+        tried = size[0] < shift <= size[-1]
+        number = int(np.searchsorted(size, shift)) if tried else -1
+        return cls(number, float(np.exp(shift)), lesser_half(found.lost_ns[known]))
 
 
 class Cells(NamedTuple):
@@ -206,7 +219,8 @@ def compute_hypotheses(
         several = [own for own in of_stage if (of_host & own).any(axis=1).sum() > 1]
         sets += [("stage", own, np.log(place.max() + 1) + group) for own in several]
         sets.append(("everybody", np.ones(count, np.bool_), group))
-    every = [_scored(who, own, cells, told, found, penalty, options) for who, own, penalty in sets]
+    common = _Common.of(found, options)
+    every = [_scored(who, own, cells, told, found, common, penalty, options) for who, own, penalty in sets]
     every = [_everybody(h, found, compared, options) if h.who == "everybody" else h for h in every]
     of_group = max(enough, options.group_least_share * compared.to_explain_ns)
     kept = [h for h in every if h.lost_ns >= (enough if h.who == "cell" else of_group) and h.likelihood > compared.sure]
@@ -234,7 +248,14 @@ def _weighed(
 
 
 def _scored(
-    who: Who, own: Bool, cells: Cells, told: tuple[Float, ...], found: Grown, penalty: float, options: ModelOptions
+    who: Who,
+    own: Bool,
+    cells: Cells,
+    told: tuple[Float, ...],
+    found: Grown,
+    common: _Common,
+    penalty: float,
+    options: ModelOptions,
 ) -> ComputeHypothesis:
     """How well it explains its own cells, those that wait for them, and by a second size what all have in common.
 
@@ -245,12 +266,13 @@ def _scored(
     behind[cells.waits[own[cells.waits[:, 0]], 1]] = True
     behind &= ~own
     total = told[0][own].sum(axis=0) + told[1][behind].sum(axis=0)
-    best, size, others = int(total.argmax()), sizes(options), told[0][~own & ~behind]
-    common = int(np.searchsorted(size, found.common))
-    shared = float(others[:, common].sum()) if found.common > size[0] and common < len(size) else 0.0
-    all_told, others_ratio = float(total[best]) + max(shared, 0.0), float(np.exp(found.common)) if shared > 0 else 1.0
-    paused_ns = found.common_ns if others_ratio > 1 else 0.0
-    lost_ns = np.minimum(np.nan_to_num(found.now_ns - found.normal_ns * others_ratio), found.lost_ns - paused_ns)[own]
+    best = int(total.argmax())
+    likelihood, lost_ns, others_ratio = float(total[best]), found.lost_ns[own], 1.0
+    shared = float(told[0][~own & ~behind, common.size].sum()) if common.size >= 0 else 0.0
+    if shared > 0:
+        likelihood, others_ratio = likelihood + shared, common.ratio
+        beyond_ns = np.nan_to_num(found.now_ns[own] - found.normal_ns[own] * common.ratio)
+        lost_ns = np.minimum(beyond_ns, lost_ns - common.longer_ns)
     lost = float(np.percentile(lost_ns, options.quarter))
-    ratio = float(np.exp(size[best]))
-    return ComputeHypothesis(who, own, behind, all_told, all_told - penalty, lost, ratio, others_ratio)
+    ratio = float(np.exp(sizes(options)[best]))
+    return ComputeHypothesis(who, own, behind, likelihood, likelihood - penalty, lost, ratio, others_ratio)
