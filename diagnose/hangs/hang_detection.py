@@ -11,7 +11,7 @@ from datamodel.frame import Frame
 from datamodel.streams import Float, Int
 from diagnose.endpoint_index import Numbering
 from diagnose.hangs.ring_progress import find_stalled_member
-from diagnose.model.standstill import Steps, find_last_standing
+from diagnose.model.standstill import FEWEST_EDGES, Steps, find_last_standing
 from reconstruct.numeric.medians import group_medians
 
 # A job that has been silent for so many of its iterations is not between two of them.
@@ -95,7 +95,7 @@ def hang(
     since = int(max(operations["delivered_ns"].max(), operations["end_ns"].max()))
     begun = bool((operations["iteration"] >= len(edges_ns)).any())
     silent_ns, seen_ns = window_end_ns - since, since - int(operations["start_ns"].min())
-    if silent_ns < SILENT_ITERATIONS * period or len(edges_ns) < 3:
+    if silent_ns < SILENT_ITERATIONS * period or len(edges_ns) < FEWEST_EDGES:
         return None
     standing, count = find_last_standing(steps, edges_ns) if steps is not None else (None, len(edges_ns))
     if standing is None and seen_ns < silent_ns < LONG_SILENCE_NS:

@@ -20,6 +20,9 @@ from diagnose.options import MODEL, ModelOptions
 from reconstruct.numeric.medians import group_medians
 from reconstruct.numeric.row_runs import place_within
 
+# Two iterations lie between so many edges: what a single one sends need not recur.
+FEWEST_EDGES = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -110,14 +113,18 @@ def find_last_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODE
     Edges may be cut elsewhere than where iterations begin: the last one that looks whole may be the one that stopped,
     and lacks what no iteration before it lacks. Arguments as those of `find_standing`.
     """
-    for count in (len(edges_ns) - 1, len(edges_ns)):
-        standing = find_standing(steps, edges_ns[:count], options)
-        if standing is not None:
-            return standing, count
-    return None, len(edges_ns)
+    last = len(edges_ns)
+    for count in (last - 1, last):
+        if count >= FEWEST_EDGES:
+            standing = find_standing(steps, edges_ns[:count], options, looks_whole=count < last)
+            if standing is not None:
+                return standing, count
+    return None, last
 
 
-def find_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODEL) -> Standing | None:
+def find_standing(
+    steps: Steps, edges_ns: Int, options: ModelOptions = MODEL, looks_whole: bool = False
+) -> Standing | None:
     """Who did not go on in the iteration after the last edge; None where that is not shown.
 
     Of those whose turn it was, the first that were due count: what others do in the meantime is done. Where nothing
@@ -128,10 +135,13 @@ def find_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODEL) ->
         steps: what the job's endpoints sent.
         edges_ns: ends of the iterations before.
         options: of the model.
+        looks_whole: whether the iteration ended like any other. Its last message may be smaller than those before it
+            then, as a short sequence makes it: something must be missing.
     """
     due, cell, period_ns = _due(steps, edges_ns, options), steps.cell, float(np.median(np.diff(edges_ns)))
     missing = ~due.begun
-    if missing.sum() <= due.gaps or not due.whole.any():
+    unfinished = missing if looks_whole else missing | due.parted
+    if unfinished.sum() <= due.gaps or not due.whole.any():
         return None
     waits = ~due.whole & (cell[due.sender] != cell[due.receiver])
     first = np.full(int(cell.max()) + 1, np.inf)
@@ -153,7 +163,7 @@ def find_standing(steps: Steps, edges_ns: Int, options: ModelOptions = MODEL) ->
         if len(who):
             to = np.unique(due.receiver[at_first])
             single = len(senders) == len(to) == 1 and not sending
-            if single and (cell == cell[senders[0]]).sum() > 1:  # what it computes with did send: their link is why
+            if single and (cell == cell[senders[0]]).sum() > 1:  # the others of its cell did send: the link may be why
                 return Standing(tuple(steps.endpoints[[*senders, *to]].tolist()), sending)
             alone = int(steps.endpoints[to[0]]) if single else -1
             return Standing(tuple(steps.endpoints[who].tolist()), sending, alone)

@@ -33,10 +33,11 @@ EDGES = np.arange(1, COUNT + 1) * SECOND
     [
         ([(0, 1, 100, 100), (1, 2, 200, 100)], Standing((12,), sending=False, receiver=13)),
         ([(0, 1, 100, 100), (1, 2, 200, 40)], Standing((11, 12), sending=True)),
+        ([(s, r, at, 40 if at == 600 else 100) for s, r, at in PASSES], Standing((10, 11), sending=True)),
         ([(s, r, at, 100) for s, r, at in PASSES[:4]], Standing((12,), sending=False, receiver=11)),
         ([(s, r, at, 100) for s, r, at in PASSES], None),
     ],
-    ids=["never sent on", "partly arrived", "never sent back", "all done"],
+    ids=["never sent on", "partly arrived", "last one partly arrived", "never sent back", "all done"],
 )
 def test_who_has_what_it_needs_did_not_go_on(last: list[tuple[int, int, int, int]], expected: Standing | None) -> None:
     """Whoever misses what always reaches it first waits; of a message in part either end may be why."""
@@ -63,6 +64,25 @@ def test_the_last_iteration_that_looks_whole_may_have_stopped(
     seen = steps([(s, r, at, 100) for s, r, at in last])
     edges = EDGES if not cut_ms else np.append(EDGES[:-1] + cut_ms * MS, seen.arrived_ns.max())
     assert find_last_standing(seen, edges) == expected
+
+
+def test_a_last_iteration_with_a_small_message_has_ended() -> None:
+    """It looks whole, and nothing is missing: its last sequence is shorter than all before."""
+    seen = steps([])
+    small = replace(seen, bytes=np.append(seen.bytes[:-1], 40))
+    assert find_last_standing(small, EDGES) == (None, COUNT)
+
+
+def test_one_iteration_shows_nothing_that_recurs() -> None:
+    """The second of three iterations sends one message more, as for a checkpoint; the job ends with the third."""
+    seen = steps([])
+    kept = np.flatnonzero(seen.start_ns < 3 * SECOND)
+    rows = (seen.sender, seen.receiver, seen.stream, seen.start_ns, seen.arrived_ns, seen.bytes)
+    further = (0, 3, 3, 1700 * MS, 1710 * MS, 100)
+    with_more = Steps(
+        seen.endpoints, seen.cell, *(np.append(c[kept], one) for c, one in zip(rows, further, strict=True))
+    )
+    assert find_last_standing(with_more, EDGES[:3]) == (None, 3)
 
 
 def test_what_other_iterations_lack_as_well_is_not_missing() -> None:
