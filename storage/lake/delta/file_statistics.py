@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.lake.kinds import Kind
@@ -33,7 +34,11 @@ def _statistics(store: ObjectStore, kind: Kind, segment: Segment) -> str:
         with store.open(segment.file) as source:
             found = pq.ParquetFile(source).metadata
         bounds = {name: _bounds(found, name) for name in dict.fromkeys((kind.start, kind.end))}
-    except (OSError, ValueError, KeyError):  # a damaged segment has no bounds; readers say what is wrong with it
+    except (
+        OSError,
+        ValueError,
+        pa.ArrowException,
+    ):  # a damaged segment has no bounds; readers say what is wrong with it
         bounds = {}
     known = {name: pair for name, pair in bounds.items() if pair is not None}
     if known:

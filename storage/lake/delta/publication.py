@@ -42,13 +42,13 @@ class Publication:
             self._publish(kind, now.of_kind(name), time_ns)
 
     def remove_covered(self, before_ns: int) -> int:
-        """Remove objects of the logs that a checkpoint covers and that are older; how many.
+        """Remove objects of the logs that checkpoints older than a time cover; how many.
 
         Raises:
             OSError: one could not be removed.
         """
-        known = [(name, state) for name, state in self._states.items() if state.checkpoint >= 0]
-        return sum(TableLog(self._store, name).remove_covered(state, before_ns) for name, state in known)
+        shortened = [name for name, state in self._states.items() if state.checkpoint > 0]
+        return sum(TableLog(self._store, name).remove_covered(before_ns) for name in shortened)
 
     def _publish(self, kind: Kind, segments: Sequence[Segment], time_ns: int) -> None:
         name, log = kind.schema.name, TableLog(self._store, kind.schema.name)

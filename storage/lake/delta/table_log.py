@@ -68,7 +68,7 @@ class TableLog:
             for version in versions:
                 actions += [json.loads(line) for line in self._store.read(self._version_name(version)).splitlines()]
             return _replayed(actions, max([checkpoint, *versions]), checkpoint)
-        except (ValueError, KeyError, TypeError) as error:  # pyarrow's errors are ValueErrors too
+        except (ValueError, KeyError, TypeError) as error:
             raise DamagedLogError(f"{self._store.name}/{self._folder}: {error}") from None
 
     def add_version(self, state: TableState, actions: Sequence[Action]) -> TableState:
@@ -96,31 +96,40 @@ class TableLog:
         self._store.replace(f"{self._folder}/_last_checkpoint", newest.encode())
         return TableState(state.version, state.metadata, state.files, state.version)
 
-    def remove_covered(self, state: TableState, before_ns: int) -> int:
-        """Remove versions and checkpoints that the newest checkpoint covers and that are older; how many.
+    def remove_covered(self, before_ns: int) -> int:
+        """Remove what the newest checkpoint covers that is older than a time; how many objects.
+
+        A reader that began before a checkpoint was there still needs what it covers, however old that is.
 
         Raises:
             OSError: one could not be removed.
         """
-        old = [one for one in self._store.list(self._folder) if one.modified_ns <= before_ns]
-        behind = [one.name for one in old if (number := _number(one.name)) is not None and number < state.checkpoint]
+        found = self._store.list(self._folder)
+        known = max(_numbers((one for one in found if one.modified_ns <= before_ns), _CHECKPOINT), default=0)
+        behind = [one.name for one in found if (number := _number(one.name)) is not None and number < known]
         self._store.remove(behind)
         return len(behind)
 
     def clear(self) -> None:
         """Remove the log.
 
+        An interrupted call leaves no log that can be read, nor a hint at a checkpoint that is gone.
+
         Raises:
             OSError: it could not be removed.
         """
-        self._store.remove([found.name for found in self._store.list(self._folder)])
+        hint = f"{self._folder}/_last_checkpoint"
+        self._store.remove([hint, *(found.name for found in self._store.list(self._folder) if found.name != hint)])
 
     def _version_name(self, version: int) -> str:
         return f"{self._folder}/{version:020d}.json"
 
     def _checkpoint_actions(self, version: int) -> list[Action]:
         content = self._store.read(f"{self._folder}/{version:020d}.checkpoint.parquet")
-        return checkpoint_actions(pq.read_table(pa.BufferReader(content)))
+        try:
+            return checkpoint_actions(pq.read_table(pa.BufferReader(content)))
+        except (pa.ArrowException, OSError) as error:  # pyarrow says so of damage too; the store has answered
+            raise DamagedLogError(f"checkpoint {version}: {error}") from None
 
 
 def _numbers(found: Iterable[ObjectInfo], pattern: re.Pattern[str]) -> list[int]:

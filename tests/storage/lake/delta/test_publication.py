@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -112,9 +114,14 @@ def test_a_log_is_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         store.commit(batch(flows(5, first=5 * number)))
         clock.ns = max(s.written_ns for s in snapshot(tmp_path).segments.values())
         run_round(tmp_path, clock)
+    log = tmp_path / "segments" / "flows" / "_delta_log"
     assert len(log_names(tmp_path)) == 12 + 3
     assert foreign_rows(tmp_path, "flows") == own_rows(tmp_path, "flows")
+    os.utime(log / f"{9:020d}.checkpoint.parquet", ns=(0, clock.ns + 2 * GRACE_NS))
     clock.ns += 2 * GRACE_NS
+    run_round(tmp_path, clock)  # a reader that began an instant before the second checkpoint needs the first
+    assert log_names(tmp_path)[0] == "00000000000000000004.checkpoint.parquet"
+    clock.ns += GRACE_NS
     run_round(tmp_path, clock)
     names = log_names(tmp_path)
     assert names[0] == "00000000000000000009.checkpoint.parquet"
@@ -151,7 +158,7 @@ def test_an_interrupted_publication_goes_on(tmp_path: Path, monkeypatch: pytest.
         assert foreign_rows(tmp_path, kind) == own_rows(tmp_path, kind)
 
 
-@pytest.mark.parametrize("damage", ["gone", "torn", "checkpoint"])
+@pytest.mark.parametrize("damage", ["gone", "torn", "checkpoint", "page"])
 def test_a_damaged_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     """What counts is known without it, so nothing is lost."""
     monkeypatch.setattr(publication, "_CHECKPOINT_VERSIONS", 2)
@@ -163,11 +170,38 @@ def test_a_damaged_log_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     checkpoints, first = list(log.glob("*.checkpoint.parquet")), log / f"{0:020d}.json"
     if damage == "checkpoint":
         checkpoints[0].write_bytes(checkpoints[0].read_bytes()[:-20])
+    elif damage == "page":
+        checkpoints[0].write_bytes(b"PAR1" + bytes(64) + checkpoints[0].read_bytes()[68:])
     else:
         checkpoints[0].unlink()
         first.write_bytes(first.read_bytes()[:-20])
     if damage == "gone":
         first.unlink()
+    run_round(tmp_path, clock)
+    assert log_names(tmp_path) == ["00000000000000000000.json"]
+    assert foreign_rows(tmp_path, "flows") == own_rows(tmp_path, "flows")
+
+
+@pytest.mark.parametrize("removed", range(8))
+def test_an_interrupted_clearing_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: int) -> None:
+    """Whatever of a damaged log is left, the next round begins it anew."""
+    monkeypatch.setattr(publication, "_CHECKPOINT_VERSIONS", 2)
+    clock = filled(tmp_path, commits=1)
+    for number in range(2, 6):
+        run_round(tmp_path, clock)
+        opened(tmp_path).commit(batch(flows(10, first=1000 * number)))
+    log = tmp_path / "segments" / "flows" / "_delta_log"
+    (log / f"{3:020d}.checkpoint.parquet").write_bytes(b"")
+    original = LocalStore.remove
+
+    def interrupt(self: LocalStore, names: Iterable[str]) -> None:
+        original(self, list(names)[:removed])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "remove", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            TableLog(LocalStore(tmp_path), "flows").clear()
     run_round(tmp_path, clock)
     assert log_names(tmp_path) == ["00000000000000000000.json"]
     assert foreign_rows(tmp_path, "flows") == own_rows(tmp_path, "flows")
