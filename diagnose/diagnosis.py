@@ -40,7 +40,7 @@ LOCATED = frozenset({"straggler", "slow_link", "slow_uplink"})
 AT_THE_SAME_MOMENT = 0.01
 # A stream that is slower than its peers by this share of what somebody is late by may be why.
 EXPLAINS = 0.5
-# What is late in this share of all iterations from its first one on lasts.
+# Who is late in this share of all iterations, from the first late one on, is late all the time, not now and then.
 LASTS = 0.8
 
 
@@ -200,7 +200,7 @@ def _next_to_links(measured: _Measured, period: PaceInterval, compared: Compared
     """Find a rank that computes longer, where slow links already explain all that an iteration lost.
 
     By what it costs itself, however little that is of the whole. Who waits for a slow link may look late as well, but
-    not before everything it sends.
+    not before everything it sends. Where all others take longer too, all wait for the link.
     """
     job = measured.job
     if job.own is None:
@@ -303,13 +303,19 @@ def _sporadic(measured: _Measured, period: PaceInterval | None) -> list[Finding]
 
 
 def _late_in_some(measured: _Measured) -> list[Finding]:
-    """Who computes longer than the others in some iterations, where iteration times alone do not show these."""
+    """Who computes longer than its peers in some iterations, where iteration times alone do not show these.
+
+    Iterations of which records are missing are left out.
+    """
     job = measured.job
     if job.own is None or not job.stages_known:
         return []
     first = np.unique(job.own.cell, return_index=True)[1]
-    least = measured.options.least_slowdown_ratio
-    late = find_late_iterations(job.own, job.stages[first], durations_ns(job.edges_ns), least, MODEL)
+    least, took_ns = measured.options.least_slowdown_ratio, durations_ns(job.edges_ns)
+    for unsure in (job.incomplete, job.guessed):
+        if unsure is not None:
+            took_ns[unsure] = np.nan
+    late = find_late_iterations(job.own, job.stages[first], took_ns, least, MODEL)
     if late is None:
         return []
     period, even = late.interval, replace(measured, job=replace(job, own=late.own))

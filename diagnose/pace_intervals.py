@@ -159,7 +159,7 @@ def find_sporadic(
     if len(fine) < 2 * SHORTEST:
         return None
     durations = durations_ns(edges_ns)[fine]
-    limit = outlying_above(durations, least_ratio * float(np.percentile(durations, 30)) / OUTLYING)
+    limit = outlier_limit(durations, least_ratio * float(np.percentile(durations, 30)) / OUTLYING)
     if limit <= 0:
         return None  # several ends fell on one instant: they are no iterations
     slow = np.array(fine)[durations > limit]
@@ -173,13 +173,14 @@ def find_sporadic(
     return PaceInterval(int(slow[0]), int(slow[-1]), level, tuple(rest.tolist()), ratio, 0.0, tuple(slow.tolist()))
 
 
-def outlying_above(values: Float, least: float) -> Float:
-    """From where on values of each row are outliers: by six times the spread of the lower half, or of `least`.
+def outlier_limit(values: Float, least_spread: float) -> Float:
+    """Limit above which values of each row, (..., n), are outliers: the 30th percentile and six times the spread.
 
-    Counted from the 30th percentile, which a fault of half of the time does not reach.
+    The spread is the distance from the 10th to the 30th percentile, or `least_spread` if that is more. A fault of half
+    of the time reaches neither.
     """
     usual, low = np.percentile(values, [30, 10], axis=-1)
-    return np.asarray(usual + OUTLYING * np.maximum(usual - low, least))
+    return np.asarray(usual + OUTLYING * np.maximum(usual - low, least_spread))
 
 
 def _like_work(one_bytes: float, other_bytes: float) -> bool:

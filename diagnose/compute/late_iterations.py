@@ -1,4 +1,7 @@
-"""Own time -> iterations in which a cell takes longer than the others do, however long their work is."""
+"""Own time -> iterations in which a cell takes longer than its peers, however much work each iteration is.
+
+A cell is what computes together (`diagnose.model.own_time`).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from datamodel.streams import Bool, Float, Int
 from diagnose.measures.lesser_half import lesser_halves
 from diagnose.model.own_time import OwnTime
 from diagnose.options import ModelOptions
-from diagnose.pace_intervals import SHORTEST, PaceInterval, median_error, outlying_above
+from diagnose.pace_intervals import SHORTEST, PaceInterval, median_error, outlier_limit
 from reconstruct.numeric.medians import MAD_TO_SIGMA, row_medians
 
 
 class LateIterations(NamedTuple):
-    """Iterations in which some cell is late, and what is left of all own times without what they have in common.
+    """Iterations in which one cell is late.
 
     Attributes:
-        interval: they, and all others as the baseline.
-        own: own time, as if all iterations were as much work.
+        interval: these iterations, with all others as the baseline; times as if all were as much work for this cell.
+        own: own time of all cells, as if all iterations were as much work.
     """
 
     interval: PaceInterval
@@ -39,28 +42,30 @@ def find_late_iterations(
     Args:
         own: own time of all cells.
         stages: (cells,) stage of each.
-        durations_ns: (iterations,) how long they took; nan of the first.
+        durations_ns: (iterations,) how long they took; nan where that is not known, as of the first.
         least_ratio: smallest slowdown worth reporting.
         options: of the model.
 
     Returns:
-        Those of the cell that loses most; None where nobody is late in three iterations or more.
+        Those of the cell that loses most; None where no cell is late in three iterations or more.
     """
     usual_ns = row_medians(own.own_ns[:, 1:])[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    usual_ns[usual_ns <= 0] = np.nan
+    with np.errstate(divide="ignore"):
         grown = np.log(own.own_ns / usual_ns)
     grown[~np.isfinite(grown)] = np.nan
     common = _of_peers(grown, stages, options)
     more_ns = own.own_ns - usual_ns
     beyond_ns = more_ns - _of_peers(more_ns, stages, options)
     apart = np.minimum(grown - common, np.log1p(np.maximum(beyond_ns / usual_ns, 0.0)))
-    limit = outlying_above(np.nan_to_num(apart[:, 1:]), options.own_floor_ratio)
+    limit = outlier_limit(np.nan_to_num(apart[:, 1:]), options.own_floor_ratio)
     late = apart > limit[:, None]
     late[:, 0] = False
     lost_ns = np.nansum(np.where(late, own.own_ns * (1 - np.exp(-apart)), 0.0), axis=1)
-    for cell in np.argsort(-lost_ns, kind="stable")[: options.slowest].tolist():
+    often = np.flatnonzero(late.sum(axis=1) >= SHORTEST)
+    for cell in often[np.argsort(-lost_ns[often], kind="stable")][: options.slowest].tolist():
         work_ns = usual_ns[cell] * np.exp(common[cell])
-        even_ns = durations_ns - work_ns + np.median(work_ns[1:])
+        even_ns = durations_ns - work_ns + np.nanmedian(work_ns[1:])
         interval = _interval(late[cell], even_ns, least_ratio, options)
         if interval is not None:
             return LateIterations(interval, OwnTime(own.cell, own.own_ns / np.exp(np.nan_to_num(common))))
@@ -68,7 +73,10 @@ def find_late_iterations(
 
 
 def _of_peers(grown: Float, stages: Int, options: ModelOptions) -> Float:
-    """(cells, iterations) by what the lesser half of each one's stage grew; of all cells where it is alone there."""
+    """(cells, iterations) by what the lesser half of each one's stage grew; of all cells where it is alone there.
+
+    Of few cells each is half of the stage or nearly so: it does not count for itself.
+    """
     found = np.tile(lesser_halves(grown), (len(grown), 1))
     for stage in np.unique(stages):
         rows = np.flatnonzero(stages == stage)
@@ -80,12 +88,14 @@ def _of_peers(grown: Float, stages: Int, options: ModelOptions) -> Float:
 
 
 def _interval(late: Bool, even_ns: Float, least_ratio: float, options: ModelOptions) -> PaceInterval | None:
-    """The late iterations, if they are longer than the rest beyond doubt."""
+    """The late iterations, if they are longer than the rest beyond doubt; None where times of the rest show nothing."""
     known = np.isfinite(even_ns)
     slow, rest = np.flatnonzero(late & known), np.flatnonzero(~late & known)
     if len(slow) < SHORTEST or len(rest) < 2 * SHORTEST:
         return None
     level, usual = float(np.median(even_ns[slow])), float(np.median(even_ns[rest]))
+    if usual <= 0:
+        return None  # several ends fell on one instant: they are no iterations
     noise = MAD_TO_SIGMA * float(np.median(np.abs(even_ns[rest] - usual))) / usual
     if level / usual < 1 + max(least_ratio, options.slow_sigmas * noise * median_error(len(slow), len(rest))):
         return None

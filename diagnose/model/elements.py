@@ -144,7 +144,8 @@ def _of_peers(now: _Level, role: Int, across: Bool, volume: Float, options: Mode
 def _common(shift: Float, rates: Rates, options: ModelOptions) -> Float:
     """(s,) by how much the lesser half of a role's streams became slower: that is no link's, if there are enough.
 
-    An endpoint of most of them may be why: then it is what those of others show, and nothing without any.
+    Where more than half of them begin or end at one endpoint, its own link may be the cause. Then only the streams of
+    other endpoints count; without any, nothing is common.
     """
     found = np.zeros(len(shift))
     for value in np.unique(rates.role):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -270,6 +270,23 @@ def test_a_late_rank_next_to_a_slow_link_is_named_as_well() -> None:
     assert set(found) == {"slow_link", "straggler"}
     assert found["straggler"].subject.ids == ("10.0.0.3",)
     assert found["straggler"].slowdown_ratio == pytest.approx(2.0 / 1.8, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("late", "cause"),
+    [(range(14, 28), None), ((5, 9, 11, 18, 24), "sporadic"), ((*range(1, 28, 2), 4, 12), "sporadic")],
+    ids=["from then on", "now and then", "more often than not"],
+)
+def test_a_rank_is_late_in_some_iterations_of_many_lengths(late: Collection[int], cause: str | None) -> None:
+    """All compute a quarter more or less; 3 computes for 20 % more in some iterations, and is named once."""
+    random = np.random.default_rng(1)
+    own_s = 0.8 * np.exp(random.normal(0, 0.25, 28)) * np.exp(random.normal(0, 0.003, (6, 28)))
+    own_s[3, [*late]] *= 1.2
+    ops, edges = Ring(compute_s={(i, e): float(own_s[e, i]) for i in range(28) for e in range(6)}).run(28)
+    view = replace(job_view(ops, edges, fabric(6)), own=OwnTime(np.arange(6), own_s * SECOND))
+    (finding,) = diagnose(view, DiagnosisOptions())
+    assert (finding.kind, finding.subject.ids, finding.cause) == ("straggler", ("10.0.0.3",), cause)
+    assert finding.slowdown_ratio == pytest.approx(1.16, abs=0.02)
 
 
 def test_who_waits_for_a_slow_link_is_no_late_rank() -> None:

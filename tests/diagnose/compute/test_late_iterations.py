@@ -7,6 +7,7 @@ import pytest
 
 from datamodel.streams import Float, Int
 from diagnose.compute.late_iterations import find_late_iterations
+from diagnose.measures.lesser_half import lesser_halves
 from diagnose.model.own_time import OwnTime
 from diagnose.options import MODEL
 
@@ -47,6 +48,41 @@ def test_what_nobody_waits_for_is_not_late(times: float, costs: float) -> None:
     """Iterations must be longer for it."""
     own, durations_ns = job(8, SINCE, times, costs)
     assert find_late_iterations(own, np.zeros(8, np.int64), durations_ns, 0.05, MODEL) is None
+
+
+def test_iterations_of_unknown_length_count_for_neither() -> None:
+    """Records were lost in two of the late ones and three of the others."""
+    own, durations_ns = job(8, SINCE, 1.15, 0.09)
+    durations_ns[[2, 5, 6, 20, 21]] = np.nan
+    found = find_late_iterations(own, np.zeros(8, np.int64), durations_ns, 0.05, MODEL)
+    assert found is not None
+    assert found.interval.only == tuple(n for n in SINCE.tolist() if n not in {20, 21})
+    assert not {2, 5, 6, 20, 21} & set(found.interval.baseline)
+
+
+def test_who_has_no_time_of_its_own_is_compared_with_nobody() -> None:
+    """One cell never has any, another in most iterations; a third one is late."""
+    own, durations_ns = job(8, SINCE, 1.15, 0.09)
+    own.own_ns[0] = 0.0
+    own.own_ns[1, 1:20] = 0.0
+    found = find_late_iterations(own, np.zeros(8, np.int64), durations_ns, 0.05, MODEL)
+    assert found is not None
+    assert found.interval.only == tuple(SINCE.tolist())
+
+
+def test_ends_that_fell_on_one_instant_are_no_iterations() -> None:
+    """Timestamps of whole seconds leave iterations of no time."""
+    own, _ = job(8, SINCE, 1.15, 0.09)
+    assert find_late_iterations(own, np.zeros(8, np.int64), np.zeros(COUNT), 0.05, MODEL) is None
+
+
+@pytest.mark.parametrize("rows", [0, 1, 4])
+def test_the_lesser_half_of_nothing_is_not_known(rows: int) -> None:
+    """Of no rows, or of a column in which no value is known."""
+    values = np.full((rows, 2), np.nan)
+    values[:, 1] = np.arange(rows)
+    expected = [np.nan, np.nan if rows == 0 else (rows - 1) // 2]
+    np.testing.assert_array_equal(lesser_halves(values), expected)
 
 
 def test_two_iterations_are_no_fault() -> None:
