@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from datamodel.streams import Int, Streams
+from reconstruct.periods.answered_messages import split_by_pair
 
 # A training iteration computes gradients of thousands of tokens and updates all weights: it takes longer than this for
 # all but small models. Layers of a forward pass, one like the other, follow one another faster.
@@ -19,7 +20,7 @@ LONGEST_STEP_NS = 250_000_000
 FIXED_SIZES, FIXED_SHARE = 3, 0.5
 # So many messages begin after that of their size the other way has ended.
 RETURNED_SHARE = 0.9
-# A size and a number of a message fit into one integer: so many bits hold the number.
+# Of one integer so many bits hold how many messages of a size came before, 16 million at most; the 39 others the size.
 NUMBER_BITS = 24
 
 
@@ -49,9 +50,8 @@ def _returns_gradients(streams: Streams, members: Int) -> bool:
     A served model sends tokens back, and its ranks sum up or exchange activations in both directions at once. Some of
     what goes one way is not answered: the window, a hang or an evaluation parts them.
     """
-    src, dst = streams.src[members], streams.dst[members]
-    for a, b in {(min(ends), max(ends)) for ends in zip(src.tolist(), dst.tolist(), strict=True)}:
-        forth, back = (_by_size(streams.take(members[(src == x) & (dst == y)])) for x, y in ((a, b), (b, a)))
+    for ways in split_by_pair(streams, members):
+        forth, back = (_by_size(streams.take(way)) for way in ways)
         _, one, other = np.intersect1d(forth[0], back[0], assume_unique=True, return_indices=True)
         if len(one) <= RETURNED_SHARE * min(len(forth[0]), len(back[0])):
             return False
@@ -62,7 +62,7 @@ def _returns_gradients(streams: Streams, members: Int) -> bool:
 
 
 def _by_size(way: Streams) -> tuple[Int, Int, Int]:
-    """Messages by size and time: (size and how many of it there were before, as one number; start_ns; end_ns)."""
+    """Messages by size and time: (size and how many of that size came before, in one integer; start_ns; end_ns)."""
     order = np.lexsort([way.start_ns, way.bytes])
     size = way.bytes[order]
     before = np.arange(len(size)) - np.searchsorted(size, size)

@@ -1,6 +1,8 @@
-"""Streams of one message an iteration, of ever other sizes: the gradients of each come back before the next."""
+"""Streams of one message an iteration, each of another size: gradients of that size come back before the next one."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,16 +27,21 @@ def are_answered(streams: Streams, some: Int) -> Bool:
     Returns:
         (n,) whether each of them is such a stream.
     """
-    found = np.zeros(len(some), np.bool_)
-    src, dst = streams.src[some], streams.dst[some]
-    ends = np.minimum(src, dst) * len(streams.addresses) + np.maximum(src, dst)
-    often = np.flatnonzero(np.diff(streams.offsets)[some] >= MIN_ROWS)
-    for numbers in by_label(ends[often]):
-        pair = often[numbers]
-        ways = [some[pair[src[pair] == end]] for end in (src[pair[0]], dst[pair[0]])]
-        if (forth := _messages(streams, ways[0])) is not None and (back := _messages(streams, ways[1])) is not None:
-            found[pair] = _take_turns(forth, back)
-    return found
+    often = some[np.diff(streams.offsets)[some] >= MIN_ROWS]
+    answered = [np.zeros(0, np.int64)]
+    for ways in split_by_pair(streams, often):
+        forth, back = (_messages(streams, way) for way in ways)
+        if forth is not None and back is not None and _take_turns(forth, back):
+            answered += ways
+    return np.isin(some, np.concatenate(answered))
+
+
+def split_by_pair(streams: Streams, numbers: Int) -> Iterator[tuple[Int, Int]]:
+    """Streams between each two endpoints, by direction; one of the two may be empty."""
+    src, dst = streams.src[numbers], streams.dst[numbers]
+    for rows in by_label(np.minimum(src, dst) * len(streams.addresses) + np.maximum(src, dst)):
+        up = src[rows] < dst[rows]
+        yield numbers[rows[up]], numbers[rows[~up]]
 
 
 def _messages(streams: Streams, numbers: Int) -> Int | None:
