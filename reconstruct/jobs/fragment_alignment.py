@@ -18,12 +18,13 @@ EXACT_SHARE = 0.001
 COINCIDENCE = 0.01
 ENOUGH_TO_TELL = 20
 SAME_PACE = 0.8
-# So many standard deviations is the range of a random walk of that many edges or more once in 8,000 times (of 400,000
-# drawn, their mean absolute deviation taken for their standard deviation).
+# The range of a random walk over so many edges or more is below so many standard deviations of its end once in 8,000
+# times (400,000 were drawn; the standard deviation is estimated from the mean absolute one).
 NARROWEST_WALK, ENOUGH_TO_WALK = 0.35, 12
 # Edges of a job that no fault slows down wander about an even pace by less than so many iterations.
 STRAYING = 4.0
-# Nothing is missing between two edges less than one and a half iterations apart.
+# Nothing is missing between two edges less than one and a half iterations apart. Parts of one job end an iteration as
+# close: a stall between the end of one part and that of the other adds to the iteration between them.
 LONGER = 1.5
 # An increment so many times the median one is no part of a random walk: four standard deviations of a normal one are 6.
 OUTLYING = 5.0
@@ -85,8 +86,8 @@ def in_lockstep(a: Int, b: Int, reach: float) -> bool:
     Two independent jobs of one period drift apart like a random walk; ranks of one job wait for one another. Tied
     sequences keep their distance but for one step (a fault moves the stages of a job against one another once), or
     their distance reverts to its mean, or their iterations lengthen and shorten together, or both stray from any even
-    pace and still count alike. They end an iteration within one iteration of one another: what ran at another time was
-    in step with nobody.
+    pace and still count alike. They end an iteration within one and a half iterations of one another: what ran at
+    another time was in step with nobody.
     """
     if abs(len(a) - len(b)) > 1:
         return False
@@ -157,15 +158,15 @@ def is_synchronized(a: Float, b: Float, reach: float) -> bool:
 
 @compiled
 def _walk(a: Float, b: Float) -> float:
-    """Range within which the distance of two independent sequences hardly ever stays.
+    """Range, in ns, within which the distance of two independent sequences hardly ever stays.
 
-    It is a random walk then, of steps as large as both sequences' iterations vary together.
+    That distance is a random walk: the variance of its steps is the sum of the variances of both iteration times.
     """
     variance = 0.0
     for ends in (a, b):
         length = np.diff(ends)
         middle = _percentile(length, 0.5)
-        variance += float(0.5 * np.pi * np.mean(np.abs(length - middle)) ** 2)  # of a normal one
+        variance += float(0.5 * np.pi * np.mean(np.abs(length - middle)) ** 2)  # of normal values
     return float(NARROWEST_WALK * np.sqrt(variance * (len(a) - 1)))
 
 

@@ -29,7 +29,7 @@ SAME_CYCLE = 0.001
 SAME_BEAT = 0.2
 # A rank receives at least this share of what it sends, and the other way round.
 LEAST_BALANCE = 0.1
-# The first iteration takes up to so many times as long as the others.
+# The first iteration, which warms up, takes up to so many times as long as the others.
 SLOW_FIRST = 2.0
 # Who gives or takes less than this share of the other is looked at first: what it exchanges is no part of a balance.
 ONE_WAY = 0.01
@@ -117,8 +117,8 @@ def _unite(number: Int, bounds: Int, seen: _Seen, root: Int) -> None:
 def _belong(seen: _Seen, a: int, b: int) -> bool:
     """Whether two streams live together for more than half of what was seen of either, at one pace.
 
-    Cycles that end an iteration and those inside it have other means where the first iterations are slow. Of one life,
-    how many there were of each says as much.
+    Where the first iterations are slow, mean cycles of streams that end an iteration differ from those of streams
+    inside it. If both live equally long, their numbers of cycles are compared instead.
     """
     since = max(seen.watch_start_ns[a], seen.watch_start_ns[b])
     until = min(seen.watch_end_ns[a], seen.watch_end_ns[b])
@@ -242,7 +242,7 @@ def _iteration(streams: Streams, part: CycleTable) -> tuple[Int, Float]:
 
 
 def _beat_ns(cycle_ns: Float, fewest: float) -> tuple[float, float]:
-    """The shortest cycle that is a whole multiple of nearly all others, else of most, and of which share."""
+    """Find the shortest cycle that is a whole multiple of nearly all cycles, else of most; and the share of these."""
     best, widest, tried = 0.0, -1.0, 0.0
     for candidate in np.sort(cycle_ns).tolist():
         if candidate < tried * (1 + SAME_CYCLE):

@@ -52,6 +52,7 @@ class JobOptions:
     Attributes:
         coherence: least mean autocorrelation of a stream's pauses at multiples of its quantum.
         smallest_stream_share: streams below this share of the bytes of the largest one at their ends are no collective.
+            Next to gradients of experts, messages of a pipeline may be less than one byte in 20,000.
         smallest_quantum_bytes: a stream that repeats less than this is a heartbeat or a scrape.
         control_share: a stream below this share of the reverse stream's bytes is its clear-to-send traffic.
         lockstep_share: two sets of streams whose boundaries keep this distance, in cycles, are one job.

@@ -30,7 +30,7 @@ def expanded(first: Int, count: Int) -> tuple[Int, Int]:
 
 
 def by_label(label: Int) -> list[Int]:
-    """Numbers of each label, by label."""
+    """Places of each label, ascending, by label."""
     order = np.argsort(label, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(label[order])) + 1) if len(label) else []
 

@@ -1,5 +1,6 @@
 """Streams that carry data are told from ready-to-receive messages, storage and what is too small."""
 
+from reconstruct.jobs.job_recognition import JobOptions
 from reconstruct.streams.data_streams import find_data_streams
 from tests.reconstruct.traffic_classes.hand_made import streams
 
@@ -15,3 +16,14 @@ def test_ready_messages_and_storage_belong_to_no_job() -> None:
     ends = list(zip(made.src.tolist(), made.dst.tolist(), strict=True))
     assert {pair for pair, is_large in zip(ends, large, strict=True) if is_large} == {(0, 1), (1, 0), (0, STORE)}
     assert {pair for pair, is_usable in zip(ends, usable, strict=True) if is_usable} == {(0, 1)}
+
+
+def test_small_messages_next_to_gradients_of_experts_are_data() -> None:
+    """One byte in 100,000 belongs to a job; one in a million is a remark."""
+    ways = [(0, 1, 5, 10**11), (1, 0, 5, 10**11), (0, 2, 6, 10**6), (2, 0, 6, 10**6), (1, 3, 7, 10**5)]
+    made = streams([(a, b, n, [(float(k), k + 0.5, size // 8) for k in range(8)]) for a, b, n, size in ways])
+    options = JobOptions()
+    large, _ = find_data_streams(made, frozenset(), options.smallest_stream_share, options.control_share)
+    assert dict(zip(zip(made.src.tolist(), made.dst.tolist(), strict=True), large.tolist(), strict=True)) == {
+        (0, 1): True, (1, 0): True, (0, 2): True, (2, 0): True, (1, 3): False,
+    }  # fmt: skip
