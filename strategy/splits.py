@@ -10,13 +10,12 @@ import numpy as np
 
 from datamodel.streams import Int
 from strategy.closure import Members
-from strategy.grouped_statistics import runs
 from strategy.labelings import Labeling
 from strategy.options import LayoutOptions
 from strategy.placement import Seat
 from strategy.stream_profiles import StreamProfiles
 from strategy.tensor_groups import StepEvidence, last_starts, measure_steps
-from strategy.traffic_edges import SAME_BYTES, TrafficEdges
+from strategy.traffic_edges import TrafficEdges
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +88,19 @@ def look_inside(
 
 
 def count_messages(edges: TrafficEdges, chosen: Int) -> tuple[int, int] | tuple[None, None]:
-    """Messages that leave an endpoint at once between stages, and all of one micro-batch; None where they differ."""
+    """Messages that leave an endpoint at once between stages, and all of one micro-batch; None where they differ.
+
+    Ranks that share a NIC share connections or not: those of a pair of endpoints that carry as many transfers add up.
+    """
     if not len(chosen):
         return None, None
-    of = np.stack([edges.src, edges.dst, edges.transfers, runs(edges.iteration_bytes, SAME_BYTES)])[:, chosen]
+    of = np.stack([edges.src, edges.dst, edges.transfers])[:, chosen]
     pair = np.unique(of, axis=1, return_inverse=True)[1].ravel()
     every, together = np.bincount(pair, edges.messages[chosen]), np.zeros(int(pair.max()) + 1)
     np.maximum.at(together, pair, edges.at_once[chosen])
-    (both, count), *_ = Counter(zip(together.tolist(), every.tolist(), strict=True)).most_common(1)
-    return (int(both[0]), int(both[1])) if count * 5 >= 4 * len(every) else (None, None)
+    at_once, agree = Counter(together.tolist()).most_common(1)[0]
+    messages, most = Counter(every[together == at_once].tolist()).most_common(1)[0]
+    return (int(at_once), int(messages)) if agree * 5 >= 4 * len(every) and 2 * most > agree else (None, None)
 
 
 def _steps(

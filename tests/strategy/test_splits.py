@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from strategy.labelings import Labeling, find_labelings
 from strategy.options import LayoutOptions
-from strategy.splits import Inside, split_ranks
+from strategy.splits import Inside, count_messages, split_ranks
 from strategy.tensor_groups import StepEvidence
-from tests.strategy.hand_made import both_ways, ring, table
+from tests.strategy.hand_made import Edge, both_ways, ring, table
 
 OPTIONS = LayoutOptions()
 
@@ -56,6 +58,18 @@ def test_messages_that_leave_a_shared_nic_show_its_ranks(
     found = split_ranks(Inside(1, 8, None, False, at_once, messages), pipeline(), True, OPTIONS)
     best = max(found, key=lambda s: s.probability)
     assert (best.tensor, best.replicas) == expected
+
+
+@pytest.mark.parametrize(("at_once", "expected"), [([2.0] * 5, (2, 8)), ([2.0, 2.0, 4.0, 4.0, 2.0], (None, None))])
+def test_ranks_behind_a_nic_share_connections_or_not(
+    at_once: list[float], expected: tuple[int | None, int | None]
+) -> None:
+    """Of two pairs, one has a connection for each two messages, one has them in unlike numbers: eight in all."""
+    even = [Edge(0, 1, 20.0, transfers=4), Edge(0, 1, 60.0, transfers=4)]
+    uneven = [Edge(2, 3, size, transfers=4) for size in (20.0, 20.0, 40.0)]
+    job = table(*even, *uneven)
+    edges = replace(job, messages=np.array([2.0, 6.0, 2.0, 2.0, 4.0]), at_once=np.array(at_once))
+    assert count_messages(edges, np.arange(5)) == expected
 
 
 def test_unknown_hosts_leave_tensor_open_up_to_queue_pairs() -> None:
