@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from datamodel.streams import Int
+from reconstruct.numeric.ragged_arrays import expanded
 from strategy.closure import Members, tied
 from strategy.options import GridPenalties
 from strategy.pipelines import find_pipelines
@@ -116,6 +117,7 @@ def fit_grid(
     if (gathered := close(np.setdiff1d(gradient, summed))) and _usual_size(gathered) < _usual_size(close(summed)):
         score += penalties.gathered_in_part
     score += penalties.unbalanced * min(_unbalanced(edges, gradient, len(stage)), penalties.most)
+    score += penalties.answered_later * min(_answered_later(edges, gradient, len(stage), penalties), penalties.most)
     if not len(gradient):
         score += penalties.no_gradients_in_pipeline if pipelines.chains else penalties.no_gradients
     return GridFit(groups, sizes, score)
@@ -137,6 +139,20 @@ def _unbalanced(edges: TrafficEdges, gradient: Int, codes: int) -> int:
     size = edges.iteration_bytes[gradient]
     sent, received = (np.bincount(ends[gradient], size, codes) for ends in (edges.src, edges.dst))
     return int((np.abs(sent - received) > SAME_BYTES * np.maximum(sent, received)).sum())
+
+
+def _answered_later(edges: TrafficEdges, gradient: Int, codes: int, penalties: GridPenalties) -> int:
+    """Edges of gradients whose reverse is sent in another part of the iteration: a collective is over before that."""
+    key, back = (a[gradient] * codes + b[gradient] for a, b in ((edges.src, edges.dst), (edges.dst, edges.src)))
+    order = np.argsort(key, kind="stable")
+    low, high = (np.searchsorted(key[order], back, side=side) for side in ("left", "right"))
+    own, place = expanded(low, high - low)
+    other, one = gradient[order[place]], gradient[own]
+    pause_ns = np.maximum(edges.first_ns[one], edges.first_ns[other])
+    pause_ns -= np.minimum(edges.last_ns[one], edges.last_ns[other])
+    least_ns = np.full(len(gradient), np.inf)
+    np.minimum.at(least_ns, own, pause_ns)
+    return int((np.isfinite(least_ns) & (least_ns > penalties.later_share * edges.period_ns)).sum())
 
 
 def _usual_size(groups: tuple[Members, ...]) -> int:

@@ -24,8 +24,11 @@ class GridPenalties:
         gathered_in_part: parameters are gathered by fewer ranks than sum their gradients.
         reduced_in_part: contexts without experts, but a class reduces over fewer ranks than share dense gradients.
         no_expert_gradients: experts, but only one class reduces.
+        answered_later: an edge of gradients that is answered in another part of the iteration, as only stages are.
         unbalanced: an endpoint that sends other bytes of gradients than it receives.
         most: deviations counted.
+        later_share: directions of a pair that pause for longer than this share of the iteration between one another do
+            not take part in one collective.
     """
 
     across_stages: float = -4.0
@@ -41,8 +44,10 @@ class GridPenalties:
     gathered_in_part: float = -3.0
     reduced_in_part: float = -4.5
     no_expert_gradients: float = -2.5
+    answered_later: float = -1.5
     unbalanced: float = -1.5
     most: int = 4
+    later_share: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)

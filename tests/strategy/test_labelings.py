@@ -250,6 +250,19 @@ def test_parameters_are_gathered_by_all_that_sum_their_gradients() -> None:
     assert score == pytest.approx(penalties.gathered_in_part)
 
 
+@pytest.mark.parametrize(("forth", "back", "later"), [(0.4, 0.9, 2), (0.8, 0.83, 0), (0.8, 0.8, 0)])
+def test_a_collective_is_over_before_its_members_compute_again(forth: float, back: float, later: int) -> None:
+    """A tree sums up and sends down at once; what comes back half an iteration later are another stage's gradients."""
+    job, penalties = table(Edge(0, 1, 90.0, forth, forth + 0.02), Edge(1, 0, 90.0, back, back + 0.02)), GridPenalties()
+
+    def close(edges: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[tuple[int, ...], ...]:
+        return tied(job.src[edges], job.dst[edges])
+
+    pipelines, chosen = build_pipelines(job, np.zeros(0, np.int64)), np.arange(2)
+    fit = fit_grid(job, pipelines, {"dp": chosen}, [chosen], chosen, {}, close, penalties)
+    assert fit.log_score == pytest.approx(later * penalties.answered_later)
+
+
 @pytest.mark.parametrize(
     ("edges", "unbalanced"),
     [
