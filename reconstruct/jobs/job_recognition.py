@@ -30,7 +30,7 @@ from reconstruct.numeric.ragged_arrays import by_label, offsets_of
 from reconstruct.parallel import parallel_map
 from reconstruct.periods.answered_messages import are_answered
 from reconstruct.periods.byte_period import StreamPeriods, find_periods
-from reconstruct.periods.cycles import CONTROL_SHARE, CycleTable, cut_cycles, joined, members
+from reconstruct.periods.cycles import CycleTable, cut_cycles, joined, members
 from reconstruct.periods.cycles_in_turn import count_cycles_in_turn
 from reconstruct.periods.folding import RECURRENCE
 from reconstruct.periods.shared_period import adopt_shared_period
@@ -169,7 +169,7 @@ def find_jobs(
     runs = _grown(traffic, runs, _loose(usable, runs))
     counted, further = _by_count(streams, usable & ~hidden & ~streams.trains, runs, options)
     later = _runs(traffic, counted, further)
-    loose = _loose(large, [*runs, *later])
+    loose = _loose(usable, [*runs, *later])
     runs = [_with_followers(streams, streams, job, loose) for job in runs]
     runs += [_with_followers(streams, counted, job, loose) for job in later]
     runs = _with_part_time(streams, runs, _loose(usable, runs))
@@ -415,10 +415,7 @@ def _with_followers(streams: Streams, axes: Streams, job: Job, loose: Int) -> Jo
         inside = np.union1d(loose, lattices.stream[~steady])
         job = replace(again, endpoints=job.endpoints)
     inside = inside[np.isin(streams.src[inside], job.endpoints) & np.isin(streams.dst[inside], job.endpoints)]
-    # a stream of nothing but ready-to-receive messages keeps the beat too
-    least = CONTROL_SHARE * float(np.median(lattices.quantum_bytes))
-    candidates = [n for n in inside.tolist() if int(streams.bytes[streams.rows(n)].max()) >= least]
-    return replace(job, followers=align_in_time(streams, candidates, job.edges_ns))
+    return replace(job, followers=align_in_time(streams, inside.tolist(), job.edges_ns))
 
 
 def _with_part_time(streams: Streams, jobs: list[Job], loose: Int) -> list[Job]:

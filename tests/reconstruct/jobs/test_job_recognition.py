@@ -164,6 +164,13 @@ def test_sequences_of_varying_length_follow_the_beat() -> None:
     assert set(often.tolist()) == {PLAIN.batches}
 
 
+def test_messages_of_varying_length_beside_large_gradients_are_part_of_the_job() -> None:
+    """Activations weigh a ten-thousandth of the gradients, and no bytes come back."""
+    small = replace(PLAIN, gradient_bytes=2**31, activation_bytes=2**16, sequence_spread=0.5)
+    (job,) = found(flows([train(small)], Feed())).jobs
+    assert len(job.followers) == 16
+
+
 def test_queue_pairs_that_take_turns_are_one_stream(training: Training) -> None:
     """Four queue pairs used by turns give the streams that one gives."""
     one, four = (build_streams(flows([training], Feed(queue_pairs=n))) for n in (1, 4))
