@@ -124,9 +124,9 @@ def test_where_nothing_arrives_any_more_is_what_all_have_in_common() -> None:
 
 
 def test_a_job_in_which_it_was_the_turn_of_most_was_stopped_as_a_whole() -> None:
-    """All four compute for themselves before they send: nobody waits."""
-    passes = tuple((e, (e + 1) % 4, 800) for e in range(4))
-    assert find_standing(steps([], passes), EDGES) is None
+    """Behind a message that arrived all four compute for themselves before they send: nobody waits."""
+    passes = ((0, 2, 100), *((e, (e + 1) % 4, 800) for e in range(4)))
+    assert find_standing(steps([(0, 2, 100, 100)], passes), EDGES) is None
 
 
 def test_a_short_job_hangs_at_once_where_others_wait_for_one() -> None:
