@@ -35,7 +35,8 @@ class Totals:
         lost: what sequence numbers say is missing, by unit.
         packets: mirrored packets in committed records.
         packets_lost_here: mirrored packets that died with a process before they were stored.
-        thinned: flow samples left out where a worker could not keep up; rates of the others were multiplied.
+        thinned: flow samples of durable datagrams left out where a worker could not keep up; the others' rates were
+            multiplied.
     """
 
     received: int

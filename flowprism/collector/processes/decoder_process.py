@@ -124,7 +124,6 @@ class Decoding:
         header["mark_from"] = header["mark_to"]
         self._at += len(batch)
         self._totals["datagrams"] += len(batch)
-        self._totals["thinned"] = self._thinned + self._decoder.thinned
         header["decoded"] = self._at
 
     def _pass_over(self) -> int:
@@ -170,6 +169,7 @@ class Decoding:
         tables = (flows, decoded.counters, decoded.drops)
         for table in tables:
             self._totals[table.schema.name] += len(table)
+        self._totals["thinned"] = self._thinned + self._decoder.thinned  # here, so that a death never lowers it
         said = (dict(self._totals), self._accounts.rejected)
         self._store.commit(CommitBatch(self._at, tables, decoded.addresses, self._decoder.state(), aside, *said))
         self._committed = self._at
