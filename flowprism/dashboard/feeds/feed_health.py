@@ -51,6 +51,7 @@ def judged(rows: list[FeedRow]) -> FeedHealth:
     thinned, stored = sum(row.rejected.get(THINNED_SAMPLES, 0) for row in rows), sum(row.records for row in rows)
     part = thinned / (thinned + stored) if thinned else 0.0
     if part >= _MUCH:
-        words = f"A collector that could not keep up left out {share(part)} of the newest hour's records; rates make up"
+        left_out = f"A collector that could not keep up left out {share(part)} of the newest hour's records"
+        words = f"{left_out}; rates of the others make up for them"
         return FeedHealth("warning", "Feeds thinned", words)
     return FeedHealth("good", "Feeds well", f"{plural(len(rows), 'exporter')} sending")

@@ -33,12 +33,12 @@ class _Thinned:
         return self.left_out / (self.left_out + self.stored)
 
 
-def add_thinned_feeds(database: Database, sight: WindowResult, window: Window) -> WindowResult:
+def add_thinned_feeds(database: Database, result: WindowResult, window: Window) -> WindowResult:
     """Add a finding where flow samples of the window were thinned out. Findings about jobs stay as they are.
 
     Args:
         database: the results, statistics of exporters among them.
-        sight: result of the window.
+        result: result of the window.
         window: the time range that was analyzed.
 
     Raises:
@@ -46,11 +46,11 @@ def add_thinned_feeds(database: Database, sight: WindowResult, window: Window) -
     """
     rows = feed_statistics(database, window.start_ns - HOUR_NS, window.end_ns)
     thinned = _thinned(row for row in rows if row.start_ns + row.length_ns > window.start_ns)
-    if not thinned or sight.analysis is None:
-        return sight
-    findings = (*sight.report.findings, _finding(thinned, window))
-    report = sight.report.model_copy(update={"findings": findings})
-    return replace(sight, analysis=replace(sight.analysis, report=report), report=report)
+    if not thinned or result.analysis is None:
+        return result
+    findings = (*result.report.findings, _finding(thinned, window))
+    report = result.report.model_copy(update={"findings": findings})
+    return replace(result, analysis=replace(result.analysis, report=report), report=report)
 
 
 def _thinned(rows: Iterable[FeedStatistics]) -> dict[str, _Thinned]:
