@@ -27,12 +27,12 @@ def test_length_and_sizes_decide() -> None:
     assert not turning(0.3, others)
 
 
-def answering(delay_s: float, extra: int, missing: int = 0, pace: float = 1.0) -> bool:
-    """Whether a pair that sends sizes of every kind, and as much back so much later, serves a model.
+def answering(delay_s: float, extra: int, missing: int = 0, pace: float = 1.0, each: int = 1) -> bool:
+    """Whether a pair that sends each of twenty sizes twice, and as much back so much later, serves a model.
 
-    The last `missing` messages are not answered; all times are multiplied by `pace`.
+    The last `missing` messages are not answered; all times are multiplied by `pace`; `each` are an iteration.
     """
-    sizes = range(1000, 1040)
+    sizes = [1000 + n % 20 for n in range(40)]
     ways = [(0, 1, 0.0, 0, 0), (1, 0, delay_s, extra, missing)]
     made = [
         (a, b, 5, [
@@ -41,7 +41,9 @@ def answering(delay_s: float, extra: int, missing: int = 0, pace: float = 1.0) -
         ])
         for a, b, late, more, less in ways
     ]  # fmt: skip
-    return serves_model(streams(made), np.arange(2), np.rint(np.arange(40) * 0.1 * pace * SECOND).astype(np.int64))
+    return serves_model(
+        streams(made), np.arange(2), np.rint(np.arange(0, 40, each) * 0.1 * pace * SECOND).astype(np.int64)
+    )
 
 
 def test_gradients_come_back_in_the_size_of_activations() -> None:
@@ -52,6 +54,7 @@ def test_gradients_come_back_in_the_size_of_activations() -> None:
     """
     assert not answering(0.05, 0, missing=6)
     assert answering(0.05, 0, pace=0.1)
+    assert not answering(0.05, 0, pace=0.1, each=4)
     assert not answering(0.05, 0)
     assert not answering(0.105, 0)
     assert answering(0.001, 0)

@@ -11,6 +11,16 @@ from tests.reconstruct.traffic_classes.hand_made import streams
 SIZES = np.random.default_rng(1).integers(1_000_000, 2_000_000, 16)
 
 
+def test_channels_of_unequal_counts_share_out_no_messages() -> None:
+    """One of two channels lacks a message: which parts belong together is not known."""
+    made = [
+        (a, b, channel, [(n + late, n + late + 0.1, int(size)) for n, size in enumerate(SIZES)][channel - 1 :])
+        for a, b, late in ((0, 1, 0.0), (1, 0, 0.4))
+        for channel in (1, 2)
+    ]
+    assert not are_answered(streams(made), np.arange(4)).any()
+
+
 @pytest.mark.parametrize(
     ("delay_s", "extra", "first", "answered"),
     [(0.4, 0, 0, True), (0.4, 0, 1, True), (0.0, 0, 0, False), (1.1, 0, 0, False), (0.4, 9, 0, False)],
