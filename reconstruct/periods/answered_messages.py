@@ -57,7 +57,9 @@ def _messages(streams: Streams, numbers: Int) -> Int | None:
 
 
 def _take_turns(forth: Int, back: Int) -> bool:
-    """Whether messages one way are answered the other way in their size, before the next one."""
+    """Whether messages one way are answered the other way in their size, before the next one, each but the last."""
+    if abs(forth.shape[1] - back.shape[1]) > 1:
+        return False
     pairs = ((forth, back), (back, forth), (forth, back[:, 1:]), (back, forth[:, 1:]))
     shortest = (min(sent.shape[1], answer.shape[1]) for sent, answer in pairs)
     return any(_is_answer(sent[:, :n], answer[:, :n]) for (sent, answer), n in zip(pairs, shortest, strict=True))
