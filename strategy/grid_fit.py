@@ -142,7 +142,11 @@ def _unbalanced(edges: TrafficEdges, gradient: Int, codes: int) -> int:
 
 
 def _answered_later(edges: TrafficEdges, gradient: Int, codes: int, penalties: GridPenalties) -> int:
-    """Edges of gradients whose reverse is sent in another part of the iteration: a collective is over before that."""
+    """Edges of gradients whose reverse is sent in another part of the iteration: a collective is over before that.
+
+    Only those of streams count: others stand for what silent endpoints send, at the time of another edge.
+    """
+    gradient = np.intersect1d(gradient, edges.edge)
     key, back = (a[gradient] * codes + b[gradient] for a, b in ((edges.src, edges.dst), (edges.dst, edges.src)))
     order = np.argsort(key, kind="stable")
     low, high = (np.searchsorted(key[order], back, side=side) for side in ("left", "right"))
