@@ -144,8 +144,9 @@ def _merged(found: StreamProfiles) -> tuple[Int, Int]:
 def _reverse_together(found: StreamProfiles, leader: Int, size: Float) -> Float:
     """(edges,) how far each edge acts together with a reverse one in about as many transfers; nan without any.
 
-    Of several that carry alike the most counts. Where no two carry alike, and both have no other partner, those that
-    carry roughly alike are compared: a lost record or an iteration counted wrongly takes from one direction alone.
+    Of several that carry alike the most counts. Where no two carry alike, and both have no other partner, those of
+    pairs that carry alike in all are compared (ranks behind a NIC share connections, others in each direction), then
+    those that carry roughly alike: a lost record or an iteration counted wrongly takes from one direction alone.
     """
     codes = int(max(found.src.max(initial=0), found.dst.max(initial=0))) + 1
     own = found.src[leader] * codes + found.dst[leader]
@@ -153,12 +154,15 @@ def _reverse_together(found: StreamProfiles, leader: Int, size: Float) -> Float:
     order = np.argsort(own, kind="stable")
     low, high = (np.searchsorted(own[order], reverse, side=side) for side in ("left", "right"))
     count, most = found.transfers[leader], np.full(len(leader), np.nan)
-    for tolerance in (SAME_BYTES, ROUGHLY_SAME):
+    _, kind = np.unique(np.stack([own, count]), axis=1, return_inverse=True)
+    shared = np.bincount(kind.ravel(), size)[kind.ravel()]
+    for carried, tolerance in ((size, SAME_BYTES), (shared, SAME_BYTES), (size, ROUGHLY_SAME)):
         alone = np.isnan(most)
         for step in range(int((high - low).max(initial=0))):
             one = np.flatnonzero(alone & (low + step < high))
             other = order[low[one] + step]
-            alike = alone[other] & (np.abs(size[one] - size[other]) <= tolerance * np.maximum(size[one], size[other]))
+            larger = np.maximum(carried[one], carried[other])
+            alike = alone[other] & (np.abs(carried[one] - carried[other]) <= tolerance * larger)
             several = SAME_COUNT * np.maximum(count[one], count[other])
             alike &= np.abs(count[one] - count[other]) <= np.maximum(several, 1)
             one, other = one[alike], other[alike]

@@ -57,6 +57,15 @@ def test_two_who_begin_together_are_a_collective() -> None:
     assert (found.concurrency > 0.8).all()
 
 
+def test_directions_are_compared_over_all_connections_of_a_pair() -> None:
+    """Ranks behind a NIC share connections, all one way, and apart the other way."""
+    one, early = [(10.0, 12.0)], [(500.0, 520.0)]
+    found = job_edges(job((0, 1, 0, 300, one), (1, 0, 1, 100, early), (1, 0, 2, 200, early)), EDGES_NS)
+    assert (found.concurrency == 0).all()
+    found = job_edges(job((0, 1, 0, 900, one), (1, 0, 1, 100, early), (1, 0, 2, 200, early)), EDGES_NS)
+    assert np.isnan(found.concurrency).all()
+
+
 def test_one_way_edges_have_no_concurrency() -> None:
     """Nothing comes back: a ring."""
     found = job_edges(job((0, 1, 0, 100, [(10, 20)]), (1, 2, 1, 100, [(10, 20)])), EDGES_NS)
