@@ -69,7 +69,14 @@ GATHERED = {
     "ends_last": (0.97, 0.03),
 }
 
-FITTED = tuple(role for role in ROLES if role not in {"other", "param_gather"})
+# Nor does any sum gradients by direct exchange: an all-reduce in which each rank sends to all others at once.
+DIRECT = {
+    "concurrency": (0.02, 0.02, 0.04, 0.12, 0.8),
+    "partners": (0.1, 0.1, 0.2, 0.6),
+    "mesh": (0.02, 0.18, 0.8),
+    "transfers": (0.4, 0.2, 0.15, 0.1, 0.1, 0.05),
+}
+FITTED = tuple(role for role in ROLES if role not in {"other", "param_gather", "direct"})
 # Of the squares of log-weights, against the mean log-likelihood: keeps what no class depends on near one.
 RIDGE = 1e-3
 
@@ -107,6 +114,7 @@ def _count(rows: Sequence[LabeledClass]) -> Features:
     usual = {role: mixture if role == "pp" else collective for role in counts}
     shares = {role: {n: c + PRIOR_COUNT * usual[role][n] for n, c in own.items()} for role, own in counts.items()}
     shares["param_gather"] = shares["all_reduce"] | {name: np.array(own) for name, own in GATHERED.items()}
+    shares["direct"] = shares["all_reduce"] | {name: np.array(own) for name, own in DIRECT.items()}
     shares |= {"other": mixture, "any": mixture}
     return {role: {name: _log_shares(c) for name, c in own.items()} for role, own in shares.items()}
 

@@ -272,7 +272,7 @@ def _log_prior(roles: list[tuple[str, Int]], options: LayoutOptions) -> float:
     prior = options.kind_prior * sum(kind in names for kind in ("cp", "ep", "embedding"))
     for role, own in options.program_priors.items():
         prior += own * (role in names)
-    if "fsdp" in names and not {"all_reduce", "tree", "param_gather"}.isdisjoint(names):
+    if "fsdp" in names and not {"all_reduce", "tree", "direct", "param_gather"}.isdisjoint(names):
         prior += options.hybrid_sharding_prior
     return prior + options.repeated_kind_prior * sum(max(names.count(k) - 1, 0) for k in ("cp", "ep", "param_gather"))
 

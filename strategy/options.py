@@ -92,7 +92,7 @@ class LayoutOptions:
         undecided: nats by which a role may fall short of the best one and still be tried.
         kind_prior: contexts, experts and a shared embedding, each: fewer jobs have them than not.
         program_priors: programs that few jobs run: tensor groups across hosts, parameters gathered ahead (ZeRO-1 with
-            overlap), trees, FSDP.
+            overlap), trees, direct exchange, FSDP.
         hybrid_sharding_prior: FSDP next to other programs of data parallelism, which only hybrid sharding has.
         other_prior: a class that no role explains.
         odd_size_prior: contexts or experts of a number that is no power of two.
@@ -128,7 +128,7 @@ class LayoutOptions:
     undecided: float = 6.0
     kind_prior: float = -0.5
     program_priors: Mapping[str, float] = field(
-        default_factory=lambda: {"tp": -5.0, "param_gather": -2.0, "tree": -1.9, "fsdp": -1.0}
+        default_factory=lambda: {"tp": -5.0, "param_gather": -2.0, "tree": -1.9, "direct": -3.0, "fsdp": -1.0}
     )
     decisive: float = 0.85
     listed: float = 0.99

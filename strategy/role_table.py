@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 # A class of edges plays one of these roles.
-DATA_ROLES = ("all_reduce", "tree", "fsdp", "param_gather")  # programs of data parallelism
+DATA_ROLES = ("all_reduce", "tree", "direct", "fsdp", "param_gather")  # programs of data parallelism
 COLLECTIVE_ROLES = (*DATA_ROLES, "cp", "ep", "tp", "other")
 ROLES = ("pp", "embedding", *COLLECTIVE_ROLES)
 KIND = dict.fromkeys(DATA_ROLES, "dp")  # others are called as their group

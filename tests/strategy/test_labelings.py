@@ -289,3 +289,11 @@ def test_parts_of_a_ring_are_one_piece_whoever_sent_as_much_before() -> None:
     before = [Edge(a, b, 90.0, 0.0, 0.3, transfers=8) for a, b in ((0, 1), (2, 3))]
     (only,) = classify(table(*before, *ring([0, 1, 2, 3], 90.0)))
     assert sorted(len(piece) for piece in only.pieces) == [2, 4]
+
+
+def test_gradients_may_be_summed_by_direct_exchange() -> None:
+    """Every rank sends to all others at once behind its passes, which no ring and no tree does."""
+    job = table(*mesh(list(range(8)), 10.0, 0.4, 1.0))
+    best = find_labelings(job, np.arange(8), np.arange(8), {}, LayoutOptions())[0]
+    assert set(best.roles) == {"direct"}
+    assert best.fit.sizes == {"cp": 1, "ep": 1, "tp": 1, "dp": 8}
